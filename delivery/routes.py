@@ -215,6 +215,8 @@ OPEN_ROUTES = (
               inbound.receive_vk, inbound.TEXT_TYPE, body=requests.InboundVkEvent),
     OpenRoute("POST", "/v1/inbound/telegram", "An update of Telegram's webhook; its secret is in a header",
               inbound.receive_telegram, inbound.TEXT_TYPE, body=requests.InboundTelegramUpdate),
+    OpenRoute("POST", "/v1/updates/max", "An update of MAX's webhook; its secret is in a header",
+              inbound.receive_max, inbound.TEXT_TYPE, body=requests.InboundMaxUpdate),
     OpenRoute("GET", SIGN_IN_PAGE, "The page that names the person whose jobs will use the account, and asks",
               sign_in.ask, pages.HTML),
     OpenRoute("POST", SIGN_IN_PAGE, "The answer of the person: goes on to the service", sign_in.confirm, pages.HTML),

@@ -11,14 +11,20 @@ from core.updates.events import Events, dialogs_tube, is_for_dialogs
 from core.updates.gathering import Gathering
 from core.updates.ingress import MAX_AGE, Ingress, Raw, Read
 from core.updates.presses import Presses
+from providers import max as max_provider
 from providers import sms, telegram_bot, vk
+from providers.max import events as max_events
 from providers.sms import events as sms_events
 from providers.telegram_bot import events as telegram_events
 from providers.vk import events as vk_events
 
+_WITHOUT_SILENT_ANSWER = frozenset({max_provider.CHANNEL})
+"""Channels in which a press is answered only with a new content of its message."""
+
 _READERS: Mapping[str, Read] = {
     sms.CHANNEL: sms_events.read_arrival,
     vk.CHANNEL: vk_events.read_arrival,
+    max_provider.CHANNEL: max_events.read_arrival,
     telegram_bot.CHANNEL: telegram_events.read_arrival,
 }
 
@@ -44,7 +50,7 @@ def events_ingress(
             _sources(tenant)[channel],
             read,
             gathering=gathering,
-            presses=Presses(client, tenant, channel),
+            presses=None if channel in _WITHOUT_SILENT_ANSWER else Presses(client, tenant, channel),
             max_age=max_age,
         )
         for channel, read in _READERS.items()
@@ -58,7 +64,12 @@ def telegram_gathering(store: Store, client: QueueClient, tenant: str) -> Gather
 
 def _sources(tenant: str) -> Mapping[str, str]:
     """By channel, in what the ids of events are unique. Each Telegram bot numbers its updates by itself."""
-    return {sms.CHANNEL: sms_events.SOURCE, vk.CHANNEL: vk_events.SOURCE, telegram_bot.CHANNEL: tenant}
+    return {
+        sms.CHANNEL: sms_events.SOURCE,
+        vk.CHANNEL: vk_events.SOURCE,
+        max_provider.CHANNEL: tenant,
+        telegram_bot.CHANNEL: tenant,
+    }
 
 
 def _for_dialogs(read: Read) -> Read:

@@ -9,6 +9,8 @@ everything that a person writes who is not linked; of what a linked person write
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
+from msgspec.structs import replace
+
 from bots.catalogue import text
 from bots.conversation.commands import command_of, help_of
 from bots.conversation.state import CODE, EMAIL, IDLE, SENT, State, Turn, say
@@ -58,6 +60,8 @@ class LinkingConversation:
         locale = locale_of(user, event)
         match command_of(event.text):
             case "start" | "link":
+                if user is None and (linked := await self._open_link(event, state, locale)):
+                    return linked
                 return say(self._greeting(user, locale), State() if user else State(EMAIL))
             case "help":
                 return say(text(self._help_of(user), locale), state)
@@ -75,6 +79,12 @@ class LinkingConversation:
         if user is None:
             return text("link_start", locale)
         return text("link_start_again", locale, name=user.name or user.id, help=text(self._help_of(user), locale))
+
+    async def _open_link(self, event: DialogEvent, state: State, locale: str) -> Turn | None:
+        """Return the step that a deep link asks for, whose payload is a code or an e-mail address; None without one."""
+        payload = event.text.partition(" ")[2].strip()
+        is_known = _is_code(payload) or _is_email(payload)
+        return await self._link(replace(event, text=payload), state, locale) if is_known else None
 
     async def _link(self, event: DialogEvent, state: State, locale: str) -> Turn:
         """One step towards a linked contact."""

@@ -15,7 +15,7 @@ COURIERS, BOTS = "couriers", "bots"
 BOT = "bot "
 """What the name of a bot's process begins with."""
 
-BOT_CHANNELS = {"bot vk": "vk"}
+BOT_CHANNELS = {"bot vk": "vk", "bot max": "max"}
 """The bots that read the settings of a channel."""
 
 READERS: Mapping[str, frozenset[str]] = {
@@ -26,6 +26,7 @@ READERS: Mapping[str, frozenset[str]] = {
     "ADA_INBOUND_SMS_SECRET": frozenset({"serve", "sandbox"}),
     "ADA_INBOUND_TELEGRAM_SECRET": frozenset({"serve", "bot telegram"}),
     "ADA_INBOUND_VK_SECRET": frozenset({"serve"}),
+    "ADA_MAX_WEBHOOK_SECRET": frozenset({"serve", "bot max"}),
     "ADA_SMTP_URL": frozenset({"serve", "email", BOTS}),
     "ADA_SECRET_KEY": frozenset({"serve", "jobs", "scenarios"}),
     "ADA_MODEL_KEY": frozenset({"scenarios", "jobs"}),

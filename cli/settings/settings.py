@@ -29,7 +29,7 @@ SECTIONS = {"telegram-bot": "bot"}
 ACCOUNTS = {"email": "ADA_SMTP_URL"}
 """The common settings that are the account of a channel."""
 
-WITHOUT_ACCOUNT = frozenset({"ADA_BOT_TENANT", "ADA_BOT_WEBHOOK_URL"})
+WITHOUT_ACCOUNT = frozenset({"ADA_BOT_TENANT", "ADA_BOT_WEBHOOK_URL", "ADA_MAX_WEBHOOK_URL", "ADA_MAX_WEBHOOK_SECRET"})
 """Common settings that look as if they were of a channel, and give it no account."""
 
 COURIERS_GROUP = "ada.couriers"
@@ -67,6 +67,8 @@ class Settings:
     inbound_telegram_secret: str | None = field(default=None, repr=False)
     inbound_vk_secret: str | None = field(default=None, repr=False)
     inbound_vk_confirmation: str | None = None
+    max_webhook_url: str | None = None
+    max_webhook_secret: str | None = field(default=None, repr=False)
     smtp_url: str | None = field(default=None, repr=False)
     smtp_ca: Path | None = None
     mail_templates: Path | None = None

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from core.courier import Button, Content
+from providers.max import keyboards
 
 MOST_ROWS = 30
-LONGEST_LABEL, LONGEST_PAYLOAD, LONGEST_LINK = 128, 1024, 2048
+LONGEST_PAYLOAD, LONGEST_LINK = 1024, 2048
 _WIDTH, _WIDTH_WITH_LINKS = 7, 3
 
 Json = dict[str, Any]
@@ -24,13 +25,9 @@ def can_show(content: Content) -> bool:
 def keyboard(content: Content) -> Json | None:
     """Return the attachment with the buttons, None for none. Buttons below the message win."""
     if content.inline:
-        return _attachment([[_button(one) for one in row] for row in _rows(content.inline)])
+        return keyboards.keyboard([[_button(one) for one in row] for row in _rows(content.inline)])
     texts = list(_texts(content))
-    return _attachment([[{"type": "message", "text": one} for one in row] for row in texts]) if texts else None
-
-
-def _attachment(rows: Sequence[Any]) -> Json:
-    return {"type": "inline_keyboard", "payload": {"buttons": rows}}
+    return keyboards.keyboard([[keyboards.writing(one) for one in row] for row in texts]) if texts else None
 
 
 def _rows(rows: Sequence[Sequence[Button]]) -> Iterator[Sequence[Button]]:
@@ -52,12 +49,9 @@ def _is_button(button: Button) -> bool:
     """A label is cut if it is too long, but one that writes itself must not be."""
     if button.url:
         return bool(button.text) and len(button.url) <= LONGEST_LINK
-    is_short = len(button.text) <= LONGEST_LABEL or button.data != button.text
+    is_short = len(button.text) <= keyboards.LONGEST_LABEL or button.data != button.text
     return bool(button.text) and is_short and len(button.data) <= LONGEST_PAYLOAD
 
 
 def _button(button: Button) -> Json:
-    label = button.text if len(button.text) <= LONGEST_LABEL else f"{button.text[: LONGEST_LABEL - 1]}…"
-    if button.url:
-        return {"type": "link", "text": label, "url": button.url}
-    return {"type": "callback", "text": label, "payload": button.data}
+    return keyboards.link(button.text, button.url) if button.url else keyboards.callback(button.text, button.data)

@@ -23,7 +23,9 @@ from delivery.http.options import Options
 from delivery.http.receiving import receive
 from delivery.http.responses.problems import invalid_field
 from delivery.schemas.requests import InboundSmsQuery
+from providers import max as max_provider
 from providers import sms, telegram_bot, vk
+from providers.max.updates import SECRET_HEADER as MAX_SECRET
 
 log = logging.getLogger(__name__)
 
@@ -126,6 +128,19 @@ def receive_telegram(context: Context) -> Handler:
         update = await _event(request, context.options)
         if not await context.services.ingress[telegram_bot.CHANNEL].put(update):
             log.info("update %.20r is ignored: it is no message or press that the bot answers", update.get("update_id"))
+        return web.Response(text="ok", content_type=TEXT_TYPE)
+
+    return handle
+
+
+def receive_max(context: Context) -> Handler:
+    """Return the handler of MAX's webhook. An update that is no event is acknowledged, so that it is not repeated."""
+
+    async def handle(request: web.Request) -> web.Response:
+        _check_secret(request.headers.get(MAX_SECRET), context.options.inbound.max_secret)
+        update = await _event(request, context.options)
+        if not await context.services.ingress[max_provider.CHANNEL].put(update):
+            log.info("an update %.40r of MAX is ignored", update.get("update_type"))
         return web.Response(text="ok", content_type=TEXT_TYPE)
 
     return handle

@@ -15,6 +15,7 @@ class Inbound:
     vk_secret: str = field(default="", repr=False)
     vk_confirmation: str = ""  # the text that VK expects from the owner of the address
     telegram_secret: str = field(default="", repr=False)
+    max_secret: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

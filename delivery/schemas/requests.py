@@ -311,6 +311,13 @@ class InboundTelegramUpdate(Struct, frozen=True):
     update_id: int
 
 
+class InboundMaxUpdate(Struct, frozen=True):
+    """An update of MAX. Its further fields are those of its type."""
+
+    update_type: Annotated[str, Meta(max_length=256)]
+    timestamp: int
+
+
 class InboundSmsQuery(Struct, frozen=True):
     """An SMS that a gateway has received. Gateways add parameters of their own, so unknown ones are ignored."""
 

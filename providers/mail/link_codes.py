@@ -9,7 +9,7 @@ from providers.mail.errors import MailError, MailUnclear
 from providers.mail.message import MailMessage
 from providers.mail.template import Templates
 
-_CHANNEL_TITLES = {"telegram": "Telegram", "telegram-bot": "Telegram", "vk": "VK", "sms": "SMS"}
+_CHANNEL_TITLES = {"telegram": "Telegram", "telegram-bot": "Telegram", "vk": "VK", "max": "MAX", "sms": "SMS"}
 """As people know them; a channel of another system has its own name."""
 
 

@@ -78,7 +78,8 @@ class Client:
         if answer.status == 401 or code == "verify.token":
             raise TokenRefused(TOKEN_REFUSED)
         if answer.status == 429 or answer.status >= 500:
-            raise MaxUnavailable(f"{method} /{path}: {answer.status} {code}".rstrip(), answer.retry_after or 0)
+            text = f"{method} /{path}: {answer.status} {code}".rstrip()
+            raise MaxUnavailable(text, is_throttle=answer.status == 429, after=answer.retry_after or 0)
         if code or answer.status != 200 or not isinstance(answer.body, dict):
             raise MaxRefused(code or str(answer.status), detail)
         return answer.body

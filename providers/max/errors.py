@@ -11,10 +11,11 @@ class NotJson(ValueError):
 
 
 class MaxUnavailable(Exception):
-    """MAX cannot be reached, or has no time now. `after`: the seconds that it asks to wait."""
+    """MAX cannot be reached, or has no time now. `is_throttle`: it asks for a pause, of `after` seconds unless 0."""
 
-    def __init__(self, message: str, after: float = 0.0) -> None:
+    def __init__(self, message: str, *, is_throttle: bool = False, after: float = 0.0) -> None:
         super().__init__(message)
+        self.is_throttle = is_throttle
         self.after = after
 
 

@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bots.dialog_event import DialogEvent, dialog_event
+from bots.poller import Poller
 from bots.vk.acknowledging import Acknowledging
-from bots.vk.poller import VkPoller
+from bots.vk.long_poll import LongPoll
 from core.queue import QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates.events import TUBE, decode, dialogs_tube
@@ -43,11 +44,11 @@ async def vk_client(token: str, url: str) -> AsyncIterator[Client]:
 
 
 @asynccontextmanager
-async def polling(stack: Stack, vk: VkServer) -> AsyncIterator[VkPoller]:
+async def polling(stack: Stack, vk: VkServer) -> AsyncIterator[Poller]:
     """A process that polls."""
     ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
     async with vk_client(vk.token, vk.url) as client:
-        poller = VkPoller(stack.store, client, ingress)
+        poller = Poller(stack.store, LongPoll(client), ingress)
         task = asyncio.create_task(poller.run())
         try:
             yield poller
@@ -144,7 +145,7 @@ async def test_a_refused_token_ends_the_poller_with_what_to_do(stack: Stack, vk:
     async with vk_client("vk1.a.wrong", vk.url) as client:
         ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
         with pytest.raises(TokenRefused, match="ADA_VK_TOKEN") as refused:
-            await VkPoller(stack.store, client, ingress).run()
+            await Poller(stack.store, LongPoll(client), ingress).run()
         assert "wrong" not in str(refused.value)
 
 
@@ -186,7 +187,7 @@ async def test_with_scenarios_a_press_is_an_event_and_its_button_no_longer_waits
         press = Press("unknown", int(PERSON), int(PERSON))
         assert await acknowledge(press)  # one that VK no longer knows is no fault
         worker = Presses(queue, TENANT, vk_provider.CHANNEL).worker(acknowledge)
-        poller = VkPoller(stack.store, client, ingress)
+        poller = Poller(stack.store, LongPoll(client), ingress)
         parts = [asyncio.create_task(part) for part in (worker.run(), poller.run())]
         try:
             await until_polled(vk)

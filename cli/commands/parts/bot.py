@@ -11,6 +11,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
+from bots.button_bot import ButtonBot, button_workers
+from bots.poller import Poller
 from bots.services import BotServices
 from bots.text_bot import TextBot
 from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
@@ -26,6 +28,7 @@ from core.errors import SetupError
 from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates.presses import Acknowledge, Presses
+from providers import max as max_provider
 from providers import sms, vk
 
 Run = Callable[[Configuration, BotServices, asyncio.Event], Awaitable[None]]
@@ -109,7 +112,7 @@ async def run_vk(configuration: Configuration, services: BotServices, stop: asyn
     """
     # vkbottle takes a second of processor time to import, as aiogram does.
     from bots.vk.acknowledging import Acknowledging
-    from bots.vk.poller import VkPoller
+    from bots.vk.long_poll import LongPoll
     from providers.vk.client import Client
     from providers.vk.errors import TokenRefused
 
@@ -118,11 +121,39 @@ async def run_vk(configuration: Configuration, services: BotServices, stop: asyn
     settings = configuration.channel("vk")
     client = Client(settings.token, settings.api_url)
     acknowledge = Acknowledging(client).acknowledge if configuration.settings.scenarios else None
-    poller = VkPoller(services.core.store, client, ingress)
+    poller = Poller(services.core.store, LongPoll(client), ingress)
     polls = [asyncio.create_task(poller.run())] if settings.long_poll else []
     announce(bot="vk")
     try:
         await work(vk_work(services, acknowledge), stop, *polls)
+    except TokenRefused as refusal:
+        raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
+    finally:
+        await client.close()
+
+
+async def run_max(configuration: Configuration, services: BotServices, stop: asyncio.Event) -> None:
+    """Answers what people write to the bot in MAX; with ADA_SCENARIOS it only gets the updates. It polls, or keeps the
+    subscription of ADA_MAX_WEBHOOK_URL, whose updates go to `serve`.
+    """
+    from bots.max.long_poll import LongPoll
+    from bots.max.sending import Replies
+    from bots.max.webhook import Webhook
+    from providers.max.client import Client
+    from providers.max.errors import TokenRefused
+
+    common, settings = configuration.settings, configuration.channel("max")
+    webhook = Webhook(common.max_webhook_url, common.max_webhook_secret or "") if common.max_webhook_url else None
+    ingress = open_ingress(services.core.store, services.core.client, common)[max_provider.CHANNEL]
+    await ingress.open()
+    client = Client(settings.token, settings.api_url, settings.timeout, settings.ca)
+    replies = Replies(client)
+    channel = max_provider.CHANNEL
+    workers = [] if common.scenarios else await button_workers(services, channel, replies.send, replies.edit)
+    getting = webhook.keep(client) if webhook else Poller(services.core.store, LongPoll(client), ingress).run()
+    announce(bot="max")
+    try:
+        await work(ButtonBot(workers) if workers else None, stop, asyncio.create_task(getting))
     except TokenRefused as refusal:
         raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
     finally:
@@ -136,17 +167,21 @@ def vk_work(services: BotServices, acknowledge: Acknowledge | None) -> TextBot |
     return Presses(services.core.client, services.tenant, vk.CHANNEL).worker(acknowledge)
 
 
-async def work(bot: TextBot | Worker, stop: asyncio.Event, *beside: asyncio.Task[None]) -> None:
-    """Runs a bot until a stop is requested, or until a task beside it ends; raises what that task raises."""
-    working, stopping = asyncio.create_task(bot.run()), asyncio.create_task(stop.wait())
-    done, _ = await asyncio.wait({working, stopping, *beside}, return_when=asyncio.FIRST_COMPLETED)
+async def work(bot: TextBot | ButtonBot | Worker | None, stop: asyncio.Event, *beside: asyncio.Task[None]) -> None:
+    """Runs a bot until a stop is requested, or until a task beside it ends; raises what that task raises. None: there
+    are only the tasks beside.
+    """
+    working = [asyncio.create_task(bot.run())] if bot else []
+    stopping = asyncio.create_task(stop.wait())
+    done, _ = await asyncio.wait({stopping, *working, *beside}, return_when=asyncio.FIRST_COMPLETED)
     await cancel_and_wait(stopping, *beside)
-    bot.stop()
-    await working
+    if bot:
+        bot.stop()
+    await asyncio.gather(*working)
     for ended in done:
         ended.result()
 
 
-BOTS: Mapping[str, Run] = {"telegram": run_telegram, "sms": run_sms, "vk": run_vk}
+BOTS: Mapping[str, Run] = {"telegram": run_telegram, "sms": run_sms, "vk": run_vk, "max": run_max}
 
 COMMANDS: Mapping[str, Command] = {"bot": Command(declare, run)}

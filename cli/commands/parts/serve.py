@@ -155,6 +155,7 @@ def options_of(settings: Settings) -> Options:
         settings.inbound_vk_secret or "",
         settings.inbound_vk_confirmation or "",
         settings.inbound_telegram_secret or "",
+        settings.max_webhook_secret or "",
     )
     return Options(
         rate=settings.http_rate,

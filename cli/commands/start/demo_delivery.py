@@ -61,8 +61,8 @@ ENDS = {
 }
 
 CONTACTS: tuple[Mapping[str, str], ...] = (
-    {"telegram": "100001", "vk": "200001", "sms": "+79990000001", "email": "anna@example.org"},
-    {"telegram": "100002", "sms": "+79990000002"},
+    {"telegram": "100001", "vk": "200001", "max": "300001", "sms": "+79990000001", "email": "anna@example.org"},
+    {"telegram": "100002", "max": "300002", "sms": "+79990000002"},
     {"vk": "200003"},
     {"sms": "+79990000004", "telegram-bot": "100004"},
     {"email": "darya@example.org"},

@@ -33,10 +33,10 @@ from cli.settings.settings import Configuration, Settings, load
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import ServerAddress
 
-CHANNELS = ("telegram", "vk", "sms", "telegram-bot", "email")
+CHANNELS = ("telegram", "vk", "max", "sms", "telegram-bot", "email")
 """The channels of a usual installation. The sandbox simulates all of them."""
 
-SANDBOX_BOTS = ("telegram", "vk", "sms")
+SANDBOX_BOTS = ("telegram", "vk", "max", "sms")
 """The bots beside a sandbox."""
 
 SERVICES = (("ADA_SIGN_IN", "HUNT_"), ("ADA_MODEL_",), ("ADA_SPEECH", "ADA_TRANSCRIPTION"))
@@ -153,6 +153,7 @@ def bots_of(configuration: Configuration, channels: Sequence[str]) -> Sequence[s
     writes = {
         "telegram-bot": configuration.settings.bot_token,
         "sms": configuration.settings.inbound_sms_secret,
+        "max": True,  # without a webhook it polls
         "vk": configuration.settings.inbound_vk_secret or "ADA_VK_LONG_POLL" in configuration.raw,
     }
     return [channel.removesuffix("-bot") for channel in channels if writes.get(channel)]
@@ -296,7 +297,7 @@ def print_summary(installation: Installation, key: Mapping[str, str | None], as_
 
 SANDBOX_HINT = """Open the api address in a browser and paste the key from its file, or send from another terminal:
   ./ada send --to 7=telegram:100001,sms:+79990000001 --text Hello --wait
-Telegram, its Bot API, VK, SMS and e-mail are simulated: what was sent is on the inbox page.
+Telegram, its Bot API, VK, MAX, SMS and e-mail are simulated: what was sent is on the inbox page.
 The README says how to connect real accounts.
 """
 ACCOUNTS_HINT = """Open the api address in a browser and paste the key from its file, or see ./ada send --help.

@@ -47,7 +47,8 @@ class Channel:
 TELEGRAM = Channel("telegram", "100000", "ADA_TELEGRAM_SERVER", deduplicates=True)
 VK = Channel("vk", "200000", "ADA_VK_API_URL", deduplicates=True)
 SMS = Channel("sms", "+79990000000", "ADA_SMS_URL", deduplicates=False)
-CHANNELS = (TELEGRAM, VK, SMS)
+MAX = Channel("max", "300000", "ADA_MAX_API_URL", deduplicates=False)
+CHANNELS = (TELEGRAM, VK, MAX, SMS)
 
 
 def person(number: int, *channels: Channel) -> Recipient:

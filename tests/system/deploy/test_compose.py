@@ -29,7 +29,7 @@ def test_the_file_follows_the_compose_specification(tmp_path: Path, mistake: str
     assert done.returncode == code, done.stdout
 
 
-@pytest.mark.parametrize("channel", ["telegram", "vk", "sms", "telegram-bot", "email"])
+@pytest.mark.parametrize("channel", ["telegram", "vk", "max", "sms", "telegram-bot", "email"])
 def test_every_channel_has_its_own_service(channel: str) -> None:
     assert SERVICES[channel]["command"] == ["courier", channel]
     assert channel in channels()
@@ -57,7 +57,7 @@ def channel_of(service: str) -> str:
     return service if service in channels() else BOT_CHANNELS.get(service.replace("bot-", BOT), "")
 
 
-@pytest.mark.parametrize("bot", ["telegram", "vk", "sms"])
+@pytest.mark.parametrize("bot", ["telegram", "vk", "max", "sms"])
 def test_every_bot_has_its_own_service(bot: str) -> None:
     assert SERVICES[f"bot-{bot}"]["command"] == ["bot", bot]
 
@@ -100,7 +100,7 @@ def test_every_service_gets_the_secrets_that_it_receives_beside_the_supervisor_a
     assert SERVICES[name]["env_file"] == [{"path": ".env", "required": False}]
 
 
-@pytest.mark.parametrize("name", ["scenarios", "telegram", "telegram-bot", "vk", "email"])
+@pytest.mark.parametrize("name", ["scenarios", "telegram", "telegram-bot", "vk", "max", "email"])
 def test_speech_that_the_scenarios_make_is_there_for_the_couriers_that_send_it(name: str) -> None:
     assert "speech:/data/speech" in SERVICES[name]["volumes"]
     assert "/data/speech" in DOCKERFILE, "a new volume gets its owner from the image"

@@ -79,6 +79,7 @@ WITH_AN_ACCOUNT = (
         settings=("ADA_BOT_API_URL",),
     ),
     Guide("docs/connect-vk.md", {"vk1.a.…": "ADA_VK_TOKEN", "YOUR_ID": "200001"}, settings=("ADA_VK_API_URL",)),
+    Guide("docs/connect-max.md", {"f9LHo…": "ADA_MAX_TOKEN", "YOUR_ID": "300001"}, settings=("ADA_MAX_API_URL",)),
     Guide(
         "docs/connect-email.md",
         {"smtp://user:password@mail.example.org:587?from=University <noreply@example.org>": "ADA_SMTP_URL"},

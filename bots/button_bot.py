@@ -1,0 +1,43 @@
+"""The teacher's dialog in a channel with buttons and edits, Telegram or MAX: events are answered, and the messages that
+show deliveries are changed.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from bots.button_data import ButtonData
+from bots.conversation.conversation import Conversation
+from bots.conversation.status import StatusView
+from bots.dialogs import Answering, Dialogs, Send
+from bots.event_worker import event_worker
+from bots.following import Edit, Follower, Following
+from bots.services import BotServices
+from core.queue import Worker
+
+
+async def button_workers(services: BotServices, channel: str, send: Send, edit: Edit) -> Sequence[Worker]:
+    """Return what answers the events of a channel. Raises StoreError."""
+    following = Following(services.core.client, services.tenant, channel)
+    await following.open()
+    button_data = await ButtonData.open(services.core.store, services.tenant)
+    view = StatusView(button_data, services.timezone)
+    conversation = Conversation(services, button_data, view, following)
+    answering = Answering(Dialogs(services.core.store, services.tenant), conversation.converse, send)
+    follower = Follower(services.core.tracker, services.tenant, view.reply, edit)
+    return [event_worker(services.core.client, channel, answering.handle), following.worker(follower)]
+
+
+class ButtonBot:
+    """To `run()` and to `stop()`. Any number of processes may have one."""
+
+    def __init__(self, workers: Sequence[Worker]) -> None:
+        self._workers = workers
+
+    async def run(self) -> None:
+        """Work until `stop()`; what is in progress is finished, what is in the queue stays there."""
+        await asyncio.gather(*(worker.run() for worker in self._workers))
+
+    def stop(self) -> None:
+        """End `run`."""
+        for worker in self._workers:
+            worker.stop()

@@ -1,0 +1,29 @@
+"""The attachment with which MAX shows buttons below a message. Pure. Source: dev.max.ru, "keyboard"."""
+
+from collections.abc import Sequence
+from typing import Any
+
+LONGEST_LABEL = 128
+
+Json = dict[str, Any]
+
+
+def keyboard(rows: Sequence[Sequence[Json]]) -> Json:
+    return {"type": "inline_keyboard", "payload": {"buttons": [list(row) for row in rows]}}
+
+
+def callback(text: str, payload: str) -> Json:
+    return {"type": "callback", "text": _cut(text), "payload": payload}
+
+
+def link(text: str, url: str) -> Json:
+    return {"type": "link", "text": _cut(text), "url": url}
+
+
+def writing(text: str) -> Json:
+    """Return a button that writes its text as the person."""
+    return {"type": "message", "text": text}
+
+
+def _cut(label: str) -> str:
+    return label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
