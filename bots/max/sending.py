@@ -30,18 +30,22 @@ class Replies:
         self._client = client
 
     async def send(self, event: DialogEvent, reply: Reply) -> None:
-        """Send one reply. MAX has no notice over the chat: one without a text is a message. Raises SendLater, NotSent:
-        then nothing was shown, as far as is known.
+        """Send one reply. MAX has no notice over the chat: it is a message. Raises SendLater, NotSent: then nothing was
+        shown, as far as is known.
         """
-        text = reply.text or reply.notice
-        if not text:
-            return
-        body = _body(text, reply.buttons)
         try:
-            if not (reply.edit and await self._is_changed(event.callback, reply.edit, body)):
-                await self._call("POST", "messages", {"user_id": event.address}, body)
+            if reply.text:
+                await self._show(event, reply)
+            if reply.notice:
+                await self._call("POST", "messages", {"user_id": event.address}, _body(reply.notice, ()))
         except MaxRefused as refusal:
             log.info("no answer to %s: %s", event.address, refusal)
+
+    async def _show(self, event: DialogEvent, reply: Reply) -> None:
+        """Send a message, or change one. One that cannot be changed is sent anew."""
+        body = _body(reply.text, reply.buttons)
+        if not (reply.edit and await self._is_changed(event.callback, reply.edit, body)):
+            await self._call("POST", "messages", {"user_id": event.address}, body)
 
     async def edit(self, followed: Followed, reply: Reply) -> bool:
         """Change a message. Returns False if it cannot be changed, now and later. Raises SendLater, NotSent."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from core.errors import Invalid
 from core.updates.events import checked, decode, encode, lane_of
+from providers.max import events as max_events
 from providers.telegram_bot import events as telegram_events
 from providers.vk import events as vk_events
 
@@ -22,6 +23,7 @@ NAMES = re.findall(
     attachments fwd_messages action event_id conversation_message_id reply_message
     edited_message edit_date entities offset length url inline_query query chat_join_request bio left_chat_member
     sender_chat sender_user
+    body mid seq markup recipient chat_type chat_id callback callback_id timestamp link token vcf_info max_info
     """,
 )
 VALUES = st.recursive(
@@ -44,6 +46,28 @@ MESSAGE = st.fixed_dictionaries(
 VK_MESSAGE = st.fixed_dictionaries(
     dict.fromkeys(("from_id", "peer_id", "date", "text"), VALUES),
     optional=dict.fromkeys(("payload", "attachments", "reply_message", "fwd_messages", "id"), VALUES),
+)
+
+MAX_USER = st.fixed_dictionaries({"user_id": st.integers(1, 9)}, optional={"name": VALUES, "is_bot": VALUES})
+MAX_MESSAGE = st.fixed_dictionaries(
+    {
+        "sender": MAX_USER | VALUES,
+        "recipient": st.fixed_dictionaries({"chat_id": VALUES, "chat_type": st.sampled_from(["dialog", "chat"])}),
+        "body": st.fixed_dictionaries(dict.fromkeys(("mid", "text", "attachments", "markup"), VALUES)),
+    },
+    optional={"link": VALUES},
+)
+MAX_UPDATE = st.fixed_dictionaries(
+    {"timestamp": st.integers(0, 2**42) | VALUES},
+    optional={
+        "message": MAX_MESSAGE,
+        "callback": st.fixed_dictionaries({"user": MAX_USER, "callback_id": VALUES, "payload": VALUES}),
+        "user": MAX_USER,
+        "chat_id": VALUES,
+        "payload": VALUES,
+        "user_locale": VALUES,
+        "inviter_id": VALUES,
+    },
 )
 
 
@@ -73,3 +97,10 @@ def test_any_event_of_vk_can_be_read(kind: str, content: Any) -> None:
         arrival = vk_events.read_arrival({"type": kind, "event_id": "e", "object": wrapped}, NOW)
         if arrival is not None:
             can_be_put(arrival.event)
+
+
+@given(st.sampled_from(max_events.TYPES), MAX_UPDATE)
+def test_any_update_of_max_can_be_read(kind: str, update: Any) -> None:
+    arrival = max_events.read_arrival({**update, "update_type": kind}, NOW)
+    if arrival is not None:
+        can_be_put(arrival.event)

@@ -1,0 +1,272 @@
+"""The bot of MAX against the sandbox: long polling, the subscription, and the teacher's dialog with its buttons."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bots.button_bot import ButtonBot, button_workers
+from bots.max.long_poll import LongPoll
+from bots.max.sending import Replies
+from bots.max.webhook import Webhook
+from bots.poller import Poller
+from core.errors import SetupError
+from core.queue import QueueClient
+from core.updates.events import decode, dialogs_tube
+from providers import max as max_provider
+from providers.inbound import dialogs_ingress
+from providers.max.client import Client
+from providers.max.errors import TokenRefused
+from sandbox.events import Fault, Rule
+from sandbox.max import MaxServer
+from sandbox.state import SandboxState
+from tests.bots.telegram.chat import School, open_school
+from tests.sandbox.bot_api_clients import BotApi, bot_api
+from tests.support.stack import TENANT, Stack
+from tests.support.waiting import stays, until
+
+__all__ = ["bot_api"]
+
+PERSON, STRANGER = 300_001, 300_002
+SECRET = "s3cret"
+
+
+@dataclass
+class Chat:
+    """What a person does and sees."""
+
+    server: MaxServer
+    person: int = PERSON
+
+    def messages(self) -> list[dict[str, Any]]:
+        return [one for one in self.server.people.shown(self.person)["messages"] if one["from"] == "bot"]
+
+    async def reads(self, wanted: str) -> dict[str, Any]:
+        """Wait until a message of the bot has this text."""
+        await until(lambda: any(wanted in one["text"] for one in self.messages()), within=20)
+        return next(one for one in reversed(self.messages()) if wanted in one["text"])
+
+    async def writes(self, text: str, answer: str) -> dict[str, Any]:
+        self.server.people.write(self.person, text)
+        return await self.reads(answer)
+
+    async def presses(self, label: str, answer: str = "") -> None:
+        """Press the newest button with this label; wait for the answer."""
+
+        def newest() -> str:
+            return next((one["id"] for one in reversed(self.messages()) if label in labels(one)), "")
+
+        await until(newest, within=20)
+        self.server.people.press(self.person, newest(), label)
+        if answer:
+            await self.reads(answer)
+
+
+def labels(message: dict[str, Any]) -> list[str]:
+    return [one["text"] for row in message["buttons"] for one in row]
+
+
+@pytest.fixture
+async def max_server() -> AsyncIterator[MaxServer]:
+    opened = MaxServer(SandboxState(), webhook_pause=0.01)
+    await opened.start()
+    yield opened
+    await opened.stop()
+
+
+@pytest.fixture
+async def max_client(max_server: MaxServer) -> AsyncIterator[Client]:
+    opened = Client(max_server.token, max_server.url)
+    yield opened
+    await opened.close()
+
+
+@asynccontextmanager
+async def polling(stack: Stack, max_client: Client) -> AsyncIterator[None]:
+    """A process that polls."""
+    ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[max_provider.CHANNEL]
+    await ingress.open()
+    task = asyncio.create_task(Poller(stack.store, LongPoll(max_client), ingress).run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def texts_in(stack: Stack) -> list[str]:
+    tasks = await stack.take(dialogs_tube("max").name, 100)
+    for task in tasks:
+        await stack.queue.settle(task)
+    return [decode(task.body)["event_text"] for task in tasks]
+
+
+async def read(stack: Stack, *texts: str) -> None:
+    """Wait until these texts are in the queue, take them, and check that nothing else was there."""
+    found: list[str] = []
+
+    async def has_all() -> bool:
+        found.extend(await texts_in(stack))
+        return len(found) >= len(texts)
+
+    await until(has_all, within=20)
+    assert found == list(texts)
+
+
+def polls(max_server: MaxServer) -> int:
+    return max_server._state.counter("max", "getUpdates")
+
+
+@pytest.mark.row("M-03")
+async def test_each_update_is_read_once_by_one_of_two_processes_with_two_requests_a_second(
+    stack: Stack, max_server: MaxServer, max_client: Client
+) -> None:
+    async with polling(stack, max_client), polling(stack, max_client):
+        await until(lambda: polls(max_server) >= 1, within=20)
+        for text in ("one", "two", "three"):
+            max_server.people.write(PERSON, text)
+            await read(stack, text)
+        assert max_server._state.counter("max", "polls refused") == 0
+
+
+@pytest.mark.row("M-03")
+async def test_what_is_written_while_no_process_polls_is_read_by_the_next_one_and_nothing_twice(
+    stack: Stack, max_server: MaxServer, max_client: Client
+) -> None:
+    max_server.people.write(PERSON, "before the first start, and not the last")
+    max_server.people.write(PERSON, "last")
+    async with polling(stack, max_client):
+        await read(stack, "last")
+    for text in ("one", "two"):
+        max_server.people.write(PERSON, text)
+    async with polling(stack, max_client):
+        await read(stack, "one", "two")
+        await stays(lambda: max_server._state.counter("max", "written") == 4, during=0.5)
+        assert await texts_in(stack) == []
+
+
+@pytest.mark.row("M-03")
+async def test_a_process_that_ended_before_it_stored_the_marker_puts_nothing_twice(
+    stack: Stack, max_server: MaxServer, max_client: Client
+) -> None:
+    ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[max_provider.CHANNEL]
+    await ingress.open()
+    max_server.people.write(PERSON, "one")
+    page = await LongPoll(max_client).poll("")
+    await ingress.put(page.events[0])  # the process dies here
+    async with polling(stack, max_client):
+        await until(lambda: polls(max_server) >= 3, within=20)
+        assert await texts_in(stack) == ["one"]
+
+
+async def test_polling_goes_on_after_faults_of_the_provider(
+    stack: Stack, max_server: MaxServer, max_client: Client
+) -> None:
+    max_server._state.add_rule(Rule("max", Fault("server_error"), method="getUpdates", times=1))
+    max_server._state.add_rule(Rule("max", Fault("flood_wait", 1), method="getUpdates", times=1))
+    async with polling(stack, max_client):
+        await until(lambda: polls(max_server) >= 3, within=20)
+        max_server.people.write(PERSON, "one")
+        await read(stack, "one")
+
+
+async def test_a_refused_token_ends_the_poller_with_what_to_do(stack: Stack, max_server: MaxServer) -> None:
+    wrong = Client("wrong", max_server.url)
+    ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[max_provider.CHANNEL]
+    with pytest.raises(TokenRefused, match="ADA_MAX_TOKEN"):
+        await Poller(stack.store, LongPoll(wrong), ingress).run()
+    await wrong.close()
+
+
+@pytest.mark.row("M-04")
+async def test_a_subscription_that_max_has_dropped_is_made_again(max_server: MaxServer, max_client: Client) -> None:
+    keeping = asyncio.create_task(Webhook("http://127.0.0.1:9", SECRET).keep(max_client, timedelta(milliseconds=50)))
+    try:
+        for times in (1, 2):
+            await until(lambda: max_server._state.counter("max", "subscribe") == times, within=20)  # noqa: B023 - awaited at once
+            await max_server.drop_subscription()
+    finally:
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+
+
+@pytest.mark.row("M-04")
+async def test_a_process_that_polls_ends_the_subscription(
+    stack: Stack, max_server: MaxServer, max_client: Client
+) -> None:
+    await max_client.call("POST", "subscriptions", body={"url": "http://127.0.0.1:9", "secret": SECRET})
+    async with polling(stack, max_client):
+        await until(lambda: polls(max_server) >= 1, within=20)
+        max_server.people.write(PERSON, "one")
+        await read(stack, "one")
+
+
+@pytest.mark.parametrize(("url", "secret"), [("nonsense", SECRET), ("https://x", ""), ("https://x", "four")])
+def test_a_webhook_needs_an_address_and_a_secret(url: str, secret: str) -> None:
+    with pytest.raises(SetupError, match="ADA_MAX_WEBHOOK_"):
+        Webhook(url, secret)
+
+
+# the teacher's dialog
+
+
+@pytest.fixture
+async def school(stack: Stack, bot_api: BotApi, max_client: Client) -> AsyncIterator[School]:
+    """The school of the Telegram bot; the bot that runs is that of MAX."""
+    opened, replies = await open_school(stack, bot_api), Replies(max_client)
+    workers = await button_workers(opened.services, max_provider.CHANNEL, replies.send, replies.edit)
+    bot = ButtonBot(workers)
+    async with polling(stack, max_client):
+        working = asyncio.create_task(bot.run())
+        yield opened
+        bot.stop()
+        await working
+
+
+@pytest.mark.row("M-05")
+async def test_a_teacher_links_the_chat_selects_a_group_writes_and_sees_the_status_in_one_message(
+    school: School, max_server: MaxServer
+) -> None:
+    chat = Chat(max_server)
+    max_server.people.start(PERSON)
+    await chat.reads("адрес электронной почты")
+    await chat.writes("anna@example.org", "anna@example.org")
+    await chat.writes(school.outbox.codes[-1], "Анна")
+    await chat.writes("/select", "")
+    await chat.presses("ИВТ-101")
+    await chat.presses("Done", "People: 3")
+    await chat.writes("Завтра нет пары", "")
+    await chat.presses("Now", "of these without a contact: 1")
+    before = len(chat.messages())
+    await chat.presses("Send", "Everybody who can be reached was reached")
+    assert sorted(school.sms.addresses) == ["+79990000002", "+79990000003"]
+    assert len(chat.messages()) == before, "the status is in the message of the dialog"
+    await chat.presses("Who was not reached", "Глеб")
+
+
+@pytest.mark.row("M-05")
+async def test_a_deep_link_begins_and_ends_the_linking(school: School, max_server: MaxServer) -> None:
+    chat = Chat(max_server, STRANGER)
+    max_server.people.start(STRANGER, "boris@example.org")
+    await chat.reads("boris@example.org")
+    max_server.people.start(STRANGER, school.outbox.codes[-1])
+    await chat.reads("Боря")
+    user = await school.directory.users.find(TENANT, 2)
+    assert str(STRANGER) in [address for found in user.contacts.values() for address in found]
+
+
+@pytest.mark.row("M-05")
+async def test_a_notice_is_a_message_because_max_has_none_over_the_chat(school: School, max_server: MaxServer) -> None:
+    chat = Chat(max_server)
+    school.outbox.sent.clear()
+    max_server.people.start(PERSON, "anna@example.org")
+    await chat.reads("anna@example.org")
+    await chat.writes(school.outbox.codes[-1], "Анна")
+    await chat.writes("/select", "")
+    await until(lambda: labels(chat.messages()[-1]), within=20)
+    await chat.presses("Done", "")
+    await until(lambda: not labels(chat.messages()[-1]), within=20)
