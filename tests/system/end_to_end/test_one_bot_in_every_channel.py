@@ -1,4 +1,4 @@
-"""One bot, written once, serves Telegram, VK, SMS and a channel of one's own: all processes of Ada, and the sandbox."""
+"""One bot, written once, serves Telegram, VK, MAX, SMS and a channel of one's own: all processes, and the sandbox."""
 
 import asyncio
 import json
@@ -19,11 +19,12 @@ from tests.system.end_to_end.chat import Chat, Phone
 
 pytestmark = pytest.mark.timeout(240)
 
-TELEGRAM_USER, VK_USER, NUMBER = 100_001, "200001", "+79990100001"
+TELEGRAM_USER, VK_USER, MAX_USER, NUMBER = 100_001, "200001", 300_001, "+79990100001"
+MAX_GROUP = -70_001
 SECRET = "inbound"
 PROCESSES = (
-    ("serve",), ("scenarios",), ("bot", "telegram"), ("bot", "vk"),
-    ("courier", "telegram-bot"), ("courier", "vk"), ("courier", "sms"), ("courier", "echo"),
+    ("serve",), ("scenarios",), ("bot", "telegram"), ("bot", "vk"), ("bot", "max"),
+    ("courier", "telegram-bot"), ("courier", "vk"), ("courier", "max"), ("courier", "sms"), ("courier", "echo"),
 )  # fmt: skip
 TRIGGERS = 'text: {exact: {"меню": days.ask, "завтра": days.tomorrow}}\n'
 DAYS = """\
@@ -53,6 +54,7 @@ async def installation(own_server: Server, tmp_path: Path) -> AsyncIterator[Inst
 def write_bot(folder: Path) -> Path:
     (folder / "scenarios").mkdir(parents=True)
     (folder / "triggers.yaml").write_text(TRIGGERS, encoding="utf-8")
+    (folder / "group_triggers.yaml").write_text('text: {exact: {"меню": days.ask}}\n', encoding="utf-8")
     (folder / "scenarios" / "days.yaml").write_text(DAYS, encoding="utf-8")
     (folder / "schedule.png").write_bytes(PICTURE)
     return folder
@@ -86,12 +88,15 @@ async def find(installation: Installation, wanted: Callable[[dict[str, Any]], bo
     return dict(message)
 
 
-@pytest.mark.row("C-91")
-async def test_the_same_scenario_serves_telegram_vk_sms_and_the_web(installation: Installation, tmp_path: Path) -> None:
+@pytest.mark.row("C-91", "M-06")
+async def test_the_same_scenario_serves_telegram_vk_max_sms_and_the_web(
+    installation: Installation, tmp_path: Path
+) -> None:
     api = await start(installation, write_bot(tmp_path / "bot"))
     await asyncio.gather(
         talk_in_telegram(installation),
         talk_in_vk(installation),
+        talk_in_max(installation),
         talk_by_sms(installation, f"{api}/v1/inbound/sms?secret={SECRET}&from=%p&to=%P&text=%b&time=%t&id=%I"),
         talk_on_the_web(installation.client_at(api), tmp_path / "data" / "couriers" / "echo" / "echo.jsonl"),
     )
@@ -116,6 +121,29 @@ async def talk_in_vk(installation: Installation) -> None:
     edited = await find(installation, lambda one: one["number"] == question["number"])
     assert (edited["text"], edited["edited"]) == ("Завтра: физика", True)
     await until(lambda: vk.answers(VK_USER), within=60)  # the button no longer shows that it waits
+
+
+async def talk_in_max(installation: Installation) -> None:
+    """In a dialog and in a group; a person may share the own contact at any time."""
+    people = installation.sandbox.max.people
+
+    def shown(wanted: str, group: int = 0) -> dict[str, Any] | None:
+        messages = people.shown(MAX_USER, group)["messages"]
+        return next((one for one in messages if one["from"] == "bot" and one["text"] == wanted), None)
+
+    people.share_contact(MAX_USER, NUMBER)
+    people.write(MAX_USER, "меню")
+    question = await until(lambda: shown("Какой день?"), within=60)
+    assert question
+    people.press(MAX_USER, question["id"], "Завтра")
+    schedule = await until(lambda: shown("Расписание"), within=60)
+    assert schedule
+    assert [file["type"] for file in schedule["files"]] == ["image"]
+    edited = shown("Завтра: физика")
+    assert edited
+    assert (edited["id"], edited["edited"], edited["buttons"]) == (question["id"], True, [])
+    people.write(MAX_USER, "меню", MAX_GROUP)
+    assert await until(lambda: shown("Какой день?", MAX_GROUP), within=60)
 
 
 async def talk_by_sms(installation: Installation, inbound: str) -> None:
