@@ -7,6 +7,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from delivery import openapi
+from delivery.endpoints import console_files
 from delivery.http.context import Context
 from delivery.http.endpoint import make_handler
 from delivery.http.metrics import Metrics
@@ -37,6 +38,7 @@ def build(services: ApiServices, options: Options | None = None) -> web.Applicat
         handlers.setdefault(open_route.path, {})[open_route.method] = open_route.make_handler(context)
     for path in sorted(handlers, key=_order):
         _add(app, path, {**handlers[path], hdrs.METH_ANY: refuse_method(handlers[path])})
+    _add(app, console_files.PATH, {hdrs.METH_GET: console_files.serve, hdrs.METH_ANY: refuse_method([hdrs.METH_GET])})
     _add(app, "/{rest}", {hdrs.METH_ANY: no_route})
 
     async def close_streams(app: web.Application) -> None:

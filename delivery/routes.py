@@ -2,6 +2,7 @@
 
 from core.jobs.views import JobView
 from delivery.endpoints import (
+    console_files,
     exports,
     health,
     imports,
@@ -232,5 +233,5 @@ OPEN_ROUTES = (
               health.show_metrics, metrics.CONTENT_TYPE),
     OpenRoute("GET", "/openapi.json", "This document", pages.openapi, dict),
     OpenRoute("GET", "/docs", "This document as a page", pages.docs, pages.HTML),
-    OpenRoute("GET", "/", "A page to send messages and to watch their delivery", pages.front, pages.HTML),
+    OpenRoute("GET", "/", "The web console", console_files.index, pages.HTML),
 )  # fmt: skip

@@ -1,6 +1,6 @@
-"""The web pages, to send messages and to read about the API, and the OpenAPI document.
+"""The page about the API and the OpenAPI document.
 
-The pages load nothing from other hosts; the policy sent with them forbids it.
+The page loads nothing from other hosts; the policy sent with it forbids it.
 """
 
 import base64
@@ -28,11 +28,6 @@ def openapi(context: Context) -> Handler:
 def docs(context: Context) -> Handler:
     """Return the page about the API."""
     return _page("docs.html")
-
-
-def front(context: Context) -> Handler:
-    """Return the page with a form to send a message and its history, live."""
-    return _page("front.html")
 
 
 def _page(name: str) -> Handler:

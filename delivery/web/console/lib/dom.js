@@ -1,0 +1,147 @@
+/** Elements without innerHTML. Text is always a text node. */
+
+/**
+ * Returns an element: h("button", {class: "primary", onclick: save}, "Save").
+ *
+ * Attributes: a name that begins with "on" is a handler; `style` and `dataset` are objects; true writes the bare attribute,
+ * false, null and undefined leave it out. `value` and `checked` set what a person sees. `key` names the element among its
+ * siblings for `paint`; `keep: true` lets `paint` leave its inside alone.
+ */
+export function h(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) set(element, name, value);
+  element.append(...nodes(children));
+  return element;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** Returns an SVG element; otherwise as `h`. */
+export function svg(tag, attributes, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes || {})) set(element, name, value);
+  element.append(...nodes(children));
+  return element;
+}
+
+function set(element, name, value) {
+  if (name.startsWith("on") || name === "key" || name === "keep") element[name] = value;
+  else if (name === "style") for (const [property, one] of Object.entries(value)) element.style.setProperty(property, one);
+  else if (name === "dataset") Object.assign(element.dataset, value);
+  else if (value === false || value === null || value === undefined) return;
+  else if (name === "value" || name === "checked" || name === "indeterminate") {
+    element[name] = value;
+    element.given = { ...element.given, [name]: value };
+  } else element.setAttribute(name, value === true ? "" : value);
+}
+
+/** Returns the nodes of nested lists; null, undefined and false are left out, all else is text. */
+export function nodes(children) {
+  return children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false)
+    .map((one) => (one instanceof Node ? one : document.createTextNode(String(one))));
+}
+
+/**
+ * Shows these children in `parent` and changes only what differs, so focus, selection, scroll position and what is being
+ * typed stay. Children with a `key` are recognised wherever they stand.
+ */
+export function paint(parent, ...children) {
+  const focused = document.activeElement;
+  morphChildren(parent, nodes(children));
+  if (focused && focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
+}
+
+function morphChildren(parent, wanted) {
+  const keyed = new Map();
+  for (const child of parent.childNodes) if (child.key !== undefined) keyed.set(child.key, child);
+  const kept = new Set(wanted.map((one) => keyed.get(one.key)).filter(Boolean));
+  let place = parent.firstChild;
+  for (const one of wanted) {
+    let old = one.key === undefined ? place : keyed.get(one.key);
+    while (one.key === undefined && old && kept.has(old)) old = old.nextSibling;
+    if (old && isAlike(old, one)) {
+      if (old === place) place = place.nextSibling;
+      else parent.insertBefore(old, place);
+      morph(old, one);
+    } else {
+      parent.insertBefore(one, place);
+    }
+  }
+  while (place) {
+    const next = place.nextSibling;
+    place.remove();
+    place = next;
+  }
+}
+
+const isAlike = (old, one) => old === one || (old.nodeName === one.nodeName && old.key === one.key && old.type === one.type);
+
+function morph(old, one) {
+  if (old === one) return;
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    if (old.data !== one.data) old.data = one.data;
+    return;
+  }
+  morphAttributes(old, one);
+  if (!(old.keep && one.keep)) morphChildren(old, [...one.childNodes]);
+}
+
+function morphAttributes(old, one) {
+  for (const { name } of [...old.attributes]) if (!one.hasAttribute(name) && !(name === "open" && old.nodeName === "DETAILS")) old.removeAttribute(name);
+  for (const { name, value } of one.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  for (const name of new Set([...handlers(old), ...handlers(one)])) old[name] = one[name] || null;
+  for (const [name, value] of Object.entries(one.given || {})) {
+    if (old.given?.[name] !== value && !(name === "value" && old === document.activeElement)) old[name] = value;
+  }
+  old.given = one.given;
+}
+
+const handlers = (element) => Object.keys(element).filter((name) => name.startsWith("on"));
+
+let last = 0;
+/** Returns an id that no other element of the page has, for label, aria-describedby and the like. */
+export const newId = (name = "e") => `${name}-${++last}`;
+
+/**
+ * Returns a labelled field. `input` gets an id, its hint and its error: field({label: t("…"), hint, error}, h("input", {name})).
+ * `showErrors` writes errors of the API beside the fields of the same `name`.
+ */
+export function field({ label, hint, error, wide }, input) {
+  input.id ||= newId(input.name || "field");
+  const hintId = `${input.id}-hint`, errorId = `${input.id}-error`;
+  const descriptions = [hint && hintId, error && errorId].filter(Boolean).join(" ");
+  if (descriptions) input.setAttribute("aria-describedby", descriptions);
+  if (error) input.setAttribute("aria-invalid", "true");
+  return h("div", { class: wide ? "field wide" : "field" },
+    h("label", { for: input.id }, label),
+    hint && h("p", { class: "hint", id: hintId }, hint),
+    error && h("p", { class: "field-error", id: errorId }, error),
+    input);
+}
+
+/** Returns what was typed into a form, by name: texts without outer spaces, booleans for checkboxes. */
+export function values(form) {
+  const found = {};
+  for (const input of form.elements) {
+    if (!input.name || (input.type === "radio" && !input.checked)) continue;
+    found[input.name] = input.type === "checkbox" ? input.checked : input.value.trim();
+  }
+  return found;
+}
+
+/** Waits that many milliseconds, or until the signal ends it. */
+export const pause = (duration, signal) => new Promise((done) => {
+  const timer = setTimeout(done, duration);
+  signal?.addEventListener("abort", () => { clearTimeout(timer); done(); }, { once: true });
+});
+
+/** Copies a text; also over plain HTTP, where there is no clipboard. Returns whether it worked. */
+export async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text).then(() => true, () => false);
+  const area = h("textarea", { value: text, readonly: true, class: "off-screen" });
+  document.body.append(area);
+  area.select();
+  const isCopied = document.execCommand("copy");
+  area.remove();
+  return isCopied;
+}

@@ -1,0 +1,8 @@
+/**
+ * The pages: what stands after `#/`, the module that shows it, the right it needs, and where it stands in the menu. A page
+ * without a section is not in the menu. The words are `page.<name>`, `section.<section>`.
+ */
+export const PAGES = [
+  { name: "home", right: null, section: "main" },
+  { name: "account", right: null },
+];

@@ -1,0 +1,99 @@
+/** The words of the page in the language of the reader. All texts are in words/<language>.json; no sentence is built from pieces. */
+
+export const LANGUAGES = { en: "English", ru: "Русский" };
+const CHOICE = "ada.language";
+
+let language = "en";
+let words = {};
+let plural, numbers;
+let zone;
+
+/** Returns the language: chosen by hand, else the first of the browser's that there is. */
+function preferred() {
+  const wanted = [localStorage.getItem(CHOICE), ...navigator.languages].filter(Boolean);
+  return wanted.map((one) => one.slice(0, 2)).find((one) => one in LANGUAGES) || "en";
+}
+
+/** Loads the words. Must end before the first `t`. */
+export async function loadWords() {
+  language = preferred();
+  const response = await fetch(new URL(`../words/${language}.json`, import.meta.url));
+  words = await response.json();
+  plural = new Intl.PluralRules(language);
+  numbers = new Intl.NumberFormat(language);
+  document.documentElement.lang = language;
+}
+
+export const currentLanguage = () => language;
+
+/** Chooses a language for this browser and loads its words. */
+export function chooseLanguage(name) {
+  localStorage.setItem(CHOICE, name);
+  return loadWords();
+}
+
+/** Times are shown in this zone (IANA name); without one, in that of the browser. */
+export const setZone = (name) => { zone = name || undefined; };
+export const currentZone = () => zone || Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** Whether there is a text with this key. */
+export const has = (key) => key in words;
+
+function template(key, values) {
+  const text = words[key];
+  if (text === undefined) {
+    console.error(`words: ${key} is missing in ${language}.json`);
+    return key;
+  }
+  return typeof text === "string" ? text : text[plural.select(values.count)] ?? text.other;
+}
+
+const shown = (value) => (typeof value === "number" ? numbers.format(value) : String(value));
+
+/** Returns a text: t("messages.selected", {count: 3}). Numbers are written as in the language; `count` chooses the plural form. */
+export function t(key, values = {}) {
+  return template(key, values).replace(/\{(\w+)\}/g, (whole, name) => (name in values ? shown(values[name]) : whole));
+}
+
+/** The same, with nodes among the values: rich("home.sign_in", {link: h("a", …)}) returns a list for `h`. */
+export function rich(key, values = {}) {
+  return template(key, values).split(/(\{\w+\})/).map((part) => {
+    const name = /^\{(\w+)\}$/.exec(part)?.[1];
+    return name === undefined || !(name in values) ? part : values[name] instanceof Node ? values[name] : shown(values[name]);
+  });
+}
+
+/** Returns the word for a value of the API: word("status", "sent"). A value that is new here is shown as it is. */
+export const word = (table, value) => (has(`${table}.${value}`) ? t(`${table}.${value}`) : String(value).replaceAll("_", " "));
+
+export const number = (value, options) => (options ? new Intl.NumberFormat(language, options).format(value) : numbers.format(value));
+
+const format = (value, options) => new Intl.DateTimeFormat(language, { timeZone: zone, ...options }).format(new Date(value));
+const isToday = (value) => format(value, { dateStyle: "short" }) === format(Date.now(), { dateStyle: "short" });
+const isThisYear = (value) => format(value, { year: "numeric" }) === format(Date.now(), { year: "numeric" });
+
+/** Returns a moment: "14:05" today, "3 Nov, 14:05" this year, with the year before that. */
+export function moment(value) {
+  const time = { hour: "2-digit", minute: "2-digit" };
+  if (isToday(value)) return format(value, time);
+  const day = { day: "numeric", month: "short", ...time };
+  return format(value, isThisYear(value) ? day : { ...day, year: "numeric" });
+}
+
+/** Returns a moment in full, with its zone. */
+export const fullMoment = (value) => format(value, { dateStyle: "full", timeStyle: "long" });
+
+const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+
+/** Returns how long ago or ahead a moment is: "5 minutes ago", "in 2 hours". */
+export function ago(value) {
+  const seconds = (new Date(value) - Date.now()) / 1000;
+  const [unit, size] = UNITS.find(([, one]) => Math.abs(seconds) >= one) || UNITS.at(-1);
+  return new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(Math.trunc(seconds / size), unit);
+}
+
+/** Returns a length of time from seconds: "45 s", "3 min", "2 h". */
+export function duration(seconds) {
+  const [unit, size] = UNITS.find(([, one]) => seconds >= one) || UNITS.at(-1);
+  return new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay: "short", maximumFractionDigits: 1 }).format(seconds / size);
+}

@@ -1,0 +1,142 @@
+/** Starts the console: who is signed in, which page the address names, one page at a time. */
+
+import { h, paint } from "./lib/dom.js";
+import { loadWords, setZone, t } from "./lib/words.js";
+import { ApiError, api, onSignedOut } from "./lib/api.js";
+import { failed, loading, noRight } from "./lib/states.js";
+import { applyTheme, buildFrame, may } from "./lib/frame.js";
+import { PAGES } from "./lib/menu.js";
+
+const SIGN_IN = "sign-in";
+/** The link of the bot is `#/sign-in/<secret>`: what stands after # is sent to no server. */
+
+let me = null;
+let frame;
+let ending = new AbortController();
+let endPage = null;
+
+/** Returns {name, parameters, query} of an address such as `#/messages/ID?state=failed`. */
+export function parse(hash) {
+  const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
+  const [name, ...parameters] = path.split("/").map(decodeURIComponent);
+  return { name: name || "home", parameters, query: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+/** Goes to a page: go("messages/ID"). */
+const go = (path) => { location.hash = `#/${path}`; };
+
+function contextOf(place) {
+  const context = {
+    me, go, signal: ending.signal, query: place.query, parameters: place.parameters,
+    signedIn, signOut: leaveSession,
+    /** Writes filters into the address without a new entry in the history of the browser. */
+    setQuery(changes) {
+      const query = new URLSearchParams(Object.entries({ ...context.query, ...changes }).filter(([, value]) => value !== "" && value !== false && value !== undefined));
+      context.query = Object.fromEntries(query);
+      const path = [place.name, ...place.parameters].map(encodeURIComponent).join("/");
+      history.replaceState(null, "", query.size ? `#/${path}?${query}` : `#/${path}`);
+    },
+    /** Sets the title of the window, such as to the name of the person that is shown. */
+    title: (text) => { document.title = `${text} · ${t("frame.name")}`; },
+  };
+  return context;
+}
+
+async function moduleOf(name) {
+  if (name === SIGN_IN) return (await import("./pages/sign_in.js")).default;
+  const page = PAGES.find((one) => one.name === name);
+  return page ? (await import(`./pages/${page.name}.js`)).default : null;
+}
+
+/** Shows the page that the address names. `isNew`: a person has gone there, so the focus goes to its heading. */
+async function show(isNew = true) {
+  ending.abort();
+  endPage?.();
+  endPage = null;
+  ending = new AbortController();
+  const mine = ending;
+  const place = parse(location.hash);
+  if (!me && place.name !== SIGN_IN) return signIn();
+  const root = h("div", { class: `page page-${place.name}` });
+  frame.showPage(place.name, me);
+  const timer = setTimeout(() => mine === ending && paint(root, loading()), 150);
+  frame.content.replaceChildren(root);
+  if (isNew) window.scrollTo(0, 0);
+  try {
+    const page = await moduleOf(place.name);
+    clearTimeout(timer);
+    if (mine !== ending) return;
+    root.replaceChildren();
+    await draw(page, root, place, mine);
+    if (isNew && mine === ending) focusHeading(root);
+  } catch (error) {
+    clearTimeout(timer);
+    if (mine === ending && error.name !== "AbortError") paint(root, failed(error, () => show(false)));
+  }
+}
+
+async function draw(page, root, place, mine) {
+  if (!page) return paint(root, h("h1", {}, t("page.unknown")), h("p", {}, h("a", { href: "#/home" }, t("page.unknown_next"))));
+  const context = contextOf(place);
+  context.title(t(page.title));
+  if (!may(me, page.right ?? null)) return paint(root, h("h1", {}, t(page.title)), noRight());
+  const end = await page.render(root, place.parameters, context);
+  if (mine === ending) endPage = end || null;
+  else end?.();
+}
+
+function focusHeading(root) {
+  if (root.contains(document.activeElement)) return;
+  const heading = root.querySelector("h1");
+  if (!heading) return;
+  heading.tabIndex = -1;
+  heading.focus({ preventScroll: true });
+}
+
+// the session
+
+const RETURN = "ada.return";
+
+/** Goes to the sign-in and remembers where to return to. */
+function signIn() {
+  const place = parse(location.hash).name;
+  if (place !== SIGN_IN) sessionStorage.setItem(RETURN, location.hash);
+  me = null;
+  location.replace(`#/${SIGN_IN}`);
+}
+
+async function signedIn() {
+  await loadMe();
+  const back = sessionStorage.getItem(RETURN) || "#/home";
+  sessionStorage.removeItem(RETURN);
+  location.replace(back);
+}
+
+async function leaveSession(everywhere) {
+  await api.del("/v1/sessions", everywhere ? { all: "true" } : {});
+  me = null;
+  sessionStorage.removeItem(RETURN);
+  location.replace(`#/${SIGN_IN}`);
+}
+
+async function loadMe() {
+  try {
+    me = await api.get("/v1/me", {}, { isSignIn: true });
+    setZone(me.time_zone);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 401) throw error;
+    me = null;
+  }
+}
+
+async function start() {
+  applyTheme();
+  await loadWords();
+  frame = buildFrame(document.getElementById("console"), () => show(false));
+  onSignedOut(() => { if (me) signIn(); });
+  window.addEventListener("hashchange", () => show());
+  if (parse(location.hash).name !== SIGN_IN) await loadMe();
+  await show(false);
+}
+
+start();

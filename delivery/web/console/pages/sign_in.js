@@ -1,0 +1,67 @@
+/** Signing in: with a link of the bot, with a code by mail, with an API key. */
+
+import { field, h, paint, values } from "../lib/dom.js";
+import { rich, t } from "../lib/words.js";
+import { api } from "../lib/api.js";
+import { notice, submits } from "../lib/states.js";
+
+export default {
+  title: "page.sign_in",
+  right: null,
+  render(root, [link], context) {
+    if (link) byLink(root, link, context);
+    else byMailOrKey(root, context);
+  },
+};
+
+const SESSIONS = "/v1/sessions";
+const isSignIn = true;
+
+/** The link works once, so a press of the button uses it and not a preview of the address. */
+function byLink(root, link, { signedIn }) {
+  const form = h("form", { class: "narrow", onsubmit: submits(async () => {
+    await api.post(SESSIONS, { link }, { isSignIn });
+    await signedIn();
+  }) }, h("p", {}, t("sign_in.link_text")), h("button", { class: "primary" }, t("sign_in.link_button")));
+  paint(root, h("h1", {}, t("page.sign_in")), form, other());
+}
+
+const other = () => h("p", {}, h("a", { href: "#/sign-in" }, t("sign_in.other")));
+
+function byMailOrKey(root, context) {
+  paint(root, h("h1", {}, t("page.sign_in")),
+    h("div", { class: "narrow" },
+      h("section", { class: "panel" }, mailForm(root, context)),
+      h("details", { class: "panel" }, h("summary", {}, t("sign_in.with_key")), keyForm(context))));
+}
+
+function mailForm(root, context) {
+  return h("form", { onsubmit: submits(async (form) => {
+    const { email } = values(form);
+    const { id } = await api.post(`${SESSIONS}/codes`, { email }, { isSignIn });
+    askCode(root, id, email, context);
+  }) },
+  field({ label: t("sign_in.email"), hint: t("sign_in.email_hint") }, h("input", { name: "email", type: "email", autocomplete: "email", required: true })),
+  h("button", { class: "primary" }, t("sign_in.send_code")));
+}
+
+function askCode(root, id, email, { signedIn }) {
+  const form = h("form", { class: "narrow panel", onsubmit: submits(async (one) => {
+    await api.post(SESSIONS, { code_id: id, code: values(one).code }, { isSignIn });
+    await signedIn();
+  }) },
+  notice("info", rich("sign_in.code_sent", { email: h("strong", {}, email) })),
+  field({ label: t("sign_in.code") }, h("input", { name: "code", autocomplete: "one-time-code", inputmode: "numeric", required: true })),
+  h("button", { class: "primary" }, t("page.sign_in")));
+  paint(root, h("h1", {}, t("page.sign_in")), form, h("p", {}, h("a", { href: "#/sign-in", onclick: () => byMailOrKey(root, { signedIn }) }, t("sign_in.other"))));
+  form.elements.code.focus();
+}
+
+function keyForm({ signedIn }) {
+  return h("form", { onsubmit: submits(async (form) => {
+    await api.post(SESSIONS, { key: values(form).key }, { isSignIn });
+    await signedIn();
+  }) },
+  field({ label: t("sign_in.key"), hint: t("sign_in.key_hint") }, h("input", { name: "key", type: "password", autocomplete: "off", required: true })),
+  h("button", {}, t("page.sign_in")));
+}

@@ -1,0 +1,60 @@
+"""The files of the console as they are served."""
+
+import gzip
+import re
+
+import pytest
+
+from delivery.endpoints.console_files import console_files
+from tests.delivery.conftest import Api
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+
+
+def address(name: str) -> str:
+    """The address of a file."""
+    return f"/console/{console_files().tree}/{name}"
+
+
+async def test_the_page_is_asked_for_each_time_and_names_the_files_of_its_version(api: Api) -> None:
+    page = await api.call("GET", "/")
+    assert page.headers["Cache-Control"] == "no-cache"
+    assert page.headers["Content-Security-Policy"] == CONTENT_SECURITY_POLICY
+    named = set(re.findall(r'(?:src|href)="(/[^"]+)"', page.body.decode()))
+    assert address("main.js") in named
+    for file in named:
+        assert (await api.call("GET", file)).status == 200, file
+
+
+async def test_a_file_is_compressed_and_kept_for_ever(api: Api) -> None:
+    async with api.session.get(api.url + address("main.js"), headers={"Accept-Encoding": "gzip"}, auto_decompress=False) as response:
+        assert response.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+        assert response.headers["Content-Type"] == "text/javascript; charset=utf-8"
+        compressed = await response.read()
+    async with api.session.get(api.url + address("main.js"), headers={"Accept-Encoding": "identity"}) as response:
+        assert "Content-Encoding" not in response.headers
+        assert gzip.decompress(compressed) == await response.read()
+
+
+@pytest.mark.parametrize(
+    "path", [address("no.js"), "/console/0000000000000000/main.js", address("index.html"), address("../docs.html"), address("..%2Fdocs.html")]
+)
+async def test_nothing_else_is_served_below_the_address_of_the_console(api: Api, path: str) -> None:
+    response = await api.call("GET", path)
+    assert (response.status, response.code) == (404, "ROUTE_NOT_FOUND")
+
+
+def test_the_hash_covers_every_file_so_a_new_version_has_new_addresses() -> None:
+    files = console_files()
+    assert re.fullmatch("[0-9a-f]{16}", files.tree)
+    assert set(files.pages) == {"index.html"}
+    assert files.tree.encode() in files.pages["index.html"].plain
+
+
+def test_the_first_page_and_the_whole_console_are_small() -> None:
+    files = console_files()
+    everything = sum(len(file.gzipped) for file in (*files.files.values(), *files.pages.values()))
+    assert everything <= 120_000

@@ -1,0 +1,87 @@
+"""The words of the console: both languages have the same, and each is used."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.model.states import DeliveryState, Reason, Status, Verdict
+from delivery.http.responses.problems import CODES
+
+CONSOLE = Path("delivery/web/console")
+PLURALS = {"en": {"one", "other"}, "ru": {"one", "few", "many", "other"}}
+TABLES = ("delivery_state.", "status.", "reason.", "verdict.", "problem.")
+"""Words for values of the API: complete, whichever of them a page shows."""
+OPTIONAL = ("problem.",)
+"""An error of the API has an English text of its own."""
+
+
+def words(language: str) -> dict[str, Any]:
+    table: dict[str, Any] = json.loads((CONSOLE / "words" / f"{language}.json").read_text())
+    return table
+
+
+def texts(value: str | dict[str, str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value.values())
+
+
+def placeholders(value: str | dict[str, str]) -> set[str]:
+    return set(re.findall(r"\{(\w+)\}", " ".join(texts(value))))
+
+
+@pytest.mark.row("W-20")
+def test_both_languages_have_the_same_words_with_the_same_placeholders() -> None:
+    english, russian = ({k: v for k, v in words(one).items() if not k.startswith(OPTIONAL)} for one in ("en", "ru"))
+    assert english.keys() == russian.keys()
+    assert not [key for key in english if placeholders(english[key]) != placeholders(russian[key])]
+
+
+@pytest.mark.row("W-20")
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_a_plural_has_every_form_of_its_language_and_depends_on_count(language: str) -> None:
+    for key, value in words(language).items():
+        if isinstance(value, dict):
+            assert value.keys() == PLURALS[language], key
+            assert "count" in placeholders(words("en")[key]) | placeholders(value), key
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_words_stand_in_the_order_of_their_keys_one_on_a_line(language: str) -> None:
+    table = words(language)
+    lines = [f"{json.dumps(key)}: {json.dumps(table[key], ensure_ascii=False)}" for key in sorted(table)]
+    assert (CONSOLE / "words" / f"{language}.json").read_text() == "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+@pytest.mark.row("W-20")
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_the_console_has_plain_words_for_every_value_of_the_api(language: str) -> None:
+    table = words(language)
+    for name, values in (("delivery_state", DeliveryState), ("status", Status), ("reason", Reason), ("verdict", Verdict)):
+        known = {key.removeprefix(f"{name}.") for key in table if key.startswith(f"{name}.")}
+        assert known == {str(value) for value in values}
+    problems = {key.removeprefix("problem.") for key in table if key.startswith("problem.")}
+    assert problems <= CODES.keys()
+
+
+def scripts() -> str:
+    """The code of all modules without comments, which contain examples."""
+    code = "\n".join(path.read_text() for path in sorted(CONSOLE.rglob("*.js")))
+    return re.sub(r"/\*.*?\*/", "", code, flags=re.DOTALL)
+
+
+def used_prefixes(code: str) -> Iterator[str]:
+    """Beginnings of keys that the code completes: t(`page.${name}`), word("status", value)."""
+    yield from re.findall(r"`([a-z_]+(?:\.[a-z_]+)*\.)\$\{", code)
+    yield from (f"{name}." for name in re.findall(r'word\("(\w+)"', code))
+
+
+@pytest.mark.row("W-20")
+def test_every_word_is_used_and_every_used_word_is_there() -> None:
+    code, table = scripts(), words("en")
+    literals, prefixes = set(re.findall(r'"([a-z_]+(?:\.\w+)+)"', code)), tuple(used_prefixes(code))
+    assert not [key for key in table if key not in literals and not key.startswith((*TABLES, *prefixes))], "unused"
+    called = set(re.findall(r'\b(?:t|rich)\("([^"]+)"', code))
+    assert not called - table.keys(), "missing"
