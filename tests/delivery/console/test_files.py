@@ -30,7 +30,9 @@ async def test_the_page_is_asked_for_each_time_and_names_the_files_of_its_versio
 
 
 async def test_a_file_is_compressed_and_kept_for_ever(api: Api) -> None:
-    async with api.session.get(api.url + address("main.js"), headers={"Accept-Encoding": "gzip"}, auto_decompress=False) as response:
+    async with api.session.get(
+        api.url + address("main.js"), headers={"Accept-Encoding": "gzip"}, auto_decompress=False
+    ) as response:
         assert response.headers["Cache-Control"] == "public, max-age=31536000, immutable"
         assert response.headers["Content-Type"] == "text/javascript; charset=utf-8"
         compressed = await response.read()
@@ -40,7 +42,14 @@ async def test_a_file_is_compressed_and_kept_for_ever(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [address("no.js"), "/console/0000000000000000/main.js", address("index.html"), address("../docs.html"), address("..%2Fdocs.html")]
+    "path",
+    [
+        address("no.js"),
+        "/console/0000000000000000/main.js",
+        address("index.html"),
+        address("../docs.html"),
+        address("..%2Fdocs.html"),
+    ],
 )
 async def test_nothing_else_is_served_below_the_address_of_the_console(api: Api, path: str) -> None:
     response = await api.call("GET", path)

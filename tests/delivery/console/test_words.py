@@ -59,7 +59,12 @@ def test_words_stand_in_the_order_of_their_keys_one_on_a_line(language: str) -> 
 @pytest.mark.parametrize("language", ["en", "ru"])
 def test_the_console_has_plain_words_for_every_value_of_the_api(language: str) -> None:
     table = words(language)
-    for name, values in (("delivery_state", DeliveryState), ("status", Status), ("reason", Reason), ("verdict", Verdict)):
+    for name, values in (
+        ("delivery_state", DeliveryState),
+        ("status", Status),
+        ("reason", Reason),
+        ("verdict", Verdict),
+    ):
         known = {key.removeprefix(f"{name}.") for key in table if key.startswith(f"{name}.")}
         assert known == {str(value) for value in values}
     problems = {key.removeprefix("problem.") for key in table if key.startswith("problem.")}
