@@ -17,7 +17,8 @@ from delivery.endpoints import (
     webhooks,
 )
 from delivery.endpoints.console import me, sessions
-from delivery.endpoints.directory import contacts, groups, ownerships, supergroups, users
+from delivery.endpoints.directory import contacts, ownerships, users
+from delivery.endpoints.directory.collections import groups, list_members, supergroups
 from delivery.endpoints.sending import bulk, deliveries, delivery_reports, tracking
 from delivery.http import metrics
 from delivery.http.responses import csv, ndjson, sse
@@ -170,7 +171,7 @@ ROUTES = (
     Route("PATCH", Group, "Change some fields of a group", "manage", groups.update,
           200, directory.GroupResponse, body=directory.GroupPatch, repeats=Repeats.STORED),
     Route("DELETE", Group, "Delete a group; its members stay", "manage", groups.delete, 204, repeats=Repeats.STORED),
-    Route("GET", Group + "/members", "List the members of a group", "manage", groups.list_members,
+    Route("GET", Group + "/members", "List the members of a group", "manage", list_members,
           200, directory.UserPage, query=directory.PageQuery, headers=_LINK),
     Route("PUT", Group + "/members/{user}", "Add a person to a group", "manage", groups.add_member,
           204, repeats=Repeats.STORED),
@@ -187,9 +188,9 @@ ROUTES = (
     Route("DELETE", Supergroup, "Delete a supergroup; its groups stay", "manage", supergroups.delete,
           204, repeats=Repeats.STORED),
     Route("PUT", Supergroup + "/groups/{group}", "Add a group to a supergroup; each of its owners must own the group",
-          "manage", supergroups.add_group, 204, repeats=Repeats.STORED),
+          "manage", supergroups.add_member, 204, repeats=Repeats.STORED),
     Route("DELETE", Supergroup + "/groups/{group}", "Take a group out of a supergroup", "manage",
-          supergroups.remove_group, 204, repeats=Repeats.STORED),
+          supergroups.remove_member, 204, repeats=Repeats.STORED),
     Route("GET", "/v1/ownerships", "List what a person owns", "manage", ownerships.list_all,
           200, directory.OwnershipList, query=directory.OfUserQuery),
     Route("PUT", Ownership, "Let a person write to a group or supergroup", "manage", ownerships.add,

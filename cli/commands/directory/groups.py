@@ -6,9 +6,9 @@ from typing import Any
 
 from cli.client.format_directory import format_group, format_user_line
 from cli.client.http_client import HttpClient
-from cli.client.pages import items, quoted
-from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option
-from cli.commands.messages.deliveries import over_http, parse_id, print_result
+from cli.command import Command, add_json_option
+from cli.commands.directory.resources import Action, Members, Resource
+from cli.commands.messages.deliveries import over_http, parse_id
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -38,87 +38,34 @@ def declare(parser: ArgumentParser) -> None:
         subparser.add_argument("user", nargs="+", metavar="USER", help="the id of a person")
 
 
-async def run(api: HttpClient, arguments: Namespace) -> int:
-    actions = {
-        "list": list_all,
-        "show": show,
-        "add": add,
-        "change": change,
-        "remove": remove,
-        "members": members,
-        "add-member": add_members,
-        "remove-member": remove_members,
-    }
-    return await actions[arguments.action](api, arguments)
-
-
-async def list_all(api: HttpClient, arguments: Namespace) -> int:
-    """Return one line per group, also with `--json`."""
-    async for group in items(api, "/v1/groups", "groups", {}):
-        print_result(group, arguments.json, format_group(group))
-    return SUCCESS
-
-
-async def show(api: HttpClient, arguments: Namespace) -> int:
-    group = await api.call("GET", path_of(arguments))
-    print_result(group, arguments.json, format_group(group))
-    return SUCCESS
-
-
-async def add(api: HttpClient, arguments: Namespace) -> int:
-    body = {"id": parse_id(arguments.id), **given_fields(arguments)}
-    if arguments.member:
-        body["members"] = [parse_id(user) for user in arguments.member]
-    group = await api.call("POST", "/v1/groups", body)
-    print_result(group, arguments.json, f"added {format_group(group)}")
-    return SUCCESS
-
-
-async def change(api: HttpClient, arguments: Namespace) -> int:
-    fields = given_fields(arguments)
-    if not fields:
-        raise CommandFailed("change what? Give --title, --virtual or --not-virtual", WRONG_USAGE)
-    group = await api.call("PATCH", path_of(arguments), fields)
-    print_result(group, arguments.json, f"changed {format_group(group)}")
-    return SUCCESS
-
-
-async def remove(api: HttpClient, arguments: Namespace) -> int:
-    await api.call("DELETE", path_of(arguments))
-    print_result({"removed": parse_id(arguments.id)}, arguments.json, f"removed {arguments.id}")
-    return SUCCESS
-
-
-async def members(api: HttpClient, arguments: Namespace) -> int:
-    """Return one line per person, also with `--json`."""
-    async for user in items(api, f"{path_of(arguments)}/members", "users", {}):
-        print_result(user, arguments.json, format_user_line(user))
-    return SUCCESS
-
-
-async def add_members(api: HttpClient, arguments: Namespace) -> int:
-    return await _each_member(api, arguments, "PUT", "added")
-
-
-async def remove_members(api: HttpClient, arguments: Namespace) -> int:
-    return await _each_member(api, arguments, "DELETE", "removed")
-
-
-async def _each_member(api: HttpClient, arguments: Namespace, method: str, done: str) -> int:
-    """One call per person. Stops at the first that is refused; a repeat of the command is safe."""
-    for user in arguments.user:
-        await api.call(method, f"{path_of(arguments)}/members/{quoted(user)}")
-        print_result({done: parse_id(user)}, arguments.json, f"{done} {user}")
-    return SUCCESS
-
-
-def path_of(arguments: Namespace) -> str:
-    return f"/v1/groups/{quoted(arguments.id)}"
-
-
 def given_fields(arguments: Namespace) -> dict[str, Any]:
     fields: dict[str, Any] = {} if arguments.title is None else {"title": arguments.title or None}
     return fields if arguments.virtual is None else {**fields, "virtual": arguments.virtual}
+
+
+def new_fields(arguments: Namespace) -> dict[str, Any]:
+    return {**given_fields(arguments), "members": [parse_id(user) for user in arguments.member or []]}
+
+
+GROUPS = Resource(
+    "groups",
+    format_group,
+    format_group,
+    given_fields,
+    new_fields,
+    "change what? Give --title, --virtual or --not-virtual",
+)
+MEMBERS = Members(GROUPS, "members", "user", format_user_line)
+ACTIONS: Mapping[str, Action] = {
+    **GROUPS.actions,
+    "members": MEMBERS.list_all,
+    "add-member": MEMBERS.add,
+    "remove-member": MEMBERS.remove,
+}
+
+
+async def run(api: HttpClient, arguments: Namespace) -> int:
+    return await ACTIONS[arguments.action](api, arguments)
 
 
 COMMANDS: Mapping[str, Command] = {"group": Command(declare, over_http(run))}

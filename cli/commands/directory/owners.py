@@ -1,30 +1,24 @@
 """The verb owner: shows and changes who may write to which groups and supergroups, over HTTP."""
 
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
 from cli.client.http_client import HttpClient
 from cli.client.pages import quoted
-from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option
+from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
+from cli.commands.directory.of_person import declare_of_person, list_of_person
 from cli.commands.messages.deliveries import over_http, parse_id, print_result
 
 _KINDS = ("group", "supergroup")
 
 
 def declare(parser: ArgumentParser) -> None:
-    verbs = parser.add_subparsers(dest="action", required=True, metavar="list|add|remove")
-    list_parser = verbs.add_parser("list", help="list the groups and supergroups that a person may write to")
-    add_parser = verbs.add_parser(
-        "add", help="let a person write to a group, or to a supergroup of which the person owns every group"
-    )
-    remove_parser = verbs.add_parser(
-        "remove", help="withdraw that; for a group also the person's supergroups that contain it"
-    )
-    for subparser in (list_parser, add_parser, remove_parser):
-        subparser.add_argument("user", metavar="USER", help="the id of the person")
-        add_json_option(subparser, default=SUPPRESS)
-    for subparser in (add_parser, remove_parser):
-        subparser.add_argument("object", metavar="group:ID|supergroup:ID", help="for example group:ИВТ-21")
+    helps = {
+        "list": "list the groups and supergroups that a person may write to",
+        "add": "let a person write to a group, or to a supergroup of which the person owns every group",
+        "remove": "withdraw that; for a group also the person's supergroups that contain it",
+    }
+    declare_of_person(parser, helps, "object", "group:ID|supergroup:ID", "group:ИВТ-21")
 
 
 async def run(api: HttpClient, arguments: Namespace) -> int:
@@ -32,11 +26,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
 
 
 async def list_all(api: HttpClient, arguments: Namespace) -> int:
-    """Return one line per group or supergroup, also with `--json`."""
-    found = await api.call("GET", "/v1/ownerships", query={"user": arguments.user})
-    for owned in found["ownerships"]:
-        print_result(owned, arguments.json, f"{owned['kind']}:{owned['id']}")
-    return SUCCESS
+    return await list_of_person(api, arguments, "ownerships", lambda one: f"{one['kind']}:{one['id']}")
 
 
 async def add(api: HttpClient, arguments: Namespace) -> int:

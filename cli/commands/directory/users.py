@@ -6,11 +6,10 @@ from typing import Any
 
 from cli.client.format_directory import format_user, format_user_line
 from cli.client.http_client import HttpClient
-from cli.client.pages import items, quoted
-from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option
-from cli.commands.messages.deliveries import over_http, parse_id, print_result
+from cli.command import WRONG_USAGE, Command, CommandFailed, add_json_option
+from cli.commands.directory.resources import Resource
+from cli.commands.messages.deliveries import over_http
 
-_FILTERS = ("email", "contact", "group", "role")
 _FIELDS = ("name", "email", "role", "locale")
 
 
@@ -54,50 +53,6 @@ def declare_fields(parser: ArgumentParser) -> None:
     )
 
 
-async def run(api: HttpClient, arguments: Namespace) -> int:
-    actions = {"list": list_all, "show": show, "add": add, "change": change, "remove": remove}
-    return await actions[arguments.action](api, arguments)
-
-
-async def list_all(api: HttpClient, arguments: Namespace) -> int:
-    """Return one line per person, also with `--json`."""
-    query = {name: value for name in _FILTERS if (value := getattr(arguments, name)) is not None}
-    async for user in items(api, "/v1/users", "users", query):
-        print_result(user, arguments.json, format_user_line(user))
-    return SUCCESS
-
-
-async def show(api: HttpClient, arguments: Namespace) -> int:
-    user = await api.call("GET", path_of(arguments))
-    print_result(user, arguments.json, format_user(user))
-    return SUCCESS
-
-
-async def add(api: HttpClient, arguments: Namespace) -> int:
-    user = await api.call("POST", "/v1/users", {"id": parse_id(arguments.id), **given_fields(arguments)})
-    print_result(user, arguments.json, f"added {format_user_line(user)}")
-    return SUCCESS
-
-
-async def change(api: HttpClient, arguments: Namespace) -> int:
-    fields = given_fields(arguments)
-    if not fields:
-        raise CommandFailed("change what? Give at least one option, for example --name", WRONG_USAGE)
-    user = await api.call("PATCH", path_of(arguments), fields)
-    print_result(user, arguments.json, f"changed {format_user_line(user)}")
-    return SUCCESS
-
-
-async def remove(api: HttpClient, arguments: Namespace) -> int:
-    await api.call("DELETE", path_of(arguments))
-    print_result({"removed": parse_id(arguments.id)}, arguments.json, f"removed {arguments.id}")
-    return SUCCESS
-
-
-def path_of(arguments: Namespace) -> str:
-    return f"/v1/users/{quoted(arguments.id)}"
-
-
 def given_fields(arguments: Namespace) -> dict[str, Any]:
     """Return the fields that were given; an empty text clears a field."""
     fields: dict[str, Any] = {
@@ -124,6 +79,21 @@ def split_contact(given: str) -> tuple[str, str]:
     if not channel or not address:
         raise CommandFailed(f"{given!r} is not CHANNEL:ADDRESS, for example telegram:100001", WRONG_USAGE)
     return channel, address
+
+
+USERS = Resource(
+    "users",
+    format_user_line,
+    format_user,
+    given_fields,
+    given_fields,
+    "change what? Give at least one option, for example --name",
+    filters=("email", "contact", "group", "role"),
+)
+
+
+async def run(api: HttpClient, arguments: Namespace) -> int:
+    return await USERS.actions[arguments.action](api, arguments)
 
 
 COMMANDS: Mapping[str, Command] = {"user": Command(declare, over_http(run))}

@@ -1,0 +1,103 @@
+"""What the verbs user, group and supergroup have in common: list, show, add, change and remove over HTTP."""
+
+from argparse import Namespace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cli.client.http_client import HttpClient
+from cli.client.pages import items, quoted
+from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
+from cli.commands.messages.deliveries import parse_id, print_result
+
+Action = Callable[[HttpClient, Namespace], Awaitable[int]]
+Format = Callable[[Mapping[str, Any]], str]
+Fields = Callable[[Namespace], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A kind of object at `/v1/<path>`. `line` formats it in one line, `whole` with all fields. `changes` and `new`
+    return the fields that were given; `unchanged` is the error if there are none. `filters`: options of the list.
+    """
+
+    path: str
+    line: Format
+    whole: Format
+    changes: Fields
+    new: Fields
+    unchanged: str
+    filters: tuple[str, ...] = ()
+
+    @property
+    def actions(self) -> dict[str, Action]:
+        """The actions of the verb by name."""
+        return {
+            "list": self.list_all,
+            "show": self.show,
+            "add": self.add,
+            "change": self.change,
+            "remove": self.remove,
+        }
+
+    def path_of(self, arguments: Namespace) -> str:
+        return f"/v1/{self.path}/{quoted(arguments.id)}"
+
+    async def list_all(self, api: HttpClient, arguments: Namespace) -> int:
+        """Print one line per object, also with `--json`."""
+        query = {name: value for name in self.filters if (value := getattr(arguments, name)) is not None}
+        async for found in items(api, f"/v1/{self.path}", self.path, query):
+            print_result(found, arguments.json, self.line(found))
+        return SUCCESS
+
+    async def show(self, api: HttpClient, arguments: Namespace) -> int:
+        found = await api.call("GET", self.path_of(arguments))
+        print_result(found, arguments.json, self.whole(found))
+        return SUCCESS
+
+    async def add(self, api: HttpClient, arguments: Namespace) -> int:
+        added = await api.call("POST", f"/v1/{self.path}", {"id": parse_id(arguments.id), **self.new(arguments)})
+        print_result(added, arguments.json, f"added {self.line(added)}")
+        return SUCCESS
+
+    async def change(self, api: HttpClient, arguments: Namespace) -> int:
+        fields = self.changes(arguments)
+        if not fields:
+            raise CommandFailed(self.unchanged, WRONG_USAGE)
+        changed = await api.call("PATCH", self.path_of(arguments), fields)
+        print_result(changed, arguments.json, f"changed {self.line(changed)}")
+        return SUCCESS
+
+    async def remove(self, api: HttpClient, arguments: Namespace) -> int:
+        await api.call("DELETE", self.path_of(arguments))
+        print_result({"removed": parse_id(arguments.id)}, arguments.json, f"removed {arguments.id}")
+        return SUCCESS
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The members of a resource at `<path>/<name>`. `argument`: the one that names them on the command line."""
+
+    of: Resource
+    name: str
+    argument: str
+    line: Format = field(default=str)
+
+    async def list_all(self, api: HttpClient, arguments: Namespace) -> int:
+        """Print one line per person, also with `--json`."""
+        async for user in items(api, f"{self.of.path_of(arguments)}/{self.name}", "users", {}):
+            print_result(user, arguments.json, self.line(user))
+        return SUCCESS
+
+    async def add(self, api: HttpClient, arguments: Namespace) -> int:
+        return await self._each(api, arguments, "PUT", "added")
+
+    async def remove(self, api: HttpClient, arguments: Namespace) -> int:
+        return await self._each(api, arguments, "DELETE", "removed")
+
+    async def _each(self, api: HttpClient, arguments: Namespace, method: str, done: str) -> int:
+        """Make one call per member. Stop at the first that is refused; a repeat of the command is safe."""
+        for member in getattr(arguments, self.argument):
+            await api.call(method, f"{self.of.path_of(arguments)}/{self.name}/{quoted(member)}")
+            print_result({done: parse_id(member)}, arguments.json, f"{done} {member}")
+        return SUCCESS
