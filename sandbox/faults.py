@@ -76,6 +76,8 @@ SMS = {
     "busy": FaultKind("HTTP 503 `Temporal failure, try again later.`"),
     "queued": FaultKind("202 `3: Queued for later delivery`, delivered and reported"),
     "unauthorized": FaultKind("403 `Authorization failed for sendsms`: the password was changed", account=True),
+    "no_money": FaultKind("of a provider with a profile: there is no money on the account", account=True),
+    "not_json": FaultKind("of a provider with a profile: HTTP 200 with an HTML page, nothing is stored"),
 }
 
 TELEGRAM_BOT = {

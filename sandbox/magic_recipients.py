@@ -73,6 +73,8 @@ _SMS = [
     Fault("busy"),
     Fault("queued"),
     Fault("unauthorized"),
+    Fault("no_money"),
+    Fault("not_json"),
 ]
 
 _TELEGRAM_BOT = [

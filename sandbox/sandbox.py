@@ -7,6 +7,7 @@ from sandbox.bot_api import BotApiServer
 from sandbox.mail import SmtpServer
 from sandbox.max import MaxServer
 from sandbox.models import KEY, MODEL, ModelsServer
+from sandbox.sms.providers import SmsProvidersServer
 from sandbox.sms.server import PASSWORD, SENDER, USERNAME, SmsServer
 from sandbox.state import SandboxState
 from sandbox.telegram import TelegramServer
@@ -36,6 +37,7 @@ class Sandbox:
         sms_port: int = 0,
         bot_api_port: int = 0,
         max_port: int = 0,
+        sms_providers_port: int = 0,
         smtp_port: int = 0,
         models_port: int = 0,
         vacancies_port: int = 0,
@@ -47,6 +49,7 @@ class Sandbox:
         self.telegram = TelegramServer(self.state, directory / "telegram", host, telegram_port)
         self.vk = VkServer(self.state, host, vk_port)
         self.sms = SmsServer(self.state, host, sms_port, inbound_url=sms_inbound_url)
+        self.sms_providers = SmsProvidersServer(self.state, host, sms_providers_port)
         self.bot_api = BotApiServer(self.state, host, bot_api_port)
         self.max = MaxServer(self.state, host, max_port)
         self.mail = SmtpServer(self.state, host, smtp_port)
@@ -64,7 +67,8 @@ class Sandbox:
             web_port,
         )
 
-        providers = (self.telegram, self.vk, self.sms, self.bot_api, self.max, self.mail, self.models, self.vacancies)
+        chats = (self.telegram, self.vk, self.bot_api, self.max)
+        providers = (*chats, self.sms, self.sms_providers, self.mail, self.models, self.vacancies)
         self._servers = (*providers, self.web)
 
     async def start(self) -> None:

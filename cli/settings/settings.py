@@ -67,6 +67,7 @@ class Settings:
     inbound_telegram_secret: str | None = field(default=None, repr=False)
     inbound_vk_secret: str | None = field(default=None, repr=False)
     inbound_vk_confirmation: str | None = None
+    sms_profile: str = "kannel"
     max_webhook_url: str | None = None
     max_webhook_secret: str | None = field(default=None, repr=False)
     smtp_url: str | None = field(default=None, repr=False)

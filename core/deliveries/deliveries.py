@@ -20,6 +20,7 @@ from core.deliveries.encoding import history_fields
 from core.deliveries.idempotent_results import read_first_result, repeat_hash
 from core.deliveries.listing import ListFilter, Listing
 from core.deliveries.reader import HistoryReader
+from core.deliveries.references import References
 from core.deliveries.retry import Retrier
 from core.errors import (
     Conflict,
@@ -221,6 +222,10 @@ class Deliveries:
         RECEIPT_SECRET_WRONG, NotFound HISTORY_NOT_FOUND.
         """
         return await self._delivery_reports.record(token, status, reference)
+
+    async def record_report_by_reference(self, channel: str, account: str, reference: str, status: Status) -> bool:
+        """Do the same for a report that has only the provider's id. Raises NotFound REFERENCE_UNKNOWN."""
+        return await References(self._store, self._delivery_reports, channel, account).report(reference, status)
 
 
 def _enqueue_arguments(

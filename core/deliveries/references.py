@@ -1,7 +1,8 @@
 """References: which entry of which delivery a message in a provider's dialog belongs to.
 
-A provider reports reading by dialog: "read up to message n". The index keeps the newest messages of each dialog until
-they are read, for a month at most. A read mark that comes before its message is noted is not lost.
+A provider of chats reports reading by dialog: "read up to message n". The index keeps the newest messages of each
+dialog until they are read, for a month at most. A read mark that comes before its message is noted is not lost.
+A provider of SMS may report by the id of the message alone: then each message is a dialog of its own.
 
 `core.courier.read_marks` notes what was sent and passes the marks on; `core.deliveries.delivery_reports` records them.
 """
@@ -58,12 +59,21 @@ class References:
         if members:
             await self._store.command("ZREM", KEYS["references"].at(0, *self._scope, peer), *members)
 
-    async def _record(self, member: str) -> None:
+    async def report(self, reference: str, status: Status) -> bool:
+        """Record what a provider reports of a message that was noted under its reference; return whether a history
+        changed. Raises NotFound REFERENCE_UNKNOWN, StoreError.
+        """
+        members = await self._store.command("ZRANGE", KEYS["references"].at(0, *self._scope, reference), 0, -1)
+        if not members:
+            raise NotFound("REFERENCE_UNKNOWN", "No message is known by this id.")
+        return any([await self._record(member, status) for member in members])
+
+    async def _record(self, member: str, status: Status = Status.READ) -> bool:
         text, name = _read_member(member)
         try:
-            await self._reports.record_entry(name, Status.READ, text)
+            return await self._reports.record_entry(name, status, text)
         except NotFound:
-            return  # the delivery is no longer kept
+            return False  # the delivery is no longer kept
 
 
 def _member(reference: Reference) -> str:

@@ -1,4 +1,5 @@
-"""SMS through Kannel's sendsms over HTTP. The table of the gateway's answers is in `outcomes.py`.
+"""SMS through Kannel's sendsms over HTTP, or through a provider with a profile (`by_profile.py`). The table of the
+gateway's answers is in `outcomes.py`.
 
 Buttons become numbered choices, and files with an address links.
 
@@ -29,6 +30,8 @@ from core.courier import (
     sms_parts,
 )
 from couriers.sms import outcomes
+from couriers.sms.by_profile import ProfileSms
+from providers.sms.profile import KANNEL, load_profile
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a phone number")
 ALL_REPORTS = "31"  # dlr-mask: delivered 1, failed 2, buffered 4, accepted 8, rejected 16
@@ -38,20 +41,31 @@ REPORT_QUERY = "status=%d&id=%F&answer=%A"
 
 @dataclass(frozen=True)
 class Settings:
-    """The fields are ADA_SMS_URL and so on; the sender is ADA_SMS_FROM."""
+    """The fields are ADA_SMS_URL and so on; the sender is ADA_SMS_FROM. `profile`: "kannel", the name of one of Ada's
+    own, or the path of a file.
+    """
 
-    url: str  # of sendsms
-    username: str
-    password: str = field(repr=False)
-    sender: str = field(metadata={"name": "from"})
+    url: str | None = None  # of sendsms; with a profile a host in place of the provider's
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    sender: str | None = field(default=None, metadata={"name": "from"})
     callback_url: str | None = None  # Ada's address as the gateway reaches it; core builds `Message.report` from it
     most_parts: int = 255  # Kannel's `max-messages` (default 10): it drops further parts silently
     timeout: timedelta = timedelta(seconds=30)  # of one request; after it the outcome is unknown
+    low_balance: float = 100.0  # below it `./ada doctor` warns
+    profile: str = field(default=KANNEL, metadata={"setting": "ADA_SMS_PROFILE"})
+
+    def __post_init__(self) -> None:
+        """Raises SetupError if a setting that the profile needs is missing."""
+        given = {"url": self.url, "username": self.username, "password": self.password, "from": self.sender}
+        needed = given if self.profile == KANNEL else load_profile(self.profile).needs
+        if missing := [f"ADA_SMS_{name.upper()}" for name in needed if not given[name]]:
+            raise SetupError(f"{' and '.join(missing)} must be set")
 
     def sendsms_url(self) -> URL:
         """Return `url`, parsed. Raises SetupError if it is not an HTTP URL."""
         try:
-            url = URL(self.url)
+            url = URL(self.url or "")
         except ValueError:
             raise SetupError("ADA_SMS_URL is not a URL, for example http://127.0.0.1:13013/cgi-bin/sendsms") from None
         if url.scheme not in ("http", "https") or not url.host:
@@ -70,7 +84,9 @@ class Sms:
 
     def __init__(self, settings: Settings, session: aiohttp.ClientSession) -> None:
         self._settings, self._session = settings, session
-        self._url = settings.sendsms_url().update_query(username=settings.username, password=settings.password)
+        self._url = settings.sendsms_url().update_query(
+            username=settings.username or "", password=settings.password or ""
+        )
         self.account = f"{settings.username}@{self._url.host_port_subcomponent}"
 
     def as_text(self, content: Content) -> frozenset[Feature]:
@@ -87,7 +103,7 @@ class Sms:
         if (needed := sms_parts(message.text)) > self._settings.most_parts:
             detail = f"{needed} parts, and the gateway joins {self._settings.most_parts}"
             return Rejected(Reason.CONTENT_REFUSED, detail)
-        return await self._send(sendsms_parameters(message, number) | {"from": self._settings.sender})
+        return await self._send(sendsms_parameters(message, number) | {"from": self._settings.sender or ""})
 
     async def _send(self, parameters: dict[str, str]) -> Outcome:
         try:
@@ -120,15 +136,30 @@ def dlr_url(report: str) -> str:
     return report.replace("%", "%%") + ("&" if "?" in report else "?") + REPORT_QUERY
 
 
-async def open(settings: Settings, directory: Path) -> Sms:  # noqa: A001 - the interface's name
-    """Check the gateway and return the courier; `directory` is not used.
+async def open(settings: Settings, directory: Path) -> Sms | ProfileSms:  # noqa: A001 - the interface's name
+    """Check the gateway or the provider and return the courier; `directory` is not used.
 
-    Raises SetupError if the gateway cannot be reached or refuses the account.
+    Raises SetupError if it cannot be reached or refuses the account.
     """
+    if settings.profile != KANNEL:
+        return await _open_profile(settings)
     settings.sendsms_url()
     courier = Sms(settings, _session(settings.timeout))
     try:
         await _check(courier)
+    except BaseException:
+        await courier.close()
+        raise
+    return courier
+
+
+async def _open_profile(settings: Settings) -> ProfileSms:
+    values = {"username": settings.username, "password": settings.password, "sender": settings.sender}
+    base = settings.sendsms_url() if settings.url else None
+    known = {name: value for name, value in values.items() if value}
+    courier = ProfileSms(load_profile(settings.profile), known, _session(settings.timeout), base)
+    try:
+        courier.balance = await courier.check()
     except BaseException:
         await courier.close()
         raise

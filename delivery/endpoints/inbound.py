@@ -8,20 +8,19 @@ import codecs
 import logging
 from collections.abc import Sequence
 from hashlib import blake2b
-from hmac import compare_digest
 from typing import Any
 from urllib.parse import parse_qsl
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
-from core.errors import Forbidden, NotFound
 from core.model.contacts.phone_numbers import e164
 from delivery.http.context import Context
 from delivery.http.decoding import QueryReader, parse
 from delivery.http.options import Options
 from delivery.http.receiving import receive
 from delivery.http.responses.problems import invalid_field
+from delivery.http.secrets import check_secret
 from delivery.schemas.requests import InboundSmsQuery
 from providers import max as max_provider
 from providers import sms, telegram_bot, vk
@@ -46,7 +45,7 @@ def receive_sms(context: Context) -> Handler:
 
     async def handle(request: web.Request) -> web.Response:
         pairs = await _pairs(request, context.options)
-        _check_secret(dict(pairs).get("secret", ""), context.options.inbound.sms_secret)
+        check_secret(dict(pairs).get("secret", ""), context.options.inbound.sms_secret)
         received = sms_of(_sms_query.read(pairs))
         if received:
             await context.services.ingress[sms.CHANNEL].put(received)
@@ -110,7 +109,7 @@ def receive_vk(context: Context) -> Handler:
 
     async def handle(request: web.Request) -> web.Response:
         event = await _event(request, context.options)
-        _check_secret(event.get("secret"), context.options.inbound.vk_secret)
+        check_secret(event.get("secret"), context.options.inbound.vk_secret)
         if event.get("type") == "confirmation":
             return web.Response(text=context.options.inbound.vk_confirmation, content_type=TEXT_TYPE)
         await context.services.ingress[vk.CHANNEL].put(event)
@@ -124,7 +123,7 @@ def receive_telegram(context: Context) -> Handler:
     repeated."""
 
     async def handle(request: web.Request) -> web.Response:
-        _check_secret(request.headers.get(TELEGRAM_SECRET), context.options.inbound.telegram_secret)
+        check_secret(request.headers.get(TELEGRAM_SECRET), context.options.inbound.telegram_secret)
         update = await _event(request, context.options)
         if not await context.services.ingress[telegram_bot.CHANNEL].put(update):
             log.info("update %.20r is ignored: it is no message or press that the bot answers", update.get("update_id"))
@@ -137,7 +136,7 @@ def receive_max(context: Context) -> Handler:
     """Return the handler of MAX's webhook. An update that is no event is acknowledged, so that it is not repeated."""
 
     async def handle(request: web.Request) -> web.Response:
-        _check_secret(request.headers.get(MAX_SECRET), context.options.inbound.max_secret)
+        check_secret(request.headers.get(MAX_SECRET), context.options.inbound.max_secret)
         update = await _event(request, context.options)
         if not await context.services.ingress[max_provider.CHANNEL].put(update):
             log.info("an update %.40r of MAX is ignored", update.get("update_type"))
@@ -151,12 +150,3 @@ async def _event(request: web.Request, options: Options) -> dict[str, Any]:
     if not isinstance(event, dict):
         raise invalid_field("", "WRONG_TYPE", "An event is a JSON object.")
     return event
-
-
-def _check_secret(given: object, expected: str) -> None:
-    """Raises NotFound INBOUND_NOT_SET_UP, Forbidden INBOUND_SECRET_WRONG."""
-    if not expected:
-        raise NotFound("INBOUND_NOT_SET_UP", "Nothing is received here: no secret is set for this provider.")
-    text = given if isinstance(given, str) else ""
-    if not compare_digest(text.encode(errors="replace"), expected.encode()):
-        raise Forbidden("INBOUND_SECRET_WRONG", "The secret is wrong.")

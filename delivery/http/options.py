@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, timedelta, tzinfo
 
+from providers.sms.profile import Profile
+
 MiB = 2**20
 
 
@@ -33,6 +35,7 @@ class Options:
     rate: float = 0.0  # requests per second and API key, counted per process; 0: unlimited
     burst: int = 100  # requests of one API key that may come at once
     inbound: Inbound = Inbound()
+    sms_profile: Profile | None = None  # of the SMS provider that reports here
     metrics_key: str = field(default="", repr=False)  # of Prometheus; without it only an operator reads the metrics
     proof_secret: str = field(default="", repr=False)  # by which clients on this machine recognise the server
     public_url: str = ""  # under which browsers reach this server, if not the address of the request

@@ -347,6 +347,13 @@ class DeliveryReportQuery(Struct, frozen=True):
     id: Annotated[str, Meta(max_length=256)] | UnsetType = UNSET
 
 
+class ProfileReportQuery(Struct, frozen=True):
+    """The address of an SMS provider's reports. The other fields are those that its profile names."""
+
+    token: Annotated[str, Meta(max_length=1024, description="of the message, if it names its own address")] = ""
+    secret: Annotated[str, Meta(max_length=1024, description="ADA_INBOUND_SMS_SECRET, if it does not")] = ""
+
+
 def _required(*names: str) -> list[dict[str, list[str]]]:
     return [{"required": [name]} for name in names]
 

@@ -146,4 +146,4 @@ async def test_a_rule_for_requests_counts_requests_not_numbers(sms: Sms) -> None
 async def test_every_magic_number_is_tested_here() -> None:
     tested = "report_failed report_rejected report_buffered report_twice report_out_of_order queued no_report "
     tested += "report_before_answer report_late wrong_secret accepted_then_cut disconnect_before timeout bad_number "
-    assert set(BY_FAULT) == {*(tested + "busy bad_gateway unauthorized").split()}
+    assert set(BY_FAULT) == {*(tested + "busy bad_gateway unauthorized no_money not_json").split()}

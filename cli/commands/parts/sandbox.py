@@ -24,6 +24,7 @@ PORTS = (
     "sms_port",
     "bot_api_port",
     "max_port",
+    "sms_providers_port",
     "smtp_port",
     "models_port",
     "vacancies_port",

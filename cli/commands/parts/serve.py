@@ -48,6 +48,7 @@ from delivery.app import build
 from delivery.http.options import Inbound, Options
 from delivery.http.server import listening
 from delivery.services import ApiServices
+from providers.sms.profile import KANNEL, load_profile
 from scenarios.execution.reading import RunReader
 
 log = logging.getLogger(__name__)
@@ -161,6 +162,7 @@ def options_of(settings: Settings) -> Options:
         rate=settings.http_rate,
         burst=settings.http_burst,
         inbound=inbound,
+        sms_profile=None if settings.sms_profile == KANNEL else load_profile(settings.sms_profile),
         metrics_key=settings.metrics_key or "",
         proof_secret=stored_api_key(settings),
         public_url=settings.public_url or "",

@@ -205,7 +205,11 @@ async def check_channel(configuration: Configuration, channel: str, sign_in: boo
     except SetupError as error:
         return Finding(channel, False, str(error))
     await courier.close()
-    return Finding(channel, True, f"signed in as {courier.account}")
+    balance, least = getattr(courier, "balance", None), getattr(settings, "low_balance", 0.0)
+    if balance is None:
+        return Finding(channel, True, f"signed in as {courier.account}")
+    detail = f"signed in as {courier.account}, balance {balance:.2f}"
+    return Finding(channel, balance >= least or None, detail, "" if balance >= least else "the money is running out")
 
 
 COMMANDS: Mapping[str, Command] = {"doctor": Command(declare, run)}

@@ -1,0 +1,190 @@
+"""SMS through a provider's HTTP interface, as a profile describes it (`providers.sms.profile`).
+
+A request is made once. What no rule of the profile names, and a lost answer, is `Unknown`, unless the provider can be
+asked for the message by our own id and has it. Only a connection that was never made has surely sent nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+import aiohttp
+from yarl import URL
+
+from core.courier import (
+    EVERY_FEATURE,
+    NEVER,
+    Content,
+    Deferred,
+    Feature,
+    Halted,
+    Message,
+    Outcome,
+    Reason,
+    Rejected,
+    Scope,
+    Sent,
+    SetupError,
+    Unknown,
+    e164,
+    sms_parts,
+)
+from couriers.sms import outcomes
+from providers.sms.profile import Balance, Profile, Read, Request, Rule, decide, decoded, read_answer, value_at
+
+INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a phone number")
+_FAILURES = (aiohttp.ClientError, OSError)
+
+
+class ProfileSms:
+    """Implements `core.courier.Courier`. Safe for concurrent attempts. `base`: the host in place of the provider's, for
+    a test. `account` is the profile's name, by which delivery reports find the message.
+    """
+
+    channel = "sms"
+    batch = 1
+    parcel = 100
+    remembers = NEVER
+    shows = frozenset[Feature]()
+
+    def __init__(
+        self, profile: Profile, values: Mapping[str, str], session: aiohttp.ClientSession, base: URL | None = None
+    ) -> None:
+        self.profile = profile
+        self.balance: float | None = None  # of the account, as far as it was asked for
+        self.account = profile.name
+        self._values = {"sender": "", **values}
+        self._session = session
+        self._base = base
+
+    def as_text(self, content: Content) -> frozenset[Feature]:
+        """Buttons and files."""
+        return EVERY_FEATURE
+
+    async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
+        return [await self._attempt(message) for message in messages]
+
+    async def _attempt(self, message: Message) -> Outcome:
+        number = e164(message.address)
+        if number is None:
+            return INVALID_ADDRESS
+        if (needed := sms_parts(message.text)) > self.profile.most_parts:
+            return Rejected(
+                Reason.CONTENT_REFUSED, f"{needed} parts, and {self.account} joins {self.profile.most_parts}"
+            )
+        values = self._values | {
+            "number": number,
+            "digits": number.removeprefix("+"),
+            "text": message.text,
+            "own_id": str(message.random_id(bits=31)),
+            "report_url": self._report_url(message.report_url),
+        }
+        return await self._send(values)
+
+    def _report_url(self, report: str) -> str:
+        """Return the address for the reports of one message: that of the profile, with the token of the message."""
+        reports = self.profile.reports
+        if not report or reports is None or reports.by != "token":
+            return ""
+        url = URL(report)
+        return str(url.with_path(f"{url.path}/{self.profile.name}").with_query(url.query))
+
+    async def _send(self, values: Mapping[str, str]) -> Outcome:
+        try:
+            answer = read_answer(self.profile.answer, *await self._request(self.profile.send, values))
+        except _FAILURES as error:
+            outcome = outcomes.outcome_of_error(error)
+        else:
+            outcome = self._outcome(decide(self.profile.answer.rules, answer), answer)
+        if isinstance(outcome, Unknown) and (found := await self._found(values)):
+            return found
+        return outcome
+
+    def _outcome(self, rule: Rule | None, answer: Read) -> Outcome:
+        detail = f"{answer.http} {answer.code}".rstrip()
+        match rule.then if rule else "unknown":
+            case "sent":
+                return self._sent(answer.id)
+            case "failed" if rule:
+                return Rejected(Reason(rule.reason), detail)
+            case "deferred" if rule:
+                scope = Scope.ACCOUNT if rule.account else Scope.RECIPIENT
+                return Deferred(Reason.THROTTLED, timedelta(seconds=rule.wait), scope, detail)
+            case "stop" if rule:
+                return Halted(rule.why or f"{self.account} answers {detail}")
+        return Unknown(detail)
+
+    def _sent(self, reference: str) -> Sent:
+        """Return the outcome; if reports come by id, the message is noted under its own."""
+        is_by_id = self.profile.reports is not None and self.profile.reports.by == "id"
+        return Sent(reference, peer=reference, number=1) if is_by_id and reference else Sent(reference)
+
+    async def _found(self, values: Mapping[str, str]) -> Sent | None:
+        """Ask for the message by our own id; None unless the provider has it."""
+        status = self.profile.status
+        if status is None:
+            return None
+        try:
+            answer = read_answer(status.answer, *await self._request(status.request, values))
+        except _FAILURES:
+            return None
+        rule = decide(status.answer.rules, answer)
+        return self._sent(values["own_id"]) if rule and rule.then == "sent" else None
+
+    async def check(self) -> float | None:
+        """Return what is left on the account, None if the profile cannot ask. Raises SetupError."""
+        balance = self.profile.balance
+        if balance is None:
+            return None
+        try:
+            status, body = await self._request(balance.request, self._values)
+        except _FAILURES as error:
+            detail = f"{self.account} cannot be reached ({type(error).__name__}): check the network"
+            raise SetupError(detail) from None
+        return _balance(balance, Read(status, body, value_at(decoded(body), balance.code)), self.account)
+
+    async def _request(self, request: Request, values: Mapping[str, str]) -> tuple[int, str]:
+        """Return status and body of one request. It holds the password and must not be shown."""
+        url = URL(request.url.format(**_quoted(values)))
+        if self._base is not None:
+            url = url.with_scheme(self._base.scheme).with_host(str(self._base.host)).with_port(self._base.port)
+        fields = {name: text for name, given in request.fields.items() if (text := _filled(given, values))}
+        known = _authorization(request, values)
+        async with self._session.request(
+            request.method,
+            url,
+            params=fields if request.body == "query" else None,
+            data=fields if request.body == "form" else None,
+            json=fields if request.body == "json" else None,
+            headers={"Authorization": known} if known else {},
+            allow_redirects=False,
+        ) as response:
+            return response.status, await response.text(errors="replace")
+
+    async def close(self) -> None:
+        await self._session.close()
+
+
+def _authorization(request: Request, values: Mapping[str, str]) -> str:
+    if request.auth == "basic":
+        return aiohttp.encode_basic_auth(values["username"], values["password"])
+    return f"Bearer {values['password']}" if request.auth == "bearer" else ""
+
+
+def _filled(given: str, values: Mapping[str, str]) -> str:
+    """Return a field with its placeholders replaced; those without a value here are empty."""
+    return given.format(**{"id": "", "number": "", "digits": "", "text": "", "own_id": "", "report_url": "", **values})
+
+
+def _quoted(values: Mapping[str, str]) -> dict[str, str]:
+    return {name: URL.build(path=f"/{text}").raw_path[1:] for name, text in values.items()}
+
+
+def _balance(balance: Balance, answer: Read, account: str) -> float:
+    """Return the balance of an answer. Raises SetupError."""
+    rule = decide(balance.refused, answer)
+    if rule is not None:
+        raise SetupError(rule.why or f"{account} refuses the account")
+    try:
+        return float(value_at(decoded(answer.body), balance.path))
+    except ValueError:
+        raise SetupError(f"{account} does not say what is on the account ({answer.http}): check the profile") from None
