@@ -1,0 +1,34 @@
+"""`./ada doctor --sign-in` asks an SMS provider for the balance."""
+
+from pathlib import Path
+
+import pytest
+
+from cli.commands.start.doctor import check_channel
+from cli.settings.settings import load
+from sandbox.sms.providers import PASSWORD, SmsProvidersServer
+from sandbox.state import SandboxState
+
+
+@pytest.mark.row("M-07", "M-08")
+@pytest.mark.parametrize(
+    ("settings", "is_good", "detail"),
+    [
+        ({}, True, "signed in as sms.ru, balance 250.50"),
+        ({"ADA_SMS_LOW_BALANCE": "1000"}, None, "signed in as sms.ru, balance 250.50"),
+        ({"ADA_SMS_PASSWORD": "wrong"}, False, "SMS.ru does not accept the api_id: check ADA_SMS_PASSWORD"),
+        ({"ADA_SMS_PROFILE": "nothing.yaml"}, False, "ADA_SMS_PROFILE is nothing.yaml, which is no file"),
+    ],
+)
+async def test_the_doctor_shows_the_balance_and_warns_below_a_limit(
+    tmp_path: Path, settings: dict[str, str], is_good: bool | None, detail: str
+) -> None:
+    server = SmsProvidersServer(SandboxState())
+    await server.start()
+    given = {"ADA_SMS_PROFILE": "sms.ru", "ADA_SMS_URL": server.url, "ADA_SMS_PASSWORD": PASSWORD}
+    configuration = load({**given, "ADA_DATA": str(tmp_path), **settings}, tmp_path)
+    finding = await check_channel(configuration, "sms", sign_in=True)
+    assert finding.is_good is is_good
+    assert finding.detail.startswith(detail)
+    assert bool(finding.repair) == (is_good is None)
+    await server.stop()
