@@ -19,11 +19,12 @@ from delivery.endpoints import (
 from delivery.endpoints.console import me, sessions
 from delivery.endpoints.directory import contacts, ownerships, users
 from delivery.endpoints.directory.collections import groups, list_members, supergroups
-from delivery.endpoints.sending import bulk, deliveries, delivery_reports, tracking
+from delivery.endpoints.sending import bulk, channels, deliveries, delivery_reports, preview, tracking
 from delivery.http import metrics
 from delivery.http.responses import csv, ndjson, sse
 from delivery.http.route import OpenRoute, People, Repeats, Route
-from delivery.schemas import directory, events, requests, responses
+from delivery.schemas import channels as channel_schemas
+from delivery.schemas import directory, events, previews, requests, responses
 from delivery.schemas import exports as export_schemas
 from delivery.schemas import imports as import_schemas
 from delivery.schemas import jobs as job_schemas
@@ -57,6 +58,8 @@ ROUTES = (
     Route("POST", "/v1/deliveries", "Send one text to many recipients, now or at a set time", "send",
           deliveries.enqueue, 202, responses.Accepted, body=requests.DeliveryRequest, repeats=Repeats.OWN,
           headers=_ACCEPTED),
+    Route("POST", "/v1/deliveries/preview", "What a send of the same body would do, and what people will see", "send",
+          preview.preview, 200, previews.PreviewResponse, body=requests.DeliveryRequest, query=previews.PreviewQuery),
     Route("POST", "/v1/deliveries/bulk", "Many deliveries, one JSON document per line; one response per line", "send",
           bulk.enqueue_many, 200, ndjson.CONTENT_TYPE, repeats=Repeats.OWN,
           lines=(requests.BulkLine, responses.LineAccepted)),
@@ -77,6 +80,8 @@ ROUTES = (
     Route("POST", "/v1/cancellations", "Cancel all deliveries that have something in common", "send",
           deliveries.cancel_by, 200, responses.CancelledMany, body=requests.CancellationRequest,
           repeats=Repeats.STORED),
+    Route("GET", "/v1/channels", "List the channels: what each shows, its limits and throttles", "read",
+          channels.list_all, 200, channel_schemas.ChannelList),
     Route("GET", "/v1/quota", "How much of its quota a sender has used", "read", deliveries.show_quota,
           200, responses.QuotaResponse, query=requests.QuotaQuery),
     Route("POST", "/v1/track", "Wait until a number of channels have reported", "read", tracking.track,

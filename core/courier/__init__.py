@@ -37,6 +37,7 @@ from core.errors import SetupError
 from core.model.contacts.addresses import malformed
 from core.model.contacts.phone_numbers import e164
 from core.model.content import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode
+from core.model.display import KeyboardLimits, Limits
 from core.model.states import Reason
 from core.model.text.sms_parts import coding_of, sms_parts
 from core.model.text.text_entities import marked
@@ -58,7 +59,9 @@ __all__ = [
     "FileNotLoaded",
     "Files",
     "Halted",
+    "KeyboardLimits",
     "KnownIds",
+    "Limits",
     "LoadedFile",
     "Message",
     "Outcome",

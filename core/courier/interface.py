@@ -18,6 +18,7 @@ from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
 from core.model.content import Content, Feature
+from core.model.display import Limits
 from core.model.states import Reason
 
 FOREVER = timedelta.max
@@ -188,6 +189,15 @@ class WritesAsText(Protocol):
         as links. Pure.
         """
         ...
+
+
+@runtime_checkable
+class HasLimits(Protocol):
+    """A courier whose channel limits texts, keyboards or files may have this attribute as well, so that a preview shows
+    what will be cut, split or written as text. Its `as_text` follows from `Display.written_as_text` then.
+    """
+
+    limits: Limits
 
 
 @runtime_checkable

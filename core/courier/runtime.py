@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 from core.courier.account_throttle import AccountThrottle
 from core.courier.attempt_pool import AttemptPool
+from core.courier.content.shown import display_of
 from core.courier.interface import NEVER, Courier
 from core.courier.options import CourierOptions
 from core.courier.parcels.parcel_executor import ParcelExecutor
@@ -116,7 +117,8 @@ class Runtime:
         await self._register(ChannelFacts(self.courier.parcel, halted=detail))
 
     async def _register(self, facts: ChannelFacts) -> None:
-        await self._channels.register(self.courier.channel, facts, announces=self.courier.remembers == NEVER)
+        announces, display = self.courier.remembers == NEVER, display_of(self.courier)
+        await self._channels.register(self.courier.channel, facts, announces=announces, display=display)
 
     async def _deliver(self, task: Task, claim: Claim) -> None:
         await ParcelExecutor(self._services, task, claim).run()

@@ -13,7 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
+import msgspec
+
 from core.errors import StoreRefuses
+from core.model.compact_json import compact_json
+from core.model.display import Display
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -22,6 +26,7 @@ log = logging.getLogger(__name__)
 # The parcel size of a channel that has never had a courier: the most that any known provider takes at once.
 _UNKNOWN_PARCEL = 2500
 _CACHED_SECONDS = 1.0
+_decode_display = msgspec.json.Decoder(Display).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,14 @@ class ChannelFacts:
 
     parcel: int
     halted: str = ""
+
+
+class ChannelView(NamedTuple):
+    """A channel as people see it. `facts`, `display`: None if it has never had a courier."""
+
+    name: str
+    facts: ChannelFacts | None
+    display: Display | None
 
 
 class ChannelRegister(NamedTuple):
@@ -52,12 +65,16 @@ class Channels:
         self._cached: ChannelRegister | None = None
         self._cached_until = float("-inf")
 
-    async def register(self, channel: str, facts: ChannelFacts, *, announces: bool = False) -> None:
+    async def register(
+        self, channel: str, facts: ChannelFacts, *, announces: bool = False, display: Display | None = None
+    ) -> None:
         """Register a channel, or update it, in every shard. `announces`: its couriers write `sending` before each
         attempt; `lua/delivery/modules/unclear.lua` reads it. On a server that refuses writes only a warning is logged:
         couriers must be able to start there, because they make room on a full one.
         """
         try:
+            if display is not None:
+                await self._store.command("HSET", KEYS["displays"].at(0), channel, compact_json(display))
             for shard in range(self._store.shards):
                 await self._store.command("HSET", KEYS["channels"].at(shard), channel, json.dumps(asdict(facts)))
                 option, field = KEYS["options"].at(shard), f"{channel}:announces"
@@ -73,9 +90,20 @@ class Channels:
 
     async def read(self) -> ChannelRegister:
         """Return the register, read now."""
-        registered = await self._store.command("HGETALL", KEYS["channels"].at(0))
-        facts = {channel: ChannelFacts(**json.loads(text)) for channel, text in registered.items()}
+        facts = await self._facts()
         names = tuple(dict.fromkeys((*self._configured, *facts)))
         sizes = defaultdict(lambda: _UNKNOWN_PARCEL, {channel: one.parcel for channel, one in facts.items()})
         self._cached, self._cached_until = ChannelRegister(names, sizes), time.monotonic() + _CACHED_SECONDS
         return self._cached
+
+    async def views(self) -> Sequence[ChannelView]:
+        """Return every channel, read now, in the order of `ChannelRegister.names`."""
+        facts = await self._facts()
+        displays = await self._store.command("HGETALL", KEYS["displays"].at(0))
+        shown = {channel: _decode_display(text) for channel, text in displays.items()}
+        names = dict.fromkeys((*self._configured, *facts))
+        return [ChannelView(name, facts.get(name), shown.get(name)) for name in names]
+
+    async def _facts(self) -> Mapping[str, ChannelFacts]:
+        registered = await self._store.command("HGETALL", KEYS["channels"].at(0))
+        return {channel: ChannelFacts(**json.loads(text)) for channel, text in registered.items()}

@@ -4,7 +4,9 @@ Each refusal names the addressee, `recipients.<number>`, and leaves no trace: no
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from core.admission.quotas import ADMIN
 from core.directory import Directory
@@ -19,6 +21,19 @@ GroupRefs = Mapping[int, GroupRef | SupergroupRef]
 """The groups and supergroups among addressees, by number."""
 
 
+class Addressed(NamedTuple):
+    """The people of a delivery, each once. `mentions`: as they were found, a person perhaps more than once."""
+
+    recipients: Sequence[Recipient]
+    mentions: Sequence[Recipient]
+
+    @property
+    def repeated(self) -> int:
+        """How many people are addressed more than once: by their id, or in several groups that are no virtual ones."""
+        counts = Counter(str(one.id) for one in self.mentions)
+        return sum(counts[str(one.id)] > 1 or len(one.origin) > 1 for one in self.recipients)
+
+
 class Addressing:
     """One per process."""
 
@@ -26,9 +41,7 @@ class Addressing:
         self._directory = directory
         self._max_recipients = max_recipients
 
-    async def recipients(
-        self, tenant: str, addressees: Sequence[Addressee], sender: Id, role: str | None
-    ) -> Sequence[Recipient]:
+    async def recipients(self, tenant: str, addressees: Sequence[Addressee], sender: Id, role: str | None) -> Addressed:
         """Return each person once. Raises Invalid USER_NOT_FOUND, GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND,
         NOBODY_ADDRESSED, TOO_MANY_RECIPIENTS, Forbidden NOT_OWNER.
         """
@@ -38,7 +51,7 @@ class Addressing:
             found += await self._members(tenant, _groups_in(addressees), sender, role)
         merged = each_once(found) if len(found) > 1 else found
         self._check_number(merged)
-        return merged
+        return Addressed(merged, found)
 
     def _check_number(self, recipients: Sequence[Recipient]) -> None:
         if not recipients:

@@ -5,6 +5,7 @@ Nothing is written here, so a refusal leaves no trace.
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -13,11 +14,18 @@ from core.admission.quotas import Quotas
 from core.directory import Directory
 from core.errors import Forbidden, Invalid
 from core.model.delivery import NewDelivery, Sender
-from core.orders.addressing import Addressing
+from core.orders.addressing import Addressed, Addressing
 from core.orders.content_rules import check_content
 from core.orders.order import Caller, Order
 
 MAX_RECIPIENTS = 10_000
+
+
+class Prepared(NamedTuple):
+    """A delivery that can be stored, and how its people were found."""
+
+    delivery: NewDelivery
+    addressed: Addressed
 
 
 class Preparation:
@@ -37,7 +45,7 @@ class Preparation:
         self._quiet_hours = quiet_hours
         self._clock = clock
 
-    async def prepare(self, order: Order, caller: Caller) -> NewDelivery:
+    async def prepare(self, order: Order, caller: Caller) -> Prepared:
         """Return the delivery with its recipients, its time and its quota. Raises the refusals of `Sending.send`."""
         given = order.delivery
         check_content(given)
@@ -46,15 +54,16 @@ class Preparation:
             detail = f"Quiet hours move the delivery to {deliver_at:%FT%TZ}; it would have expired then."
             raise Invalid("EXPIRES_BEFORE_DUE", detail, "expires_at")
         role = await self._role(given.sender, caller)
-        recipients = await self._addressing.recipients(caller.tenant, order.addressees, given.sender.id, role)
-        return replace(
+        found = await self._addressing.recipients(caller.tenant, order.addressees, given.sender.id, role)
+        delivery = replace(
             given,
             tenant=caller.tenant,
-            recipients=recipients,
+            recipients=found.recipients,
             deliver_at=deliver_at,
             moved_from=moved_from,
             quota=self._quotas.of_role(role),
         )
+        return Prepared(delivery, found)
 
     async def _role(self, sender: Sender, caller: Caller) -> str | None:
         """Return the role to which a sender is held: the directory's if it knows one and the key is not an

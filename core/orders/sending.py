@@ -21,6 +21,7 @@ from core.model.quota import NO_QUOTA, QuotaState
 from core.model.states import Status
 from core.orders.order import Caller, Order
 from core.orders.preparation import MAX_RECIPIENTS, Preparation
+from core.orders.preview import Preview, preview_of
 from core.orders.sending_policy import SendingPolicy
 from core.redis.store import Store
 
@@ -63,6 +64,12 @@ class Sending:
             return await self._send_bound(delivery, repeat)
         return await self._deliveries.enqueue(delivery, repeat)
 
+    async def preview(self, order: Order, caller: Caller) -> Preview:
+        """Return what `send` would do now; nothing is written. Raises what `send` raises before it stores anything."""
+        prepared = await self._preparation.prepare(order, caller)
+        quota, sender = prepared.delivery.quota, prepared.delivery.sender.id
+        return preview_of(prepared, await self._quotas.read(caller.tenant, sender, quota) if quota else None)
+
     async def send_many(self, orders: Sequence[Ordered], caller: Caller) -> list[Result]:
         """`send` for each order, all in one batch; the results in their order. Raises StoreError if a result is
         unknown.
@@ -89,7 +96,7 @@ class Sending:
         """Return the delivery; or the first result, for a repeat that would be refused by now: a group of it was
         deleted."""
         try:
-            return await self._preparation.prepare(order, caller)
+            return (await self._preparation.prepare(order, caller)).delivery
         except Refused:
             sender = order.delivery.sender.id
             first = await self._deliveries.first_result(caller.tenant, sender, repeat) if repeat else None

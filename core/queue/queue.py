@@ -224,6 +224,17 @@ class Queue(Inspector):
         scores = await self._store.command("ZMSCORE", KEYS["waits"].at(shard, tube), *scopes)
         return {scope: int(float(score)) for scope, score in zip(scopes, scores, strict=True) if score is not None}
 
+    async def throttles_of(self, tube: str) -> dict[str, int]:
+        """Return scope → the server's ms until which it is throttled, for accounts and methods that are now."""
+        found: dict[str, int] = {}
+        for shard in range(self._store.shards):
+            page = await self._store.command(
+                "ZRANGEBYSCORE", KEYS["waits"].at(shard, tube), int(self._now_ms()), "+inf", "WITHSCORES"
+            )
+            rows = [(scope, int(float(until))) for scope, until in page if not scope.startswith("chat:")]
+            found |= {scope: max(found.get(scope, 0), until) for scope, until in rows}
+        return found
+
     async def bury(self, task_id: str) -> TaskView:
         """Set a task aside; its lane goes on. Raises NotFound, Conflict TASK_TAKEN, TASK_OVER."""
         return await self._operate("bury", task_id, "TASK_TAKEN", "The task is under way.")

@@ -449,6 +449,7 @@ _TABLE = [
         "a key in whose place was something of another type; the audit reports it, and its repair lets it expire",
     ),
     Key("channels", "channels:{s}", "hash", Lifetime.FOREVER, "channel → facts its courier reported at its last start"),
+    Key("displays", "channels:{s}:displays", "hash", Lifetime.FOREVER, "channel → how it shows a delivery, as JSON"),
     Key(
         "layout",
         "layout:{s}",

@@ -20,6 +20,7 @@ from core.courier import (
     Content,
     Feature,
     Halted,
+    Limits,
     Message,
     Outcome,
     Reason,
@@ -51,6 +52,7 @@ class Settings:
     sender: str | None = field(default=None, metadata={"name": "from"})
     callback_url: str | None = None  # Ada's address as the gateway reaches it; core builds `Message.report` from it
     most_parts: int = 255  # Kannel's `max-messages` (default 10): it drops further parts silently
+    price: str = ""  # of one part, with its currency, such as "4.20 ₽": shown before sending
     timeout: timedelta = timedelta(seconds=30)  # of one request; after it the outcome is unknown
     low_balance: float = 100.0  # below it `./ada doctor` warns
     profile: str = field(default=KANNEL, metadata={"setting": "ADA_SMS_PROFILE"})
@@ -84,6 +86,7 @@ class Sms:
 
     def __init__(self, settings: Settings, session: aiohttp.ClientSession) -> None:
         self._settings, self._session = settings, session
+        self.limits = Limits(in_sms=True, price=settings.price)
         self._url = settings.sendsms_url().update_query(
             username=settings.username or "", password=settings.password or ""
         )

@@ -20,6 +20,7 @@ from core.courier import (
     FOREVER,
     Content,
     Feature,
+    Limits,
     Message,
     Outcome,
     Partly,
@@ -30,7 +31,15 @@ from core.courier import (
 )
 from couriers.telegram import outcomes
 from couriers.telegram.connection import FAILURES, Connection
-from couriers.telegram.content import USER_FEATURES, Requests, edit_request, remove_request, text_requests
+from couriers.telegram.content import (
+    LONGEST_CAPTION,
+    LONGEST_TEXT,
+    USER_FEATURES,
+    Requests,
+    edit_request,
+    remove_request,
+    text_requests,
+)
 from couriers.telegram.files import content_requests
 from couriers.telegram.peers import Peers
 from couriers.telegram.session_files import LockedSession
@@ -48,6 +57,7 @@ class Telegram:
     batch = 1
     parcel = 100
     remembers = FOREVER
+    limits = Limits(text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True)
 
     def __init__(
         self,

@@ -15,6 +15,7 @@ from core.courier import (
     Content,
     Feature,
     KnownIds,
+    Limits,
     Message,
     Outcome,
     Partly,
@@ -24,7 +25,15 @@ from core.courier import (
     malformed,
 )
 from couriers.telegram_bot import outcomes
-from couriers.telegram_bot.requests import Request, Requests, edit_requests, edited_message, send_requests
+from couriers.telegram_bot.requests import (
+    LONGEST_CAPTION,
+    LONGEST_TEXT,
+    Request,
+    Requests,
+    edit_requests,
+    edited_message,
+    send_requests,
+)
 from providers.telegram_bot.errors import FAILURES
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "neither the id of a chat nor the @name of a group")
@@ -38,6 +47,7 @@ class TelegramBot:
     parcel = 100
     remembers = NEVER
     shows = EVERY_FEATURE
+    limits = Limits(text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True)
 
     def __init__(self, account: str, bot: Bot, moved_groups: KnownIds) -> None:
         self.account = account

@@ -13,6 +13,7 @@ from core.courier import (
     Content,
     Feature,
     Files,
+    Limits,
     Message,
     Outcome,
     ReadMark,
@@ -24,7 +25,7 @@ from core.courier import (
 )
 from couriers.vk import keyboard, outcomes
 from couriers.vk.calls import MAX_CALLS, MAX_CODE, MAX_PEERS, MessageKey, execute_code, group_into_calls, message_key
-from couriers.vk.content import Contents, Draft
+from couriers.vk.content import LONGEST_TEXT, Contents, Draft
 from couriers.vk.read_mark_poll import read_marks
 from couriers.vk.repeatable_calls import RepeatableCalls
 from couriers.vk.uploads import Uploads
@@ -56,6 +57,7 @@ class Vk:
     parcel = batch
     remembers = timedelta(hours=1)
     shows = EVERY_FEATURE - {Feature.PARSE_MODE}
+    limits = Limits(text=LONGEST_TEXT, caption=LONGEST_TEXT, keyboard=keyboard.LIMITS)
 
     def __init__(self, client: Client, community: int, files: Files, *, long_poll: bool = False) -> None:
         calls = RepeatableCalls(client)
@@ -66,7 +68,7 @@ class Vk:
 
     def as_text(self, content: Content) -> frozenset[Feature]:
         """Buttons that are too many for a keyboard."""
-        return frozenset() if keyboard.can_show(content) else frozenset({Feature.INLINE, Feature.REPLY})
+        return frozenset() if keyboard.LIMITS.fits(content) else frozenset({Feature.INLINE, Feature.REPLY})
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         prepared = [_plain(one) if one.content is None else await self._prepare(one, one.content) for one in messages]

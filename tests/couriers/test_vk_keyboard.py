@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.courier import Button, Content
-from couriers.vk.keyboard import can_show, keyboard
+from couriers.vk.keyboard import LIMITS, keyboard
 from sandbox.vk.keyboards import read_keyboard
 
 buttons = st.builds(
@@ -25,7 +25,7 @@ contents = st.builds(
 
 @given(contents)
 def test_vk_accepts_each_keyboard_that_can_be_shown(content: Content) -> None:
-    if can_show(content):
+    if LIMITS.fits(content):
         read_keyboard(keyboard(content))
 
 
@@ -37,7 +37,7 @@ def wide(*widths: int) -> Content:
 @pytest.mark.parametrize(("widths", "shown"), [((5, 5), [5, 5]), ((8, 1), [5, 3, 1]), ((1,) * 6, [1] * 6)])
 def test_a_wide_row_is_continued_in_the_next_one(widths: tuple[int, ...], shown: list[int]) -> None:
     content = wide(*widths)
-    assert can_show(content)
+    assert LIMITS.fits(content)
     assert [len(row) for row in json.loads(keyboard(content))["buttons"]] == shown
 
 
@@ -55,7 +55,7 @@ def test_a_wide_row_is_continued_in_the_next_one(widths: tuple[int, ...], shown:
     ],
 )
 def test_buttons_that_no_keyboard_can_have_are_not_shown_as_one(content: Content) -> None:
-    assert not can_show(content)
+    assert not LIMITS.fits(content)
 
 
 @pytest.mark.row("C-41")

@@ -1,0 +1,81 @@
+"""How a channel shows a delivery: what it has besides texts, and how much of them. Frozen values, pure.
+
+A courier declares it, the register of channels keeps it, and a preview shows a delivery by it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from core.model.compact_json import compact_json
+from core.model.content import Button, Content, Feature
+
+_BUTTONS = frozenset({Feature.INLINE, Feature.REPLY})
+
+
+class KeyboardLimits(Struct, frozen=True):
+    """What a keyboard holds. A row of more than `width` buttons goes on in the next row. `label`: characters of a
+    button in place of the person's keyboard; `data`: characters of what a press sends, as JSON.
+    """
+
+    inline_rows: int
+    inline_buttons: int
+    reply_rows: int
+    reply_buttons: int
+    width: int
+    label: int
+    data: int
+
+    def fits(self, content: Content) -> bool:
+        """Return whether a keyboard can have these buttons."""
+        inline = list(self.rows(content.inline))
+        reply = list(self.rows(content.reply or ()))
+        return (
+            _is_within(inline, self.inline_rows, self.inline_buttons)
+            and _is_within(reply, self.reply_rows, self.reply_buttons)
+            and all(self._holds(button) for row in inline for button in row)
+            and all(1 <= len(label) <= self.label for row in reply for label in row)
+        )
+
+    def rows(self, rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+        """Return the rows as they are shown, none longer than `width`."""
+        return [row[start : start + self.width] for row in rows for start in range(0, len(row), self.width)]
+
+    def _holds(self, button: Button) -> bool:
+        if button.url:
+            return bool(button.text) and button.url.startswith(("http://", "https://"))
+        return bool(button.text) and len(compact_json(button.data)) <= self.data
+
+
+def _is_within(rows: Sequence[Sequence[Any]], most_rows: int, most_buttons: int) -> bool:
+    return len(rows) <= most_rows and sum(map(len, rows)) <= most_buttons
+
+
+class Limits(Struct, frozen=True, omit_defaults=True):
+    """How much a channel shows. `text` and `caption` (the text of a message with a file): UTF-16 code units, 0 for no
+    limit. `splits`: a longer text without content goes in several messages. `in_sms`: a text is sent and paid in parts;
+    `price`: of one part, with its currency, as the operator has written it. `keyboard`: None for no limits.
+    """
+
+    text: int = 0
+    caption: int = 0
+    splits: bool = False
+    in_sms: bool = False
+    price: str = ""
+    keyboard: KeyboardLimits | None = None
+
+
+class Display(Struct, frozen=True, omit_defaults=True):
+    """How a channel shows a delivery. `as_text`: the features that become lines of the text."""
+
+    shows: frozenset[Feature] = frozenset()
+    as_text: frozenset[Feature] = frozenset()
+    limits: Limits = Limits()
+
+    def written_as_text(self, content: Content) -> frozenset[Feature]:
+        """Return the features that become lines of the text in this content: also buttons that do not fit into the
+        keyboard.
+        """
+        keyboard = self.limits.keyboard
+        return self.as_text if keyboard is None or keyboard.fits(content) else self.as_text | _BUTTONS

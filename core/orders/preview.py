@@ -1,0 +1,85 @@
+"""What will become of an order: how many people, by which channels, who cannot be reached, when. Pure.
+
+It is made of the delivery that the preparation returns, so that it says what a send would do.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from core.model.delivery import NewDelivery, Recipient, Strategy
+from core.model.quota import QuotaState
+from core.model.states import Reason, Status
+from core.orders.preparation import Prepared
+
+
+class ChannelPreview(Struct, frozen=True):
+    """`people`: those with a contact in the channel; `addresses`: their contacts there, each of which gets a message.
+    `first`: those for whom no channel before it has a contact.
+    """
+
+    people: int
+    addresses: int
+    first: int
+
+
+class Unreachable(NamedTuple):
+    """A person whom no channel reaches. `why`: no_contact, or opted_out if the person has left every channel."""
+
+    recipient: Recipient
+    why: str
+
+
+class Preview(Struct, frozen=True):
+    """`repeated`: people who are addressed more than once. `quota`: of the sender before the delivery; None if it has
+    none.
+    """
+
+    delivery: NewDelivery
+    channels: Mapping[str, ChannelPreview]
+    unreachable: Sequence[Unreachable]
+    repeated: int
+    quota: QuotaState | None
+
+    @property
+    def people(self) -> int:
+        return len(self.delivery.recipients)
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether a person gets the message in the first channel that reaches it only."""
+        return self.delivery.strategy is Strategy.FIRST
+
+    def channels_of(self, recipient: Recipient) -> Sequence[str]:
+        """Return the channels of the delivery in which a person has a contact, in their order."""
+        return [channel for channel in self.delivery.channels if recipient.contacts.get(channel)]
+
+    def find(self, recipient: str) -> Recipient | None:
+        """Return the person with this id; None if the delivery has none."""
+        return next((one for one in self.delivery.recipients if str(one.id) == recipient), None)
+
+
+def preview_of(prepared: Prepared, quota: QuotaState | None) -> Preview:
+    delivery, addressed = prepared
+    unreachable = list(_unreachable(delivery))
+    return Preview(delivery, _by_channel(delivery), unreachable, addressed.repeated, quota)
+
+
+def _by_channel(delivery: NewDelivery) -> Mapping[str, ChannelPreview]:
+    people, addresses, first = (dict.fromkeys(delivery.channels, 0) for _ in range(3))
+    for recipient in delivery.recipients:
+        reached = [channel for channel in delivery.channels if recipient.contacts.get(channel)]
+        for channel in reached:
+            people[channel] += 1
+            addresses[channel] += len(recipient.contacts[channel])
+        if reached:
+            first[reached[0]] += 1
+    return {name: ChannelPreview(people[name], addresses[name], first[name]) for name in delivery.channels}
+
+
+def _unreachable(delivery: NewDelivery) -> Iterator[Unreachable]:
+    for recipient in delivery.recipients:
+        if not any(recipient.contacts.get(channel) for channel in delivery.channels):
+            has_left = any(channel in recipient.opted_out for channel in delivery.channels)
+            yield Unreachable(recipient, Reason.OPTED_OUT if has_left else Status.NO_CONTACT)
