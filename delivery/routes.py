@@ -81,7 +81,7 @@ ROUTES = (
           deliveries.cancel_by, 200, responses.CancelledMany, body=requests.CancellationRequest,
           repeats=Repeats.STORED),
     Route("GET", "/v1/channels", "List the channels: what each shows, its limits and throttles", "read",
-          channels.list_all, 200, channel_schemas.ChannelList),
+          channels.list_all, 200, channel_schemas.ChannelList, people=People.BY_SCOPE),
     Route("GET", "/v1/quota", "How much of its quota a sender has used", "read", deliveries.show_quota,
           200, responses.QuotaResponse, query=requests.QuotaQuery),
     Route("POST", "/v1/track", "Wait until a number of channels have reported", "read", tracking.track,

@@ -1,6 +1,5 @@
 """The preview of a delivery: it writes nothing, and says what a send of the same body does."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
@@ -36,7 +35,7 @@ def services(services: ApiServices) -> ApiServices:
 
 
 @pytest.fixture
-async def school(api: Api) -> AsyncIterator[Api]:
+async def school(api: Api) -> Api:
     """Two groups with a person in both, one without contacts, and one that wants no messages."""
     directory = api.services.core.directory
     for user in (
@@ -46,11 +45,11 @@ async def school(api: Api) -> AsyncIterator[Api]:
         User(3, "Вася"),
         User(4, "Галя", contacts={"telegram": ["100004"]}, opt_out=["telegram"]),
     ):
-        await directory.create_user("default", user)
-    await directory.create_group("default", Group("ИВТ-21"), [1, 2, 3])
-    await directory.create_group("default", Group("ИВТ-22"), [1, 4])
+        await directory.users.create("default", user)
+    await directory.groups.create("default", Group("ИВТ-21"), [1, 2, 3])
+    await directory.groups.create("default", Group("ИВТ-22"), [1, 4])
     for group in ("ИВТ-21", "ИВТ-22"):
-        await directory.own("default", 42, "group", group)
+        await directory.ownerships.own("default", 42, "group", group)
     return api
 
 
