@@ -3,6 +3,7 @@
 It starts once for a pytest worker, which takes seconds. Each test has a context of its own in it.
 """
 
+import base64
 import itertools
 import json
 import shutil
@@ -29,6 +30,7 @@ class DevTools:
     def __init__(self, session: ClientSession, address: str) -> None:
         self._connecting = session.ws_connect(address, max_msg_size=0)
         self._numbers = itertools.count(1)
+        self.events: list[dict[str, Any]] = []  # what came without being asked for
 
     async def __aenter__(self) -> "DevTools":
         self._socket = await self._connecting.__aenter__()
@@ -42,6 +44,8 @@ class DevTools:
         await self._socket.send_json({"id": number, "method": method, "params": parameters})
         async for message in self._socket:
             answer = json.loads(message.data)
+            if "method" in answer:
+                self.events.append(answer)
             if answer.get("id") == number:
                 assert "error" not in answer, answer
                 return answer["result"]
@@ -52,7 +56,20 @@ class Browser:
     """One tab."""
 
     def __init__(self, tab: DevTools) -> None:
-        self._call = tab.call
+        self._call, self._events = tab.call, tab.events
+
+    async def watch(self) -> None:
+        """Begins to note what goes wrong on the pages, for `faults`."""
+        for domain in ("Runtime", "Log", "Network", "Page"):
+            await self._call(f"{domain}.enable")
+
+    async def faults(self) -> list[str]:
+        """Exceptions, console errors, violations of the policy and files that are missing, since `watch`.
+
+        A refusal of the API is none: the page says it to the person.
+        """
+        await self.run("1")  # what was sent before has arrived with its answer
+        return [text for event in self._events if (text := fault_of(event["method"], event["params"]))]
 
     async def open(self, url: str, language: str) -> None:
         """Loads the page as a person whose browser is set to this language."""
@@ -79,6 +96,38 @@ class Browser:
         for name, text in fields.items():
             await self.run(f"document.getElementById({json.dumps(name)}).value = {json.dumps(text)}")
 
+    async def show(self, width: int, height: int, theme: str = "light") -> None:
+        """Gives the window a size, and the system a theme: "light" or "dark"."""
+        is_phone = width < 500
+        await self._call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=is_phone
+        )
+        features = [
+            {"name": "prefers-color-scheme", "value": theme},
+            {"name": "prefers-reduced-motion", "value": "reduce"},
+        ]
+        await self._call("Emulation.setEmulatedMedia", features=features)
+
+    async def set_cookie(self, url: str, name: str, value: str) -> None:
+        await self._call("Network.setCookie", url=url, name=name, value=value, httpOnly=True, sameSite="Strict")
+
+    async def screenshot(self) -> bytes:
+        """What the window shows, as PNG."""
+        return base64.b64decode((await self._call("Page.captureScreenshot", format="png"))["data"])
+
+    async def click_at(self, x: float, y: float) -> None:
+        """Moves the mouse there and presses its button."""
+        await self.hover_at(x, y)
+        for kind in ("mousePressed", "mouseReleased"):
+            await self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    async def hover_at(self, x: float, y: float) -> None:
+        await self._call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    async def insert(self, text: str) -> None:
+        """Writes into what has the focus."""
+        await self._call("Input.insertText", text=text)
+
     async def type(self, selector: str, text: str) -> None:
         """Writes with the keyboard into a field, and presses Enter."""
         await self.run(f"document.querySelector({json.dumps(selector)}).focus()")
@@ -88,7 +137,7 @@ class Browser:
     async def press(self, key: str) -> None:
         """Presses a key, such as Enter, which reaches the element that has the focus."""
         text = {"Enter": "\r", " ": " "}.get(key, "")
-        code = {"Enter": 13, "Tab": 9, " ": 32}[key]
+        code = {"Enter": 13, "Tab": 9, " ": 32, "Escape": 27}[key]
         for kind in ("keyDown", "keyUp"):
             await self._call("Input.dispatchKeyEvent", type=kind, key=key, text=text, windowsVirtualKeyCode=code)
 
@@ -99,6 +148,20 @@ class Browser:
         """The text that a person sees there; empty if it is hidden."""
         element = f"document.querySelector({json.dumps(selector)})"
         return str(await self.run(f"{element}.checkVisibility() ? {element}.innerText : ''"))
+
+
+def fault_of(method: str, params: dict[str, Any]) -> str | None:
+    """Return what an event of DevTools says went wrong; None if nothing."""
+    if method == "Runtime.exceptionThrown":
+        details = params["exceptionDetails"]
+        return str(details.get("exception", {}).get("description") or details["text"])
+    if method == "Runtime.consoleAPICalled" and params["type"] in ("error", "assert"):
+        return " ".join(str(one.get("value", one.get("description"))) for one in params["args"])
+    if method == "Log.entryAdded" and params["entry"]["level"] == "error":
+        entry = params["entry"]
+        is_refusal = entry["source"] == "network" and "/v1/" in entry.get("url", "")
+        return None if is_refusal else f"{entry['text']} {entry.get('url', '')}"
+    return None
 
 
 class Chromium:

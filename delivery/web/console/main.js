@@ -122,7 +122,7 @@ async function leaveSession(everywhere) {
 async function loadMe() {
   try {
     me = await api.get("/v1/me", {}, { isSignIn: true });
-    setZone(me.time_zone);
+    setZone(me.timezone);
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 401) throw error;
     me = null;

@@ -1,6 +1,7 @@
 /** Calls of the API with the cookie of the session. */
 
 const RETRY_PAUSES = [1000, 2000, 4000, 8000];
+const SLOW = 5000;
 const AWAY = new Set([502, 503, 504]);
 
 /** A refusal of the API: a problem document. `errors` is a list of {path, code, message}. */
@@ -17,7 +18,7 @@ export class NoResponse extends Error {}
 const watchers = new Set();
 let connection = "online";
 
-/** Calls `watch` with "online", "api_away" or "store_away" whenever that changes. Returns a function that ends it. */
+/** Calls `watch` with "online", "slow", "api_away" or "store_away" whenever that changes. Returns a function that ends it. */
 export function watchConnection(watch) {
   watchers.add(watch);
   return () => watchers.delete(watch);
@@ -79,17 +80,21 @@ function pause(duration, signal) {
 /** GETs are repeated until there is a response, because they change nothing; what writes fails at once, and its caller says so. */
 async function request(method, url, options = {}) {
   for (let attempt = 0; ; attempt += 1) {
+    const timer = setTimeout(() => connection === "online" && setConnection("slow"), SLOW);
     try {
       const response = await once(method, url, options);
       setConnection("online");
       return response;
     } catch (error) {
       const away = stateOf(error);
+      clearTimeout(timer);
       if (away) setConnection(away);
-      else if (error instanceof ApiError) setConnection("online");
+      else if (error instanceof ApiError || connection === "slow") setConnection("online");
       if (error.status === 401 && !options.isSignIn) signedOut();
       if (!away || method !== "GET" || options.tries <= attempt + 1) throw error;
       await pause(RETRY_PAUSES[Math.min(attempt, RETRY_PAUSES.length - 1)], options.signal);
+    } finally {
+      clearTimeout(timer);
     }
   }
 }

@@ -1,0 +1,45 @@
+"""Every page of the menu, in both languages, both themes, on a wide screen and on a phone."""
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.delivery.console.conftest import Person
+
+MENU = Path("delivery/web/console/lib/menu.js")
+LOOKS = [
+    (language, theme, width)
+    for language, theme, width in itertools.product(("en", "ru"), ("light", "dark"), (1280, 390))
+]
+
+
+def pages() -> list[str]:
+    """The pages that stand in the menu or need nothing in their address."""
+    return re.findall(r'\{ name: "([a-z-]+)"', MENU.read_text())
+
+
+@pytest.mark.row("W-21", "W-24")
+@pytest.mark.parametrize(("language", "theme", "width"), LOOKS)
+async def test_axe_finds_no_barrier_on_any_page(
+    person: Person, axe_source: str, language: str, theme: str, width: int
+) -> None:
+    await person.visit_signed_out(language=language, theme=theme, width=width)
+    found = {"sign-in": await person.barriers(axe_source)}
+    await person.keeps_picture(f"sign-in-{language}-{theme}-{width}")
+    await person.visit(language=language, theme=theme, width=width)
+    for page in pages():
+        await person.go(page)
+        found[page] = await person.barriers(axe_source)
+        assert await person.sideways() <= 0, page
+        await person.keeps_picture(f"{page}-{language}-{theme}-{width}")
+    assert {page: barriers for page, barriers in found.items() if barriers} == {}
+
+
+@pytest.mark.row("W-21")
+async def test_no_page_scrolls_sideways_on_a_window_of_320_pixels(person: Person) -> None:
+    await person.visit(language="ru", width=320, height=640)
+    for page in pages():
+        await person.go(page)
+        assert await person.sideways() <= 0, page

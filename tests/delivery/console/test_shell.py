@@ -1,0 +1,110 @@
+"""What stands around every page: signing in, language, colours, keyboard, the states, the connection."""
+
+import os
+import signal
+
+import pytest
+
+from tests.delivery.console.conftest import Person
+
+
+@pytest.mark.row("W-01", "W-24")
+async def test_an_operator_signs_in_with_an_api_key_returns_to_the_page_and_signs_out(person: Person) -> None:
+    await person.visit_signed_out("account")
+    await person.sees("Mail me a code")
+    await person.presses("With an API key")
+    await person.writes("API key", "ada_wrong")
+    await person.presses("Sign in")
+    await person.sees("This API key is unknown or revoked.")
+    await person.writes("API key", person.running.key)
+    await person.presses("Sign in")
+    await person.sees("Signed in as")
+    await person.presses("Sign out")
+    await person.sees("Mail me a code")
+    await person.go("account")
+    await person.sees("Mail me a code")
+
+
+@pytest.mark.row("W-20")
+async def test_the_language_is_that_of_the_browser_until_another_is_chosen(person: Person) -> None:
+    await person.visit("account", language="ru-RU")
+    await person.sees("Вы вошли как")
+    assert await person.browser.run("document.documentElement.lang") == "ru"
+    await person.chooses("Язык", "en")
+    await person.sees("Signed in as")
+    await person.visit("account", language="ru-RU")
+    await person.sees("Signed in as")
+
+
+@pytest.mark.row("W-21")
+async def test_the_colours_follow_the_system_until_others_are_chosen(person: Person) -> None:
+    await person.visit(theme="dark")
+    ground = "getComputedStyle(document.documentElement).backgroundColor"
+    dark = await person.browser.run(ground)
+    await person.chooses("Colours", "light")
+    light = await person.browser.run(ground)
+    assert dark != light
+    await person.visit(theme="dark")
+    assert await person.browser.run(ground) == light, "the choice is remembered"
+
+
+@pytest.mark.row("W-21")
+async def test_a_person_without_a_mouse_reaches_the_content_and_a_page_of_the_menu(person: Person) -> None:
+    await person.visit()
+    await person.browser.run("document.activeElement.blur()")
+    await person.browser.press("Tab")
+    assert await person.browser.run("document.activeElement.innerText") == "Skip to content"
+    await person.browser.press("Enter")
+    assert await person.browser.run("document.activeElement.id") == "content"
+    await person.browser.run("document.querySelector('#menu .me').focus()")
+    await person.browser.press("Enter")
+    await person.sees("Signed in as")
+    assert await person.browser.run("document.activeElement.tagName") == "H1", "a reader hears where it is now"
+
+
+@pytest.mark.row("W-21")
+async def test_the_menu_of_a_phone_opens_and_closes_with_the_keyboard(person: Person) -> None:
+    await person.visit(width=390)
+    await person.sees_no("Colours")
+    await person.presses("Menu")
+    await person.sees("Colours")
+    await person.browser.press("Escape")
+    await person.sees_no("Colours")
+    assert await person.browser.run("document.activeElement.innerText") == "Menu"
+
+
+@pytest.mark.row("W-23")
+async def test_an_unknown_page_says_so_and_leads_on(person: Person) -> None:
+    await person.visit("nowhere")
+    await person.sees("There is no such page")
+    await person.presses("Go to the first page")
+    await person.sees("Hello")
+
+
+@pytest.mark.row("W-23")
+@pytest.mark.parametrize(
+    ("part", "ends", "goes_on", "text"),
+    [
+        ("serve", signal.SIGKILL, None, "Ada does not respond. This page tries again by itself."),
+        ("valkey-server", signal.SIGSTOP, signal.SIGCONT, "Ada takes longer than usual to respond."),
+    ],
+)
+async def test_the_page_says_what_is_away_and_recovers_by_itself(
+    person: Person, part: str, ends: signal.Signals, goes_on: signal.Signals | None, text: str
+) -> None:
+    """A killed API is started again by `./ada up`."""
+    await person.visit("account")
+    await person.browser.run(
+        "import(document.querySelector('script[src]').src.replace('main.js', 'lib/api.js')).then((one) => { window.api = one.api; })"
+    )
+    process = person.running.installation.child(part)
+    os.kill(process, ends)
+    try:
+        await person.browser.run("window.api.get('/v1/me').then((me) => { window.answer = me }), 1")
+        await person.sees(text)
+    finally:
+        if goes_on:
+            os.kill(process, goes_on)
+    await person.browser.wait_for("Boolean(window.answer)")
+    await person.sees_no(text)
+    await person.sees("Signed in as")
