@@ -101,9 +101,7 @@ class Person:
 
     async def settled(self) -> None:
         """Waits until a page with its heading is there and nothing is being loaded."""
-        await self.browser.wait_for(
-            "document.querySelector('#content h1') && !document.querySelector('.loading') && document.fonts.status === 'loaded'"
-        )
+        await self.browser.wait_for("document.querySelector('#content h1') && !document.querySelector('.loading')")
 
     async def sees(self, text: str) -> None:
         """Waits until this text can be read."""
@@ -143,7 +141,9 @@ class Person:
         """The middle of an element, as soon as it is there."""
         await self.browser.wait_for(f"Boolean({element})")
         middle = "(one) => { one.scrollIntoView({block: 'nearest'}); const box = one.getBoundingClientRect(); "
-        x, y = await self.browser.run(f"({middle} return [box.x + box.width / 2, box.y + box.height / 2] }})({element})")
+        x, y = await self.browser.run(
+            f"({middle} return [box.x + box.width / 2, box.y + box.height / 2] }})({element})"
+        )
         return x, y
 
     async def barriers(self, axe_source: str) -> list[str]:
