@@ -10,9 +10,9 @@ from core.redis.store import Store
 
 
 def orphan_steps(store: Store, shard: int, seen: Seen) -> Mapping[str, ScanKey]:
-    """Return what checks a key of holds or of progress, by its kind."""
+    """Return what checks a key of taken tasks or of progress, by its kind."""
 
-    async def held(name: str, key: Key, parts: Sequence[str]) -> list[Violation]:
+    async def taken(name: str, key: Key, parts: Sequence[str]) -> list[Violation]:
         found: list[Violation] = []
         async for entries in entries_of(store, name, key):
             found += await orphaned("I5", name, key, [task_id for task_id, _ in entries])
@@ -30,4 +30,4 @@ def orphan_steps(store: Store, shard: int, seen: Seen) -> Mapping[str, ScanKey]:
             for one in orphans
         ]
 
-    return {"held": held, "progress": progress}
+    return {"taken": taken, "progress": progress}

@@ -43,7 +43,7 @@ Step = Awaitable[Found]
 Place = tuple[str, Key, Sequence[str]]
 # Checked after all tasks and deliveries.
 _LATER = frozenset(
-    {*("lease", "expires", "buried", "finished", "due", "held", "progress"), *("listed", "live", "retained")}
+    {*("lease", "expires", "buried", "finished", "due", "taken", "progress"), *("listed", "live", "retained")}
 )
 
 
@@ -60,7 +60,7 @@ class Scanner:
         self._steps: dict[str, Callable[[str, Key, Sequence[str]], Step]] = {
             **dict.fromkeys(("lease", "expires", "buried", "finished"), self._index),
             "lane": self._lane,
-            "front": self._front,
+            "head": self._heads,
             "ready": self._ready,
             "tenants": self._ring,
             "due": self._due,
@@ -221,7 +221,7 @@ class Scanner:
                 found += lane_violations(self.shard, tube, tenant, lane)
         return found
 
-    async def _front(self, name: str, key: Key, parts: Sequence[str]) -> Found:
+    async def _heads(self, name: str, key: Key, parts: Sequence[str]) -> Found:
         return [v async for page in self._members(name, "HSCAN") for v in await self._lanes(parts[0], "", page)]
 
     async def _ready(self, name: str, key: Key, parts: Sequence[str]) -> Found:

@@ -98,7 +98,7 @@ class Canceller:
         flagged = [task_id for task_id, found in zip(ids, flags, strict=True) if any(found)]
         if not flagged:
             return False
-        return any(await self._store.command("HMGET", KEYS["held"].at(key.shard), *flagged))
+        return any(await self._store.command("HMGET", KEYS["taken"].at(key.shard), *flagged))
 
     async def cancel_by(self, tenant: str, selector: str, value: str) -> int:
         """Cancel the unfinished deliveries with this value; return how many this call cancelled. Raises Invalid

@@ -151,7 +151,7 @@ class Inspector:
 
     async def _member_ready_since(self, shard: int, tube: str, member: str) -> float:
         if member.startswith("@"):
-            member = await self._store.command("HGET", KEYS["front"].at(shard, tube), member[1:]) or ""
+            member = await self._store.command("HGET", KEYS["head"].at(shard, tube), member[1:]) or ""
         view = await self._view_if_there(shard, member)
         return max(put_ms(member) or self._now_ms(), float(view.due or 0 if view else 0))
 

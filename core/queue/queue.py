@@ -1,7 +1,7 @@
-"""The queue: tasks in tubes, strict lanes, leases with fencing tokens. One method per verb, one Lua script per method.
+"""The queue: tasks in tubes, strict lanes, leases with fencing tokens. One method per verb, one Lua function per method.
 
-Guarantee: every step is one script. A claimed task is held by its token alone, and an old token changes nothing. The
-task ids that methods take and return carry their shard: `<shard>.<id>`.
+Guarantee: every step is one function. A claimed task belongs to the worker with its token; an old token changes
+nothing. The task ids that methods take and return carry their shard: `<shard>.<id>`.
 """
 
 import itertools
@@ -221,7 +221,7 @@ class Queue(Inspector):
         """Return scope → the server's ms until which it is throttled, for those of `scopes` that are."""
         if not scopes:
             return {}
-        scores = await self._store.command("ZMSCORE", KEYS["waits"].at(shard, tube), *scopes)
+        scores = await self._store.command("ZMSCORE", KEYS["throttles"].at(shard, tube), *scopes)
         return {scope: int(float(score)) for scope, score in zip(scopes, scores, strict=True) if score is not None}
 
     async def throttles_of(self, tube: str) -> dict[str, int]:

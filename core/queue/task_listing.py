@@ -120,7 +120,7 @@ class TaskListing:
         async def read(after: str) -> Part:
             part = await self._members(KEYS["ready"].at(shard, tube, tenant), after)
             lanes = [member[1:] for _, member in part.found if member.startswith("@")]
-            firsts = await self._store.command("HMGET", KEYS["front"].at(shard, tube), *lanes) if lanes else []
+            firsts = await self._store.command("HMGET", KEYS["head"].at(shard, tube), *lanes) if lanes else []
             first_of = {f"@{lane}": first for lane, first in zip(lanes, firsts, strict=True)}
             named = [(one, first_of.get(member, member)) for one, member in part.found]
             return Part([(one, name) for one, name in named if name], part.next)
@@ -158,7 +158,7 @@ class TaskListing:
 
         async def read(after: str) -> Part:
             position, lane, order = _place_in_lanes(after)
-            scanned, rows = await self._store.command("HSCAN", KEYS["front"].at(shard, tube), position, "COUNT", _PAGE)
+            scanned, rows = await self._store.command("HSCAN", KEYS["head"].at(shard, tube), position, "COUNT", _PAGE)
             lanes = sorted(one for one in rows[::2] if one >= lane)
             pages = await asyncio.gather(
                 *(self._behind(shard, tube, one, order if one == lane else "-inf") for one in lanes)

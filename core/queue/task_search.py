@@ -139,7 +139,7 @@ class TaskSearch:
 
     async def _first(self, shard: int, tube: str, lane: str, end: int) -> str | None:
         """Return the first task of a lane; None if the lane is empty, or was, and got its first task after `end`."""
-        first = await self._store.command("HGET", KEYS["front"].at(shard, tube), lane)
+        first = await self._store.command("HGET", KEYS["head"].at(shard, tube), lane)
         if not first:
             return None
         (row,) = await self._store.run("view_tasks", shard, first)

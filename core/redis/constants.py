@@ -38,7 +38,7 @@ HISTORY_FACTS = (
 )
 """Fields of a history that the audit reads, in the order of its rows."""
 
-HELD_MS = 9_999_999_999_999
+AWAITING_MS = 9_999_999_999_999
 """In a checkpoint: the entry waits for an earlier channel (lua/delivery/modules/next_channel.lua)."""
 
 Constant = int | Mapping[Status, int] | Set[str] | Sequence[str]
@@ -48,7 +48,7 @@ CONSTANTS: Mapping[str, Constant] = {
     "COUNTED": COUNTED,
     "DAY_MS": DAY_MS,
     "EVENTS_KEPT": EVENTS_KEPT,
-    "HELD_MS": HELD_MS,
+    "AWAITING_MS": AWAITING_MS,
     "HISTORY_FACTS": HISTORY_FACTS,
     "OPEN": OPEN,
     "PRIORITY_STEP": PRIORITY_STEP,

@@ -169,7 +169,7 @@ _TABLE = [
         "tube, lane, order and the rest as JSON, between tabs; then, on the next line, the body. "
         "An ended task that is kept has a time to live",
     ),
-    Key("held", "queue:{s}:held", "hash", Lifetime.WORK, "taken task → `<token> <started ms> <owner>`"),
+    Key("taken", "queue:{s}:taken", "hash", Lifetime.WORK, "taken task → `<token> <started ms> <owner>`"),
     Key(
         "progress",
         "queue:{s}:progress:<id>",
@@ -188,8 +188,8 @@ _TABLE = [
         "the lane's tasks behind the first one, in order",
     ),
     Key(
-        "front",
-        "queue:{s}:front:<tube>",
+        "head",
+        "queue:{s}:head:<tube>",
         "hash",
         Lifetime.WORK,
         "lane → its first task: ready, taken or backing off",
@@ -228,8 +228,8 @@ _TABLE = [
         "finished tasks that are kept, by the ms at which they are dropped",
     ),
     Key(
-        "waits",
-        "queue:{s}:waits:<tube>",
+        "throttles",
+        "queue:{s}:throttles:<tube>",
         "zset",
         Lifetime.TTL,
         "throttled scopes (account, method) by the ms at which the throttle ends",

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from core.audit.audit import Audit
 from core.audit.invariants.invariant import Violation
 from core.redis.store import Store
-from tests.support.stored_tasks import read_record, with_hold
+from tests.support.stored_tasks import read_record, with_lease
 
 _DUMP = """
 local found = {}
@@ -61,11 +61,11 @@ def _with_whole_tasks(found: dict[str, StoredKey]) -> Dump:
     for name in [name for name, kept in found.items() if ":task:" in name and kept.kind == "string"]:
         shard, _, task_id = name.removeprefix("queue:").partition(":task:")
         progress = found.pop(f"queue:{shard}:progress:{task_id}", None)
-        holds = found.get(f"queue:{shard}:held")
-        held = holds.value.pop(task_id, None) if holds else None
-        facts = with_hold({**(progress.value if progress else {}), **read_record(found[name].value)}, held)
+        taken = found.get(f"queue:{shard}:taken")
+        lease = taken.value.pop(task_id, None) if taken else None
+        facts = with_lease({**(progress.value if progress else {}), **read_record(found[name].value)}, lease)
         found[name] = StoredKey("hash", found[name].pttl, facts)
-    return {name: kept for name, kept in found.items() if not (name.endswith(":held") and not kept.value)}
+    return {name: kept for name, kept in found.items() if not (name.endswith(":taken") and not kept.value)}
 
 
 def _text(raw: bytes) -> str:

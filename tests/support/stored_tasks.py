@@ -35,11 +35,11 @@ def write_record(facts: Mapping[str, str]) -> str:
     return "\t".join([*words, json.dumps(rest | {"tried": True})]) + "\n" + facts.get("body", "")
 
 
-def with_hold(facts: dict[str, str], held: str | None) -> dict[str, str]:
+def with_lease(facts: dict[str, str], lease: str | None) -> dict[str, str]:
     """The facts of a task that is taken, if it is."""
-    if held is None:
+    if lease is None:
         return facts
-    token, started, owner = held.split(" ", 2)
+    token, started, owner = lease.split(" ", 2)
     attempts = str(int(facts.get("attempts", 0)) + 1)
     return facts | {"state": "taken", "token": token, "started": started, "owner": owner, "attempts": attempts}
 
@@ -50,7 +50,7 @@ async def stored_facts(redis: Any, task_id: str, shard: int = 0) -> dict[str, st
     if text is None:
         return {}
     progress: dict[str, str] = await redis.hgetall(f"queue:{{{shard}}}:progress:{task_id}")
-    return with_hold({**progress, **read_record(text)}, await redis.hget(f"queue:{{{shard}}}:held", task_id))
+    return with_lease({**progress, **read_record(text)}, await redis.hget(f"queue:{{{shard}}}:taken", task_id))
 
 
 async def change_record(redis: Any, task_id: str, name: str, value: str) -> None:

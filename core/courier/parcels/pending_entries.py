@@ -26,7 +26,7 @@ from core.deliveries.reader import HistoryReader
 from core.model.compact_json import compact_json
 from core.model.states import OPEN, Status
 from core.queue import Task
-from core.redis.constants import HELD_MS
+from core.redis.constants import AWAITING_MS
 
 
 class PendingEntry(NamedTuple):
@@ -62,7 +62,7 @@ class PendingEntries:
         rows = json.loads(task.checkpoint or "[]")
         resumed = [PendingEntry(row[0], parcel.entries[row[0]], *row[1:]) for row in rows]
         # Strategy `first`: of a later channel only what lua/delivery/modules/next_channel.lua has chosen is attempted.
-        not_before = HELD_MS if parcel.place > 1 else 0
+        not_before = AWAITING_MS if parcel.place > 1 else 0
         self.open = resumed or [PendingEntry(place, entry, not_before) for place, entry in enumerate(parcel.entries)]
         self.unclear: list[PendingEntry] = []
         is_unclear = any(pending.unclear_since for pending in self.open)

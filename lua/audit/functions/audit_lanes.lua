@@ -9,7 +9,7 @@ return function(tube, tenant, lanes)
   local function offer_of(owner, lane) return owner and redis_call('ZSCORE', Key.ready(tube, owner), '@' .. lane) end
 
   local function row_of(lane)
-    local first = redis_call('HGET', Key.front(tube), lane)
+    local first = redis_call('HGET', Key.head(tube), lane)
     local task = first and Record.peek(first) or {}
     return {
       lane, first, redis_call('ZCARD', Key.lane(tube, lane)), task.tube or false, task.lane or false, task.tenant or false,

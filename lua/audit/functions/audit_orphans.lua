@@ -1,12 +1,12 @@
--- audit_orphans: reads which holds or progress of tasks are left without their task, in one atomic read
+-- audit_orphans: reads which leases or progress of tasks are left without their task, in one atomic read
 -- ARGV    kind, ids:rest
---         kind: held or progress
+--         kind: taken or progress
 -- RETURNS the ids of those that are there, although the task is not
 -- EVENTS  none
 
 return function(kind, ids)
   local function is_there(id)
-    if kind == 'held' then return redis_call('HEXISTS', Key.held(), id) == 1 end
+    if kind == 'taken' then return redis_call('HEXISTS', Key.taken(), id) == 1 end
     return redis_call('EXISTS', Key.progress(id)) == 1
   end
 

@@ -24,7 +24,7 @@ end
 local function lane_places(row, id, tube, lane)
   row[#row + 1] = lane and redis_call('ZSCORE', Key.lane(tube, lane), id)
   row[#row + 1] = lane and redis_call('ZSCORE', Key.by('lane', lane), id)
-  row[#row + 1] = lane and redis_call('HGET', Key.front(tube), lane)
+  row[#row + 1] = lane and redis_call('HGET', Key.head(tube), lane)
 end
 
 -- Facts that are not in the record.

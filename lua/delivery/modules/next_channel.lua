@@ -1,16 +1,16 @@
--- next_channel: the strategy `first` (D-36, docs/decisions/0041): which entries of a later channel are attempted, skipped or held
--- The checkpoint of a later channel's parcel has a row for each open entry; an entry is held while its `not before` is HELD_MS. A held
--- entry was never attempted. The parcels with one number have the same recipients in all channels, so one tick decides for a parcel.
+-- next_channel: the strategy `first` (D-36, docs/decisions/0041): which entries of a later channel are attempted or skipped, and which wait
+-- The checkpoint of a later channel's parcel has a row for each open entry; while its `not before` is AWAITING_MS, an entry awaits the
+-- earlier channels and was never attempted. The parcels with one number have the same recipients in all channels, so one tick decides for a parcel.
 
 -- Entries that one decision writes; the next tick goes on.
 local MOST = 500
 
--- Returns the rows of the checkpoint. Before the first decision all entries are held.
+-- Returns the rows of the checkpoint. Before the first decision all entries await the earlier ones.
 local function rows_of(id, entries)
   local checkpoint = redis_call('HGET', Key.progress(id), 'checkpoint')
   if checkpoint and checkpoint ~= '' then return cjson.decode(checkpoint) end
   local rows = {}
-  for place = 1, #entries do rows[place] = { place - 1, HELD_MS, 0, 0 } end
+  for place = 1, #entries do rows[place] = { place - 1, AWAITING_MS, 0, 0 } end
   return rows
 end
 
@@ -76,27 +76,27 @@ local function earlier_outcomes(suffix, channel, n, wanted)
   end
 end
 
--- Returns the held entries that are still open, as items with their row, their recipients, and the other rows.
-local function held_entries(id, task, entries, text)
-  local held, wanted, rows = {}, {}, {}
+-- Returns the awaiting entries that are still open, as items with their row, their recipients, and the other rows.
+local function awaiting_entries(id, task, entries, text)
+  local awaiting, wanted, rows = {}, {}, {}
   for _, row in ipairs(rows_of(id, entries)) do
     local entry = entries[row[1] + 1]
-    if row[2] == HELD_MS then
+    if row[2] == AWAITING_MS then
       local recipient, kind = Unclear.recipient_in(entry, text)
-      held[#held + 1] = { recipient, kind, entry[2], entry[3], entry[4], 'queued', '', '', -1, row = row }
+      awaiting[#awaiting + 1] = { recipient, kind, entry[2], entry[3], entry[4], 'queued', '', '', -1, row = row }
       wanted[entry[2]] = true
     else
       rows[#rows + 1] = row
     end
   end
-  local own = Parcels.own_items(task.history, task.tube, tonumber(string.match(id, '(%d+)$')), held)
+  local own = Parcels.own_items(task.history, task.tube, tonumber(string.match(id, '(%d+)$')), awaiting)
   return Unclear.only_open(task, own, false), wanted, rows
 end
 
--- Moves the held entries whose step has come. Returns the skipped and the switched items, and when the next step may come.
-local function take_steps(held, earlier, wait, rows)
+-- Moves the awaiting entries whose step has come. Returns the skipped and the switched items, and when the next step may come.
+local function take_steps(awaiting, earlier, wait, rows)
   local skipped, switched, taken, due = {}, {}, 0, now + DAY_MS
-  for _, item in ipairs(held) do
+  for _, item in ipairs(awaiting) do
     local row = item.row
     local step, detail = step_of(item[3], earlier, wait)
     if step == 'hold' then
@@ -127,16 +127,16 @@ local function save_rows(id, rows)
   redis_call('HSET', Key.progress(id), 'checkpoint', '[' .. table.concat(parts, ',') .. ']')
 end
 
--- Makes the parcel takeable, or lets it wait. While all its entries are held it leaves its lane: it would block the deliveries behind it.
+-- Makes the parcel takeable, or lets it wait. While all its entries await it leaves its lane: it would block the deliveries behind it.
 local function place_again(id, task, rows, due)
-  local first = HELD_MS
+  local first = AWAITING_MS
   for _, row in ipairs(rows) do first = math.min(first, row[2]) end
-  local is_front = task.lane and Lane.front_of(task.tube, task.lane) == id
+  local is_head = task.lane and Lane.head_of(task.tube, task.lane) == id
   if first <= now then
-    if task.lane and not is_front then task.order = Counts.next_order() end
+    if task.lane and not is_head then task.order = Counts.next_order() end
     return Task.give_back(id, task)
   end
-  if first == HELD_MS and is_front then Lane.leave_lane(id, task) end
+  if first == AWAITING_MS and is_head then Lane.leave_lane(id, task) end
   due = math.min(due, first)
   task.due = due
   Record.save(id, task)
@@ -149,9 +149,9 @@ function NextChannel.decide_next(id, task)
   redis_call('ZREM', Key.due(), id)
   local facts = redis_call('HMGET', Key.history(suffix), 'parcel:' .. channel .. ':' .. n, 'wait')
   local entries = cjson.decode(facts[1])[2]
-  local held, wanted, rows = held_entries(id, task, entries, facts[1])
+  local awaiting, wanted, rows = awaiting_entries(id, task, entries, facts[1])
   local earlier = earlier_outcomes(suffix, channel, n, wanted)
-  local skipped, switched, due = take_steps(held, earlier, tonumber(facts[2] or nil), rows)
+  local skipped, switched, due = take_steps(awaiting, earlier, tonumber(facts[2] or nil), rows)
   Outcome.record(suffix, channel, switched, true)
   local closed = Outcome.record(suffix, channel, skipped)
   task.left = redis_call('HINCRBY', Key.progress(id), 'left', 0 - closed)

@@ -9,8 +9,8 @@
 -- Returns whether the task of the attempt that holds the job is still taken by it. A holder is `token task`.
 local function is_running(id)
   local token, task = string.match(redis_call('HGET', Key.job(id), 'holder') or '', '(%d+) (%S+)$')
-  local held = task and redis_call('HGET', Key.held(), task)
-  return held and string.match(held, '^%d+') == token
+  local lease = task and redis_call('HGET', Key.taken(), task)
+  return lease and string.match(lease, '^%d+') == token
 end
 
 return function(id, name, expected, value, item, log)

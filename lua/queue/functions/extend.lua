@@ -5,8 +5,8 @@
 -- INVARIANT I8 an old token changes nothing
 
 return function(id, token, lease_ms, checkpoint, outcomes)
-  local held = redis_call('HGET', Key.held(), id)
-  if not held or string.match(held, '^%d+') ~= token then return { 'stale' } end
+  local lease = redis_call('HGET', Key.taken(), id)
+  if not lease or string.match(lease, '^%d+') ~= token then return { 'stale' } end
   local task = Record.read(id)
   if not task then return { 'stale' } end
   local fields = Damaged.read_hash(Key.progress(id), 'cancel', 'skip')

@@ -20,7 +20,7 @@ local function row_of(id)
   for _, name in ipairs(VIEWED) do add_fact(row, name, task[name]) end
   local progress = Damaged.peek_hash(Key.progress(id), unpack(PROGRESS))
   for n, name in ipairs(PROGRESS) do add_fact(row, name, progress[n]) end
-  if task.lane then add_fact(row, 'first', redis_call('HGET', Key.front(task.tube), task.lane)) end
+  if task.lane then add_fact(row, 'first', redis_call('HGET', Key.head(task.tube), task.lane)) end
   return row
 end
 

@@ -3,7 +3,7 @@
 
 -- Returns the ms until which the account is throttled, 0 if it is not.
 local function throttled_until(by)
-  local key = Key.waits(by.tube)
+  local key = Key.throttles(by.tube)
   redis_call('ZREMRANGEBYSCORE', key, '-inf', now)
   local latest = 0
   for _, scope in ipairs({ 'account:' .. by.account, 'method:' .. by.account }) do
@@ -53,13 +53,13 @@ local function tasks_behind(tube, members)
     local member = members[n]
     if string.sub(member, 1, 1) == '@' then lanes[#lanes + 1] = string.sub(member, 2) else ids[member] = member end
   end
-  local fronts = lanes[1] and redis_call('HMGET', Key.front(tube), unpack(lanes)) or {}
-  for n, lane in ipairs(lanes) do ids['@' .. lane] = fronts[n] end
+  local heads = lanes[1] and redis_call('HMGET', Key.head(tube), unpack(lanes)) or {}
+  for n, lane in ipairs(lanes) do ids['@' .. lane] = heads[n] end
   return ids
 end
 
 -- The tasks that a claim has taken so far. What many tasks write to the same keys is written once, after the last.
-local function new_page() return { tasks = {}, entries = 0, expired = 0, token = 0, held = {}, leases = {}, disarmed = {} } end
+local function new_page() return { tasks = {}, entries = 0, expired = 0, token = 0, taken = {}, leases = {}, disarmed = {} } end
 
 -- Returns what earlier attempts have left behind: checkpoint, open entries, ms of the first claim after which the worker was lost.
 local function progress_of(id, task)
@@ -69,9 +69,9 @@ end
 
 local function hold(by, page, id, started)
   page.token = page.token + 1
-  local held = string.format('%.0f %s %s', page.token, started, by.owner)
-  Record.holds[id] = held
-  WriteBuffer.add_words(page.held, id, held)
+  local lease = string.format('%.0f %s %s', page.token, started, by.owner)
+  Record.taken_by[id] = lease
+  WriteBuffer.add_words(page.taken, id, lease)
   WriteBuffer.add_words(page.leases, now + by.lease_ms, id)
 end
 
@@ -139,7 +139,7 @@ local function take_page(by, most)
     take_members(by, page, members, tenant)
   end
   if #page.leases > 0 then
-    redis_call('HSET', Key.held(), unpack(page.held))
+    redis_call('HSET', Key.taken(), unpack(page.taken))
     redis_call('ZADD', Key.lease(), unpack(page.leases))
   end
   if #page.disarmed > 0 then redis_call('ZREM', Key.expires(), unpack(page.disarmed)) end
@@ -182,7 +182,7 @@ function Claiming.claim_tasks(by)
   local next_at = more and now or Timers.next_moment() or -1
   if #tasks == 0 and by.limit > 0 then set_bell(by, next_at) end
   local keeper = keep_timer(by) and 1 or 0
-  local reply = { now, clock[2] % 1000, next_at, keeper, redis_call('ZCARD', Key.waits(by.tube)), opens_at > now and opens_at or -1 }
+  local reply = { now, clock[2] % 1000, next_at, keeper, redis_call('ZCARD', Key.throttles(by.tube)), opens_at > now and opens_at or -1 }
   for n, task in ipairs(tasks) do reply[n + 6] = task end
   return reply
 end

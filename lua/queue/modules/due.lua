@@ -22,7 +22,7 @@ local function promote(member)
   if not task then return 0 end
   note_lag(task.tube, task.due)
   -- A deferred task enters its lane now, behind the tasks already there; a task that backed off never left its place.
-  if task.lane and Lane.front_of(task.tube, task.lane) ~= member then task.order = Counts.next_order() end
+  if task.lane and Lane.head_of(task.tube, task.lane) ~= member then task.order = Counts.next_order() end
   Task.give_back(member, task)
   return 1
 end

@@ -31,7 +31,7 @@ end
 local function add_task(id, task, order)
   task.order, task.state = order, (task.due or 0) > now and 'waiting' or 'ready'
   arm(id, task)
-  Record.holds[id] = false
+  Record.taken_by[id] = false
   Index.index_task(id, task)
   Record.save(id, task)
   Counts.tally(task.tube, task.state, 1)
@@ -57,7 +57,7 @@ function NewTasks.add(tube, rows)
   local many = #rows / width
   local order = redis_call('HINCRBY', Key.counters(), 'order', many) - many
   WriteBuffer.gather()
-  if lanes[1] then WriteBuffer.learn_fronts(tube, lanes) end
+  if lanes[1] then WriteBuffer.learn_heads(tube, lanes) end
   local states, first_due = {}, nil
   for n = 1, many do
     local at = (n - 1) * width + 1

@@ -101,7 +101,7 @@ function Task.give_back(id, task)
   Task.turn_to(task, 'ready')
   Record.save(id, task)
   rearm(id, task)
-  if task.lane and Lane.front_of(task.tube, task.lane) == id then
+  if task.lane and Lane.head_of(task.tube, task.lane) == id then
     Fairness.offer(task.tube, task.tenant, '@' .. task.lane, Fairness.score_of(task.priority, task.order))
   else
     Lane.make_takeable(id, task)

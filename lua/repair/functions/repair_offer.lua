@@ -12,7 +12,7 @@ return function(tube, tenant, member)
       local task = Record.read(member)
       return task and task.tube == tube and task.tenant == tenant and not task.lane and task.state == 'ready'
     end
-    local first = Record.read(Lane.front_of(tube, lane) or '')
+    local first = Record.read(Lane.head_of(tube, lane) or '')
     return first and first.tenant == tenant and first.state == 'ready'
   end
 

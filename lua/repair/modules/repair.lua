@@ -25,7 +25,7 @@ function Repair.drop_member(tube, lane, id)
 end
 
 function Repair.stand_first(tube, lane, id)
-  Lane.set_front(tube, lane, id)
+  Lane.set_head(tube, lane, id)
   Repair.note((id or 'no task') .. ' is first in the lane ' .. lane)
 end
 
@@ -42,8 +42,8 @@ local function first_behind(tube, lane)
 end
 
 -- Returns the first task after the repair.
-local function repair_front(tube, lane)
-  local id = Lane.front_of(tube, lane)
+local function repair_head(tube, lane)
+  local id = Lane.head_of(tube, lane)
   local task = id and Repair.belongs(id, tube, lane)
   if not task then
     local wanted
@@ -56,7 +56,7 @@ local function repair_front(tube, lane)
 end
 
 function Repair.repair_lane(tube, lane)
-  local task = repair_front(tube, lane)
+  local task = repair_head(tube, lane)
   if not task then return end
   local score = tonumber(redis_call('ZSCORE', Key.ready(tube, task.tenant), '@' .. lane) or '-1')
   if task.state ~= 'ready' then

@@ -58,7 +58,7 @@ end
 -- A task that is taken or backs off becomes the first, and so does a ready task that was submitted before the first; the former first
 -- task is locked behind it. A rival that is not ready cannot be moved.
 local function put_first(id, task)
-  local other = Lane.front_of(task.tube, task.lane)
+  local other = Lane.head_of(task.tube, task.lane)
   local rival = other and Repair.belongs(other, task.tube, task.lane)
   if rival then
     if rival.state ~= 'ready' or task.state == 'ready' and rival.order < task.order then return false end
@@ -83,7 +83,7 @@ local function has_place(id, task)
 end
 
 local function repair_place(id, task)
-  local first, score = Lane.front_of(task.tube, task.lane), redis_call('ZSCORE', Key.lane(task.tube, task.lane), id)
+  local first, score = Lane.head_of(task.tube, task.lane), redis_call('ZSCORE', Key.lane(task.tube, task.lane), id)
   if first == id then return end
   if task.state == 'ready' then
     if score or not first or not put_first(id, task) then put_behind(id, task, score) end

@@ -1,6 +1,6 @@
 -- record: the stored form of a task: a line `tube<tab>lane<tab>order<tab>rest`, then the body. The rest is JSON, or nothing
--- What a task does not have, or has like most tasks, is not stored. While a task is taken, `held` names it: "<token> <started ms> <owner>";
--- its record stays as it is. What only some tasks have besides (checkpoint, open entries, cancellation, answer …) is in `progress`.
+-- What a task does not have, or has like most tasks, is not stored. While a task is taken, the key `taken` names it: "<token> <started ms>
+-- <owner>"; its record stays as it is. What only some tasks have besides (checkpoint, open entries, cancellation, answer …) is in `progress`.
 
 local REST = {
   'tenant', 'priority', 'state', 'due', 'expires', 'kind', 'max', 'user', 'tags', 'reply', 'history', 'place', 'attempts', 'tried', 'aside',
@@ -47,11 +47,11 @@ local function decoded(text)
   return task
 end
 
--- `records` and `holds`: what this call has read or written of tasks, by id; false if there is none.
+-- `records` and `taken_by`: what this call has read or written of tasks, by id; false if there is none.
 local function learn_one(id, may_be_taken)
   if Record.records[id] ~= nil then return end
   Record.records[id] = Damaged.read_text(Key.task(id))
-  Record.holds[id] = may_be_taken and redis_call('HGET', Key.held(), id)
+  Record.taken_by[id] = may_be_taken and redis_call('HGET', Key.taken(), id)
 end
 
 -- Reads many tasks at once. `may_be_taken` false: none of them is.
@@ -59,27 +59,27 @@ function Record.learn(ids, may_be_taken)
   if not ids[1] then return end
   local keys = {}
   for n, id in ipairs(ids) do keys[n] = Key.task(id) end
-  local texts, held = redis_call('MGET', unpack(keys)), may_be_taken and redis_call('HMGET', Key.held(), unpack(ids))
+  local texts, lease = redis_call('MGET', unpack(keys)), may_be_taken and redis_call('HMGET', Key.taken(), unpack(ids))
   for n, id in ipairs(ids) do
     -- MGET returns nothing for a key of another type, which has to be set aside.
-    if texts[n] then Record.records[id], Record.holds[id] = texts[n], held and held[n] end
+    if texts[n] then Record.records[id], Record.taken_by[id] = texts[n], lease and lease[n] end
   end
 end
 
 -- Returns the task, nil if there is none; false if its record cannot be read.
-local function task_in(text, held)
+local function task_in(text, lease)
   if not text then return nil end
   local is_readable, task = pcall(decoded, text)
   if not is_readable then return false end
-  if held then
+  if lease then
     task.state = 'taken'
-    task.token, task.started, task.owner = string.match(held, '^(%d+) (%d+) (.*)$')
+    task.token, task.started, task.owner = string.match(lease, '^(%d+) (%d+) (.*)$')
   end
   return task
 end
 
 local function known_task(id)
-  local task = task_in(Record.records[id], Record.holds[id])
+  local task = task_in(Record.records[id], Record.taken_by[id])
   if task then return task end
   if Record.records[id] then Damaged.set_aside(Key.task(id)) end
   Record.records[id] = false
@@ -120,20 +120,20 @@ function Record.save_ended(id, task, ttl_ms)
 end
 
 function Record.forget(id)
-  Record.records[id], Record.holds[id] = false, false
+  Record.records[id], Record.taken_by[id] = false, false
   if not WriteBuffer.gathered then return redis_call('DEL', Key.task(id), Key.progress(id)) end
   WriteBuffer.gathered.texts[id] = nil
   WriteBuffer.add_words(WriteBuffer.gathered.deleted, Key.task(id), Key.progress(id))
 end
 
--- Ends the hold of a taken task's worker.
+-- Ends the lease of a taken task's worker.
 function Record.free(id, task)
-  Record.holds[id] = false
+  Record.taken_by[id] = false
   task.token, task.started, task.owner = nil, nil, nil
   if WriteBuffer.gathered then
     WriteBuffer.gathered.freed[#WriteBuffer.gathered.freed + 1] = id
   else
-    redis_call('HDEL', Key.held(), id)
+    redis_call('HDEL', Key.taken(), id)
     redis_call('ZREM', Key.lease(), id)
   end
 end
@@ -145,7 +145,7 @@ function Record.attempts_of(task) return (task.attempts or 0) + (task.token and 
 function Record.peek(id)
   local text = redis_pcall('GET', Key.task(id))
   if Damaged.is_wrong_type(text) then return nil end
-  local task = task_in(text, redis_call('HGET', Key.held(), id))
+  local task = task_in(text, redis_call('HGET', Key.taken(), id))
   return task == false and {} or task
 end
 
@@ -158,5 +158,5 @@ end
 -- A new call forgets what the call before has read and written.
 function Record.begin()
   Record.records = {}
-  Record.holds = {}
+  Record.taken_by = {}
 end

@@ -1,10 +1,10 @@
 -- write_buffer: a call that changes many tasks gathers its writes until its end
 -- One command with many members costs less than many commands, in the server and in the append-only file. A gathered write is not read
--- again before it is written, except by functions that look here first: `fronts` of lanes, `offers` by key, and tasks (record.lua).
+-- again before it is written, except by functions that look here first: `heads` of lanes, `offers` by key, and tasks (record.lua).
 
 function WriteBuffer.gather()
   WriteBuffer.gathered = {
-    sums = {}, commands = {}, latest = {}, texts = {}, freed = {}, deleted = {}, fronts = {}, offers = {}, kinds = {},
+    sums = {}, commands = {}, latest = {}, texts = {}, freed = {}, deleted = {}, heads = {}, offers = {}, kinds = {},
   }
 end
 
@@ -43,24 +43,24 @@ function WriteBuffer.write(command, key, ...)
 end
 
 -- Returns the first tasks of a tube's lanes: `known` by lane (false: the lane is empty), and the lanes whose first task has `moved`.
-function WriteBuffer.fronts_in(tube)
-  local fronts = WriteBuffer.gathered.fronts[tube] or { known = {}, moved = {} }
-  WriteBuffer.gathered.fronts[tube] = fronts
-  return fronts
+function WriteBuffer.heads_in(tube)
+  local heads = WriteBuffer.gathered.heads[tube] or { known = {}, moved = {} }
+  WriteBuffer.gathered.heads[tube] = heads
+  return heads
 end
 
-function WriteBuffer.learn_fronts(tube, lanes)
-  local found = redis_call('HMGET', Key.front(tube), unpack(lanes))
-  local known = WriteBuffer.fronts_in(tube).known
+function WriteBuffer.learn_heads(tube, lanes)
+  local found = redis_call('HMGET', Key.head(tube), unpack(lanes))
+  local known = WriteBuffer.heads_in(tube).known
   for n, lane in ipairs(lanes) do
     if known[lane] == nil then known[lane] = found[n] end
   end
 end
 
-local function write_fronts(tube, fronts)
-  for lane in pairs(fronts.moved) do
-    local id = fronts.known[lane]
-    if id then WriteBuffer.write('HSET', Key.front(tube), lane, id) else WriteBuffer.write('HDEL', Key.front(tube), lane) end
+local function write_heads(tube, heads)
+  for lane in pairs(heads.moved) do
+    local id = heads.known[lane]
+    if id then WriteBuffer.write('HSET', Key.head(tube), lane, id) else WriteBuffer.write('HDEL', Key.head(tube), lane) end
   end
 end
 
@@ -104,14 +104,14 @@ end
 
 function WriteBuffer.write_gathered()
   local all = WriteBuffer.gathered
-  for tube, fronts in pairs(all.fronts) do write_fronts(tube, fronts) end
+  for tube, heads in pairs(all.heads) do write_heads(tube, heads) end
   WriteBuffer.gathered = false
   write_texts(all.texts)
   write_sums(all.sums)
   for _, words in ipairs(all.commands) do redis_call(unpack(words)) end
   for key, members in pairs(all.offers) do write_offers(key, members) end
   if all.freed[1] then
-    call_in_parts('HDEL', Key.held(), all.freed)
+    call_in_parts('HDEL', Key.taken(), all.freed)
     call_in_parts('ZREM', Key.lease(), all.freed)
   end
   for n = 1, #all.deleted, WORDS do redis_call('DEL', unpack(all.deleted, n, math.min(n + WORDS - 1, #all.deleted))) end

@@ -14,7 +14,7 @@ local function grown(rate, limit) return rate + (rate < limit and limit / 500 or
 return function(tube, account)
   local throttled = 0
   for _, scope in ipairs({ 'account:' .. account, 'method:' .. account }) do
-    throttled = math.max(throttled, tonumber(redis_call('ZSCORE', Key.waits(tube), scope) or '0') - now)
+    throttled = math.max(throttled, tonumber(redis_call('ZSCORE', Key.throttles(tube), scope) or '0') - now)
   end
   local key = Key.rate(tube, account)
   local known = Rate.read_rate(key)

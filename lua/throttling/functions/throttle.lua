@@ -4,7 +4,7 @@
 -- EVENTS  del of the signal key, which stops the attempts of all processes of the tube; none for a chat
 
 return function(tube, scope, wait_ms)
-  local key, until_ms = Key.waits(tube), now + wait_ms
+  local key, until_ms = Key.throttles(tube), now + wait_ms
   local before = tonumber(redis_call('ZSCORE', key, scope) or '0')
   redis_call('ZADD', key, 'GT', until_ms, scope)
   local last = tonumber(redis_call('ZRANGE', key, -1, -1, 'WITHSCORES')[2])

@@ -179,7 +179,7 @@ async def test_a_task_whose_lease_was_lost_is_reclaimed_later(damaged: Scene) ->
 @pytest.mark.row("K-44")
 async def test_a_stuck_lane_goes_on_after_the_repair(damaged: Scene) -> None:
     await damaged.damage(
-        ["HSET", "queue:{0}:front:t", "lane", "unserved"], ["ZREM", "queue:{0}:ready:t:default", "@lane"]
+        ["HSET", "queue:{0}:head:t", "lane", "unserved"], ["ZREM", "queue:{0}:ready:t:default", "@lane"]
     )
     assert "a" not in [task.body for task in await damaged.stack.take(limit=10)]
     await damaged.repair()

@@ -201,7 +201,7 @@ class Provider:
 
 
 async def has_throttles(stack: Stack, tube: str = "echo") -> bool:
-    return bool(await stack.redis.exists(f"queue:{{0}}:waits:{tube}"))
+    return bool(await stack.redis.exists(f"queue:{{0}}:throttles:{tube}"))
 
 
 @pytest.mark.row("D-22")

@@ -58,7 +58,7 @@ async def test_throttles_of_chats_are_visible_to_every_process_until_they_end(st
 
 async def test_the_key_of_a_throttle_expires(stack: Stack) -> None:
     await stack.queue.throttle("t", "account:ada", MINUTE)
-    assert 0 < await stack.redis.pttl("queue:{0}:waits:t") <= 62_000
+    assert 0 < await stack.redis.pttl("queue:{0}:throttles:t") <= 62_000
 
 
 async def test_a_worker_of_a_throttled_account_still_promotes_due_tasks(stack: Stack) -> None:
@@ -74,4 +74,4 @@ async def test_a_short_throttle_of_a_chat_does_not_cut_that_of_the_account_short
     """All throttles of a tube are in one key: it lives as long as the longest of them."""
     await stack.queue.throttle("t", "account:ada", MINUTE)
     await stack.queue.throttle("t", "chat:5", MINUTE / 600)
-    assert await stack.redis.pttl("queue:{0}:waits:t") > 50_000
+    assert await stack.redis.pttl("queue:{0}:throttles:t") > 50_000

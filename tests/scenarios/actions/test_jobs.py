@@ -58,7 +58,7 @@ async def carry_out_tasks(bench: Bench) -> None:
 
 async def has_no_tasks(store: Store) -> bool:
     """A task of a job that has just been started may still be waiting for its moment."""
-    return not await store.command("EXISTS", KEYS["front"].at(0, "jobs.hunt"), KEYS["due"].at(0))
+    return not await store.command("EXISTS", KEYS["head"].at(0, "jobs.hunt"), KEYS["due"].at(0))
 
 
 async def test_a_repeat_of_a_step_whose_effect_is_there_completes(hunting: Bench) -> None:

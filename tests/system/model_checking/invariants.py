@@ -107,7 +107,7 @@ def _lane_moves(state: ShardState, variant: TubeVariant) -> Iterator[str]:
 
 
 def _first(state: ShardState, variant: TubeVariant) -> str | None:
-    kept = state.keys.get(f"queue:{{0}}:front:{TUBE}")
+    kept = state.keys.get(f"queue:{{0}}:head:{TUBE}")
     return kept.value.get(variant.lane) if kept else None
 
 

@@ -189,7 +189,7 @@ class ManyShards:
 def _stored_names(state: ShardState) -> Iterator[str]:
     """The keys of a state as they are on the server: what is stored of a task beside its record has keys of its own."""
     yield from state.keys
-    yield "queue:{0}:held"
+    yield "queue:{0}:taken"
     for name in state.keys:
         if ":task:" in name:
             yield name.replace(":task:", ":progress:")

@@ -131,7 +131,7 @@ async def test_a_deferred_task_that_is_wrongly_in_a_lane_leaves_it_to_the_taken_
     (claimed,) = await stack.take()
     await stack.redis.zadd(at("lane", "t", "x"), {deferred: 1})
     await repaired(stack)
-    assert await stack.redis.hget(at("front", "t"), "x") == claimed.id
+    assert await stack.redis.hget(at("head", "t"), "x") == claimed.id
     assert await stack.redis.zrange(at("lane", "t", "x"), 0, -1) == []
 
 
@@ -142,12 +142,12 @@ async def test_a_taken_task_becomes_first_again_and_the_wrong_first_goes_behind_
     third = (await stack.queue.put("t", NewTask("third", lane="x"))).partition(".")[2]
     (claimed,) = await stack.take()
     assert claimed.id == first
-    await stack.redis.hset(at("front", "t"), "x", second)
+    await stack.redis.hset(at("head", "t"), "x", second)
     await stack.redis.zrem(at("lane", "t", "x"), second)
     await stack.store.run("repair_task", 0, first)
     assert await stack.redis.zrange(at("lane", "t", "x"), 0, -1) == [second, third]
     await repaired(stack)
-    assert await stack.redis.hget(at("front", "t"), "x") == first
+    assert await stack.redis.hget(at("head", "t"), "x") == first
     assert await stack.queue.settle(claimed) == "done"
     assert await stack.finish_all() == ["second", "third"]
 
@@ -158,7 +158,7 @@ async def test_a_lost_first_task_is_first_again(stack: Stack, lane_first: bool) 
     """Also when the repair of the lane comes first and moves the next task up."""
     lost = (await stack.queue.put("t", NewTask("first", lane="x"))).partition(".")[2]
     await stack.queue.put_many("t", [NewTask("second", lane="x"), NewTask("third", lane="x")])
-    await stack.redis.hdel(at("front", "t"), "x")
+    await stack.redis.hdel(at("head", "t"), "x")
     if lane_first:
         await stack.store.run("repair_lane", 0, "t", "x", "")
     else:
@@ -173,11 +173,11 @@ async def test_of_two_tasks_without_a_place_the_taken_one_gets_it(stack: Stack) 
     backing = await stack.queue.put("t", NewTask("backing off", lane="x"))
     (claimed,) = await stack.take()
     await stack.queue.settle(claimed, result=SettleResult.RETRY, due=int((stack.now() + HOUR).timestamp() * 1000))
-    await stack.redis.hdel(at("front", "t"), "x")
+    await stack.redis.hdel(at("head", "t"), "x")
     await stack.queue.put("t", NewTask("taken", lane="x"))
     (taken,) = await stack.take()
     await repaired(stack)
-    assert await stack.redis.hget(at("front", "t"), "x") == taken.id
+    assert await stack.redis.hget(at("head", "t"), "x") == taken.id
     assert (await stack.queue.peek(backing)).state == "waiting"
     assert await stack.queue.settle(taken) == "done"
     stack.advance_clock(HOUR)
@@ -191,7 +191,7 @@ async def test_a_task_that_backs_off_gets_its_place_in_the_lane_back(stack: Stac
     (claimed,) = await stack.take()
     due = int((stack.now() + HOUR).timestamp() * 1000)
     await stack.queue.settle(claimed, result=SettleResult.RETRY, due=due)
-    await stack.redis.hdel(at("front", "t"), "x")
+    await stack.redis.hdel(at("head", "t"), "x")
     await repaired(stack)
     assert await stack.take() == [], "it is still the turn of the first"
     stack.advance_clock(HOUR)
