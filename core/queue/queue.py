@@ -1,4 +1,4 @@
-"""The queue: tasks in tubes, strict lanes, leases with fencing tokens. One method per verb, one Lua function per method.
+"""The queue: tasks in tubes, strict lanes, leases with fencing tokens. Each verb is one method and one Lua function.
 
 Guarantee: every step is one function. A claimed task belongs to the worker with its token; an old token changes
 nothing. The task ids that methods take and return carry their shard: `<shard>.<id>`.

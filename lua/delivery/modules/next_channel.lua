@@ -1,6 +1,7 @@
 -- next_channel: the strategy `first` (D-36, docs/decisions/0041): which entries of a later channel are attempted or skipped, and which wait
 -- The checkpoint of a later channel's parcel has a row for each open entry; while its `not before` is AWAITING_MS, an entry awaits the
--- earlier channels and was never attempted. The parcels with one number have the same recipients in all channels, so one tick decides for a parcel.
+-- earlier channels and was never attempted. The parcels with one number have the same recipients in all channels, so one tick decides
+-- for a parcel.
 
 -- Entries that one decision writes; the next tick goes on.
 local MOST = 500

@@ -1,6 +1,6 @@
 -- record: the stored form of a task: a line `tube<tab>lane<tab>order<tab>rest`, then the body. The rest is JSON, or nothing
 -- What a task does not have, or has like most tasks, is not stored. While a task is taken, the key `taken` names it: "<token> <started ms>
--- <owner>"; its record stays as it is. What only some tasks have besides (checkpoint, open entries, cancellation, answer …) is in `progress`.
+-- <owner>"; its record stays as it is. What only some tasks have (checkpoint, open entries, cancellation, answer …) is in `progress`.
 
 local REST = {
   'tenant', 'priority', 'state', 'due', 'expires', 'kind', 'max', 'user', 'tags', 'reply', 'history', 'place', 'attempts', 'tried', 'aside',
