@@ -9,7 +9,7 @@ from core.admission.idempotency import Idempotency
 from core.directory.importing import Importing
 from core.directory.linking import Linking
 from core.services import Services
-from core.sessions import Sessions
+from core.sessions import Sessions, SignInCodes, SignInLinks
 from core.updates.events import Events
 from core.updates.ingress import Ingress
 from core.webhooks.registry import Webhooks
@@ -39,6 +39,8 @@ class ApiServices:
     api_keys: ApiKeys
     idempotency: Idempotency
     sessions: Sessions
+    sign_in_codes: SignInCodes
+    sign_in_links: SignInLinks
     importing: Importing
     linking: Linking
     webhooks: Webhooks

@@ -7,18 +7,35 @@ from cli.settings.settings import Settings
 from core.directory import Directory
 from core.directory.linking import Linking
 from core.redis.store import Store
+from core.sessions import SignInCodes
 from providers.mail import LinkCodeMailer, Mailer, MailServer, Templates
 
 
 @asynccontextmanager
 async def open_linking(store: Store, directory: Directory, settings: Settings) -> AsyncIterator[Linking]:
     """Without ADA_SMTP_URL every request of a code is refused with MAIL_NOT_SET_UP. Raises SetupError."""
+    async with open_code_mailer(settings) as mailer:
+        yield Linking(store, directory, mailer, settings.link_code_lifetime)
+
+
+@asynccontextmanager
+async def open_sign_in_codes(store: Store, directory: Directory, settings: Settings) -> AsyncIterator[SignInCodes]:
+    """The same for the codes that sign in to the console."""
+    async with open_code_mailer(settings) as mailer:
+        codes = SignInCodes(store, directory, mailer)
+        yield codes
+        await codes.close()
+
+
+@asynccontextmanager
+async def open_code_mailer(settings: Settings) -> AsyncIterator[LinkCodeMailer | None]:
+    """None without ADA_SMTP_URL. Raises SetupError."""
     if settings.smtp_url is None:
-        yield Linking(store, directory, None, settings.link_code_lifetime)
+        yield None
         return
     templates = Templates(settings.mail_templates)
     mailer = Mailer(MailServer.parse(settings.smtp_url, settings.smtp_ca))
     try:
-        yield Linking(store, directory, LinkCodeMailer(mailer, templates), settings.link_code_lifetime)
+        yield LinkCodeMailer(mailer, templates)
     finally:
         await mailer.close()

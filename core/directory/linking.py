@@ -62,6 +62,9 @@ class CodeMailer(Protocol):
         Raises NotMailed MAIL_REFUSED or MAIL_UNAVAILABLE.
         """
 
+    async def send_sign_in_code(self, to: User, code: str, lifetime: timedelta) -> None:
+        """Mail the code that signs the person in. Raises as `send_code`."""
+
 
 class LinkRequest(Struct, frozen=True):
     """A code was mailed. `id`: of the link to confirm; `expires_at`: until when the code is valid."""
@@ -168,11 +171,15 @@ class Linking:
         return await self._directory.users.remove_contact(tenant, user.id, channel, address)
 
     async def _installation_secret(self) -> bytes:
-        if not self._secret:
-            name = KEYS["secret"].at(SHARD, "links")
-            await self._store.command("SET", name, secrets.token_hex(32), "NX")
-            self._secret = (await self._store.command("GET", name)).encode()
+        self._secret = self._secret or await installation_secret(self._store)
         return self._secret
+
+
+async def installation_secret(store: Store) -> bytes:
+    """Return the secret with which this installation hashes codes."""
+    name = KEYS["secret"].at(SHARD, "links")
+    await store.command("SET", name, secrets.token_hex(32), "NX")
+    return str(await store.command("GET", name)).encode()
 
 
 def link_id(channel: str, address: str) -> str:

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from core.model.delivery import NewDelivery, Recipient
 from core.model.history_key import Id
+from core.model.people import User
 
 
 class UserRef(Struct, frozen=True):
@@ -40,8 +41,11 @@ class Order(Struct, frozen=True):
 
 
 class Caller(Struct, frozen=True):
-    """Who orders. `is_admin`: the sender's role is what the order says. `may_be_urgent`: may send in quiet hours."""
+    """Who orders. `is_admin`: the sender's role is what the order says. `may_be_urgent`: may send in quiet hours.
+    `person`: who is signed in and sends only in its own name; None: a program.
+    """
 
     tenant: str
     is_admin: bool = False
     may_be_urgent: bool = False
+    person: User | None = None

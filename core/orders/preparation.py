@@ -17,6 +17,7 @@ from core.model.delivery import NewDelivery, Sender
 from core.orders.addressing import Addressed, Addressing
 from core.orders.content_rules import check_content
 from core.orders.order import Caller, Order
+from core.orders.own_name import in_own_name
 
 MAX_RECIPIENTS = 10_000
 
@@ -48,6 +49,8 @@ class Preparation:
     async def prepare(self, order: Order, caller: Caller) -> Prepared:
         """Return the delivery with its recipients, its time and its quota. Raises the refusals of `Sending.send`."""
         given = order.delivery
+        if caller.person:
+            given = await in_own_name(self._directory, caller.tenant, caller.person, order)
         check_content(given)
         deliver_at, moved_from = self.moved(given.deliver_at, caller, is_urgent=order.urgent)
         if moved_from and deliver_at and given.expires_at and given.expires_at <= deliver_at:

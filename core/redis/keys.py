@@ -284,6 +284,14 @@ _TABLE = [
         "API key id → when it was used last, Unix ms, to a minute",
     ),
     Key(
+        "signincode",
+        "signincode:{s}:<code_id>",
+        "hash",
+        Lifetime.TTL,
+        "a code mailed to sign in: tenant, user, hash, guesses, expires, used",
+    ),
+    Key("signinlink", "signinlink:{s}:<hash>", "string", Lifetime.TTL, "whom a link of the bot signs in"),
+    Key(
         "session", "session:{s}:<hash>", "string", Lifetime.TTL, "who is signed in, by the hash of the cookie's secret"
     ),
     Key(
@@ -380,7 +388,7 @@ _TABLE = [
         "linkmails:{s}:<tenant>:<of>",
         "string",
         Lifetime.TTL,
-        "number of codes mailed in an hour for a link, or to `user:<id>`",
+        "number of codes mailed in an hour for a link, to `user:<id>`, or to `sign-in:<hash of an address>`",
     ),
     Key(
         "dialog",

@@ -8,7 +8,8 @@ it ends with the key, with the person, with its time, or when somebody signs out
 Neighbours: `core.admission` has the keys, `core.directory` the people. `delivery/` and `bots/` call it.
 """
 
+from core.sessions.codes import SignInCodes, SignInLinks
 from core.sessions.identity import Identity
 from core.sessions.sessions import Sessions
 
-__all__ = ["Identity", "Sessions"]
+__all__ = ["Identity", "Sessions", "SignInCodes", "SignInLinks"]

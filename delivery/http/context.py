@@ -69,7 +69,9 @@ class Request(Struct, Generic[B, Q]):
     @property
     def caller(self) -> Caller:
         key = self.key
-        return Caller(key.tenant, is_admin=key.permits("admin"), may_be_urgent=key.permits("urgent"))
+        return Caller(
+            key.tenant, is_admin=key.permits("admin"), may_be_urgent=key.permits("urgent"), person=self.identity.person
+        )
 
     @property
     def history_key(self) -> HistoryKey:

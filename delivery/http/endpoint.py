@@ -62,7 +62,7 @@ def _query_decoder(route: Route) -> Callable[[web.Request], Struct]:
 async def _respond(route: Route, request: Request[Any, Any], raw: bytes) -> web.StreamResponse:
     key = request.http.headers.get(IDEMPOTENCY_KEY)
     if key is not None and route.repeats is not Repeats.NONE:
-        repeat = repeat_of(request.http, key, raw)
+        repeat = repeat_of(request.http, key, raw, request.identity)
         if route.repeats is Repeats.STORED:
             return await respond_once(request, repeat, route.endpoint)
         request.repeat = repeat

@@ -8,6 +8,7 @@ from aiohttp import web
 
 from core.errors import StoreFull, StoreRefuses
 from core.model.delivery import Repeat
+from core.sessions import Identity
 from delivery.http.context import Request, Response
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import Endpoint
@@ -25,9 +26,12 @@ def check_key(key: str) -> str:
     return key
 
 
-def repeat_of(request: web.Request, key: str, body: bytes) -> Repeat:
-    """Return the key with a fingerprint of the request. Raises `InvalidFields` IDEMPOTENCY_KEY_MALFORMED."""
-    target = f"{request.method} {request.rel_url.raw_path_qs}\n".encode()
+def repeat_of(request: web.Request, key: str, body: bytes, identity: Identity) -> Repeat:
+    """Return the key with a fingerprint of the request; nobody gets the response to a person but the person. Raises
+    `InvalidFields` IDEMPOTENCY_KEY_MALFORMED.
+    """
+    whose = f"{identity.key.id} " if identity.person else ""
+    target = f"{whose}{request.method} {request.rel_url.raw_path_qs}\n".encode()
     return Repeat(check_key(key), fingerprint(target + body))
 
 

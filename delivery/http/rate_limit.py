@@ -12,6 +12,8 @@ from datetime import timedelta
 from core.errors import TooMany
 from core.model.quota import QuotaState
 
+_MOST_BUCKETS = 10_000
+
 
 class RateExceeded(TooMany):
     """The key sends requests too fast. `wait`: seconds until the next one is allowed; `headers`: RateLimit fields."""
@@ -58,6 +60,8 @@ class RateLimiter:
 
     def take(self, key: str, now: float) -> float:
         """Take one token. Returns the seconds to wait; 0.0 means that a token was taken."""
+        if len(self._buckets) >= _MOST_BUCKETS:
+            self._buckets.clear()
         bucket = self._buckets.setdefault(key, _Bucket(self.burst, now))
         bucket.level = min(self.burst, bucket.level + (now - bucket.at) * self.rate)
         bucket.at = now

@@ -1,10 +1,11 @@
 """The types of signing in to the console: bodies and responses."""
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from delivery.schemas.requests import Id, RequestModel
+from delivery.schemas.requests import Id, RequestModel, ShortText
 from delivery.schemas.responses import QuotaResponse
 
 Secret = Annotated[str, Meta(min_length=1, max_length=256)]
@@ -12,9 +13,29 @@ Right = Literal["write", "read", "people", "operate", "inspect", "keys", "author
 
 
 class SessionRequest(RequestModel, frozen=True):
-    """How one proves who one is: by an API key."""
+    """How one proves who one is: by an API key, by a mailed code and its id, or by a link of the bot."""
 
-    key: Annotated[Secret, Meta(description="an API key")]
+    key: Annotated[Secret, Meta(description="an API key")] | UnsetType = UNSET
+    code_id: Annotated[Secret, Meta(description="the id of the request of the code")] | UnsetType = UNSET
+    code: (
+        Annotated[str, Meta(min_length=1, max_length=64, description="spaces and small letters do not matter")]
+        | UnsetType
+    ) = UNSET
+    link: Annotated[Secret, Meta(description="the last part of the address that the bot has sent")] | UnsetType = UNSET
+
+
+class CodeBody(RequestModel, frozen=True):
+    """To whom a code is mailed. `tenant`: that of the person."""
+
+    email: Annotated[str, Meta(min_length=1, max_length=254)]
+    tenant: Annotated[ShortText, Meta(extra_json_schema={"default": "default"})] | UnsetType = UNSET
+
+
+class CodeSent(Struct):
+    """A code is mailed if a person has the address. `code_id` is needed together with the code."""
+
+    code_id: str
+    expires_at: datetime
 
 
 class SignOutQuery(RequestModel, frozen=True):

@@ -1,4 +1,4 @@
-"""Mails the codes that link a contact to a person (`core.directory.linking`)."""
+"""Mails the codes that link a contact to a person (`core.directory.linking`) or sign it in (`core.sessions`)."""
 
 from datetime import timedelta
 from typing import Protocol
@@ -31,11 +31,16 @@ class LinkCodeMailer:
 
         Raises NotMailed MAIL_REFUSED or MAIL_UNAVAILABLE.
         """
-        minutes = str(-(-lifetime // timedelta(minutes=1)))
         title = _CHANNEL_TITLES.get(channel, channel)
-        message = self._templates.message(
-            "link-code", to.locale, to.email or "", code=code, minutes=minutes, channel=title
-        )
+        values = {"code": code, "minutes": _minutes(lifetime), "channel": title}
+        await self._send(self._templates.message("link-code", to.locale, to.email or "", **values))
+
+    async def send_sign_in_code(self, to: User, code: str, lifetime: timedelta) -> None:
+        """Mail the code that signs the person in, by the template `sign-in-code`. Raises as `send_code`."""
+        values = {"code": code, "minutes": _minutes(lifetime)}
+        await self._send(self._templates.message("sign-in-code", to.locale, to.email or "", **values))
+
+    async def _send(self, message: MailMessage) -> None:
         try:
             await self._mailer.send(message)
         except MailUnclear:
@@ -43,3 +48,7 @@ class LinkCodeMailer:
         except MailError as fault:
             refusal = "MAIL_REFUSED" if fault.code == "MAIL_REFUSED" else "MAIL_UNAVAILABLE"
             raise NotMailed(refusal, "The code could not be mailed. Nothing was linked.") from fault
+
+
+def _minutes(lifetime: timedelta) -> str:
+    return str(-(-lifetime // timedelta(minutes=1)))

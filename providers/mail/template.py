@@ -21,6 +21,7 @@ from providers.mail.message import MailMessage, sender_address
 LOCALES = ("ru", "en")
 PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "link-code": frozenset({"code", "minutes", "channel"}),
+    "sign-in-code": frozenset({"code", "minutes"}),
     "message": frozenset({"text", "beginning"}),
 }
 """The templates, and the placeholders that each may have."""

@@ -17,7 +17,7 @@ from core.directory.importing import Importing
 from core.directory.linking import Linking
 from core.redis.store import Store
 from core.services import open_services
-from core.sessions import Sessions
+from core.sessions import Sessions, SignInCodes, SignInLinks
 from core.updates.events import Events
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
@@ -129,6 +129,8 @@ async def services(store: Store, outbox: Outbox) -> AsyncIterator[ApiServices]:
             api_keys=api_keys,
             idempotency=Idempotency(store),
             sessions=Sessions(store, core.directory, api_keys),
+            sign_in_codes=SignInCodes(store, core.directory, LinkCodeMailer(outbox)),
+            sign_in_links=SignInLinks(store),
             importing=Importing(store, core.directory),
             linking=Linking(store, core.directory, LinkCodeMailer(outbox)),
             webhooks=Webhooks(store, core.queue, client),

@@ -168,6 +168,7 @@ def test_only_these_operations_need_no_key() -> None:
         *of_providers,
         *of_services,
         "/v1/sessions",
+        "/v1/sessions/codes",
         "/livez",
         "/readyz",
         "/metrics",

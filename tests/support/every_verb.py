@@ -28,6 +28,7 @@ from core.model.states import Reason, Status
 from core.queue import Attempt, NewTask, Tube, Tubes
 from core.queue.task import ClaimRequest, Settlement, SettleResult
 from core.redis.store import Argument, Store
+from core.sessions import SignInCodes
 from core.webhooks.event_reader import EventReader, Limits
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
@@ -212,6 +213,11 @@ async def _import_and_link(stack: Stack) -> None:
     outbox.is_down = True
     with suppress(NotMailed):
         await linking.request(TENANT, "echo", "f3", "five@example.org")
+    outbox.is_down = False
+    sign_in = SignInCodes(stack.store, directory, LinkCodeMailer(outbox))
+    requested = await sign_in.request(TENANT, "five@example.org")
+    await sign_in.close()
+    await sign_in.confirm(requested.id, outbox.codes[-1])
     for ends in (Journal.abort, Journal.commit):
         journal = Journal(stack.store, TENANT)
         await journal.begin("members", 1)

@@ -24,7 +24,7 @@ from cli.commands.start.up import ada_child, run_until, start_required
 from cli.processes.ports import bind, cannot_listen
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import ChildSpec, Supervisor, announce
-from cli.services.linking import open_linking
+from cli.services.linking import open_linking, open_sign_in_codes
 from cli.services.scenarios import open_ingress
 from cli.services.sending_policy import sending_policy_of
 from cli.services.sign_in import open_sign_in
@@ -38,7 +38,7 @@ from core.directory.importing import Importing
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from core.services import Services, open_services
-from core.sessions import Sessions
+from core.sessions import Sessions, SignInLinks
 from core.updates.events import Events
 from core.updates.ingress import Ingress
 from core.webhooks.http_client import WebhookClient
@@ -104,6 +104,7 @@ async def open_api_services(store: Store, settings: Settings) -> AsyncIterator[A
     async with (
         open_services(store, sending_policy_of(settings)) as core,
         open_linking(store, core.directory, settings) as linking,
+        open_sign_in_codes(store, core.directory, settings) as sign_in_codes,
         sending_webhooks(core, settings) as webhooks,
         recovering_imports(core) as importing,
     ):
@@ -112,6 +113,8 @@ async def open_api_services(store: Store, settings: Settings) -> AsyncIterator[A
             api_keys=api_keys,
             idempotency=Idempotency(store),
             sessions=Sessions(store, core.directory, api_keys),
+            sign_in_codes=sign_in_codes,
+            sign_in_links=SignInLinks(store),
             importing=importing,
             linking=linking,
             webhooks=webhooks,

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from msgspec import UNSET, UnsetType
 
+from core.model.people import id_text
 from core.model.states import Status
 from core.model.text.characters import refusal
 from delivery.endpoints.sending.order_validation import ValidationContext, make_order
@@ -19,6 +20,7 @@ from delivery.schemas import requests, responses
 async def reserve(request: Request[requests.HistoryKeyRequest, NoParameters]) -> Response:
     """Return a history key for a later delivery."""
     check_sender(request.body.sender)
+    request.check_own(request.body.sender.id, "sender.id")
     key = await request.services.core.deliveries.reserve(request.tenant, request.body.sender.id)
     return Response(responses.HistoryKeyResponse.of(key), 201)
 
@@ -52,9 +54,12 @@ async def show(request: Request[None, requests.HistoryQuery]) -> Response:
 async def list_page(request: Request[None, requests.DeliveryQuery]) -> Response:
     """Return one page of deliveries, newest first."""
     query = request.query
+    person = request.identity.person
+    if person and query.sender:
+        request.check_own(query.sender, "sender")
     histories, cursor = await request.services.core.deliveries.list(
         request.tenant,
-        sender=query.sender or None,
+        sender=id_text(person.id) if person else query.sender or None,
         tag=query.tag or None,
         state=query.state or None,
         since=_since(request),
@@ -117,6 +122,7 @@ async def retry(request: Request[requests.RetryRequest | None, NoParameters]) ->
 async def show_quota(request: Request[None, requests.QuotaQuery]) -> Response:
     """Return how much of its quota a sender has used."""
     query = request.query
+    request.check_own(query.sender, "sender")
     return Response(
         responses.QuotaResponse.of(
             await request.services.core.sending.quota(request.tenant, query.sender, query.role or None)

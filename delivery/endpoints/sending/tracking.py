@@ -12,7 +12,7 @@ from core.errors import Refused, StoreUnavailable
 from core.model.history import Change
 from core.model.history_key import HistoryKey
 from delivery.http.authentication import is_still_known
-from delivery.http.context import Context, Request, Response, parse_history_key
+from delivery.http.context import Context, Request, Response
 from delivery.http.responses import sse
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NoParameters
@@ -32,7 +32,7 @@ a second."""
 async def track(request: Request[requests.TrackRequest, NoParameters]) -> Response:
     """Wait until `touch_count` channels, or all, have reported, or the timeout is over."""
     body = request.body
-    key = parse_history_key(body.history_key)
+    key = request.own_history_key(body.history_key)
     timeout = 10.0 if isinstance(body.timeout, UnsetType) else body.timeout
     waiting = request.services.core.tracker.wait(key, request.tenant, body.touch_count or 1, timeout)
     history, timed_out = await _unless_closing(waiting, request.context)

@@ -1,0 +1,53 @@
+"""What a person who is signed in may order: only in its own name, and only to whom the bots let it write.
+
+Those are itself, the groups and supergroups that it owns (checked by `core.orders.addressing`), and their members. An
+administrator writes to everybody. Lane and priority are for programs: with them a delivery holds up those of others.
+"""
+
+from msgspec.structs import replace
+
+from core.admission.quotas import ADMIN
+from core.directory import Directory
+from core.errors import Forbidden
+from core.model.delivery import DEFAULT_PRIORITY, NewDelivery, Recipient, Sender
+from core.model.people import User, id_text
+from core.orders.order import Order, UserRef
+
+
+async def in_own_name(directory: Directory, tenant: str, person: User, order: Order) -> NewDelivery:
+    """Return the delivery with the person as its sender. Raises Forbidden NOT_YOURSELF, FOR_PROGRAMS,
+    CONTACTS_NOT_ALLOWED, NOT_OWNER.
+    """
+    given = order.delivery
+    if id_text(given.sender.id) != id_text(person.id):
+        raise Forbidden("NOT_YOURSELF", "A person sends only in its own name.", "sender.id")
+    if given.lane is not None or given.priority != DEFAULT_PRIORITY:
+        path = "priority" if given.lane is None else "lane"
+        raise Forbidden("FOR_PROGRAMS", "A person has no lane and no priority of its own.", path)
+    if person.role != ADMIN:
+        _refuse_contacts(order)
+        await _check_people(directory, tenant, person, order)
+    return replace(given, sender=Sender(person.id, person.name, person.role))
+
+
+def _refuse_contacts(order: Order) -> None:
+    for number, one in enumerate(order.addressees):
+        if isinstance(one, Recipient):
+            path = f"recipients.{number}.contacts"
+            raise Forbidden("CONTACTS_NOT_ALLOWED", "A person writes to people of the directory, by their id.", path)
+
+
+async def _check_people(directory: Directory, tenant: str, person: User, order: Order) -> None:
+    """Raises Forbidden NOT_OWNER for the first person in no group of the sender. An unknown id is refused as one."""
+    named = [(n, id_text(one.id)) for n, one in enumerate(order.addressees) if isinstance(one, UserRef)]
+    if all(user == id_text(person.id) for _, user in named):
+        return
+    allowed = {id_text(person.id)}
+    for owned in await directory.ownerships.of(tenant, person.id):
+        if owned.kind == "group":  # whoever owns a supergroup owns each of its groups
+            allowed.update(await directory.groups.member_ids(tenant, owned.id))
+    for number, user in named:
+        if user not in allowed:
+            raise Forbidden(
+                "NOT_OWNER", f"The person {user!r} is in no group of the sender.", f"recipients.{number}.id"
+            )
