@@ -33,6 +33,7 @@ async def a_key(api: Api, *scopes: str, tenant: str = "default") -> Api:
 RULES = [
     ("POST", "/v1/history-keys", "send", "stored"),
     ("POST", "/v1/deliveries", "send", "own"),
+    ("POST", "/v1/deliveries/preview", "send", "none"),
     ("POST", "/v1/deliveries/bulk", "send", "own"),
     ("GET", "/v1/deliveries", "read", "none"),
     ("GET", "/v1/deliveries/{id}", "read", "none"),
@@ -42,6 +43,7 @@ RULES = [
     ("GET", "/v1/deliveries/{id}/events", "read", "none"),
     ("GET", "/v1/deliveries/{id}/recipients.csv", "read", "none"),
     ("POST", "/v1/cancellations", "send", "stored"),
+    ("GET", "/v1/channels", "read", "none"),
     ("GET", "/v1/quota", "read", "none"),
     ("POST", "/v1/track", "read", "none"),
     ("POST", "/v1/import", "manage", "own"),

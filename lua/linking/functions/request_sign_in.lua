@@ -8,9 +8,10 @@
 return function(code_id, tenant, email, of, hash, lifetime_ms, most, period_ms)
   local known = redis_call('HMGET', Key.signincode(code_id), 'user', 'expires')
   if known[1] then return { 'requested', known[1], known[2] } end
-  if tonumber(redis_call('GET', Key.linkmails(tenant, of)) or '0') >= most then return { 'mails', redis_call('PTTL', Key.linkmails(tenant, of)) } end
+  local mails = Key.linkmails(tenant, of)
+  if tonumber(redis_call('GET', mails) or '0') >= most then return { 'mails', redis_call('PTTL', mails) } end
 
-  if redis_call('INCR', Key.linkmails(tenant, of)) == 1 then redis_call('PEXPIRE', Key.linkmails(tenant, of), period_ms) end
+  if redis_call('INCR', mails) == 1 then redis_call('PEXPIRE', mails, period_ms) end
   local user = redis_call('HGET', Key.emails(tenant), email) or ''
   local expires = string.format('%.0f', now + lifetime_ms)
   redis_call('HSET', Key.signincode(code_id), 'tenant', tenant, 'user', user, 'hash', hash, 'guesses', 0, 'expires', expires)
