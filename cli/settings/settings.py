@@ -29,7 +29,9 @@ SECTIONS = {"telegram-bot": "bot"}
 ACCOUNTS = {"email": "ADA_SMTP_URL"}
 """The common settings that are the account of a channel."""
 
-WITHOUT_ACCOUNT = frozenset({"ADA_BOT_TENANT", "ADA_BOT_WEBHOOK_URL", "ADA_MAX_WEBHOOK_URL", "ADA_MAX_WEBHOOK_SECRET"})
+WITHOUT_ACCOUNT = frozenset(
+    {"ADA_BOT_TENANT", "ADA_BOT_WEBHOOK_URL", "ADA_MAX_WEBHOOK_URL", "ADA_MAX_WEBHOOK_SECRET", "ADA_SMS_PROFILE"}
+)
 """Common settings that look as if they were of a channel, and give it no account."""
 
 COURIERS_GROUP = "ada.couriers"

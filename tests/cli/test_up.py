@@ -48,7 +48,7 @@ def test_demo_delivers_over_every_channel_and_succeeds(installation: Installatio
     assert done.returncode == 0, done.stderr + done.stdout
     shown = json.loads(done.stdout)
     assert shown["history"]["verdict"] == "all_reached"
-    assert {one["channel"] for one in shown["received"]} == {"telegram", "vk", "sms", "telegram-bot", "email"}
+    assert {one["channel"] for one in shown["received"]} == {"telegram", "vk", "max", "sms", "telegram-bot", "email"}
     assert (shown["chat"]["origin"], shown["chat"]["verdict"]) == ("telegram-bot", "all_reached")
 
 
@@ -61,7 +61,7 @@ def test_demo_plays_its_story_in_the_language_of_the_terminal_and_shows_one_line
     assert "Здравствуйте!" in done.stdout
     assert not [line for line in done.stdout.splitlines() if " shall " in line or line.endswith("| ready")]
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith("  Вера")]
-    assert rows == [["Вера", "–", "отправлено", "–", "–", "–"]] * 2
+    assert rows == [["Вера", "–", "отправлено", "–", "–", "–", "–"]] * 2
     assert "no_contact" not in done.stdout
     assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
 

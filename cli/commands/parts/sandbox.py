@@ -99,7 +99,7 @@ def print_addresses(sandbox: Sandbox, as_json: bool) -> None:
         for name, value in sandbox.environment.items():
             print(f"export {name}={shlex.quote(value)}")
         print()
-    announce(page=sandbox.page_url, environment=sandbox.environment)
+    announce(page=sandbox.page_url, environment=sandbox.environment, sms_providers=sandbox.sms_providers.url)
 
 
 COMMANDS: Mapping[str, Command] = {"sandbox": Command(declare, run)}

@@ -47,7 +47,7 @@ class Play:
 
 
 PLAYS: Mapping[str, Play] = {
-    "delivery": Play(demo_delivery.play, demo_delivery.text_of, demo_delivery.ENDS),
+    "delivery": Play(demo_delivery.play, demo_delivery.text_of, demo_delivery.ENDS, demo_delivery.SETTINGS),
     "jobs": Play(demo_jobs.play, lambda _: "", {"en": "every vacancy was applied to once"}, demo_jobs.SETTINGS),
     "scenarios": Play(
         demo_scenarios.play,

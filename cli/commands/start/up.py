@@ -32,6 +32,7 @@ from cli.settings.secrets import BOT, receiver
 from cli.settings.settings import Configuration, Settings, load
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import ServerAddress
+from providers.sms.profile import KANNEL
 
 CHANNELS = ("telegram", "vk", "max", "sms", "telegram-bot", "email")
 """The channels of a usual installation. The sandbox simulates all of them."""
@@ -176,6 +177,8 @@ async def start_sandbox(configuration: Configuration, supervisor: Supervisor, in
     sandbox = await start_required(supervisor, spec)
     installation.inbox = str(sandbox["page"])
     installation.environment |= simulated(sandbox["environment"], configuration.raw)
+    if configuration.settings.sms_profile != KANNEL:
+        installation.environment["ADA_SMS_URL"] = str(sandbox["sms_providers"])
     installation.channels, installation.bots = CHANNELS, SANDBOX_BOTS
 
 
