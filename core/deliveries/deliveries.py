@@ -20,6 +20,7 @@ from core.deliveries.encoding import history_fields
 from core.deliveries.idempotent_results import read_first_result, repeat_hash
 from core.deliveries.listing import ListFilter, Listing
 from core.deliveries.reader import HistoryReader
+from core.deliveries.recipient_search import RecipientSearch
 from core.deliveries.references import References
 from core.deliveries.retry import Retrier
 from core.errors import (
@@ -38,7 +39,7 @@ from core.model.delivery import Accepted, Cancelled, NewDelivery, Repeat
 from core.model.history import History
 from core.model.history_key import HistoryKey, Id, shard_of_sender
 from core.model.quota import Quota, QuotaState
-from core.model.states import DeliveryState, Status
+from core.model.states import DeliveryState, Status, Verdict
 from core.redis.store import Argument, Store
 
 EnqueueCall = tuple[HistoryKey, Sequence[Argument]]
@@ -68,6 +69,7 @@ class Deliveries:
         self._reader = HistoryReader(store)
         self._listing = Listing(store, self._reader)
         self._canceller = Canceller(store, self._reader)
+        self.recipients = RecipientSearch(store, self._reader)
         self._retrier = Retrier(store, self._reader, channels)
         self._delivery_reports = DeliveryReports(store)
         self.shards = store.shards
@@ -170,14 +172,19 @@ class Deliveries:
         sender: str | None = None,
         tag: str | None = None,
         state: DeliveryState | None = None,
+        verdict: Verdict | None = None,
+        text: str | None = None,
         since: datetime | None = None,
+        until: datetime | None = None,
         cursor: str | None = None,
         limit: int = 100,
     ) -> tuple[list[History], str | None]:
         """Return a page of summaries without recipients, newest first, and the cursor of the next page. Raises Invalid
         CURSOR_MALFORMED.
         """
-        return await self._listing.page(tenant, ListFilter(sender, tag, state, since), cursor, limit)
+        return await self._listing.page(
+            tenant, ListFilter(sender, tag, state, verdict, text, since, until), cursor, limit
+        )
 
     async def reschedule(
         self, key: HistoryKey, tenant: str, deliver_at: datetime, moved_from: datetime | None = None
@@ -211,11 +218,13 @@ class Deliveries:
         """
         return await self._canceller.cancel_by(tenant, selector, value)
 
-    async def retry(self, key: HistoryKey, tenant: str, statuses: Sequence[Status]) -> int:
-        """Queue the entries with one of these statuses again (D-40); return how many. Raises NotFound, Conflict,
-        Invalid.
+    async def retry(
+        self, key: HistoryKey, tenant: str, statuses: Sequence[Status], recipients: Sequence[str] = ()
+    ) -> int:
+        """Queue the entries with one of these statuses again (D-40), of all recipients or the given ones; return how
+        many. Raises NotFound, Conflict, Invalid.
         """
-        return await self._retrier.retry(key, tenant, statuses)
+        return await self._retrier.retry(key, tenant, statuses, recipients)
 
     async def record_report(self, token: str, status: Status, reference: str) -> bool:
         """Record a provider's delivery report; return whether the history changed. Raises Forbidden

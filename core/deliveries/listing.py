@@ -7,7 +7,7 @@ deliveries while new ones are created.
 import asyncio
 import base64
 import binascii
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -16,13 +16,14 @@ from core.errors import NotFound, malformed_cursor
 from core.model.clock import to_ms
 from core.model.history import History
 from core.model.history_key import HistoryKey
-from core.model.states import DeliveryState
+from core.model.states import DeliveryState, Verdict
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
 # Histories read for one page of a filtered list. Beyond it the page ends early, with a cursor.
 _MOST_READ = 5000
 _PAGE = 200
+_AT_ONCE = 50
 
 
 class ListPosition(NamedTuple):
@@ -38,19 +39,30 @@ class ListPosition(NamedTuple):
 
 
 class ListFilter(NamedTuple):
-    """Which deliveries are listed; None: all. `since`: created at this time or later."""
+    """Which deliveries are listed; None: all. `text`: a part of the text. `since`, `until`: created from this time, and
+    before that one.
+    """
 
     sender: str | None = None
     tag: str | None = None
     state: DeliveryState | None = None
+    verdict: Verdict | None = None
+    text: str | None = None
     since: datetime | None = None
+    until: datetime | None = None
+
+    def may_match(self, position: ListPosition) -> bool:
+        """Return whether a delivery may be listed, as far as its key tells: the key names the sender."""
+        return self.sender in (None, position.key.sender)
 
     def matches(self, history: History) -> bool:
-        """Return whether a delivery is listed; `since` is not looked at."""
+        """Return whether a delivery is listed; `since` and `until` are not looked at."""
         return (
             self.sender in (None, str(history.sender["id"]))
             and self.state in (None, history.state)
+            and self.verdict in (None, history.verdict)
             and (self.tag is None or self.tag in history.tags)
+            and (self.text is None or self.text.casefold() in history.text.casefold())
         )
 
 
@@ -72,15 +84,40 @@ class Listing:
         found: list[History] = []
         read = 0
         last: ListPosition | None = read_cursor(cursor) if cursor else None
-        async for position in self._positions(tenant, last, to_ms(wanted.since) if wanted.since else 0):
-            if len(found) == limit or read == _MOST_READ:
-                return found, write_cursor(last) if last else None
-            history = await self._summary(position, tenant)
-            last = position
-            read += 1
-            if history and wanted.matches(history):
-                found.append(history)
+        async for positions in self._pages(tenant, last, wanted):
+            for position, history in zip(positions, await self._summaries(positions, tenant, wanted), strict=True):
+                if len(found) == limit or read == _MOST_READ:
+                    return found, write_cursor(last) if last else None
+                last = position
+                read += 1
+                if history and wanted.matches(history):
+                    found.append(history)
         return found, None
+
+    async def _pages(
+        self, tenant: str, after: ListPosition | None, wanted: ListFilter
+    ) -> AsyncIterator[Sequence[ListPosition]]:
+        """Emit the positions in slices that are read at once."""
+        some: list[ListPosition] = []
+        since = to_ms(wanted.since) if wanted.since else 0
+        if wanted.until and (after is None or after.created >= to_ms(wanted.until)):
+            after = ListPosition(to_ms(wanted.until), "", 0)
+        async for position in self._positions(tenant, after, since):
+            some.append(position)
+            if len(some) == _AT_ONCE:
+                yield some
+                some = []
+        yield some
+
+    async def _summaries(
+        self, positions: Sequence[ListPosition], tenant: str, wanted: ListFilter
+    ) -> list[History | None]:
+        """Return the deliveries that may be listed, read at the same time; None for the others."""
+
+        async def one(position: ListPosition) -> History | None:
+            return await self._summary(position, tenant) if wanted.may_match(position) else None
+
+        return list(await asyncio.gather(*map(one, positions)))
 
     async def _summary(self, position: ListPosition, tenant: str) -> History | None:
         """None if its retention ended meanwhile."""

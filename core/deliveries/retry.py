@@ -38,15 +38,18 @@ class Retrier:
         self._reader = reader
         self._channels = channels
 
-    async def retry(self, key: HistoryKey, tenant: str, statuses: Sequence[Status]) -> int:
-        """Queue the entries with one of these statuses again; return how many. Raises NotFound HISTORY_NOT_FOUND,
-        Invalid STATUS_NOT_RETRIABLE, Conflict NOT_RELEASED or CANCELLED.
+    async def retry(
+        self, key: HistoryKey, tenant: str, statuses: Sequence[Status], recipients: Sequence[str] = ()
+    ) -> int:
+        """Queue the entries with one of these statuses again; return how many. `recipients`: ids; none for all.
+
+        Raises NotFound HISTORY_NOT_FOUND, Invalid STATUS_NOT_RETRIABLE, Conflict NOT_RELEASED or CANCELLED.
         """
         if not statuses or any(status not in RETRIABLE for status in statuses):
             raise Invalid("STATUS_NOT_RETRIABLE", "Only failed and unknown can be tried again.", "statuses")
         while True:
             fields = await self._reader.fields(key, tenant)
-            parcels = await self._new_parcels(key, fields, set(statuses))
+            parcels = await self._new_parcels(key, fields, set(statuses), set(recipients))
             if not parcels:
                 return 0
             version = fields["version"] or 0
@@ -54,9 +57,15 @@ class Retrier:
             if reply[0] != "changed":
                 return _queued(reply)
 
-    async def _new_parcels(self, key: HistoryKey, fields: HistoryFields, statuses: set[Status]) -> list[list[object]]:
+    async def _new_parcels(
+        self, key: HistoryKey, fields: HistoryFields, statuses: set[Status], recipients: set[str]
+    ) -> list[list[object]]:
         """[channel, encoded parcel, [item, …]] for `lua/delivery/functions/retry.lua`."""
         known, groups = await self._known(key, fields)
+        if recipients:
+            known = {
+                channel: [one for one in rows if str(one.entry.id) in recipients] for channel, rows in known.items()
+            }
         sizes = (await self._channels.read()).parcel_sizes
         if fields["strategy"] == Strategy.FIRST:
             return _in_order(_once_more(known, statuses, is_over=fields["finished"] is not None), groups, sizes)

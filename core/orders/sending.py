@@ -135,15 +135,23 @@ class Sending:
         moved, moved_from = self._preparation.moved(deliver_at, caller, is_urgent=urgent)
         return await self._deliveries.reschedule(key, caller.tenant, moved or deliver_at, moved_from)
 
-    async def retry(self, key: HistoryKey, caller: Caller, statuses: Sequence[Status], *, urgent: bool = False) -> int:
-        """Queue the entries with one of these statuses again; return how many.
+    async def retry(
+        self,
+        key: HistoryKey,
+        caller: Caller,
+        statuses: Sequence[Status],
+        recipients: Sequence[str] = (),
+        *,
+        urgent: bool = False,
+    ) -> int:
+        """Queue the entries with one of these statuses again, of all recipients or the given ones; return how many.
 
         Raises Conflict QUIET_HOURS, Forbidden URGENT_NOT_ALLOWED, and what `Deliveries.retry` raises.
         """
         moved, moved_from = self._preparation.moved(None, caller, is_urgent=urgent)
         if moved and moved_from:
             raise Conflict("QUIET_HOURS", f"These are quiet hours; nothing is sent again before {moved:%FT%TZ}.")
-        return await self._deliveries.retry(key, caller.tenant, statuses)
+        return await self._deliveries.retry(key, caller.tenant, statuses, recipients)
 
     async def quota(self, tenant: str, sender: Id, role: str | None = None) -> QuotaState:
         """Return how much of its quota a sender has used. `role`: of a sender that the directory does not know; without

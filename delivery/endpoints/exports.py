@@ -11,11 +11,9 @@ from delivery.endpoints.directory.reading import part
 from delivery.http.context import Request
 from delivery.http.responses.csv import Rows, respond_csv
 from delivery.http.responses.problems import invalid_field
-from delivery.schemas.exports import ExportQuery
+from delivery.schemas.exports import ExportQuery, OutcomeExportQuery
 from delivery.schemas.timestamps import write_optional_time
 
-_PAGE = 1000
-"""Recipients that are read at once."""
 _OUTCOME_COLUMNS = (
     "recipient",
     "name",
@@ -30,6 +28,7 @@ _OUTCOME_COLUMNS = (
 )
 
 ExportRequest = Request[None, ExportQuery]
+OutcomeExportRequest = Request[None, OutcomeExportQuery]
 
 
 async def export_directory(request: ExportRequest) -> web.StreamResponse:
@@ -41,22 +40,19 @@ async def export_directory(request: ExportRequest) -> web.StreamResponse:
     return await respond_csv(request, f"{name}.csv", pages, for_excel=request.query.for_excel)
 
 
-async def export_recipients(request: ExportRequest) -> web.StreamResponse:
-    """Return one row for each recipient and channel of a delivery."""
+async def export_recipients(request: OutcomeExportRequest) -> web.StreamResponse:
+    """Return one row for each recipient and channel of a delivery, those not reached first."""
     name = f"{request.history_key.id}.csv"
     return await respond_csv(request, name, _outcome_pages(request), for_excel=request.query.for_excel)
 
 
-async def _outcome_pages(request: ExportRequest) -> AsyncIterator[Rows]:
+async def _outcome_pages(request: OutcomeExportRequest) -> AsyncIterator[Rows]:
     """The header comes with the first page, which is refused if there is no such delivery."""
     rows: list[tuple[str, ...]] = [_OUTCOME_COLUMNS]
-    cursor: str | None = None
-    while True:
-        history = await request.services.core.deliveries.read(request.history_key, request.tenant, cursor, _PAGE)
-        yield rows + [row for recipient in history.recipients for row in _outcome_rows(recipient)]
-        rows, cursor = [], history.next
-        if cursor is None:
-            return
+    recipients, wanted = request.services.core.deliveries.recipients, request.query.wanted()
+    async for page in recipients.all(request.history_key, request.tenant, wanted):
+        yield rows + [row for recipient in page.recipients for row in _outcome_rows(recipient)]
+        rows = []
 
 
 def _outcome_rows(recipient: RecipientRecord) -> Iterator[tuple[str, ...]]:

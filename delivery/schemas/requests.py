@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from core.admission.server_proof import NONCE
-from core.model.states import DeliveryState, TaskState
+from core.deliveries.recipient_search import RecipientFilter
+from core.model.states import DeliveryState, Reason, Status, TaskState, Verdict
 from core.webhooks.webhook import EventType
 from delivery.schemas import durations, recipient_notation
 from delivery.schemas.content import AttachmentRequest, ButtonRequest, ContentRequest
@@ -194,8 +195,9 @@ class RescheduleRequest(RequestModel, frozen=True):
 
 
 class RetryRequest(RequestModel, frozen=True):
-    """The statuses of the outcomes to retry; default: both."""
+    """The statuses of the outcomes to retry; default: both. `recipients`: default: all."""
 
+    recipients: Annotated[list[Id], Meta(min_length=1, max_length=10_000)] | UnsetType = UNSET
     statuses: Annotated[list[Literal["failed", "unknown"]], Meta(min_length=1, max_length=2)] | UnsetType = UNSET
     urgent: Urgent | UnsetType = UNSET
 
@@ -234,8 +236,37 @@ class DeliveryQuery(RequestModel, frozen=True):
     sender: Name | UnsetType = UNSET
     tag: ShortText | UnsetType = UNSET
     state: DeliveryState | UnsetType = UNSET
+    verdict: Verdict | UnsetType = UNSET
+    text: Annotated[Label, Meta(description="a part of the text")] | UnsetType = UNSET
     since: Time | UnsetType = UNSET
+    until: Time | UnsetType = UNSET
     cursor: ListCursor | UnsetType = UNSET
+    limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 100})] | UnsetType = UNSET
+
+
+class RecipientFilterQuery(RequestModel, frozen=True):
+    """Which recipients. `status`, `reason` and `channel` are of one outcome; `q`: a part of the name or id; `why`: why
+    a person was not reached, as the list says it.
+    """
+
+    status: Status | UnsetType = UNSET
+    reason: Reason | UnsetType = UNSET
+    channel: ShortText | UnsetType = UNSET
+    q: Label | UnsetType = UNSET
+    why: ShortText | UnsetType = UNSET
+    reached: Literal["yes", "no"] | UnsetType = UNSET
+
+    def wanted(self) -> RecipientFilter:
+        reached = self.reached == "yes" if self.reached else None
+        return RecipientFilter(
+            self.status or None, self.reason or "", self.channel or "", self.q or "", self.why or "", reached
+        )
+
+
+class RecipientQuery(RecipientFilterQuery, frozen=True):
+    """The filter and the page of a list of recipients."""
+
+    cursor: Annotated[str, _cursor("^[nr][0-9]{1,9}$")] | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 100})] | UnsetType = UNSET
 
 

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType, json
 
+from core.deliveries import recipient_search
+from core.deliveries.recipient_search import why_not_reached
 from core.model import delivery, history
 from core.model.clock import from_ms
 from core.model.history_key import HistoryKey, Id
@@ -100,6 +102,36 @@ class RecipientHistory(Struct):
     def of(cls, record: history.RecipientRecord) -> "RecipientHistory":
         outcomes = {channel: Outcome.of(outcome) for channel, outcome in record.outcomes.items()}
         return cls(record.id, record.name, list(record.origin), list(record.received_in), outcomes)
+
+
+class ListedRecipient(RecipientHistory):
+    """A recipient. `why`: why it was not reached: a reason, a status, or `waiting`; null if it was."""
+
+    why: str | None
+
+    @classmethod
+    def of(cls, record: history.RecipientRecord) -> "ListedRecipient":
+        outcomes = {channel: Outcome.of(outcome) for channel, outcome in record.outcomes.items()}
+        known = record.id, record.name, list(record.origin), list(record.received_in), outcomes
+        return cls(*known, why_not_reached(record))
+
+
+class RecipientPage(Struct):
+    """A page of recipients, those not reached first. It may be short although there is a `next` one."""
+
+    recipients: list[ListedRecipient]
+    next: str | None
+
+    @classmethod
+    def of(cls, page: recipient_search.RecipientPage) -> "RecipientPage":
+        return cls([ListedRecipient.of(one) for one in page.recipients], page.next)
+
+
+class Reasons(Struct):
+    """Why people were not reached → how many, the most frequent first. `waiting`: a channel may still reach them."""
+
+    not_reached: int
+    reasons: dict[str, int]
 
 
 class DeliverySummary(Struct, kw_only=True):

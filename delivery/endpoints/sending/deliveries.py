@@ -62,16 +62,19 @@ async def list_page(request: Request[None, requests.DeliveryQuery]) -> Response:
         sender=id_text(person.id) if person else query.sender or None,
         tag=query.tag or None,
         state=query.state or None,
-        since=_since(request),
+        verdict=query.verdict or None,
+        text=query.text or None,
+        since=_time(request, "since"),
+        until=_time(request, "until"),
         cursor=query.cursor or None,
         limit=query.limit or 100,
     )
     return Response(responses.DeliveryPage.of(histories, cursor), headers=next_page_link(request.http, cursor))
 
 
-def _since(request: Request[None, requests.DeliveryQuery]) -> datetime | None:
-    since = request.query.since
-    return read_time(since, "since", request.options.max_days_ahead) if since else None
+def _time(request: Request[None, requests.DeliveryQuery], name: str) -> datetime | None:
+    given = getattr(request.query, name)
+    return read_time(given, name, request.options.max_days_ahead) if given else None
 
 
 async def reschedule(request: Request[requests.RescheduleRequest, NoParameters]) -> Response:
@@ -114,6 +117,7 @@ async def retry(request: Request[requests.RetryRequest | None, NoParameters]) ->
         request.history_key,
         request.caller,
         list(dict.fromkeys(statuses)),
+        [str(one) for one in request.body.recipients or ()] if request.body else (),
         urgent=request.body is not None and request.body.urgent is True,
     )
     return Response(responses.Retried(queued), 202)
@@ -128,3 +132,18 @@ async def show_quota(request: Request[None, requests.QuotaQuery]) -> Response:
             await request.services.core.sending.quota(request.tenant, query.sender, query.role or None)
         )
     )
+
+
+async def list_recipients(request: Request[None, requests.RecipientQuery]) -> Response:
+    """Return one page of a delivery's recipients, those not reached first."""
+    query = request.query
+    page = await request.services.core.deliveries.recipients.page(
+        request.history_key, request.tenant, query.wanted(), query.cursor or None, query.limit or 100
+    )
+    return Response(responses.RecipientPage.of(page), headers=next_page_link(request.http, page.next))
+
+
+async def show_reasons(request: Request[None, NoParameters]) -> Response:
+    """Return why people were not reached, and how many."""
+    reasons = await request.services.core.deliveries.recipients.reasons(request.history_key, request.tenant)
+    return Response(responses.Reasons(sum(reasons.values()), dict(reasons)))
