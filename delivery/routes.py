@@ -79,6 +79,7 @@ ROUTES = (
           202, responses.Retried, body=requests.RetryRequest, body_is_optional=True, repeats=Repeats.STORED,
           people=People.OWN),
     Route("GET", Delivery + "/events", "A live stream of every change; Last-Event-ID resumes it", "read",
+          tracking.follow, 200, sse.CONTENT_TYPE, query=requests.EventsQuery, people=People.OWN),
     Route("GET", Delivery + "/recipients", "List the recipients of a delivery, those not reached first", "read",
           deliveries.list_recipients, 200, responses.RecipientPage, query=requests.RecipientQuery, headers=_LINK,
           people=People.OWN),
