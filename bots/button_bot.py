@@ -10,21 +10,21 @@ from bots.conversation.conversation import Conversation
 from bots.conversation.status import StatusView
 from bots.dialogs import Answering, Dialogs, Send
 from bots.event_worker import event_worker
-from bots.following import Edit, Follower, Following
 from bots.services import BotServices
+from bots.status_tasks import Edit, StatusHandler, StatusTasks
 from core.queue import Worker
 
 
 async def button_workers(services: BotServices, channel: str, send: Send, edit: Edit) -> Sequence[Worker]:
     """Return what answers the events of a channel. Raises StoreError."""
-    following = Following(services.core.client, services.tenant, channel)
-    await following.open()
+    status_tasks = StatusTasks(services.core.client, services.tenant, channel)
+    await status_tasks.open()
     button_data = await ButtonData.open(services.core.store, services.tenant)
     view = StatusView(button_data, services.timezone)
-    conversation = Conversation(services, button_data, view, following)
+    conversation = Conversation(services, button_data, view, status_tasks)
     answering = Answering(Dialogs(services.core.store, services.tenant), conversation.converse, send)
-    follower = Follower(services.core.tracker, services.tenant, view.reply, edit)
-    return [event_worker(services.core.client, channel, answering.handle), following.worker(follower)]
+    handler = StatusHandler(services.core.tracker, services.tenant, view.reply, edit)
+    return [event_worker(services.core.client, channel, answering.handle), status_tasks.worker(handler)]
 
 
 class ButtonBot:

@@ -13,8 +13,8 @@ from hashlib import blake2b
 from msgspec import Struct
 
 from bots.dialog_event import DialogEvent
-from bots.following import Followed
 from bots.replies import Reply
+from bots.status_tasks import StatusTask
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender
 from core.orders import Caller, Order, Sending
 from core.redis.keys import KEYS
@@ -58,9 +58,9 @@ class DeliveredReplies:
             message = _Message(event.channel, event.address, reply.text, _EXPIRES, urgent=True)
             await self._send(message, _repeat(event, reply))
 
-    async def send_result(self, followed: Followed, reply: Reply) -> bool:
-        """Send the result of a delivery, of which only the first is sent; for `bots.following.Follower`. Returns False:
-        it cannot be changed. Raises StoreError and `core.errors.Refused`.
+    async def send_result(self, followed: StatusTask, reply: Reply) -> bool:
+        """Send the result of a delivery, of which only the first is sent; `bots.status_tasks.StatusHandler` calls it.
+        Returns False: the result cannot be changed. Raises StoreError and `core.errors.Refused`.
         """
         message = _Message(followed.channel, followed.address, reply.text, _RESULT_EXPIRES, urgent=False)
         await self._send(message, Repeat(f"result.{followed.key}", "result"))

@@ -10,22 +10,24 @@ from bots.conversation.selection import SelectionConversation
 from bots.conversation.state import State, Turn, say
 from bots.conversation.status import StatusConversation, StatusView
 from bots.dialog_event import DialogEvent
-from bots.following import Following
 from bots.replies import Reply
 from bots.services import BotServices
+from bots.status_tasks import StatusTasks
 from core.model.people import User
 
 
 class Conversation:
     """One per process and tenant."""
 
-    def __init__(self, services: BotServices, button_data: ButtonData, view: StatusView, following: Following) -> None:
+    def __init__(
+        self, services: BotServices, button_data: ButtonData, view: StatusView, status_tasks: StatusTasks
+    ) -> None:
         self._directory = services.core.directory
         self._tenant = services.tenant
         self._button_data = button_data
         self._linking = LinkingConversation(services.linking, services.core.directory, services.tenant)
-        self._selection = SelectionConversation(services, button_data, Ordering(services, following))
-        self._status = StatusConversation(services, view, following)
+        self._selection = SelectionConversation(services, button_data, Ordering(services, status_tasks))
+        self._status = StatusConversation(services, view, status_tasks)
 
     async def converse(self, event: DialogEvent, state: State) -> Turn:
         """Answer an event of anybody."""

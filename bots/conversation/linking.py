@@ -15,7 +15,7 @@ from bots.catalogue import text
 from bots.conversation.commands import command_of, help_of
 from bots.conversation.state import CODE, EMAIL, IDLE, SENT, State, Turn, say
 from bots.dialog_event import DialogEvent
-from bots.wording import duration
+from bots.phrases import duration
 from core.directory import Directory
 from core.directory.link_codes import ALPHABET, LENGTH, as_typed
 from core.directory.linking import Linking

@@ -16,10 +16,10 @@ from bots.conversation.keyboards import Keyboards
 from bots.conversation.state import CONFIRM, SELECT, SENT, State, Turn
 from bots.conversation.times import TypedTime
 from bots.dialog_event import DialogEvent
-from bots.following import Followed, Following
+from bots.phrases import duration, moment
 from bots.replies import Reply
 from bots.services import BotServices
-from bots.wording import duration, moment
+from bots.status_tasks import StatusTask, StatusTasks
 from core.errors import Refused
 from core.model.delivery import NewDelivery, Repeat, Sender
 from core.model.people import Member, User
@@ -50,9 +50,9 @@ class Talk(Struct, frozen=True):
 class Ordering:
     """One per process and tenant."""
 
-    def __init__(self, services: BotServices, following: Following) -> None:
+    def __init__(self, services: BotServices, status_tasks: StatusTasks) -> None:
         self._services = services
-        self._following = following
+        self._status_tasks = status_tasks
 
     async def people(self, chosen: Sequence[str]) -> Sequence[Member]:
         """Return the people of the chosen groups, each once. Raises NotFound GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND."""
@@ -97,8 +97,8 @@ class Ordering:
         except Refused as refusal:
             return self._refused(talk, refusal)
         event = talk.event
-        followed = Followed(str(accepted.key), event.channel, event.address, event.message, talk.user.locale)
-        await self._following.begin(followed, event.id)
+        followed = StatusTask(str(accepted.key), event.channel, event.address, event.message, talk.user.locale)
+        await self._status_tasks.begin(followed, event.id)
         return Turn([Reply()], replace(talk.state, step=SENT, text="", chosen=()))
 
     async def _delivery(self, talk: Talk) -> NewDelivery:

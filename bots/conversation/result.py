@@ -7,9 +7,9 @@ courier does not run, the result is that of this moment, so that the sender lear
 from datetime import UTC, datetime, timedelta
 
 from bots.catalogue import text
-from bots.following import Followed
+from bots.phrases import verdict_name
 from bots.replies import Reply
-from bots.wording import verdict_name
+from bots.status_tasks import StatusTask
 from core.model.history import History
 
 PATIENCE = timedelta(hours=1)
@@ -17,7 +17,7 @@ FIRST_LOOK = timedelta(seconds=2)
 """After the sender has written: first comes the reply that the delivery is accepted."""
 
 
-def result(history: History, followed: Followed, now: datetime | None = None) -> Reply:
+def result(history: History, followed: StatusTask, now: datetime | None = None) -> Reply:
     """Return the result; an empty reply as long as there is none."""
     if history.finished_at is None and not _is_overdue(history, now or datetime.now(UTC)):
         return Reply()

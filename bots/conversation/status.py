@@ -12,10 +12,10 @@ from bots.button_data import ButtonData
 from bots.catalogue import text
 from bots.conversation.state import State, Turn
 from bots.dialog_event import DialogEvent
-from bots.following import Followed, Following
+from bots.phrases import moment, verdict_name
 from bots.replies import Button, Buttons, Reply
 from bots.services import BotServices
-from bots.wording import moment, verdict_name
+from bots.status_tasks import StatusTask, StatusTasks
 from core.errors import Refused
 from core.model.history import History, RecipientRecord
 from core.model.history_key import HistoryKey
@@ -46,7 +46,7 @@ class StatusView:
         self._button_data = button_data
         self._timezone = timezone
 
-    def reply(self, history: History, followed: Followed, notice: str = "") -> Reply:
+    def reply(self, history: History, followed: StatusTask, notice: str = "") -> Reply:
         """Return the text and the buttons of the message that shows the delivery."""
         return Reply(self._text(history, followed.locale), self._buttons(history, followed), followed.message, notice)
 
@@ -61,7 +61,7 @@ class StatusView:
         ]
         return "\n".join(line for line in lines if line)
 
-    def _buttons(self, history: History, followed: Followed) -> Buttons:
+    def _buttons(self, history: History, followed: StatusTask) -> Buttons:
         shown: list[list[Button]] = []
         if history.state is DeliveryState.SCHEDULED:
             shown.append([self._button("button_cancel_delivery", "cancel", history, followed)])
@@ -71,7 +71,7 @@ class StatusView:
             shown.append([self._button("button_missed", "missed", history, followed)])
         return shown
 
-    def _button(self, name: str, action: str, history: History, followed: Followed) -> Button:
+    def _button(self, name: str, action: str, history: History, followed: StatusTask) -> Button:
         content = f"d.{action}.{history.key.shard}.{history.key.ns}"
         return Button(text(name, followed.locale), self._button_data.sign(followed.channel, followed.address, content))
 
@@ -89,16 +89,16 @@ def _channel_line(channel: str, counts: Mapping[Status, int], locale: str) -> st
 class StatusConversation:
     """Answers the buttons of a status. One per process and tenant."""
 
-    def __init__(self, services: BotServices, view: StatusView, following: Following) -> None:
+    def __init__(self, services: BotServices, view: StatusView, status_tasks: StatusTasks) -> None:
         self._services = services
         self._view = view
-        self._following = following
+        self._status_tasks = status_tasks
 
     async def pressed(self, event: DialogEvent, user: User, state: State, content: str) -> Turn:
         """Answer a button; the state of the dialog does not change."""
         _, action, shard, ns = content.split(".")
         key = HistoryKey(int(shard), str(user.id), int(ns))
-        followed = Followed(str(key), event.channel, event.address, event.message, user.locale)
+        followed = StatusTask(str(key), event.channel, event.address, event.message, user.locale)
         act = {"cancel": self._cancel, "retry": self._retry, "missed": self._missed}[action]
         try:
             return Turn([await act(key, followed, event)], state)
@@ -107,7 +107,7 @@ class StatusConversation:
                 raise
             return Turn([Reply(notice=text(f"status_{refusal.code.lower()}", user.locale))], state)
 
-    async def _cancel(self, key: HistoryKey, followed: Followed, event: DialogEvent) -> Reply:
+    async def _cancel(self, key: HistoryKey, followed: StatusTask, event: DialogEvent) -> Reply:
         deliveries, tenant = self._services.core.deliveries, self._services.tenant
         before = await deliveries.read(key, tenant, limit=1)
         if before.state is not DeliveryState.SCHEDULED:
@@ -117,16 +117,16 @@ class StatusConversation:
         await deliveries.cancel(key, tenant)
         return self._view.reply(await deliveries.read(key, tenant, limit=1), followed)
 
-    async def _retry(self, key: HistoryKey, followed: Followed, event: DialogEvent) -> Reply:
+    async def _retry(self, key: HistoryKey, followed: StatusTask, event: DialogEvent) -> Reply:
         """Retry the failed recipients; a second press finds none. The follower shows the status."""
         services, locale = self._services, followed.locale
         count = await services.core.sending.retry(key, Caller(services.tenant), [Status.FAILED])
         if not count:
             return Reply(notice=text("retry_nothing", locale))
-        await self._following.begin(followed, event.id)
+        await self._status_tasks.begin(followed, event.id)
         return Reply(notice=text("retry_begun", locale, count=count))
 
-    async def _missed(self, key: HistoryKey, followed: Followed, event: DialogEvent) -> Reply:
+    async def _missed(self, key: HistoryKey, followed: StatusTask, event: DialogEvent) -> Reply:
         missed = await self._missed_people(key)
         lines = [f"{_name(one)} – {text(_why(one), followed.locale)}" for one in missed[:_NAMES]]
         if len(missed) > _NAMES:

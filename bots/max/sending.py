@@ -6,9 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 from bots.dialog_event import DialogEvent
-from bots.following import Followed
 from bots.replies import Buttons, Reply
 from bots.send_faults import NotSent, SendLater
+from bots.status_tasks import StatusTask
 from core.model.content import ParseMode
 from core.model.text.text_marks import cut_text
 from providers.max.client import Client
@@ -47,7 +47,7 @@ class Replies:
         if not (reply.edit and await self._is_changed(event.callback, reply.edit, body)):
             await self._call("POST", "messages", {"user_id": event.address}, body)
 
-    async def edit(self, followed: Followed, reply: Reply) -> bool:
+    async def edit(self, followed: StatusTask, reply: Reply) -> bool:
         """Change a message. Returns False if it cannot be changed, now and later. Raises SendLater, NotSent."""
         return await self._is_changed("", followed.message, _body(reply.text, reply.buttons))
 

@@ -18,9 +18,9 @@ from aiogram.exceptions import (
 from aiogram.types import InlineKeyboardButton, InlineKeyboardMarkup
 
 from bots.dialog_event import DialogEvent
-from bots.following import Followed
 from bots.replies import Buttons, Reply
 from bots.send_faults import NotSent, SendLater
+from bots.status_tasks import StatusTask
 from providers.telegram_bot.errors import FAILURES
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class Replies:
             if isinstance(result, BaseException):
                 raise result
 
-    async def edit(self, followed: Followed, reply: Reply) -> bool:
+    async def edit(self, followed: StatusTask, reply: Reply) -> bool:
         """Change a message. Returns False if it cannot be changed, now and later. Raises SendLater, NotSent."""
         try:
             await call(self._edit(followed.address, followed.message, reply))

@@ -9,7 +9,7 @@ from bots.conversation.keyboards import PAGE, Keyboards
 from bots.conversation.state import SELECT, State
 from bots.conversation.status import StatusConversation, StatusView
 from bots.dialog_event import DialogEvent
-from bots.following import Following
+from bots.status_tasks import StatusTasks
 from core.model.delivery import Recipient, Sender
 from core.model.people import Group, Supergroup, User
 from tests.bots.telegram.chat import School
@@ -48,7 +48,7 @@ async def test_of_hundreds_who_were_not_reached_thirty_five_are_named_and_all_ar
     people = [Recipient(number, name=f"P{number}") for number in range(1000, 1510)]
     accepted = await stack.deliver(*people, channels=["sms"], sender=Sender(1))
     view = StatusView(await ButtonData.open(services.core.store, TENANT), services.timezone)
-    status = StatusConversation(services, view, Following(services.core.client, TENANT, "telegram-bot"))
+    status = StatusConversation(services, view, StatusTasks(services.core.client, TENANT, "telegram-bot"))
     press = DialogEvent("1", "telegram-bot", "100001", button="b", message="5", callback="c")
     content = f"d.missed.{accepted.key.shard}.{accepted.key.ns}"
     turn = await status.pressed(press, User(1, "Anna", None, "trainer", "en"), State(), content)

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bots.conversation.times import TimePassed, TypedTime, read_time, tomorrow_morning
-from bots.wording import duration, moment
+from bots.phrases import duration, moment
 
 MOSCOW, BERLIN = ZoneInfo("Europe/Moscow"), ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=MOSCOW)

@@ -13,7 +13,7 @@ from bots.conversation.conversation import Conversation
 from bots.conversation.state import CONFIRM, SENT, State
 from bots.conversation.status import StatusView
 from bots.dialog_event import DialogEvent
-from bots.following import Following
+from bots.status_tasks import StatusTasks
 from core.courier.interface import Message, Outcome, Sent
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
@@ -106,10 +106,10 @@ async def test_a_status_that_has_ended_is_not_replaced_by_an_earlier_one(idle_sc
 async def conversation_of(school: School) -> tuple[Conversation, ButtonData]:
     services = school.services
     button_data = await ButtonData.open(services.core.store, TENANT)
-    following = Following(services.core.client, TENANT, CHANNEL)
-    await following.open()
+    status_tasks = StatusTasks(services.core.client, TENANT, CHANNEL)
+    await status_tasks.open()
     view = StatusView(button_data, services.timezone)
-    return Conversation(services, button_data, view, following), button_data
+    return Conversation(services, button_data, view, status_tasks), button_data
 
 
 def press_of(person: int, button_data: ButtonData) -> DialogEvent:

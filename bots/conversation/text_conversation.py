@@ -20,9 +20,9 @@ from bots.conversation.recognition import Recognised, Unclear, recognise
 from bots.conversation.result import FIRST_LOOK
 from bots.conversation.state import State, Turn, say
 from bots.dialog_event import DialogEvent
-from bots.following import Followed, Following
+from bots.phrases import duration, moment
 from bots.services import BotServices
-from bots.wording import duration, moment
+from bots.status_tasks import StatusTask, StatusTasks
 from core.errors import QuotaExceeded, Refused
 from core.model.delivery import Accepted, NewDelivery, Repeat, Sender
 from core.model.people import User
@@ -43,21 +43,21 @@ _REFUSALS = {
 }
 
 
-def help_of_written(user: User | None) -> str:
+def help_of_text(user: User | None) -> str:
     """Return the name of the help text for a person."""
     if user is None:
         return "written_help_guest"
     return "written_help_teacher" if is_teacher(user) else "written_help_student"
 
 
-class WrittenConversation:
+class TextConversation:
     """One per process."""
 
-    def __init__(self, services: BotServices, following: Following) -> None:
+    def __init__(self, services: BotServices, status_tasks: StatusTasks) -> None:
         self._services = services
-        self._following = following
+        self._status_tasks = status_tasks
         self._addressees = Addressees(services.core.directory, services.tenant)
-        self._linking = LinkingConversation(services.linking, services.core.directory, services.tenant, help_of_written)
+        self._linking = LinkingConversation(services.linking, services.core.directory, services.tenant, help_of_text)
 
     async def converse(self, event: DialogEvent, state: State) -> Turn:
         """Answer one event. Raises StoreError."""
@@ -97,8 +97,8 @@ class WrittenConversation:
             return text("written_quota_exceeded", user.locale, time=duration(refusal.retry_after, user.locale))
         except Refused as refusal:
             return _refused(refusal, title, user)
-        followed = Followed(str(accepted.key), event.channel, event.address, "", user.locale, title=title)
-        await self._following.begin(followed, event.id, after=FIRST_LOOK)
+        followed = StatusTask(str(accepted.key), event.channel, event.address, "", user.locale, title=title)
+        await self._status_tasks.begin(followed, event.id, after=FIRST_LOOK)
         return self._accepted(accepted, title, user)
 
     async def _order(self, found: Recognised, event: DialogEvent, user: User) -> Accepted:

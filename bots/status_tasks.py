@@ -1,4 +1,4 @@
-"""Follows deliveries: shows their status to the sender while outcomes arrive, until they have ended.
+"""Tasks that show a sender the status of a delivery while outcomes arrive, until it has ended.
 
     begin ─▶ a task of the tube `status.<channel>` ─▶ wait for a change ─▶ show it ─▶ the task again, later
 
@@ -39,7 +39,7 @@ _SCHEDULED = timedelta(minutes=1)
 CONCURRENCY = 200
 
 
-class Followed(msgspec.Struct, frozen=True, omit_defaults=True):
+class StatusTask(msgspec.Struct, frozen=True, omit_defaults=True):
     """A delivery and where its status is shown. `message`: the id of the message to change; "" in a channel without
     editing. `shown`: its text; `reported`: how many channels had reported then; `checks`: how many since have found
     nothing new. `title`: the addressee as the sender knows it.
@@ -56,7 +56,7 @@ class Followed(msgspec.Struct, frozen=True, omit_defaults=True):
     title: str = ""
 
 
-class Following:
+class StatusTasks:
     """Puts the tasks. `channel`: that of the bot."""
 
     def __init__(self, client: QueueClient, tenant: str, channel: str) -> None:
@@ -68,7 +68,7 @@ class Following:
         """Create the tube. Its tasks do not expire: they end with the delivery, which may be due next month."""
         await self._client.tubes.create(Tube(self._tube, attempts=_ATTEMPTS, backoff=_BACKOFF))
 
-    async def begin(self, followed: Followed, cause: str, after: timedelta = timedelta()) -> None:
+    async def begin(self, followed: StatusTask, cause: str, after: timedelta = timedelta()) -> None:
         """Follow a delivery. `cause`: the id of the event that led to it; repeated, it changes nothing. `after`: how
         long until the first look.
         """
@@ -77,21 +77,21 @@ class Following:
         task = NewTask(body, self._tenant, lane=followed.key, user=person, due=due)
         await self._client.queue.put_once(self._tube, task, source=self._tube, name=f"{followed.key} {cause}")
 
-    def worker(self, follower: "Follower") -> Worker:
+    def worker(self, handler: "StatusHandler") -> Worker:
         """Return a worker that follows the deliveries, to `run()` and to `stop()`."""
-        return self._client.worker(self._tube, follower.handle, CONCURRENCY, lease=_LEASE)
+        return self._client.worker(self._tube, handler.handle, CONCURRENCY, lease=_LEASE)
 
 
-Show = Callable[[History, Followed], Reply]
+Show = Callable[[History, StatusTask], Reply]
 """The message for a history; its text is the one shown before, or "", if there is nothing new to show."""
 
-Edit = Callable[[Followed, Reply], Awaitable[bool]]
+Edit = Callable[[StatusTask, Reply], Awaitable[bool]]
 """Shows the message; returns False if it can never be changed again: it was deleted, the bot was blocked, or the
 channel has no editing. Raises SendLater, NotSent, StoreError: then it is shown again.
 """
 
 
-class Follower:
+class StatusHandler:
     """Handles the tasks of one tenant."""
 
     def __init__(self, tracker: Tracker, tenant: str, show: Show, edit: Edit) -> None:
@@ -102,7 +102,7 @@ class Follower:
 
     async def handle(self, attempt: Attempt) -> Result:
         """Look once. Returns when to look again, until the delivery has ended."""
-        followed = msgspec.json.decode(attempt.body, type=Followed)
+        followed = msgspec.json.decode(attempt.body, type=StatusTask)
         try:
             return await self._look(followed)
         except NotFound:
@@ -113,7 +113,7 @@ class Follower:
             log.warning("the status of %s is shown later: %s", followed.key, fault)
             return Retry(_RARELY)
 
-    async def _look(self, followed: Followed) -> Result:
+    async def _look(self, followed: StatusTask) -> Result:
         history = await self._next(followed)
         reply = self._show(history, followed)
         if reply.text != followed.shown and not await self._edit(followed, reply):
@@ -123,7 +123,7 @@ class Follower:
         body = msgspec.json.encode(_seen(followed, history, reply)).decode()
         return Retry(_pause(history), body=body)
 
-    async def _next(self, followed: Followed) -> History:
+    async def _next(self, followed: StatusTask) -> History:
         """Return the history after a channel has reported or the delivery has ended, or after a pause that grows while
         nothing changes.
         """
@@ -134,7 +134,7 @@ class Follower:
         return history
 
 
-def _seen(followed: Followed, history: History, reply: Reply) -> Followed:
+def _seen(followed: StatusTask, history: History, reply: Reply) -> StatusTask:
     is_new = reply.text != followed.shown
     return replace(
         followed, shown=reply.text, reported=history.reported, checks=0 if is_new else min(followed.checks + 1, 100)

@@ -13,12 +13,12 @@ import pytest
 from bots.catalogue import text
 from bots.conversation.result import result
 from bots.conversation.state import State
-from bots.conversation.written import WrittenConversation
+from bots.conversation.text_conversation import TextConversation
 from bots.delivered_replies import MOST_REPLIES, DeliveredReplies
 from bots.dialog_event import DialogEvent
-from bots.following import Followed, Following
 from bots.replies import Reply
 from bots.services import BotServices
+from bots.status_tasks import StatusTask, StatusTasks
 from bots.text_bot import TextBot
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.courier.interface import Message, Outcome, Rejected, Sent
@@ -174,8 +174,8 @@ async def test_a_press_of_a_button_that_no_dialog_has_shown_is_not_answered(netw
 
 @pytest.mark.row("D-24")
 async def test_an_event_that_is_processed_again_after_a_crash_sends_nothing_twice(network: Network) -> None:
-    following = Following(network.services.core.client, TENANT, network.courier.channel)
-    conversation = WrittenConversation(network.services, following)
+    status_tasks = StatusTasks(network.services.core.client, TENANT, network.courier.channel)
+    conversation = TextConversation(network.services, status_tasks)
     replies = DeliveredReplies(network.services.core.store, network.services.core.sending, TENANT)
     event = DialogEvent("again", network.courier.channel, network.teacher, text="ИВТ-101 Пары не будет")
     for _ in range(2):
@@ -287,7 +287,7 @@ async def test_after_an_hour_there_is_a_result_although_the_delivery_has_not_end
     history = await stack.history(accepted.key)
     assert history.released_at is not None
     hour = history.released_at + timedelta(hours=1)
-    followed = Followed(accepted.key.id, "sms", TEACHER, "", "en", title="Group 7")
+    followed = StatusTask(accepted.key.id, "sms", TEACHER, "", "en", title="Group 7")
     assert (history.finished_at, result(history, followed, hour).text) == (None, "")
     assert result(history, followed, hour + timedelta(seconds=1)).text.startswith(RESULTS)
 
@@ -350,7 +350,7 @@ async def test_another_process_sends_the_result_if_the_first_one_is_killed_meanw
 @pytest.mark.row("D-17")
 async def test_a_result_that_is_sent_again_after_a_crash_arrives_once(network: Network) -> None:
     """Between the two attempts a delivery report has changed the counts."""
-    followed = Followed("history:{0}:1:1", network.courier.channel, network.teacher, "", "en")
+    followed = StatusTask("history:{0}:1:1", network.courier.channel, network.teacher, "", "en")
     replies = DeliveredReplies(network.services.core.store, network.services.core.sending, TENANT)
     assert not await replies.send_result(followed, Reply("Result. first"))
     assert not await replies.send_result(followed, Reply("Result. second"))
@@ -362,7 +362,7 @@ async def test_a_result_that_is_sent_again_after_a_crash_arrives_once(network: N
 async def test_a_result_in_quiet_hours_waits_until_they_are_over(network: Network) -> None:
     night = (datetime.now(MOSCOW) + timedelta(days=1)).replace(hour=1)
     network.clock.now = night.astimezone(UTC)
-    followed = Followed("history:{0}:1:1", network.courier.channel, network.teacher, "", "en")
+    followed = StatusTask("history:{0}:1:1", network.courier.channel, network.teacher, "", "en")
     replies = DeliveredReplies(network.services.core.store, network.services.core.sending, TENANT)
     await replies.send_result(followed, Reply("Result. text"))
     (sent,), _ = await network.services.core.deliveries.list(TENANT, sender="bot")
@@ -373,7 +373,7 @@ async def test_a_result_in_quiet_hours_waits_until_they_are_over(network: Networ
 async def test_results_count_within_the_daily_limit_of_answers(network: Network) -> None:
     replies = DeliveredReplies(network.services.core.store, network.services.core.sending, TENANT)
     for number in range(MOST_REPLIES + 3):
-        followed = Followed(f"history:{{0}}:1:{number}", network.courier.channel, network.teacher, "", "en")
+        followed = StatusTask(f"history:{{0}}:1:{number}", network.courier.channel, network.teacher, "", "en")
         await replies.send_result(followed, Reply("Result. text"))
     await until(lambda: len(network.results()) == MOST_REPLIES, within=20)
     await network.write("ИВТ-101 text")

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from bots.following import Followed, Follower, Following
 from bots.replies import Reply
 from bots.send_faults import NotSent, SendLater
+from bots.status_tasks import StatusHandler, StatusTask, StatusTasks
 from core.errors import StoreUnavailable
 from core.model.delivery import Accepted
 from core.model.history import History
@@ -29,12 +29,12 @@ class Chat:
         self.shown: list[str] = []
         self.fault: Exception | None = None
         self.can_change = True
-        self.follower = Follower(stack.tracker, TENANT, self.show, self.edit)
+        self.handler = StatusHandler(stack.tracker, TENANT, self.show, self.edit)
 
-    def show(self, history: History, followed: Followed) -> Reply:
+    def show(self, history: History, followed: StatusTask) -> Reply:
         return Reply(str(history.state))
 
-    async def edit(self, followed: Followed, reply: Reply) -> bool:
+    async def edit(self, followed: StatusTask, reply: Reply) -> bool:
         fault, self.fault = self.fault, None
         if fault:
             raise fault
@@ -43,27 +43,27 @@ class Chat:
 
 
 @pytest.fixture
-async def following(stack: Stack) -> Following:
-    following = Following(QueueClient(stack.store), TENANT, "telegram-bot")
-    await following.open()
-    return following
+async def status_tasks(stack: Stack) -> StatusTasks:
+    status_tasks = StatusTasks(QueueClient(stack.store), TENANT, "telegram-bot")
+    await status_tasks.open()
+    return status_tasks
 
 
-def followed(accepted: Accepted) -> Followed:
-    return Followed(str(accepted.key), "telegram-bot", "100001", "5", "en")
+def followed(accepted: Accepted) -> StatusTask:
+    return StatusTask(str(accepted.key), "telegram-bot", "100001", "5", "en")
 
 
 async def look(stack: Stack, chat: Chat) -> Result:
     """One look, as the worker makes it."""
     (task,) = await until(lambda: stack.take("status.telegram-bot"))
-    result = await chat.follower.handle(Attempt(stack.queue, task, LEASE))
+    result = await chat.handler.handle(Attempt(stack.queue, task, LEASE))
     await stack.queue.settle(task)
     return result
 
 
-async def scheduled(stack: Stack, following: Following, after: timedelta) -> Accepted:
+async def scheduled(stack: Stack, status_tasks: StatusTasks, after: timedelta) -> Accepted:
     accepted = await stack.deliver(person(1), deliver_at=datetime.now(UTC) + after)
-    await following.begin(followed(accepted), "1")
+    await status_tasks.begin(followed(accepted), "1")
     return accepted
 
 
@@ -73,25 +73,25 @@ async def scheduled(stack: Stack, following: Following, after: timedelta) -> Acc
     [(timedelta(days=1), 60, 60), (timedelta(seconds=20), 10, 20), (timedelta(seconds=0.5), 1, 1)],
 )
 async def test_a_scheduled_delivery_is_looked_at_once_a_minute_and_when_it_is_due(
-    stack: Stack, following: Following, due_in: timedelta, least: int, most: int
+    stack: Stack, status_tasks: StatusTasks, due_in: timedelta, least: int, most: int
 ) -> None:
-    await scheduled(stack, following, due_in)
+    await scheduled(stack, status_tasks, due_in)
     result = await look(stack, Chat(stack))
     assert isinstance(result, Retry)
     assert result.after is not None
     assert least * SECOND <= result.after <= most * SECOND
 
 
-async def test_a_message_that_shows_the_newest_is_not_changed_again(stack: Stack, following: Following) -> None:
-    accepted, chat = await scheduled(stack, following, timedelta(days=1)), Chat(stack)
+async def test_a_message_that_shows_the_newest_is_not_changed_again(stack: Stack, status_tasks: StatusTasks) -> None:
+    accepted, chat = await scheduled(stack, status_tasks, timedelta(days=1)), Chat(stack)
     again = await look(stack, chat)
     assert isinstance(again, Retry)
-    seen = msgspec.json.decode(again.body, type=Followed)
-    await following.begin(seen, "2")
+    seen = msgspec.json.decode(again.body, type=StatusTask)
+    await status_tasks.begin(seen, "2")
     await look(stack, chat)
     assert chat.shown == ["scheduled"]
     await stack.deliveries.cancel(accepted.key, TENANT)
-    await following.begin(seen, "3")
+    await status_tasks.begin(seen, "3")
     assert await look(stack, chat) is None
     assert chat.shown == ["scheduled", "cancelled"]
 
@@ -106,58 +106,60 @@ async def test_a_message_that_shows_the_newest_is_not_changed_again(stack: Stack
     ],
 )
 async def test_a_change_that_cannot_be_made_now_is_made_later(
-    stack: Stack, following: Following, fault: Exception, pause: timedelta, caplog: pytest.LogCaptureFixture
+    stack: Stack, status_tasks: StatusTasks, fault: Exception, pause: timedelta, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await scheduled(stack, following, timedelta(days=1))
+    await scheduled(stack, status_tasks, timedelta(days=1))
     chat = Chat(stack)
     chat.fault = fault
     assert await look(stack, chat) == Retry(pause)
     assert "Traceback" not in caplog.text
 
 
-async def test_a_message_that_cannot_be_changed_any_more_is_not_followed(stack: Stack, following: Following) -> None:
-    await scheduled(stack, following, timedelta(days=1))
+async def test_a_message_that_cannot_be_changed_any_more_is_not_followed(
+    stack: Stack, status_tasks: StatusTasks
+) -> None:
+    await scheduled(stack, status_tasks, timedelta(days=1))
     chat = Chat(stack)
     chat.can_change = False
     assert await look(stack, chat) is None
 
 
-async def test_a_delivery_that_is_not_there_any_more_is_not_followed(stack: Stack, following: Following) -> None:
+async def test_a_delivery_that_is_not_there_any_more_is_not_followed(stack: Stack, status_tasks: StatusTasks) -> None:
     accepted = await stack.deliver(person(1), deliver_at=datetime.now(UTC) + timedelta(days=1))
     unknown = HistoryKey(accepted.key.shard, accepted.key.sender, accepted.key.ns + 1)
-    await following.begin(replace(followed(accepted), key=str(unknown)), "1")
+    await status_tasks.begin(replace(followed(accepted), key=str(unknown)), "1")
     assert await look(stack, Chat(stack)) is None
 
 
-async def test_a_delivery_of_another_tenant_is_not_followed(stack: Stack, following: Following) -> None:
-    await scheduled(stack, following, timedelta(days=1))
+async def test_a_delivery_of_another_tenant_is_not_followed(stack: Stack, status_tasks: StatusTasks) -> None:
+    await scheduled(stack, status_tasks, timedelta(days=1))
     chat = Chat(stack)
-    chat.follower = Follower(stack.tracker, "another", chat.show, chat.edit)
+    chat.handler = StatusHandler(stack.tracker, "another", chat.show, chat.edit)
     assert await look(stack, chat) is None
     assert chat.shown == []
 
 
-async def test_one_update_begins_once_and_another_one_again(stack: Stack, following: Following) -> None:
+async def test_one_update_begins_once_and_another_one_again(stack: Stack, status_tasks: StatusTasks) -> None:
     accepted = await stack.deliver(person(1), deliver_at=datetime.now(UTC) + timedelta(days=1))
     for cause in ("1", "1", "2"):
-        await following.begin(followed(accepted), cause)
+        await status_tasks.begin(followed(accepted), cause)
     assert len(await stack.finish_all("status.telegram-bot")) == 2
 
 
 async def test_a_delivery_that_is_followed_twice_is_looked_at_by_one_process_at_a_time(
-    stack: Stack, following: Following
+    stack: Stack, status_tasks: StatusTasks
 ) -> None:
     """Two looks at once could show an older status behind a newer one."""
     accepted = await stack.deliver(person(1), deliver_at=datetime.now(UTC) + timedelta(days=1))
     for cause in ("1", "2"):
-        await following.begin(followed(accepted), cause)
+        await status_tasks.begin(followed(accepted), cause)
     assert len(await stack.take("status.telegram-bot", 2)) == 1
 
 
 @pytest.mark.row("D-17")
-async def test_a_delivery_is_followed_as_long_as_it_has_not_ended(stack: Stack, following: Following) -> None:
+async def test_a_delivery_is_followed_as_long_as_it_has_not_ended(stack: Stack, status_tasks: StatusTasks) -> None:
     """It may be scheduled for next week, or be under way for days."""
-    await scheduled(stack, following, timedelta(days=7))
+    await scheduled(stack, status_tasks, timedelta(days=7))
     (task,) = await stack.take("status.telegram-bot")
     await stack.queue.settle(task, result=SettleResult.RETRY, due=task.claimed + 60_000)
     stack.advance_clock(timedelta(days=6))
