@@ -35,8 +35,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=100, help="mutants of each package (100)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--package", action="append", help=f"a folder of code; by default {', '.join(PACKAGES)}")
-    parser.add_argument("--budget", type=float, default=20.0, help="seconds of tests for each mutant (20)")
-    parser.add_argument("--at-once", type=int, default=2, help="mutants at the same time (2)")
+    parser.add_argument("--budget", type=float, default=10.0, help="seconds of tests for each mutant (10)")
     parser.add_argument("--nice", type=int, default=10, help="the priority of the tests, as of nice (10)")
     parser.add_argument("--keep", type=Path, default=ROOT / "data" / "mutation", help="folder of verdicts and reports")
     return parser.parse_args()
@@ -58,7 +57,7 @@ def run(arguments: argparse.Namespace, package: str, mutants: list[Mutant]) -> R
     report = Report(arguments.keep, package, arguments.seed, mutants)
     left = report.undecided()
     if left:
-        trials = Trials(package, arguments.keep, arguments.budget, arguments.at_once)
+        trials = Trials(package, arguments.keep, arguments.budget)
         for verdict in trials.run(left):
             report.add(verdict)
             print(verdict.line, flush=True)

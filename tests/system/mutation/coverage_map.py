@@ -1,6 +1,6 @@
-"""Which tests run which lines, and how long each takes: one run of near-by tests under coverage, a context per test.
+"""Which tests run which lines, and how long each takes: near-by tests run once under coverage, a context per test.
 
-It takes minutes, so it is kept until the code or the tests change.
+It takes minutes, so it is kept by the file of tests, until that file or a file of code that its tests run changes.
 """
 
 import hashlib
@@ -10,20 +10,50 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
 
 from coverage import CoverageData
 
-from tests.system.mutation.import_lines import groups_of_tests
+from tests.support.paths import ROOT
+from tests.system.mutation.import_lines import groups_of_tests, lines_of_statement
+
+AT_IMPORT = ""
+"""Stands among the tests of a line that runs when its module is imported."""
+
+SLOW = 20.0
+"""Seconds. A test that takes longer is not run for a mutant, nor measured a second time."""
+
+_Lines = dict[str, dict[int, list[str]]]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One file of tests. `files`: hashes of it and of the code that it runs; `tests`: file → line → test ids;
+    `seconds`: how long each test that passed takes; `slow`: tests that are left out.
+    """
+
+    files: dict[str, str]
+    tests: _Lines
+    seconds: dict[str, float]
+    slow: list[str]
+
+    def is_current(self) -> bool:
+        return all((ROOT / file).exists() and _hash_of(ROOT / file) == known for file, known in self.files.items())
+
+    @classmethod
+    def load(cls, path: Path) -> "Measured":
+        read = json.loads(path.read_text())
+        tests = {file: {int(line): ids for line, ids in lines.items()} for file, lines in read.pop("tests").items()}
+        return cls(tests=tests, **read)
 
 
 @dataclass(frozen=True)
 class CoverageMap:
     """`tests`: file → line → test ids; `seconds`: how long each test that passed takes."""
 
-    tests: dict[str, dict[int, list[str]]]
+    tests: _Lines
     seconds: dict[str, float]
 
     def covering(self, file: str, line: int, budget: float) -> list[str]:
@@ -31,82 +61,122 @@ class CoverageMap:
         package's own directory, and of all. For a line that runs at import: those that run what uses it. For a file
         that runs in other processes only: those of the file `test_<its name>.py`.
         """
-        found = self.tests.get(file, {}).get(line) or (None if file in self.tests else self._named(file))
+        found = self._running(file, line) or (None if file in self.tests else self._named(file))
         groups = [found] if found else groups_of_tests(self.tests, file, line)
         folders = tuple(f"tests/{folder}/" for folder in PurePath(file).parents)
         own = [[test for test in group if test.startswith(folders)] for group in groups]
         return list(dict.fromkeys(test for group in (*own, *groups) for test in self._quickest(group, budget)))
+
+    def runs_at_import(self, file: str, line: int) -> bool:
+        """Whether importing the module runs this line: then the module must be imported anew to change it."""
+        return any(AT_IMPORT in self.tests.get(file, {}).get(one, []) for one in lines_of_statement(file, line))
+
+    def _running(self, file: str, line: int) -> set[str]:
+        lines = self.tests.get(file, {})
+        return {test for one in lines_of_statement(file, line) for test in lines.get(one, [])} - {AT_IMPORT}
 
     def _named(self, file: str) -> list[str]:
         return [test for test in self.seconds if f"/test_{PurePath(file).stem}.py::" in test]
 
     def _quickest(self, tests: Iterable[str], budget: float) -> list[str]:
         chosen, spent = list[str](), 0.0
-        for test in sorted(tests, key=lambda test: (self.seconds.get(test, 1.0), test)):
-            spent += self.seconds.get(test, 1.0)
+        known = (test for test in tests if test in self.seconds)
+        for test in sorted(known, key=lambda test: (self.seconds[test], test)):
+            spent += self.seconds[test]
             if chosen and spent > budget:
                 break
             chosen.append(test)
         return chosen
 
     @classmethod
-    def of(cls, package: str, chosen: Sequence[str], place: Path, keep: Path) -> "CoverageMap":
-        """The lines of `package` that these tests run, in the copy of the repository at `place`.
+    def of(cls, package: str, folder: str, place: Path, keep: Path) -> "CoverageMap":
+        """The lines of `package` that the tests of this folder run, in the copy of the repository at `place`.
 
-        Measured anew if `keep` has no map of the same code.
+        Measures the files of tests of which `keep` has nothing, or something older than the code.
         """
-        stored = keep / f"{package.replace('/', '.')}-{_hash_of(place)}.json"
-        if not stored.exists():
-            keep.mkdir(parents=True, exist_ok=True)
-            measure(package, chosen, place).save(stored)
-        return cls.load(stored)
-
-    def save(self, path: Path) -> None:
-        path.write_text(json.dumps({"tests": self.tests, "seconds": self.seconds}))
+        keep.mkdir(parents=True, exist_ok=True)
+        files = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("test_*.py"))
+        stored = {file: keep / f"{file.replace('/', '.')}.json" for file in files}
+        known = {file: Measured.load(path) for file, path in stored.items() if path.exists()}
+        missing = [file for file in files if file not in known or not known[file].is_current()]
+        slow = [test for file in missing if file in known for test in known[file].slow]
+        for file, measured in (measure(package, missing, slow, place) if missing else {}).items():
+            stored[file].write_text(json.dumps(asdict(measured)))
+            known[file] = measured
+        return cls.merged(known.values())
 
     @classmethod
-    def load(cls, path: Path) -> "CoverageMap":
-        read = json.loads(path.read_text())
-        tests = {file: {int(line): ids for line, ids in lines.items()} for file, lines in read["tests"].items()}
-        return cls(tests, read["seconds"])
+    def merged(cls, parts: Iterable[Measured]) -> "CoverageMap":
+        tests: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+        seconds = dict[str, float]()
+        for part in parts:
+            seconds |= part.seconds
+            for file, lines in part.tests.items():
+                for line, ids in lines.items():
+                    tests[file][line] += ids
+        return cls(tests, seconds)
 
 
-def measure(package: str, chosen: Sequence[str], place: Path) -> CoverageMap:
-    """Run these tests once under coverage. Those that fail here are in no map: they would kill every mutant."""
+def measure(package: str, files: Sequence[str], slow: Sequence[str], place: Path) -> dict[str, Measured]:
+    """Runs the tests of these files once under coverage. Those that fail are in no map: they would kill every mutant.
+
+    The tests `slow` are left out.
+    """
     with tempfile.TemporaryDirectory() as folder:
         data, durations = Path(folder) / "coverage", Path(folder) / "durations.json"
-        words = [f"--cov={package}", "--cov-context=test", "--cov-report="]
-        words += [
-            "-p",
-            "tests.system.mutation.durations",
-            f"--durations-to={durations}",
-            "-n",
-            "2",
-            "-q",
-            "--no-header",
-        ]
+        words = [f"--cov={package}", "--cov-context=test", "--cov-report=", "-q", "--no-header", "--timeout", "60"]
+        words += ["-p", "tests.system.mutation.durations", f"--durations-to={durations}"]
+        words += [word for test in slow for word in ("--deselect", test)]
         environment = {**os.environ, "COVERAGE_FILE": str(data), "PYTHONPATH": str(place)}
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words, *chosen]
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words, *files]
         subprocess.run(command, cwd=place, env=environment, stdout=sys.stderr, check=False)
-        seconds = json.loads(durations.read_text())
-        return CoverageMap(_contexts(data, place, seconds), seconds)
+        seconds, late = _read_durations(durations)
+        return _by_file(place, files, _contexts(data, place), seconds, [*slow, *late])
 
 
-def _hash_of(place: Path) -> str:
-    found = hashlib.sha256()
-    for path in sorted(place.rglob("*.py")):
-        found.update(path.relative_to(place).as_posix().encode() + path.read_bytes())
-    return found.hexdigest()[:12]
+def _read_durations(path: Path) -> tuple[dict[str, float], list[str]]:
+    """(the seconds of the tests to be used, the tests that are too slow)."""
+    read = json.loads(path.read_text())
+    late = [test for test, taken in read["seconds"].items() if taken > SLOW]
+    return {test: taken for test, taken in read["seconds"].items() if test in read["passed"] and taken <= SLOW}, late
 
 
-def _contexts(path: Path, place: Path, passed: Iterable[str]) -> dict[str, dict[int, list[str]]]:
-    data, known = CoverageData(str(path)), set(passed)
+def _by_file(
+    place: Path,
+    files: Sequence[str],
+    tests: Mapping[str, Mapping[int, set[str]]],
+    seconds: dict[str, float],
+    slow: Sequence[str],
+) -> dict[str, Measured]:
+    found = {}
+    for file in files:
+        mine = {test: taken for test, taken in seconds.items() if test.startswith(f"{file}::")}
+        covered = {code: _of_tests(lines, mine) for code, lines in tests.items()}
+        covered = {
+            code: lines for code, lines in covered.items() if any(set(ids) - {AT_IMPORT} for ids in lines.values())
+        }
+        hashes = {name: _hash_of(place / name) for name in (file, *covered)}
+        found[file] = Measured(hashes, covered, mine, [test for test in slow if test.startswith(f"{file}::")])
+    return found
+
+
+def _of_tests(lines: Mapping[int, set[str]], tests: Mapping[str, float]) -> dict[int, list[str]]:
+    mine = {*tests, AT_IMPORT}
+    return {line: sorted(ids & mine) for line, ids in lines.items() if ids & mine}
+
+
+def _contexts(path: Path, place: Path) -> dict[str, dict[int, set[str]]]:
+    """File → line → the tests that run it, and AT_IMPORT."""
+    data = CoverageData(str(path))
     data.read()
-    found: dict[str, dict[int, list[str]]] = {}
-    for file in data.measured_files():
-        lines = defaultdict[int, set[str]](set)
-        for line, contexts in data.contexts_by_lineno(file).items():
-            lines[line] |= {context.rpartition("|")[0] for context in contexts} & known
-        relative = Path(file).relative_to(place).as_posix()
-        found[relative] = {line: sorted(tests) for line, tests in lines.items() if tests}
-    return {file: lines for file, lines in found.items() if lines}
+    return {
+        Path(file).relative_to(place).as_posix(): {
+            line: {context.rpartition("|")[0] for context in contexts}
+            for line, contexts in data.contexts_by_lineno(file).items()
+        }
+        for file in data.measured_files()
+    }
+
+
+def _hash_of(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]

@@ -1,4 +1,6 @@
-"""A pytest plugin: `-p tests.system.mutation.durations --durations-to FILE` writes how long each passed test took."""
+"""A pytest plugin: `-p tests.system.mutation.durations --durations-to FILE` writes which tests passed, and the seconds
+that each test took.
+"""
 
 import json
 from collections import defaultdict
@@ -21,7 +23,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """With xdist only the controller writes: it receives every worker's reports."""
     path = session.config.getoption("--durations-to")
-    if path and not hasattr(session.config, "workerinput"):
-        Path(path).write_text(json.dumps({test: taken for test, taken in _SECONDS.items() if test not in _NOT_PASSED}))
+    if path:
+        passed = [test for test in _SECONDS if test not in _NOT_PASSED]
+        Path(path).write_text(json.dumps({"seconds": _SECONDS, "passed": passed}))

@@ -81,3 +81,24 @@ def _tests_of_lines(lines: _Lines, wanted: range | set[int] | None) -> set[str]:
 @cache
 def _source(file: str) -> str:
     return (ROOT / file).read_text()
+
+
+def lines_of_statement(file: str, line: int) -> range:
+    """The lines of the innermost statement with this line; of a compound one (`if`, `for`, `def`) its head."""
+    around = [one for one in _heads_of(file) if line in one]
+    return min(around, key=len, default=range(line, line + 1))
+
+
+@cache
+def _heads_of(file: str) -> list[range]:
+    statements = [node for node in ast.walk(ast.parse(_source(file))) if isinstance(node, ast.stmt)]
+    return [range(one.lineno, _last_line_of_head(one) + 1) for one in statements]
+
+
+def _last_line_of_head(statement: ast.stmt) -> int:
+    body = getattr(statement, "body", None) or getattr(statement, "cases", None)
+    last = statement.end_lineno or statement.lineno
+    if not body:
+        return last
+    first = body[0].pattern if isinstance(body[0], ast.match_case) else body[0]
+    return max(statement.lineno, min(last, first.lineno - 1))

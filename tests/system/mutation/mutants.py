@@ -2,8 +2,8 @@
 
 Kinds: a comparison with its boundary moved or turned round; an integer or boolean constant changed; a call or await
 whose value is not used left out; a condition negated, `and` and `or` exchanged; None returned in place of a value; a
-text as default of a parameter emptied. Log calls, type annotations, docstrings and `assert`s are left alone: changing
-them changes no behaviour.
+text as default of a parameter emptied. What changes no behaviour that a caller sees is left alone: log calls, type
+annotations, docstrings, `assert`s, times to wait and others (left_alone.py).
 """
 
 import ast
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.paths import ROOT
+from tests.system.mutation.left_alone import is_left_alone
 
 PACKAGES = ("bots", "cli", "core", "couriers", "delivery", "jobs", "providers", "sandbox", "scenarios")
 
@@ -139,7 +140,7 @@ def _turned(node: ast.Compare) -> ast.Compare:
 def _behaviour(node: ast.AST) -> Iterator[ast.AST]:
     """Every node below `node` but annotations, log calls, asserts and class bodies' bare constants."""
     for child in ast.iter_child_nodes(node):
-        if _is_no_behaviour(child):
+        if is_left_alone(child):
             continue
         if isinstance(child, ast.AnnAssign):
             if child.value is not None:
@@ -161,15 +162,6 @@ def _behaviour(node: ast.AST) -> Iterator[ast.AST]:
 
 def _parts(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
     for node in nodes:
-        if not _is_no_behaviour(node):
+        if not is_left_alone(node):
             yield node
             yield from _behaviour(node)
-
-
-def _is_no_behaviour(node: ast.AST) -> bool:
-    if isinstance(node, ast.Assert | ast.Import | ast.ImportFrom):
-        return True
-    call = node.value if isinstance(node, ast.Expr) else node
-    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
-        return False
-    return isinstance(call.func.value, ast.Name) and call.func.value.id in ("log", "logger", "logging")

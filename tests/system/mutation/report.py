@@ -24,6 +24,7 @@ class Verdict:
     mutant: str
     outcome: str
     by: str
+    seconds: float = 0.0
 
     @property
     def is_killed(self) -> bool:
@@ -31,7 +32,8 @@ class Verdict:
 
     @property
     def line(self) -> str:
-        return f"{'killed  ' if self.is_killed else 'SURVIVED'} {self.mutant} ({self.outcome}: {self.by})"
+        word = "killed  " if self.is_killed else "SURVIVED"
+        return f"{word} {self.mutant} ({self.outcome}: {self.by}; {self.seconds} s)"
 
 
 class Report:

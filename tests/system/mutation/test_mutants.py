@@ -3,10 +3,13 @@
 import ast
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.paths import ROOT
+from tests.system.mutation.import_lines import lines_of_statement
+from tests.system.mutation.live_code import CannotChange, functions_below, replace_code
 from tests.system.mutation.mutants import mutants_of, sample
 from tests.system.mutation.report import Report, Verdict
 from tests.system.mutation.trial import Trials, nearby_tests
@@ -68,7 +71,7 @@ def test_near_by_tests_notice_a_break_and_pass_without_it(tmp_path: Path) -> Non
     broken = next(one for one in mutants_of((ROOT / file).read_text(), file) if one.original == "now is None")
     same = replace(broken, line=broken.line - 1, end=broken.start, replacement="")
     unknown = next(mutants_of("x = f(1)\n", "tools/python_versions.py"))
-    trials = Trials("core/model", tmp_path, budget=20, at_once=2)
+    trials = Trials("core/model", tmp_path, budget=20)
     verdicts = {one.mutant: one for one in trials.run([broken, same, unknown])}
     assert verdicts[broken.name].outcome == "failed"
     assert verdicts[broken.name].by.startswith("tests/core/model/test_clock.py::")
@@ -98,7 +101,7 @@ def test_the_report_lists_what_is_left(tmp_path: Path) -> None:
         "core/queue, seed 4: 1 of 3 killed (33%), 1 not tried",
         "  1 failed",
         "  1 tests pass",
-        f"SURVIVED {survived.name} (tests pass: 7)",
+        f"SURVIVED {survived.name} (tests pass: 7; 0.0 s)",
     ]
 
 
@@ -110,14 +113,49 @@ def test_a_verdict_no_longer_counts_when_the_code_has_changed(tmp_path: Path, mo
     assert Report(tmp_path, "core", 1, [moved]).undecided() == [moved]
 
 
+def test_near_by_are_the_tests_of_the_same_name() -> None:
+    assert nearby_tests("core/queue") == "tests/core/queue"
+
+
 @pytest.mark.parametrize(
-    ("package", "folders"),
+    "source",
     [
-        ("jobs", ["tests/jobs"]),
-        ("core/queue", ["tests/core/queue"]),
-        ("core", ["tests/core"]),
+        "_PAGE = 500",
+        "_SOCKET_TIMEOUT: float = 1 + 4",
+        "async def wait():\n    await asyncio.sleep(1)",
+        "PAIRS = dict(zip(NAMES, VALUES, strict=True))",
+        "if TYPE_CHECKING:\n    LIMIT = 3",
+        "def __repr__(self):\n    return show(self)",
+        "log.info('sent', count=1)",
     ],
 )
-def test_near_by_are_the_tests_of_the_same_name(package: str, folders: list[str]) -> None:
-    assert set(folders) <= set(nearby_tests(package))
-    assert "tests/cli" not in nearby_tests(package)
+def test_what_changes_no_behaviour_is_left_alone(source: str) -> None:
+    assert [mutant.name for mutant in mutants_of(source, "file.py")] == []
+
+
+def test_a_function_of_a_running_program_gets_the_code_of_the_changed_source(tmp_path: Path) -> None:
+    path, before = tmp_path / "sample.py", b"X = 1\ndef f(n):\n    return n < 3\n"
+    names: dict[str, Any] = {}
+    exec(compile(before, str(path), "exec"), names)  # as an import does
+    functions = functions_below(tmp_path)[str(path)]
+    replace_code(functions, path, before, before.replace(b"<", b"<="))
+    assert names["f"](3) is True
+    with pytest.raises(CannotChange):
+        replace_code(functions, path, before, before.replace(b"X = 1", b"X = 2"))
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "statement"),
+    [
+        ("x = f(\n    1,\n)\n", 2, range(1, 4)),
+        ("if (\n    a\n):\n    b\n", 2, range(1, 4)),
+        ("x = 1\n", 9, range(9, 10)),
+    ],
+)
+def test_tests_of_a_line_are_those_of_its_statement(
+    source: str, line: int, statement: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.system.mutation.import_lines.ROOT", tmp_path)
+    file = f"{tmp_path.name}.py"
+    (tmp_path / file).write_text(source)
+    assert lines_of_statement(file, line) == statement
