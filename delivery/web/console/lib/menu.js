@@ -4,5 +4,8 @@
  */
 export const PAGES = [
   { name: "home", right: null, section: "main" },
+  { name: "write", right: "write", section: "main" },
+  { name: "messages", right: "read", section: "main" },
+  { name: "message", right: "read" },
   { name: "account", right: null },
 ];
