@@ -9,9 +9,12 @@ from core.services import Services
 
 @dataclass(frozen=True, slots=True)
 class BotServices:
-    """A bot belongs to one `tenant`; `timezone`: the tenant's, in which people read and write times."""
+    """A bot belongs to one `tenant`; `timezone`: the tenant's, in which people read and write times. `public_url`:
+    of the web console, "" if it is not known.
+    """
 
     core: Services
     linking: Linking
     tenant: str = "default"
     timezone: tzinfo = UTC
+    public_url: str = ""

@@ -10,10 +10,13 @@ from bots.conversation.selection import SelectionConversation
 from bots.conversation.state import State, Turn, say
 from bots.conversation.status import StatusConversation, StatusView
 from bots.dialog_event import DialogEvent
+from bots.phrases import duration
 from bots.replies import Reply
 from bots.services import BotServices
 from bots.status_tasks import StatusTasks
 from core.model.people import User
+from core.sessions import SignInLinks
+from core.sessions.codes import LINK_LIFETIME
 
 
 class Conversation:
@@ -22,6 +25,8 @@ class Conversation:
     def __init__(
         self, services: BotServices, button_data: ButtonData, view: StatusView, status_tasks: StatusTasks
     ) -> None:
+        self._sign_in_links = SignInLinks(services.core.store)
+        self._public_url = services.public_url.rstrip("/")
         self._directory = services.core.directory
         self._tenant = services.tenant
         self._button_data = button_data
@@ -46,10 +51,20 @@ class Conversation:
                 if is_teacher(user):
                     return await self._selection.begin(event, user)
                 return say(text("select_not_allowed", user.locale), state)
+            case "console":
+                return say(await self._console_link(user), state)
             case "cancel":
                 return say(text("cancelled", user.locale))
         answered = await self._selection.written(event, user, state)
         return answered or say(text("not_understood", user.locale, help=text(help_of(user), user.locale)), state)
+
+    async def _console_link(self, user: User) -> str:
+        """Return the text with a link that signs the person in, once."""
+        if not self._public_url:
+            return text("console_not_set_up", user.locale)
+        link = await self._sign_in_links.create(self._tenant, user.id)
+        url = f"{self._public_url}/#/sign-in/{link}"
+        return text("console_link", user.locale, url=url, time=duration(LINK_LIFETIME, user.locale))
 
     async def _pressed(self, event: DialogEvent, user: User | None, state: State) -> Turn:
         content, locale = self._button_data.read(event), locale_of(user, event)

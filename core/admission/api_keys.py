@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from core.admission.scopes import SCOPES, permits
+from core.admission.scopes import SCOPES, may_read, permits
 from core.errors import Invalid, NotFound, StoreError
 from core.model.clock import from_ms, to_ms
 from core.redis.keys import KEYS
@@ -46,6 +46,10 @@ class ApiKey:
     def permits(self, scope: str) -> bool:
         """Whether the key may do what needs `scope`."""
         return permits(self.scopes, scope)
+
+    def may_read(self, scope: str) -> bool:
+        """Whether the key may read what needs `scope`."""
+        return may_read(self.scopes, scope)
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -72,7 +72,7 @@ def show_metrics(context: Context) -> Handler:
 
     async def handle(request: web.Request) -> web.Response:
         if not _has_metrics_key(request, context.options.metrics_key):
-            await authenticate(request, "operator", context)
+            await authenticate(request, "operator", context, reads=True)
         return web.Response(body=context.metrics.render(), headers={hdrs.CONTENT_TYPE: metrics.CONTENT_TYPE})
 
     return handle

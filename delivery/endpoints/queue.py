@@ -2,9 +2,10 @@
 own tenant; others do not exist for it.
 """
 
+from typing import Any
+
 from msgspec import to_builtins
 
-from core.admission.api_keys import ApiKey
 from core.errors import Forbidden, NotFound
 from core.queue import TaskFilter, TaskPage, TaskView
 from delivery.http.context import Request, Response, next_page_link
@@ -24,7 +25,7 @@ async def stats(request: PlainRequest) -> Response:
 
 async def list_tasks(request: Request[None, requests.TaskQuery]) -> Response:
     """Return one page of tasks: from the index of user, lane, kind or tag, else from those of the states."""
-    selected, limit = _filter(request.query, request.key), request.query.limit or 100
+    selected, limit = _filter(request.query, request), request.query.limit or 100
     cursor = request.query.cursor or None
     if not (selected.user or selected.lane or selected.kind or selected.tag):
         return _page(request, await request.services.core.queue.list(selected, cursor, limit))
@@ -66,16 +67,16 @@ async def cancel(request: PlainRequest) -> Response:
 async def cancel_by(request: Request[requests.TaskCancellationRequest, NoParameters]) -> Response:
     """Cancel all tasks that have something in common."""
     _chosen(request.body, request.body.tenant or "").index()  # the tenant of the key alone is no selection
-    return Response(await request.services.core.queue.cancel_by(_filter(request.body, request.key)))
+    return Response(await request.services.core.queue.cancel_by(_filter(request.body, request)))
 
 
-def _filter(given: requests.TaskQuery | requests.TaskCancellationRequest, key: ApiKey) -> TaskFilter:
+def _filter(given: requests.TaskQuery | requests.TaskCancellationRequest, request: Request[Any, Any]) -> TaskFilter:
     """Return what the client selects, within what its key may reach. Raises `Forbidden` SCOPE_MISSING."""
-    if key.is_operator:
+    if request.reaches_all_tenants:
         return _chosen(given, given.tenant or "")
-    if given.tenant and given.tenant != key.tenant:
+    if given.tenant and given.tenant != request.tenant:
         raise Forbidden("SCOPE_MISSING", "Tasks of another tenant need an API key with the scope operator.")
-    return _chosen(given, key.tenant)
+    return _chosen(given, request.tenant)
 
 
 def _chosen(given: requests.TaskQuery | requests.TaskCancellationRequest, tenant: str) -> TaskFilter:
@@ -93,6 +94,6 @@ def _chosen(given: requests.TaskQuery | requests.TaskCancellationRequest, tenant
 async def _task(request: PlainRequest) -> TaskView:
     """Return the task that the address names. Raises `NotFound` TASK_NOT_FOUND, also for a task of another tenant."""
     task = await request.services.core.queue.peek(request.http.match_info["task_id"])
-    if task.tenant != request.key.tenant and not request.key.is_operator:
+    if task.tenant != request.key.tenant and not request.reaches_all_tenants:
         raise NotFound("TASK_NOT_FOUND", "There is no such task.")
     return task

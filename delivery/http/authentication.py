@@ -20,8 +20,11 @@ _SAFE = frozenset({hdrs.METH_GET, hdrs.METH_HEAD, hdrs.METH_OPTIONS})
 _SEC_FETCH_SITE = "Sec-Fetch-Site"
 
 
-async def authenticate(request: web.Request, scope: str, context: Context, people: People = People.REFUSED) -> Identity:
-    """Return whose request it is. Raises `Forbidden` KEY_MISSING, KEY_UNKNOWN, SESSION_ENDED, CROSS_SITE,
+async def authenticate(
+    request: web.Request, scope: str, context: Context, people: People = People.REFUSED, *, reads: bool = False
+) -> Identity:
+    """Return whose request it is. `reads`: it changes nothing. Raises `Forbidden` KEY_MISSING,
+    KEY_UNKNOWN, SESSION_ENDED, CROSS_SITE,
     NOT_FOR_PEOPLE, SCOPE_MISSING; `RateExceeded`.
     """
     identity = await identify(request, context)
@@ -29,7 +32,8 @@ async def authenticate(request: web.Request, scope: str, context: Context, peopl
         raise Forbidden("CROSS_SITE", "A session changes something only from a page of this server.")
     if identity.person and people is People.REFUSED:
         raise Forbidden("NOT_FOR_PEOPLE", "This needs an API key.")
-    if scope and not identity.key.permits(scope):
+    may = identity.key.may_read if reads else identity.key.permits
+    if scope and not may(scope):
         raise Forbidden("SCOPE_MISSING", _missing(identity, scope))
     context.rate_limiter.check(identity.key.id, time.monotonic())
     return identity

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 from urllib.parse import unquote, urlencode
 
-from aiohttp import web
+from aiohttp import hdrs, web
 from msgspec import Struct
 
 from core.admission.api_keys import ApiKey
@@ -65,6 +65,11 @@ class Request(Struct, Generic[B, Q]):
     @property
     def tenant(self) -> str:
         return self.identity.tenant
+
+    @property
+    def reaches_all_tenants(self) -> bool:
+        """Whether the request may reach what belongs to other tenants: an operator's, and inspect's for reading."""
+        return self.key.is_operator or (self.http.method == hdrs.METH_GET and "inspect" in self.key.scopes)
 
     @property
     def caller(self) -> Caller:

@@ -25,7 +25,7 @@ def make_handler(route: Route, context: Context) -> Handler:
     decode_body, decode_query = _body_decoder(route), _query_decoder(route)
 
     async def handle(http: web.Request) -> web.StreamResponse:
-        identity = await authenticate(http, route.scope, context, route.people)
+        identity = await authenticate(http, route.scope, context, route.people, reads=route.reads)
         raw = await _raw_body(http, route, context.options)
         request = Request(http, context, identity, await decode_body(raw), decode_query(http))
         response = await _respond(route, request, raw)

@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from aiohttp import web
+from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from msgspec import Struct
 
 from delivery.http.context import Context, Request, Response
+
+_QUESTIONS = frozenset({"/v1/track", "/v1/deliveries/preview"})
+"""The paths to which a question is posted; they change nothing."""
 
 Endpoint = Callable[[Request[Any, Any]], Awaitable[Response | web.StreamResponse]]
 
@@ -54,6 +57,11 @@ class Route:
     upload: str = ""  # the media type of a body that the endpoint reads itself
     repeat_status: int = 0  # the status if what was posted is known already; the response is the same; 0: `status`
     lines: tuple[type[Struct], type[Struct]] | None = None  # NDJSON: the type of a line, and of its response
+
+    @property
+    def reads(self) -> bool:
+        """Whether it changes nothing: GET, and POST where the question is in the body."""
+        return self.method == hdrs.METH_GET or self.path in _QUESTIONS
 
 
 @dataclass(frozen=True, slots=True)

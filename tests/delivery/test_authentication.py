@@ -134,7 +134,8 @@ async def test_an_operation_is_permitted_to_exactly_these_scopes(api: Api, metho
     for given in sorted(SCOPES):
         response = await (await a_key(api, given)).call(method, target)
         assert response.status != 401
-        assert (response.status != 403) == (given in PERMITTED[scope]), given
+        reads = given == "inspect" and (method == "GET" or path in ("/v1/track", "/v1/deliveries/preview"))
+        assert (response.status != 403) == (given in PERMITTED[scope] or reads), given
 
 
 @pytest.mark.parametrize(
@@ -235,6 +236,20 @@ async def test_an_admin_selects_no_tasks_of_another_tenant(api: Api, tasks: dict
         assert (response.status, response.code) == (403, "SCOPE_MISSING")
     assert (await mine.call("POST", "/v1/queue/cancellations", {"tube": "t"})).code == "SELECTION_EMPTY"
     assert (await mine.call("POST", "/v1/queue/cancellations", {"user": "u"})).json["cancelled"] == 1
+    assert (await Queue(api.store).peek(tasks["theirs"])).state == "ready"
+
+
+@pytest.mark.row("W-03")
+async def test_inspect_reads_the_tasks_of_all_tenants_and_changes_none(api: Api, tasks: dict[str, str]) -> None:
+    """Not even together with admin, whose changes end at its own tenant."""
+    path = f"/v1/queue/tasks/{tasks['theirs']}"
+    for scopes in (["inspect"], ["inspect", "admin"]):
+        mine = await a_key(api, *scopes, tenant="mine")
+        assert (await mine.call("GET", path)).json["state"] == "ready"
+        assert len((await mine.call("GET", "/v1/queue/tasks?tube=t")).json["tasks"]) == 2
+        for verb in (":bury", ":kick", ":cancel"):
+            assert (await mine.call("POST", path + verb)).code in ("SCOPE_MISSING", "TASK_NOT_FOUND"), verb
+        assert (await mine.call("POST", "/v1/queue/cancellations", {"tenant": "theirs"})).code == "SCOPE_MISSING"
     assert (await Queue(api.store).peek(tasks["theirs"])).state == "ready"
 
 

@@ -14,15 +14,16 @@ from delivery.schemas.responses import QuotaResponse
 from delivery.schemas.sessions import Me, OwnedGroup, Right
 from delivery.services import ApiServices
 
-_SCOPES_OF_RIGHTS: dict[Right, tuple[str, ...]] = {
-    "write": ("send",),
-    "read": ("read",),
-    "people": ("manage",),
-    "operate": ("operator",),
-    "inspect": ("operator",),
-    "keys": ("admin",),
-    "author": ("admin",),
+_SCOPES_OF_RIGHTS: dict[Right, tuple[str, bool]] = {
+    "write": ("send", False),
+    "read": ("read", True),
+    "people": ("manage", True),
+    "operate": ("operator", False),
+    "inspect": ("inspect", False),
+    "keys": ("admin", True),
+    "author": ("admin", True),
 }
+"""The scope of each right, and whether whoever only reads (`inspect`) is shown it: the API refuses its changes."""
 
 
 async def show(request: Request[None, NoParameters]) -> Response:
@@ -53,8 +54,12 @@ async def describe(identity: Identity, services: ApiServices, options: Options) 
 
 def rights_of(identity: Identity) -> list[Right]:
     """Return what the console offers: exactly what the API allows."""
-    permits = identity.key.permits
-    return [right for right, scopes in _SCOPES_OF_RIGHTS.items() if any(permits(scope) for scope in scopes)]
+    key = identity.key
+    return [
+        right
+        for right, (scope, may_be_read) in _SCOPES_OF_RIGHTS.items()
+        if key.permits(scope) or (may_be_read and key.may_read(scope))
+    ]
 
 
 async def _quota(identity: Identity, services: ApiServices) -> QuotaResponse | None:

@@ -163,7 +163,9 @@ async def open_school(
         channels=Channels(store, ("sms",)),
         tracker=stack.tracker,
     )
-    services = BotServices(core, Linking(store, directory, LinkCodeMailer(outbox)), TENANT)
+    services = BotServices(
+        core, Linking(store, directory, LinkCodeMailer(outbox)), TENANT, public_url="https://ada.example/"
+    )
     for user in (ANNA, BORIS, VERA, GLEB):
         await directory.users.create(TENANT, user)
     for group, members in ((Group(101, "ИВТ-101"), [2, 3, 4]), (Group(102, "ИВТ-102"), [2]), (Group(103, "Пусто"), [])):

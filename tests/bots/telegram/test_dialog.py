@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.model.people import Group, UserChange
+from core.sessions import SignInLinks
 from tests.bots.telegram.chat import STRANGER, STUDENT, TEACHER, School, english, labels
 from tests.support.stack import TENANT
 from tests.support.waiting import until
@@ -228,3 +229,16 @@ async def test_what_is_no_text_is_refused_as_text(school: School) -> None:
     school.bot_api.server.people.share_contact(TEACHER)
     await until(lambda: len(school.messages()) > before)
     assert school.texts()[-1] == english("text_missing")
+
+
+@pytest.mark.row("W-01")
+@pytest.mark.parametrize(("writer", "person"), [(TEACHER, "1"), (STUDENT, "2")])
+async def test_the_bot_sends_a_link_that_signs_its_reader_in_to_the_console(
+    school: School, writer: int, person: str
+) -> None:
+    answer = await school.answer("/console", writer)
+    (url,) = [word for word in answer.split() if "://" in word]
+    page, _, link = url.partition("#/sign-in/")
+    assert (page, "10 min" in answer) == ("https://ada.example/", True)
+    proven = await SignInLinks(school.stack.store).use(link)
+    assert (proven.tenant, proven.person) == (TENANT, person)
