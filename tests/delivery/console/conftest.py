@@ -113,7 +113,7 @@ class Person:
 
     async def presses(self, name: str) -> None:
         """Clicks with the mouse on the visible button, link or summary with this text."""
-        x, y = await self._place(f"[...document.querySelectorAll('button, a, summary, label.check')].filter({SEEN})"
+        x, y = await self.middle_of(f"[...document.querySelectorAll('button, a, summary, label.check')].filter({SEEN})"
                                  f".find((one) => one.innerText.trim() === {json.dumps(name)})")  # fmt: skip
         await self.browser.click_at(x, y)
 
@@ -137,7 +137,7 @@ class Person:
         labels = "[...(document.querySelector('dialog[open]') || document).querySelectorAll('label')]"
         return f"{labels}.find((one) => one.innerText.trim().startsWith({json.dumps(label)}))?.control"
 
-    async def _place(self, element: str) -> tuple[float, float]:
+    async def middle_of(self, element: str) -> tuple[float, float]:
         """The middle of an element, as soon as it is there."""
         await self.browser.wait_for(f"Boolean({element})")
         middle = "(one) => { one.scrollIntoView({block: 'nearest'}); const box = one.getBoundingClientRect(); "

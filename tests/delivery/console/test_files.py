@@ -7,6 +7,7 @@ import pytest
 
 from delivery.endpoints.console_files import console_files
 from tests.delivery.conftest import Api
+from tests.delivery.console.conftest import Person
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; "
@@ -63,7 +64,16 @@ def test_the_hash_covers_every_file_so_a_new_version_has_new_addresses() -> None
     assert files.tree.encode() in files.pages["index.html"].plain
 
 
-def test_the_first_page_and_the_whole_console_are_small() -> None:
+def test_the_whole_console_is_small() -> None:
     files = console_files()
-    everything = sum(len(file.gzipped) for file in (*files.files.values(), *files.pages.values()))
-    assert everything <= 120_000
+    assert sum(len(file.gzipped) for file in (*files.files.values(), *files.pages.values())) <= 120_000
+
+
+async def test_the_first_page_needs_few_requests_and_few_bytes(person: Person) -> None:
+    await person.visit(language="ru")
+    loaded = await person.browser.run(
+        "[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]"
+        ".map((one) => [one.name, one.transferSize])"
+    )
+    assert len(loaded) <= 14, loaded
+    assert sum(size for _, size in loaded) <= 45_000, loaded

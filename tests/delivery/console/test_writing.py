@@ -19,14 +19,33 @@ async def test_a_message_to_a_group_is_checked_sent_and_shows_first_who_was_not_
     await person.presses("Проверить и отправить")
     await person.sees("2 человека")
     await person.sees("1 человек не получит: нет контакта.")
-    await person.keeps_picture("check-ru-light-390")
-    await person.presses("Отправить 2 людям")
+    await person.keeps_picture("write-check-ru-light-390")
+    await person.presses("Отправить 1 человеку")
     await person.sees("Не получили: 1")
     await person.sees("Получили: 1")
     text = await person.browser.text("#content")
     assert text.index("Борис 🎓") < text.index("Анна <script>")
-    await person.keeps_picture("message-ru-light-390")
+    await person.keeps_picture("message-outcomes-ru-light-390")
     await person.go("messages")
     await person.sees("Завтра в 10:00")
     await person.sees("Получили 1 из 2")
     await person.keeps_picture("messages-ru-light-390-rows")
+
+
+@pytest.mark.row("W-22")
+async def test_rows_do_not_move_under_the_pointer_and_a_button_offers_the_new_ones(person: Person) -> None:
+    await send(person, "The first")
+    await person.visit("messages")
+    await person.sees("The first")
+    x, y = await person.middle_of("document.querySelector('.rows .row')")
+    await person.browser.hover_at(x, y)
+    await send(person, "The second")
+    await person.sees("1 new. Show it")
+    assert "The second" not in await person.browser.text("#content")
+    await person.presses("1 new. Show it")
+    await person.sees("The second")
+
+
+async def send(person: Person, text: str) -> None:
+    body = {"sender": {"id": 1}, "text": text, "recipients": ["1=sms:+79990000001"], "channels": ["sms"]}
+    await person.running.call("POST", "/v1/deliveries", body)

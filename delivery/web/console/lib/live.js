@@ -7,7 +7,7 @@
 
 const PAINT_PAUSE = 250;
 const RECONNECT_PAUSE = 3000;
-const POLL_PAUSE = 15000;
+const POLL_PAUSE = 5000;
 
 const listeners = new Set();
 const badges = new Set();

@@ -20,7 +20,7 @@ export default {
       label: t("page.messages"), context, id: (row) => row.id, href: (row) => `#/message/${encodeURIComponent(row.id)}`,
       filters: [{ name: "state", label: t("messages.state"), options: [["", t("messages.any")], ...STATES.map((one) => [one, word("delivery_state", one)])] }],
       columns: [
-        { title: t("messages.text"), width: "3fr", cell: (row) => h("span", { class: "clamp" }, row.text || t("messages.no_text")) },
+        { title: t("messages.text"), width: "3fr", cell: (row) => h("span", { class: "clamp", dir: "auto" }, row.text || t("messages.no_text")) },
         { title: t("messages.verdict"), width: "3fr", cell: (row) => tag(kindOf(row), sentence(row)) },
         { title: t("messages.sender"), width: "1fr", cell: (row) => row.sender.name || String(row.sender.id) },
         { title: t("messages.when"), width: "9rem", cell: (row) => moment(row.deliver_at) },

@@ -69,18 +69,22 @@ async function check(one, groups, context) {
     close(await api.post("/v1/deliveries", body, { idempotencyKey }));
   }) },
   summary(preview),
-  h("div", { class: "actions" }, h("button", { class: "primary" }, t("write.send", { count: preview.people })),
+  h("div", { class: "actions" }, h("button", { class: "primary" }, t("write.send", { count: reachable(preview) })),
     h("button", { type: "button", onclick: () => close() }, t("action.back")))));
   if (!accepted) return;
   localStorage.removeItem(DRAFT);
   context.go(`message/${encodeURIComponent(accepted.id)}`);
 }
 
+const reachable = ({ people, no_contact, opted_out }) => people - no_contact - (opted_out || 0);
+
 function summary(preview) {
+  const channels = Object.entries(preview.channels).filter(([, one]) => one.people > 0);
   return [
     h("p", {}, h("strong", {}, t("write.people_count", { count: preview.people }))),
-    h("ul", {}, Object.entries(preview.channels).map(([channel, one]) => h("li", {}, t("write.channel", { channel: word("channel", channel), people: number(one.people) })))),
+    h("ul", {}, channels.map(([channel, one]) => h("li", {}, t("write.channel", { channel: word("channel", channel), people: number(one.people) })))),
     preview.no_contact > 0 && notice("warn", t("write.no_contact", { count: preview.no_contact })),
+    preview.opted_out > 0 && notice("warn", t("write.opted_out", { count: preview.opted_out })),
     preview.duplicates > 0 && h("p", { class: "quiet" }, t("write.duplicates", { count: preview.duplicates })),
     preview.moved_from && notice("warn", t("write.moved", { time: moment(preview.deliver_at) })),
     preview.quota && h("p", { class: "quiet" }, t("write.quota", { left: preview.quota.left })),
