@@ -31,7 +31,7 @@ def test_each_wrong_name_is_reported_with_its_file_and_line(tmp_path: Path, capf
   redis_call('DEL', Key.no_such_key(tube))
   for _, tube in ipairs(ids) do redis_call('DEL', tube, undefined) end
   count = 5
-  Lane.front_of = false
+  Lane.head_of = false
   print(ids)
   do return last end
   redis_call('GET', last)
@@ -56,7 +56,7 @@ end
 def test_what_the_library_provides_is_known(tmp_path: Path) -> None:
     body = """return function(tube, id)
   if not Record.read(id) or RANK.sent < now - clock[1] then return redis.log(redis.LOG_WARNING, shard) end
-  Record.holds[id] = false
+  Record.taken_by[id] = false
   WriteBuffer.gathered.kinds[tube] = true
   redis_call('SET', Key.task(id), cjson.encode({ cmsgpack.pack(id) }))
   return { redis_pcall('GET', id), DAY_MS, Due.PAGE }
@@ -67,7 +67,7 @@ end
 
 @with_luacheck
 def test_a_module_may_define_its_own_functions_only(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    body = "function Lane.front_of(tube) return tube end\n\nfunction Task.bury(id) return id end\n"
+    body = "function Lane.head_of(tube) return tube end\n\nfunction Task.bury(id) return id end\n"
     assert not lint_file(tmp_path, body, "queue/modules/lane.lua")
     assert re.findall(r"lua/queue/modules/lane.lua:\d+", capfd.readouterr().out) == ["lua/queue/modules/lane.lua:3"]
 
