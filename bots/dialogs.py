@@ -98,7 +98,7 @@ class Answering:
             return Retry(pause.after)
         except (NotSent, StoreError) as fault:
             log.warning("event %s is answered later: %s", event.id, fault)
-            return Retry()
+            return Retry(error=str(fault))
 
     async def _answer(self, event: DialogEvent, attempt: Attempt) -> Result:
         progress = await self._begin(event, attempt)
@@ -107,9 +107,9 @@ class Answering:
                 await self._send(event, progress.turn.replies[progress.sent])
             except (SendLater, NotSent, StoreError):
                 raise
-            except Exception:  # a reply that can never be sent must not hold up the person's next events
+            except Exception as fault:  # a reply that can never be sent must not hold up the person's next events
                 log.exception("event %s: its reply %s cannot be sent", event.id, progress.sent + 1)
-                return _after_failure(progress)
+                return _after_failure(progress, f"{type(fault).__name__}: {fault}")
             progress = replace(progress, sent=progress.sent + 1)
             if not await attempt.save(progress.encoded()):
                 break
@@ -136,7 +136,9 @@ class Answering:
             return Turn([Reply(text("failed", event.locale))], state)
 
 
-def _after_failure(progress: _Progress) -> Result:
+def _after_failure(progress: _Progress, error: str) -> Result:
     """Try again; bury the event after too many failures."""
     progress = replace(progress, failures=progress.failures + 1)
-    return Bury() if progress.failures == _GIVES_UP else Retry(checkpoint=progress.encoded())
+    if progress.failures == _GIVES_UP:
+        return Bury(error)
+    return Retry(checkpoint=progress.encoded(), error=error)

@@ -222,4 +222,4 @@ async def _try_again(kind: type[Job], guard: Guard, failures: int, reason: str) 
     pause = BACKOFF.pause(failures)
     line = f"failure {failures} of {kind.most_failures}, tried again in {pause.total_seconds():.0f} s: {reason}"
     await guard.write("", log=line)
-    return Retry(pause, checkpoint=str(failures))
+    return Retry(pause, checkpoint=str(failures), error=reason)

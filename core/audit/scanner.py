@@ -21,6 +21,7 @@ from core.audit.invariants.lanes import (
     LaneSnapshot,
     MemberSnapshot,
     TenantSnapshot,
+    dead_letter_violations,
     kind_violations,
     lane_violations,
     task_index_violations,
@@ -43,7 +44,10 @@ Step = Awaitable[Found]
 Place = tuple[str, Key, Sequence[str]]
 # Checked after all tasks and deliveries.
 _LATER = frozenset(
-    {*("lease", "expires", "buried", "finished", "due", "taken", "progress"), *("listed", "live", "retained")}
+    {
+        *("lease", "expires", "buried", "finished", "due", "taken", "progress", "dead_letters"),
+        *("listed", "live", "retained"),
+    }
 )
 
 
@@ -66,6 +70,8 @@ class Scanner:
             "due": self._due,
             "by": self._by,
             "kinds": self._kinds,
+            "dead_letter": self._index,
+            "dead_letters": self._dead_letters,
             "listed": self._listed,
             "live": self._listed,
             "retained": self._retained,
@@ -199,6 +205,13 @@ class Scanner:
 
     async def _kinds(self, name: str, key: Key, parts: Sequence[str]) -> Found:
         return [v async for page in self._members(name) for v in await self._kinds_of(page)]
+
+    async def _dead_letters(self, name: str, key: Key, parts: Sequence[str]) -> Found:
+        found: Found = []
+        async for page in self._members(name):
+            rows = await self._store.run("audit_dead_letters", self.shard, *page)
+            found += [v for row in rows for v in dead_letter_violations(self.shard, *row)]
+        return found
 
     async def _kinds_of(self, names: Sequence[str]) -> Found:
         rows = await self._store.run("audit_kinds", self.shard, *names)

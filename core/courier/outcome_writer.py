@@ -123,7 +123,12 @@ class OutcomeWriter:
         if len(self._items) > _PAGE:
             await self._write_first(len(self._items) - _PAGE)
         state = await self._queue.settle(
-            self._task, outcomes=self._items[-_PAGE:], due=end.due, checkpoint=end.checkpoint, unclear=end.unclear
+            self._task,
+            outcomes=self._items[-_PAGE:],
+            due=end.due,
+            checkpoint=end.checkpoint,
+            unclear=end.unclear,
+            error=end.error,
         )
         if state is Settled.STALE:
             await self._record_late()

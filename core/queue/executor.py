@@ -49,9 +49,9 @@ class Executor:
         except asyncio.CancelledError:
             await self._release(task)
             raise
-        except Exception:  # whatever a handler raises is a reason to try again
+        except Exception as fault:  # whatever a handler raises is a reason to try again
             log.exception("%s: task %s failed and is retried", self._name, task.task_id)
-            result = Retry()
+            result = Retry(error=f"{type(fault).__name__}: {fault}")
         finally:
             del self._running[task.token]
         if isinstance(result, Retry):
@@ -73,7 +73,7 @@ class Executor:
     async def _retry(self, task: Task, retry: Retry, started: float) -> Settlement:
         pause = await self._backoff(task) if retry.after is None else retry.after
         due = _moment(task, started, pause)
-        return Settlement(SettleResult.RETRY, due=due, body=retry.body, checkpoint=retry.checkpoint)
+        return Settlement(SettleResult.RETRY, due=due, body=retry.body, checkpoint=retry.checkpoint, error=retry.error)
 
     async def _suspend(self, task: Task, suspend: Suspend, started: float) -> None:
         due = _moment(task, started, suspend.longest)
@@ -104,7 +104,7 @@ def _settlement(result: "Done | Failed | Bury | str | None") -> Settlement:
             return Settlement(answer=answer)
         case Failed(answer):
             return Settlement(SettleResult.FAILED, answer=answer)
-        case Bury():
-            return Settlement(SettleResult.BURY)
+        case Bury(error):
+            return Settlement(SettleResult.BURY, error=error)
         case _:
             return Settlement(answer=result or "")

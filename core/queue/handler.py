@@ -32,17 +32,20 @@ class Failed:
 @dataclass(frozen=True, slots=True)
 class Retry:
     """The task is attempted again `after` this time; None: after the tube's back-off. `body`, unless "", replaces the
-    task's body for the next attempt (K-37); `checkpoint` is handed to it.
+    task's body for the next attempt (K-37); `checkpoint` is handed to it. `error`: why, for operators.
     """
 
     after: timedelta | None = None
     body: str = ""
     checkpoint: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Bury:
-    """The task is set aside until an operator kicks or cancels it."""
+    """The task is set aside until an operator kicks or cancels it. `error`: why, for operators."""
+
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,9 +140,10 @@ class Queue(Inspector):
         unclear: Sequence[Any] = (),
         body: str = "",
         answer: str = "",
+        error: str = "",
     ) -> Settled:
         """End an attempt and return the task's new state. The fields are those of `Settlement`."""
-        settlement = Settlement(result, outcomes, due, checkpoint, unclear, body, answer)
+        settlement = Settlement(result, outcomes, due, checkpoint, unclear, body, answer, error)
         return (await self.settle_page(task.shard, [(task, settlement)]))[0]
 
     async def settle_many(self, ends: Sequence[tuple[Task, Settlement]]) -> list[Settled]:

@@ -170,6 +170,14 @@ class Extension:
     skip: frozenset[str] = frozenset()
 
 
+# Characters of an error that are stored with its task.
+_ERROR_LENGTH = 500
+
+
+def _one_line(error: str) -> str:
+    return " ".join(error[: 4 * _ERROR_LENGTH].split())[:_ERROR_LENGTH]
+
+
 class SettleResult(StrEnum):
     """How an attempt ended, as the worker reports it."""
 
@@ -195,7 +203,8 @@ class Settled(StrEnum):
 class Settlement:
     """The end of an attempt, as `lua/queue/functions/settle.lua` takes it. `due`: the server's ms of the next attempt,
     0: at once. `body` "": unchanged. For parcels: `outcomes` that are known, and `unclear`: outcomes of entries that go
-    on but may have been sent to, in case no further attempt is made.
+    on but may have been sent to, in case no further attempt is made. `error`: why the attempt failed, for operators; ""
+    leaves the one before.
     """
 
     result: SettleResult = SettleResult.DONE
@@ -205,19 +214,23 @@ class Settlement:
     unclear: Sequence[Any] = ()
     body: str = ""
     answer: str = ""
+    error: str = ""
 
     def row(self, task: Task) -> tuple[str | int, ...]:
         """Return the attempt's arguments of `lua/queue/functions/settle.lua`."""
         outcomes, unclear = (compact_json(list(items)) if items else "" for items in (self.outcomes, self.unclear))
-        end = (self.result, self.due, self.checkpoint, unclear, outcomes, self.body, self.answer)
+        error = _one_line(self.error)
+        end = (self.result, self.due, self.checkpoint, unclear, outcomes, self.body, self.answer, error)
         return (task.id, task.token, *end)
 
 
 class TaskView(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A task as operators see it. What the task does not have is None, and absent in JSON. Times are unix ms.
 
-    `waits_for`: the task in front of it in its lane, if its state is `locked`. `cancel`: "1" if a running task was
-    cancelled. `history`, `left`: only of parcels. `ended`, `answer`: only of an ended task that is kept.
+    `waits_for`: the first task of its lane, if its state is `locked`; `ahead`: how many stand before it. `started`,
+    `lease`: of a taken task, when its attempt began and its lease ends. `error`: why the last attempt that failed did,
+    at `erred`. `buried`: since when. `cancel`: "1" if a running task was cancelled. `history`, `left`: only of parcels.
+    `ended`, `answer`: only of an ended task that is kept.
     """
 
     id: str
@@ -241,6 +254,12 @@ class TaskView(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     cancel: str | None = None
     answer: str | None = None
     ended: int | None = None
+    started: int | None = None
+    lease: int | None = None
+    buried: int | None = None
+    error: str | None = None
+    erred: int | None = None
+    ahead: int | None = None
     waits_for: str | None = None
 
     @classmethod

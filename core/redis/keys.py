@@ -175,7 +175,7 @@ _TABLE = [
         "queue:{s}:progress:<id>",
         "hash",
         Lifetime.WORK,
-        "what only some tasks have besides: checkpoint, open entries of a parcel, cancellation, answer, …",
+        "what only some tasks have besides: checkpoint, open entries of a parcel, cancellation, answer, last error, …",
     ),
     Key(
         "due", "queue:{s}:due", "zset", Lifetime.WORK, "deferred and backing-off tasks, and `order:<suffix>`, by due ms"
@@ -220,6 +220,14 @@ _TABLE = [
     Key("lease", "queue:{s}:lease", "zset", Lifetime.WORK, "taken tasks by the ms their lease ends"),
     Key("expires", "queue:{s}:expires", "zset", Lifetime.WORK, "tasks that expire, by ms"),
     Key("buried", "queue:{s}:buried", "zset", Lifetime.WORK, "buried tasks by the ms they were buried"),
+    Key(
+        "dead_letter",
+        "queue:{s}:dead:<group>",
+        "zset",
+        Lifetime.WORK,
+        "buried tasks with one tube, kind and error (`tube<tab>kind<tab>error`) by the ms they were buried",
+    ),
+    Key("dead_letters", "queue:{s}:dead", "zset", Lifetime.WORK, "groups of buried tasks by their size"),
     Key(
         "finished",
         "queue:{s}:finished",

@@ -8,7 +8,7 @@ Called by `core.webhooks.runtime` through a worker of the queue.
 """
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from core.errors import NotFound
@@ -72,7 +72,9 @@ class Sender:
             webhook = await self._webhooks.find(task.tenant, task.user)
         except NotFound:
             return Done("the webhook was deleted")
-        return Bury() if webhook.disabled else await self._send(webhook, attempt)
+        if webhook.disabled:
+            return Bury("the webhook is disabled")
+        return await self._send(webhook, attempt)
 
     async def _send(self, webhook: Webhook, attempt: Attempt) -> Result:
         message = WebhookMessage.read(attempt.body)
@@ -85,8 +87,9 @@ class Sender:
         if record.status == _GONE:
             await self._webhooks.disable(webhook)
             log.warning("webhook %s is disabled: its receiver answered 410", webhook.id)
-            return Bury()
+            return Bury("its receiver answered 410 Gone")
         first = int(attempt.checkpoint or 0)
         first = first if first > replayed else now
         since = max(int(put_ms(attempt.task.id) or 0), replayed)
-        return decide(Failure(record.attempt, now, since, first, succeeded, wait), self._rules)
+        result = decide(Failure(record.attempt, now, since, first, succeeded, wait), self._rules)
+        return replace(result, error=f"{record.error} {record.status or ''}".strip())

@@ -89,6 +89,7 @@ def task_index_violations(name: str, key: Key, parts: Sequence[str], seen: Membe
     is_kept = key.name == "finished"
     exists = seen.state is not None and (seen.state in ENDS) == is_kept
     belongs = {
+        "dead_letter": seen.state == TaskState.BURIED,
         "lane": (seen.tube, seen.lane) == tuple(parts),
         "ready": (seen.tube, seen.tenant, seen.lane) == (*parts, None),
     }.get(key.name, True)
@@ -113,3 +114,10 @@ def kind_violations(shard: int, kind: str, listed: int, has_tasks: int) -> Itera
         yield Violation(
             "I6", KEYS["kinds"].at(shard), found, "listed iff a task has it", Repair("repair_kind", (kind,))
         )
+
+
+def dead_letter_violations(shard: int, group: str, listed: str | None, size: int) -> Iterator[Violation]:
+    """I6. A group of buried tasks is listed with its size."""
+    if listed is not None and float(listed) != size:
+        repair = Repair("repair_dead_letters", (group,))
+        yield Violation("I6", KEYS["dead_letters"].at(shard), f"{group!r} with {listed} tasks", f"with {size}", repair)

@@ -70,6 +70,7 @@ class ParcelExecutor:
         self._writer = OutcomeWriter(services, task, self._parcel)
         self._ready: deque[PendingEntry] = deque()
         self._postponed: list[PendingEntry] = []
+        self._error = ""  # why the last entry that failed is attempted again
 
     @property
     def _now(self) -> int:
@@ -292,6 +293,7 @@ class ParcelExecutor:
         if isinstance(decision, Final):
             self._close(pending, decision, pending.attempts + 1)
             return
+        self._error = decision.reason or ""
         not_before = times.ended + int(decision.pause.total_seconds() * 1000)
         unclear_since = since if decision.unclear else pending.unclear_since
         self._postponed.append(
@@ -322,7 +324,7 @@ class ParcelExecutor:
             for pending in postponed
             if pending.unclear_since
         ]
-        end = Settlement(due=due, checkpoint=checkpoint_of(postponed), unclear=unclear)
+        end = Settlement(due=due, checkpoint=checkpoint_of(postponed), unclear=unclear, error=self._error)
         await self._writer.settle(end, len(postponed))
 
     def _unattempted(self, pending: PendingEntry, final: Final) -> Final:

@@ -5,7 +5,14 @@
 --         index by lane, first task of the lane (false without a lane), TTL in ms, each index that should name it and does not, …]
 -- EVENTS  none
 
+local function add_missing_group(row, id, task)
+  local group = Damaged.peek_hash(Key.progress(id), 'group')[1]
+  if group and redis_call('ZSCORE', Key.dead_letter(group), id) then return end
+  row[#row + 1] = 'dead letters ' .. (group or DeadLetters.group_of(id, task))
+end
+
 local function add_missing(row, id, task)
+  if task.state == 'buried' and task.tube then add_missing_group(row, id, task) end
   if not task.state or not Kinds.of(task).INDEXED or task.ended then return end
   local function check(field, value)
     if not redis_call('ZSCORE', Key.by(field, value), id) then row[#row + 1] = field .. ' ' .. value end

@@ -9,6 +9,7 @@ return function(id)
   if not task or task.state ~= 'buried' then return 0 end
   local crowded = task.lane and Due.overdue(Key.due(), 1)[1] and Due.tick()
   redis_call('ZREM', Key.buried(), id)
+  DeadLetters.leave(id)
   task.attempts, task.due = nil, nil
   redis_call('HDEL', Key.progress(id), 'allowed')
   -- After the loss of a worker the next one must know it, and since when.

@@ -64,6 +64,7 @@ local function reclaim(id)
   Counts.count(task.tube, 'lost')
   local kind = Kinds.of(task)
   local is_over = kind.lose(id, task)
+  Task.note_error(id, 'the worker was lost')
   local started, most = task.started, Task.most_attempts(task.tube, task.max)
   Task.stop_attempt(id, task)
   if redis_call('HEXISTS', Key.progress(id), 'cancel') == 1 then

@@ -1,6 +1,6 @@
 -- settling: ends attempts
 
-local WIDTH = 9
+local WIDTH = 10
 
 -- Returns whether a task has had all its attempts.
 local function spent(id, task)
@@ -19,6 +19,7 @@ local function put_back(id, task, attempt)
 end
 
 local function retry_or_bury(id, task, attempt)
+  Task.note_error(id, attempt.error)
   Task.stop_attempt(id, task)
   if redis_call('HEXISTS', Key.progress(id), 'cancel') == 1 then
     Kinds.of(task).cancel(id, task)
@@ -46,7 +47,7 @@ end
 local function attempt_at(words, n)
   return {
     id = words[n], token = words[n + 1], result = words[n + 2], due = tonumber(words[n + 3]), checkpoint = words[n + 4],
-    unclear = words[n + 5], outcomes = words[n + 6] ~= '' and cjson.decode(words[n + 6]) or {}, body = words[n + 7], answer = words[n + 8],
+    unclear = words[n + 5], outcomes = words[n + 6] ~= '' and cjson.decode(words[n + 6]) or {}, body = words[n + 7], answer = words[n + 8], error = words[n + 9],
   }
 end
 

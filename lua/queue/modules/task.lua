@@ -26,6 +26,11 @@ function Task.turn_to(task, state)
   task.state = state
 end
 
+-- Why the last attempt failed, for operators. The caller cuts it; "" leaves what is there.
+function Task.note_error(id, text)
+  if text ~= '' then redis_call('HSET', Key.progress(id), 'error', text, 'erred', now) end
+end
+
 -- Ends an attempt, which counts; the task goes on.
 function Task.stop_attempt(id, task)
   task.attempts, task.tried = Record.attempts_of(task), true
@@ -38,6 +43,7 @@ local function unplace(id, task)
     if task.token then Task.stop_attempt(id, task) end
   elseif task.state == 'buried' then
     WriteBuffer.write('ZREM', Key.buried(), id)
+    DeadLetters.leave(id)
   else
     if task.state == 'waiting' then WriteBuffer.write('ZREM', Key.due(), id) end
     if task.expires then WriteBuffer.write('ZREM', Key.expires(), id) end
@@ -135,6 +141,7 @@ function Task.bury(id, task)
   Task.turn_to(task, 'buried')
   Record.save(id, task)
   redis_call('ZADD', Key.buried(), now, id)
+  DeadLetters.enter(id, task, now)
   Counts.count(task.tube, 'buried')
 end
 

@@ -7,6 +7,7 @@ function TaskRepair.repair_ended(id)
   for name, index in pairs({ due = Key.due(), lease = Key.lease(), expires = Key.expires(), buried = Key.buried() }) do
     Repair.leave_index(index, name, id)
   end
+  DeadLetters.leave(id)
   if not redis_call('ZSCORE', Key.finished(), id) then Repair.enter_index(Key.finished(), 'finished', id, now) end
   if redis_call('PTTL', Key.task(id)) == -1 then
     redis_call('PEXPIRE', Key.task(id), GRACE_MS)
@@ -21,6 +22,13 @@ local function enter_if_missing(index, name, id, score)
   return true
 end
 
+local function repair_group(id, task)
+  local group = Damaged.peek_hash(Key.progress(id), 'group')[1]
+  if group and redis_call('ZSCORE', Key.dead_letter(group), id) then return end
+  DeadLetters.enter(id, task, redis_call('ZSCORE', Key.buried(), id))
+  Repair.note('added to the dead letters')
+end
+
 local function repair_indexes(id, task)
   local state = task.state
   if state == 'waiting' then Repair.enter_index(Key.due(), 'due', id, task.due or now) else Repair.leave_index(Key.due(), 'due', id) end
@@ -31,7 +39,9 @@ local function repair_indexes(id, task)
   end
   if state == 'buried' then
     enter_if_missing(Key.buried(), 'buried', id, now)
+    repair_group(id, task)
   else
+    DeadLetters.leave(id)
     Repair.leave_index(Key.buried(), 'buried', id)
   end
   Repair.leave_index(Key.finished(), 'finished', id)
