@@ -47,7 +47,8 @@ end
 local function attempt_at(words, n)
   return {
     id = words[n], token = words[n + 1], result = words[n + 2], due = tonumber(words[n + 3]), checkpoint = words[n + 4],
-    unclear = words[n + 5], outcomes = words[n + 6] ~= '' and cjson.decode(words[n + 6]) or {}, body = words[n + 7], answer = words[n + 8], error = words[n + 9],
+    unclear = words[n + 5], outcomes = words[n + 6] ~= '' and cjson.decode(words[n + 6]) or {}, body = words[n + 7],
+    answer = words[n + 8], error = words[n + 9],
   }
 end
 
