@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from core.deliveries.choice_store import Choices
+from core.directory import Directory
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.arrival import Arrival
@@ -11,6 +12,7 @@ from core.updates.events import Events, dialogs_tube, is_for_dialogs
 from core.updates.gathering import Gathering
 from core.updates.ingress import MAX_AGE, Ingress, Raw, Read
 from core.updates.presses import Presses
+from core.updates.reachability import Reachability, ReadReach
 from providers import max as max_provider
 from providers import sms, telegram_bot, vk
 from providers.max import events as max_events
@@ -21,6 +23,8 @@ from providers.vk import events as vk_events
 _WITHOUT_SILENT_ANSWER = frozenset({max_provider.CHANNEL})
 """Channels in which a press is answered only with a new content of its message."""
 
+_REACH: Mapping[str, ReadReach] = {max_provider.CHANNEL: max_events.read_reach}
+
 _READERS: Mapping[str, Read] = {
     sms.CHANNEL: sms_events.read_arrival,
     vk.CHANNEL: vk_events.read_arrival,
@@ -29,11 +33,14 @@ _READERS: Mapping[str, Read] = {
 }
 
 
-def dialogs_ingress(client: QueueClient, tenant: str) -> Mapping[str, Ingress]:
-    """Return the ways in for the dialogs of the bots, by channel."""
+def dialogs_ingress(client: QueueClient, tenant: str, directory: Directory | None = None) -> Mapping[str, Ingress]:
+    """Return the ways in for the dialogs of the bots, by channel. `directory`: to note who can be reached."""
     return {
         channel: Ingress(
-            Events(client, tenant, tube=dialogs_tube(channel)), _sources(tenant)[channel], _for_dialogs(read)
+            Events(client, tenant, tube=dialogs_tube(channel)),
+            _sources(tenant)[channel],
+            _for_dialogs(read),
+            reachability=_reachability(directory, tenant, channel),
         )
         for channel, read in _READERS.items()
     }
@@ -51,10 +58,16 @@ def events_ingress(
             read,
             gathering=gathering,
             presses=None if channel in _WITHOUT_SILENT_ANSWER else Presses(client, tenant, channel),
+            reachability=_reachability(Directory(store), tenant, channel),
             max_age=max_age,
         )
         for channel, read in _READERS.items()
     }
+
+
+def _reachability(directory: Directory | None, tenant: str, channel: str) -> Reachability | None:
+    read = _REACH.get(channel)
+    return Reachability(directory, tenant, channel, read) if directory and read else None
 
 
 def telegram_gathering(store: Store, client: QueueClient, tenant: str) -> Gathering:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from cli.settings.settings import Settings
+from core.directory import Directory
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.ingress import MAX_AGE, Ingress
@@ -17,7 +18,7 @@ log = logging.getLogger(__name__)
 def open_ingress(store: Store, client: QueueClient, settings: Settings) -> Mapping[str, Ingress]:
     """Return the ways in by channel: for the scenarios of the bot in ADA_SCENARIOS, without it for the dialogs."""
     if settings.scenarios is None:
-        return dialogs_ingress(client, settings.bot_tenant)
+        return dialogs_ingress(client, settings.bot_tenant, Directory(store))
     return events_ingress(store, client, settings.bot_tenant, max_age(settings))
 
 

@@ -14,6 +14,7 @@ from core.updates.arrival import Arrival
 from core.updates.events import Event, Events
 from core.updates.gathering import Gathering
 from core.updates.presses import Presses
+from core.updates.reachability import Reachability
 
 log = logging.getLogger(__name__)
 
@@ -30,8 +31,8 @@ Read = Callable[[Raw, datetime], Arrival | None]
 class Ingress:
     """Puts the updates of one channel into the queue. `source`: the bot or gateway in which ids are unique. `read`: the
     event, None for an update that is none. `gathering`: joins the parts of one event, without it each part is an event.
-    `presses`: has presses of buttons acknowledged. What happened more than `max_age` before the start of the process is
-    ignored (C-16).
+    `presses`: has presses of buttons acknowledged. `reachability`: notes who can be written to. What happened more than
+    `max_age` before the start of the process is ignored (C-16).
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Ingress:
         *,
         gathering: Gathering | None = None,
         presses: Presses | None = None,
+        reachability: Reachability | None = None,
         max_age: timedelta | None = None,
     ) -> None:
         self._events = events
@@ -49,6 +51,7 @@ class Ingress:
         self._read = read
         self._gathering = gathering
         self._presses = presses
+        self._reachability = reachability
         self._oldest = None if max_age is None else datetime.now(UTC) - max_age
 
     async def open(self) -> None:
@@ -61,6 +64,8 @@ class Ingress:
         """Put an update. Returns False for one that is no event. One that is too old or cannot be stored is only
         logged. Raises StoreError: then the provider must repeat it.
         """
+        if self._reachability is not None:
+            await self._reachability.note(raw)
         arrival = self._read(raw, datetime.now(UTC))
         if arrival is None:
             return False

@@ -15,6 +15,7 @@ from core.model.contacts.phone_numbers import e164
 from core.model.content import ParseMode
 from core.model.text.text_entities import has_marks, marked
 from core.updates.arrival import Arrival
+from core.updates.reachability import Reach
 from providers.max import CHANNEL
 
 TYPES = (
@@ -46,6 +47,14 @@ def read_arrival(update: Json, now: datetime) -> Arrival | None:
         return read(update) if read else None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, OSError):
         return None  # not what MAX promises
+
+
+def read_reach(update: Json) -> Reach | None:
+    """Return who has stopped the bot, or started it; None for any other update. Never raises."""
+    kind, user = update.get("update_type"), update.get("user")
+    if kind not in ("bot_started", "bot_stopped") or not isinstance(user, dict):
+        return None
+    return Reach(str(user.get("user_id")), kind == "bot_started")
 
 
 def _message(update: Json, kind: str = "text") -> Arrival | None:

@@ -14,6 +14,7 @@ from bots.max.long_poll import LongPoll
 from bots.max.sending import Replies
 from bots.max.webhook import Webhook
 from bots.poller import Poller
+from core.directory import Directory
 from core.errors import SetupError
 from core.queue import QueueClient
 from core.updates.events import decode, dialogs_tube
@@ -88,7 +89,7 @@ async def max_client(max_server: MaxServer) -> AsyncIterator[Client]:
 @asynccontextmanager
 async def polling(stack: Stack, max_client: Client) -> AsyncIterator[None]:
     """A process that polls."""
-    ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[max_provider.CHANNEL]
+    ingress = dialogs_ingress(QueueClient(stack.store), TENANT, Directory(stack.store))[max_provider.CHANNEL]
     await ingress.open()
     task = asyncio.create_task(Poller(stack.store, LongPoll(max_client), ingress).run())
     try:
@@ -270,3 +271,24 @@ async def test_a_notice_is_a_message_because_max_has_none_over_the_chat(school: 
     await until(lambda: labels(chat.messages()[-1]), within=20)
     await chat.presses("Done", "")
     await until(lambda: not labels(chat.messages()[-1]), within=20)
+
+
+@pytest.mark.row("M-05")
+async def test_who_stops_the_bot_is_known_as_not_reachable_before_the_next_send_until_the_next_start(
+    school: School, max_server: MaxServer
+) -> None:
+    users = school.directory.users
+    await users.add_contact(TENANT, 2, "max", str(STRANGER))
+
+    async def opted_out() -> bool:
+        return "max" in (await users.find(TENANT, 2)).opt_out
+
+    async def is_back() -> bool:
+        return not await opted_out()
+
+    max_server.people.start(STRANGER)  # without a marker only the last update comes
+    await Chat(max_server, STRANGER).reads("Боря")
+    max_server.people.stop(STRANGER)
+    await until(opted_out, within=20)
+    max_server.people.start(STRANGER)
+    await until(is_back, within=20)

@@ -12,12 +12,13 @@ REFUSALS = {
     "telegram": (Fault("session_revoked"), "1{:05}"),
     "vk": (Fault("request_error", 5), "2{:05}"),
     "telegram-bot": (Fault("unauthorized"), "1{:05}"),
+    "max": (Fault("unauthorized"), "3{:05}"),
     "sms": (Fault("unauthorized"), "+7999{:07}"),
     "email": (Fault("sign_in_refused"), "student{}@example.org"),
 }
 
 
-@pytest.mark.row("D-19", "D-20")
+@pytest.mark.row("D-19", "D-20", "M-01")
 @pytest.mark.parametrize("channel", REFUSALS)
 async def test_all_recipients_are_queued_again_and_get_the_message_when_the_account_works(
     installation: Installation, channel: str
