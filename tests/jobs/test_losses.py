@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
@@ -103,6 +104,20 @@ async def test_a_job_that_stores_results_between_losses_goes_on(playground: Play
     assert (await playground.jobs.find(ANNA)).record.state is JobState.RUNNING
 
 
+def storing_before(hanging: Hanging, stores: asyncio.Event) -> Callable[[Iteration], Awaitable[None]]:
+    """Return an iteration that stores a step before it hangs, once `stores` is set."""
+
+    async def value() -> int:
+        return 1
+
+    async def run(iteration: Iteration) -> None:
+        if stores.is_set():
+            await iteration.step("part", value)
+        await hanging.run(iteration)
+
+    return run
+
+
 async def test_jobs_that_were_lost_twice_run_one_after_the_other_until_they_store_something(
     playground: Playground,
 ) -> None:
@@ -116,17 +131,7 @@ async def test_jobs_that_were_lost_twice_run_one_after_the_other_until_they_stor
     assert hanging.most == 2
     hanging.most = 0
     stores = asyncio.Event()
-
-    async def value() -> int:
-        return 1
-
-    async def run(iteration: Iteration) -> None:
-        if not stores.is_set():
-            return await hanging.run(iteration)
-        await iteration.step("part", value)
-        return await hanging.run(iteration)
-
-    playground.run = run
+    playground.run = storing_before(hanging, stores)
     playground.start_worker(lease=QUICK)
 
     async def are_counted() -> bool:

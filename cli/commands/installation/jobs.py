@@ -38,6 +38,9 @@ _GRACE = timedelta(seconds=20)
 _LIMIT = 100
 
 
+AddParser = Callable[..., ArgumentParser]
+
+
 def declare(parser: ArgumentParser) -> None:
     add_healthy_option(parser, "process that runs jobs")
     actions = parser.add_subparsers(
@@ -45,47 +48,52 @@ def declare(parser: ArgumentParser) -> None:
         metavar="list|show|start|change|pause|resume|stop|log|units|resolve|reset",
         title="without one, run jobs until Ctrl-C",
     )
-    list_parser = actions.add_parser("list", help="list jobs, and how many have each state")
+    for declare_some in (_declare_finding, _declare_changes, _declare_reading, _declare_repairs):
+        declare_some(actions.add_parser)
+    for name, subparser in actions.choices.items():
+        if name != "list":
+            subparser.add_argument("job", metavar="KIND.USER", help="the job, for example hunt.42")
+        if name in ("resolve", "reset"):
+            subparser.add_argument("unit", help="as `units` shows it, for example 'effect:apply 7'")
+        if name == "resolve":
+            subparser.add_argument("outcome", choices=("done", "not-done"), help="did it take place?")
+        subparser.add_argument("--tenant", default="default", help="whose jobs (default)")
+        add_json_option(subparser, default=SUPPRESS)
+
+
+def _declare_finding(add_action: AddParser) -> None:
+    list_parser = add_action("list", help="list jobs, and how many have each state")
     list_parser.add_argument("--state", choices=list(JobState), help="only jobs in this state")
     list_parser.add_argument("--kind", default="", help="only jobs of this kind")
     list_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of jobs ({_LIMIT})")
-    start_parser = actions.add_parser("start", help="start a job, or one that was stopped or has failed")
-    start_parser.add_argument("--parameters", metavar="JSON", help="what the job works with (as before, or {})")
-    start_parser.add_argument("--timezone", help="the user's, for example Europe/Moscow (as before, or UTC)")
-    change_parser = actions.add_parser("change", help="change parameters of a job; null removes one")
-    change_parser.add_argument("--parameters", required=True, metavar="JSON", help='for example \'{"query": "cook"}\'')
-    pause_parser = actions.add_parser("pause", help="pause a job; the unit in hand is finished")
-    pause_parser.add_argument("--reason", default="", help="shown to the user")
-    log_parser = actions.add_parser("log", help="show the last lines of a job's log")
+    add_action("show", help="show one job")
+
+
+def _declare_reading(add_action: AddParser) -> None:
+    log_parser = add_action("log", help="show the last lines of a job's log")
     log_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of lines ({_LIMIT})")
     log_parser.add_argument("--follow", action="store_true", help="then each new line, until Ctrl-C")
-    show_parser = actions.add_parser("show", help="show one job")
-    resume_parser = actions.add_parser("resume", help="let a paused job go on where it was")
-    stop_parser = actions.add_parser("stop", help="end a job; it can be started again")
-    units_parser = actions.add_parser("units", help="list what became of a job's items and effects")
+    units_parser = add_action("units", help="list what became of a job's items and effects")
     units_parser.add_argument("--status", choices=list(UnitStatus), help="only those with this status")
     units_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of units ({_LIMIT})")
-    resolve_parser = actions.add_parser("resolve", help="say what became of something unknown")
-    reset_parser = actions.add_parser("reset", help="forget a unit or an effect, so that it is done again")
-    plain = (
-        show_parser,
-        start_parser,
-        change_parser,
-        pause_parser,
-        resume_parser,
-        stop_parser,
-        log_parser,
-        units_parser,
-    )
-    for subparser in (*plain, resolve_parser, reset_parser):
-        subparser.add_argument("job", metavar="KIND.USER", help="the job, for example hunt.42")
-    for subparser in (resolve_parser, reset_parser):
-        subparser.add_argument("unit", help="as `units` shows it, for example 'effect:apply 7'")
-    resolve_parser.add_argument("outcome", choices=("done", "not-done"), help="did it take place?")
+
+
+def _declare_changes(add_action: AddParser) -> None:
+    start_parser = add_action("start", help="start a job, or one that was stopped or has failed")
+    start_parser.add_argument("--parameters", metavar="JSON", help="what the job works with (as before, or {})")
+    start_parser.add_argument("--timezone", help="the user's, for example Europe/Moscow (as before, or UTC)")
+    change_parser = add_action("change", help="change parameters of a job; null removes one")
+    change_parser.add_argument("--parameters", required=True, metavar="JSON", help='for example \'{"query": "cook"}\'')
+    pause_parser = add_action("pause", help="pause a job; the unit in hand is finished")
+    pause_parser.add_argument("--reason", default="", help="shown to the user")
+    add_action("resume", help="let a paused job go on where it was")
+    add_action("stop", help="end a job; it can be started again")
+
+
+def _declare_repairs(add_action: AddParser) -> None:
+    resolve_parser = add_action("resolve", help="say what became of something unknown")
     resolve_parser.add_argument("--result", default="null", metavar="JSON", help="what a done effect returns (null)")
-    for subparser in actions.choices.values():
-        subparser.add_argument("--tenant", default="default", help="whose jobs (default)")
-        add_json_option(subparser, default=SUPPRESS)
+    add_action("reset", help="forget a unit or an effect, so that it is done again")
 
 
 def run(arguments: Namespace) -> int:
