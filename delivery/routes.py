@@ -16,13 +16,14 @@ from delivery.endpoints import (
     updates,
     webhooks,
 )
-from delivery.endpoints.console import me, sessions
+from delivery.endpoints.console import api_keys, me, sessions
 from delivery.endpoints.directory import contacts, ownerships, users
 from delivery.endpoints.directory.collections import groups, list_members, supergroups
 from delivery.endpoints.sending import bulk, channels, deliveries, delivery_reports, preview, tracking
 from delivery.http import metrics
 from delivery.http.responses import csv, ndjson, sse
 from delivery.http.route import OpenRoute, People, Repeats, Route
+from delivery.schemas import api_keys as key_schemas
 from delivery.schemas import channels as channel_schemas
 from delivery.schemas import directory, events, previews, requests, responses
 from delivery.schemas import exports as export_schemas
@@ -228,6 +229,12 @@ ROUTES = (
           200, session_schemas.Me, people=People.BY_SCOPE),
     Route("DELETE", "/v1/sessions", "Sign out: end this session, or all of the same person or key", "",
           sessions.sign_out, 204, query=session_schemas.SignOutQuery, people=People.BY_SCOPE),
+    Route("GET", "/v1/api-keys", "List API keys, with their last use and without their secrets", "admin",
+          api_keys.list_all, 200, key_schemas.ApiKeyList),
+    Route("POST", "/v1/api-keys", "Create an API key with no more scopes than the caller's; shows it once", "admin",
+          api_keys.create, 201, key_schemas.ApiKeyCreated, body=key_schemas.ApiKeyRequest),
+    Route("DELETE", "/v1/api-keys/{id}", "Revoke an API key; its sessions end with it", "admin", api_keys.revoke, 204,
+          repeats=Repeats.STORED),
 )  # fmt: skip
 
 

@@ -41,6 +41,8 @@ RULES = [
     ("DELETE", "/v1/deliveries/{id}", "send", "stored"),
     ("POST", "/v1/deliveries/{id}/retry", "send", "stored"),
     ("GET", "/v1/deliveries/{id}/events", "read", "none"),
+    ("GET", "/v1/deliveries/{id}/recipients", "read", "none"),
+    ("GET", "/v1/deliveries/{id}/reasons", "read", "none"),
     ("GET", "/v1/deliveries/{id}/recipients.csv", "read", "none"),
     ("POST", "/v1/cancellations", "send", "stored"),
     ("GET", "/v1/channels", "read", "none"),
@@ -109,6 +111,9 @@ RULES = [
     ("DELETE", "/v1/ownerships/{user}/{kind}/{id}", "manage", "stored"),
     ("GET", "/v1/me", "", "none"),
     ("DELETE", "/v1/sessions", "", "none"),
+    ("GET", "/v1/api-keys", "admin", "none"),
+    ("POST", "/v1/api-keys", "admin", "none"),
+    ("DELETE", "/v1/api-keys/{id}", "admin", "stored"),
 ]
 
 
