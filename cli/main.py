@@ -69,7 +69,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "installation.sign_in",
         "sign users in to outside services, list and end their sign-ins, look after the key of their tokens",
     ),
-    "serve": ("parts.serve", "run only the HTTP API and the web page"),
+    "serve": ("parts.serve", "run only the HTTP API and the web console"),
     "bot": ("parts.bot", "run only the bot of one channel, which answers what people write"),
     "courier": ("parts.courier", "run only one channel, for example `courier telegram`"),
     "sandbox": (

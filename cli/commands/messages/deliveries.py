@@ -41,7 +41,7 @@ def declare_send(parser: ArgumentParser) -> None:
         action="append",
         required=True,
         metavar="RECIPIENT",
-        help="7, 7=telegram:100001,sms:+7…, telegram:100001 or group:NAME, as in the API and on the web page; "
+        help="7, 7=telegram:100001,sms:+7…, telegram:100001 or group:NAME, as in the API and in the web console; "
         "repeat for several",
     )
     add("--text", help="the text; - reads it from standard input. Not needed with --file")

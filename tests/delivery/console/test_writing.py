@@ -44,6 +44,7 @@ async def test_rows_do_not_move_under_the_pointer_and_a_button_offers_the_new_on
     assert "The second" not in await person.browser.text("#content")
     await person.presses("1 new. Show it")
     await person.sees("The second")
+    await person.keeps_picture("messages-rows-en-light-1280")
 
 
 async def send(person: Person, text: str) -> None:

@@ -3,7 +3,7 @@
 import { h, paint } from "../lib/dom.js";
 import { moment, t, word } from "../lib/words.js";
 import { api, randomKey } from "../lib/api.js";
-import { empty, explain, failed, loading, notice, statusTag, toast } from "../lib/states.js";
+import { empty, explain, failed, loading, notice, statusTag, tag, toast } from "../lib/states.js";
 import { confirm } from "../lib/dialog.js";
 import { sentence, kindOf } from "../lib/verdict.js";
 
@@ -64,10 +64,15 @@ const facts = (message) => t(message.moved_from ? "message.facts_moved" : "messa
   from: message.moved_from ? moment(message.moved_from) : "",
 });
 
+const SILENT = new Set(["no_contact", "skipped"]);
+
+/** Returns one line: the channels that say something; one mark if none does. */
 function person(one, part) {
-  return h("li", { key: one.id }, h("strong", {}, one.name || String(one.id)),
-    h("span", { class: "outcomes" }, Object.entries(one.outcomes).map(([channel, outcome]) => h("span", {}, word("channel", channel), " ", statusTag(outcome.status),
-      part !== "reached" && outcome.reason && h("span", { class: "quiet small" }, " ", word("reason", outcome.reason))))));
+  const telling = Object.entries(one.outcomes).filter(([, outcome]) => !SILENT.has(outcome.status));
+  return h("li", { key: one.id }, h("strong", { dir: "auto" }, one.name || String(one.id)), h("span", { class: "outcomes" },
+    telling.length ? telling.map(([channel, outcome]) => h("span", {}, word("channel", channel), " ", statusTag(outcome.status),
+      part !== "reached" && outcome.reason && h("span", { class: "quiet small" }, " ", word("reason", outcome.reason))))
+      : tag("warn", t("message.no_contact"))));
 }
 
 function actions({ state, counts }, path, show) {

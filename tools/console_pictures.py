@@ -1,0 +1,36 @@
+"""Makes the pictures of docs/console.md: `python -m tools.console_pictures`.
+
+The browser tests keep a picture of every page; the guide shows some of them.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SHOWN = (
+    "sign-in-en-light-1280",
+    "write-en-light-1280",
+    "write-check-ru-light-390",
+    "message-outcomes-ru-light-390",
+    "messages-rows-en-light-1280",
+)
+
+
+def main() -> int:
+    """Returns the exit code of the tests; copies the pictures if they pass."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "ADA_ARTEFACTS": folder}
+        tests = [sys.executable, "-m", "pytest", "-q", "tests/delivery/console"]
+        code = subprocess.run(tests, cwd=ROOT, env=environment, check=False).returncode
+        if code == 0:
+            for name in SHOWN:
+                shutil.copy(Path(folder) / "console" / f"{name}.png", ROOT / "docs" / "console" / f"{name}.png")
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
