@@ -16,6 +16,8 @@ from providers.sms.profile import decide, load_profile, own_profiles, read_answe
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.sms.providers import BALANCE, PASSWORD, USERNAME, SmsProvidersServer
 from sandbox.state import Fault, Rule, SandboxState
+from tests.couriers.contract import OutageContract
+from tests.couriers.contract import Provider as Contracted
 
 PROFILES = own_profiles()
 NUMBER = "+79991112233"
@@ -61,6 +63,50 @@ async def provider() -> AsyncIterator[Provider]:
 
 async def send(courier: ProfileSms, address: str = NUMBER, text: str = "Пары не будет {} & 5 %") -> Any:
     return (await courier.attempt([Message(address, text, "delivery", "1")]))[0]
+
+
+class ContractProvider(Contracted):
+    """SMSC.ru for the contract of couriers."""
+
+    module = sms
+    secrets = (PASSWORD,)
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.state, self.port = SandboxState(), 0
+
+    def settings(self) -> sms.Settings:
+        return sms.Settings(f"http://127.0.0.1:{self.port}", USERNAME, PASSWORD, "Ada", profile="smsc.ru")
+
+    def address(self, number: int) -> str:
+        return f"+7999000{number:04}"
+
+    def received(self, address: str) -> list[str]:
+        return [one.text for one in self.state.inbox("sms", address)]
+
+    async def start(self) -> None:
+        self.server = SmsProvidersServer(self.state, port=self.port)
+        await self.server.start()
+        self.port = self.server.port
+
+    async def stop(self) -> None:
+        await self.server.stop()
+
+
+class TestContract(OutageContract):
+    @pytest.fixture
+    async def provider(self, tmp_path: Path) -> AsyncIterator[ContractProvider]:
+        opened = ContractProvider(tmp_path)
+        await opened.start()
+        yield opened
+        await opened.close()
+        await opened.stop()
+
+    async def test_the_longest_text_is_received_unchanged(self, provider: Contracted) -> None:
+        """It has 62 parts, and the profile allows 10: nothing is sent."""
+        (outcome,) = await (await provider.open()).attempt([Message(provider.address(1), "я" * 4096, "d", "1")])
+        assert isinstance(outcome, Rejected)
+        assert provider.received(provider.address(1)) == []
 
 
 @pytest.mark.row("M-07")
