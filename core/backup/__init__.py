@@ -4,16 +4,16 @@ snapshot ─▶ values ─▶ archive        all keys as plain data, in a compre
 restore  ◀─ values ◀─ archive        into an empty database beside the live one; then both are swapped in one step
 """
 
-from core.backup.archive import ArchiveFault, ArchiveReader, ArchiveWriter, End, Header
+from core.backup.archive import ArchiveFault, ArchiveHeader, ArchiveReader, ArchiveWriter, End
 from core.backup.restore import check_archive, restore
 from core.backup.snapshot import take_snapshot
 
 __all__ = [
     "ArchiveFault",
+    "ArchiveHeader",
     "ArchiveReader",
     "ArchiveWriter",
     "End",
-    "Header",
     "check_archive",
     "restore",
     "take_snapshot",

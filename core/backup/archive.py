@@ -16,7 +16,7 @@ from typing import IO
 import msgspec
 from msgspec import Struct
 
-from core.backup.values import Entry
+from core.backup.values import StoredValue
 from core.errors import SetupError
 
 FORMAT = 1
@@ -25,7 +25,7 @@ _PIECE = 2**20
 _FAST = 1
 """Of gzip: level 9 takes five times as long for a tenth less."""
 
-_decode_entry = msgspec.msgpack.Decoder(Entry).decode
+_decode_entry = msgspec.msgpack.Decoder(StoredValue).decode
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -33,7 +33,7 @@ class ArchiveFault(SetupError):
     """The file is no backup, is damaged or cut off, or another version of Ada made it."""
 
 
-class Header(Struct, frozen=True):
+class ArchiveHeader(Struct, frozen=True):
     """What a backup is of. `began_at`: ms since 1970."""
 
     ada_backup: int
@@ -53,12 +53,12 @@ class End(Struct, frozen=True):
 class ArchiveWriter:
     """Writes the frames. `close` it at the end."""
 
-    def __init__(self, file: IO[bytes], header: Header) -> None:
+    def __init__(self, file: IO[bytes], header: ArchiveHeader) -> None:
         self._gzip = gzip.GzipFile(fileobj=file, mode="wb", compresslevel=_FAST, filename="", mtime=0)
         self.entries = 0
         self._write(header)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: StoredValue) -> None:
         self._write(entry)
         self.entries += 1
 
@@ -93,16 +93,16 @@ class ArchiveReader:
         self.entries = 0
         self.header = self._header()
 
-    def _header(self) -> Header:
+    def _header(self) -> ArchiveHeader:
         try:
-            header = msgspec.msgpack.decode(self._frame(), type=Header)
+            header = msgspec.msgpack.decode(self._frame(), type=ArchiveHeader)
         except (ArchiveFault, msgspec.MsgspecError):
             raise ArchiveFault("the file is not a backup of Ada") from None
         if header.ada_backup != FORMAT:
             raise ArchiveFault(f"the backup has format {header.ada_backup}, this version of Ada reads {FORMAT}")
         return header
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[StoredValue]:
         """Emit the entries. Raises ArchiveFault as soon as the file is found to be damaged, at its end at the
         latest."""
         while True:
@@ -138,7 +138,7 @@ def _faults_named() -> Iterator[None]:
         raise _damaged() from None
 
 
-def _entry_or_end(frame: bytes) -> Entry | End:
+def _entry_or_end(frame: bytes) -> StoredValue | End:
     try:
         return _decode_entry(frame)
     except msgspec.MsgspecError:

@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 
 from core.backup.archive import ArchiveFault, ArchiveReader, End, check_bytes
 from core.backup.refusals import PATIENCE, explain
-from core.backup.values import Command, Entry, writing
+from core.backup.values import Command, StoredValue, writing
 from core.errors import SetupError
 from core.model.text.plurals import counted
 from core.redis.connection import NAME, Connection, Reply, ServerAddress, Word
@@ -54,7 +54,7 @@ def check_archive(file: IO[bytes], shards: int) -> End:
     return archive.end
 
 
-async def restore(archive: Iterable[Entry], address: ServerAddress, *, replaces: bool = False) -> None:
+async def restore(archive: Iterable[StoredValue], address: ServerAddress, *, replaces: bool = False) -> None:
     """Put the entries of a file that was checked into the database. Raises SetupError, StoreUnavailable: then
     nothing has changed. `replaces`: data that are there are removed, in the same step.
     """
@@ -75,7 +75,7 @@ class _Target:
         self._connection = connection
         self._database = database
 
-    async def restore(self, archive: Iterable[Entry], *, replaces: bool) -> None:
+    async def restore(self, archive: Iterable[StoredValue], *, replaces: bool) -> None:
         await self._check_unused()
         await self._check_content(replaces)
         beside = await self._prepare_beside()
@@ -134,7 +134,7 @@ class _Target:
             " `databases` of the server"
         )
 
-    async def _load(self, archive: Iterable[Entry]) -> None:
+    async def _load(self, archive: Iterable[StoredValue]) -> None:
         for page in _pages(command for entry in archive for command in writing(entry)):
             for reply in await self._request_all(page):
                 if isinstance(reply, RedisError):

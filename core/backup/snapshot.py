@@ -18,7 +18,7 @@ from redis.exceptions import RedisError
 
 from core.backup.archive import ArchiveWriter, End
 from core.backup.refusals import PATIENCE, explain
-from core.backup.values import GONE, Command, Entry, read_entry, reading
+from core.backup.values import GONE, Command, StoredValue, read_entry, reading
 from core.errors import SetupError
 from core.redis.connection import Connection, Reply, ServerAddress, Word
 from core.redis.keys import is_ours
@@ -49,8 +49,8 @@ async def take_snapshot(address: ServerAddress, archive: ArchiveWriter) -> End:
 
 
 @asynccontextmanager
-async def _open_reader(address: ServerAddress, archive: ArchiveWriter) -> "AsyncIterator[_Reader]":
-    reader = _Reader(archive)
+async def _open_reader(address: ServerAddress, archive: ArchiveWriter) -> "AsyncIterator[_ServerReader]":
+    reader = _ServerReader(archive)
     reader.connection = await Connection.open(address, on_push=reader.note, encoding=None)
     try:
         await reader.request("CLIENT", "TRACKING", "ON", "BCAST")
@@ -59,7 +59,7 @@ async def _open_reader(address: ServerAddress, archive: ArchiveWriter) -> "Async
         reader.connection.close()
 
 
-class _Reader:
+class _ServerReader:
     """Reads keys over one connection into the archive. `changed`: those whose last entry is older than their value."""
 
     connection: Connection
@@ -114,9 +114,9 @@ class _Reader:
             self._archive.add(entry)
         for key, kind in zip(ours, kinds, strict=True):
             if kind == GONE:
-                self._archive.add(Entry(key, GONE, 0, None))
+                self._archive.add(StoredValue(key, GONE, 0, None))
 
-    async def _entries(self, keys: Sequence[tuple[bytes, str]]) -> list[Entry]:
+    async def _entries(self, keys: Sequence[tuple[bytes, str]]) -> list[StoredValue]:
         commands = [_reading(key, kind) for key, kind in keys]
         replies = iter(await self._request_all([one for some in commands for one in some]))
         return [

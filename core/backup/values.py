@@ -22,7 +22,7 @@ _ITEMS = 1000
 """Items that one command writes: others on the server have their turn."""
 
 
-class Entry(Struct, frozen=True, array_like=True):
+class StoredValue(Struct, frozen=True, array_like=True):
     """A key with its value. `kind`: its type on the server, GONE for a key that is no longer there. `expires_at`: ms
     since 1970, 0 if it does not expire.
     """
@@ -44,17 +44,17 @@ def reading(key: bytes, kind: str) -> list[Command]:
     return [("PEXPIRETIME", key), *_KINDS[kind].reads(key)]
 
 
-def read_entry(key: bytes, kind: str, replies: Sequence[Reply]) -> Entry:
+def read_entry(key: bytes, kind: str, replies: Sequence[Reply]) -> StoredValue:
     """Return the entry of the replies to `reading`. A key that vanishes or changes its type meanwhile is GONE: it is
     read again, because it has changed.
     """
     is_gone = any(isinstance(reply, RedisError) for reply in replies) or replies[0] == _NO_KEY or replies[1] is None
     if is_gone:
-        return Entry(key, GONE, 0, None)
-    return Entry(key, kind, max(replies[0], 0), _KINDS[kind].value(replies[1:]))
+        return StoredValue(key, GONE, 0, None)
+    return StoredValue(key, kind, max(replies[0], 0), _KINDS[kind].value(replies[1:]))
 
 
-def writing(entry: Entry) -> Iterator[Command]:
+def writing(entry: StoredValue) -> Iterator[Command]:
     """Emit the commands that make the key what it is in the entry. Raises KeyError for an unknown type."""
     yield ("DEL", entry.key)
     if entry.kind == GONE:

@@ -26,7 +26,7 @@ _PAGE = 200
 _AT_ONCE = 50
 
 
-class ListPosition(NamedTuple):
+class DeliveryPosition(NamedTuple):
     """The place of a delivery in the list, which is sorted by creation time, then suffix."""
 
     created: int
@@ -51,7 +51,7 @@ class ListFilter(NamedTuple):
     since: datetime | None = None
     until: datetime | None = None
 
-    def may_match(self, position: ListPosition) -> bool:
+    def may_match(self, position: DeliveryPosition) -> bool:
         """Return whether a delivery may be listed, as far as its key tells: the key names the sender."""
         return self.sender in (None, position.key.sender)
 
@@ -83,7 +83,7 @@ class Listing:
         """Return a page of summaries and the cursor of the next page. Raises Invalid CURSOR_MALFORMED."""
         found: list[History] = []
         read = 0
-        last: ListPosition | None = read_cursor(cursor) if cursor else None
+        last: DeliveryPosition | None = read_cursor(cursor) if cursor else None
         async for positions in self._pages(tenant, last, wanted):
             for position, history in zip(positions, await self._summaries(positions, tenant, wanted), strict=True):
                 if len(found) == limit or read == _MOST_READ:
@@ -95,13 +95,13 @@ class Listing:
         return found, None
 
     async def _pages(
-        self, tenant: str, after: ListPosition | None, wanted: ListFilter
-    ) -> AsyncIterator[Sequence[ListPosition]]:
+        self, tenant: str, after: DeliveryPosition | None, wanted: ListFilter
+    ) -> AsyncIterator[Sequence[DeliveryPosition]]:
         """Emit the positions in slices that are read at once."""
-        some: list[ListPosition] = []
+        some: list[DeliveryPosition] = []
         since = to_ms(wanted.since) if wanted.since else 0
         if wanted.until and (after is None or after.created >= to_ms(wanted.until)):
-            after = ListPosition(to_ms(wanted.until), "", 0)
+            after = DeliveryPosition(to_ms(wanted.until), "", 0)
         async for position in self._positions(tenant, after, since):
             some.append(position)
             if len(some) == _AT_ONCE:
@@ -110,23 +110,25 @@ class Listing:
         yield some
 
     async def _summaries(
-        self, positions: Sequence[ListPosition], tenant: str, wanted: ListFilter
+        self, positions: Sequence[DeliveryPosition], tenant: str, wanted: ListFilter
     ) -> list[History | None]:
         """Return the deliveries that may be listed, read at the same time; None for the others."""
 
-        async def one(position: ListPosition) -> History | None:
+        async def one(position: DeliveryPosition) -> History | None:
             return await self._summary(position, tenant) if wanted.may_match(position) else None
 
         return list(await asyncio.gather(*map(one, positions)))
 
-    async def _summary(self, position: ListPosition, tenant: str) -> History | None:
+    async def _summary(self, position: DeliveryPosition, tenant: str) -> History | None:
         """None if its retention ended meanwhile."""
         try:
             return await self._reader.summary(position.key, tenant)
         except NotFound:
             return None
 
-    async def _positions(self, tenant: str, after: ListPosition | None, since: int) -> AsyncIterator[ListPosition]:
+    async def _positions(
+        self, tenant: str, after: DeliveryPosition | None, since: int
+    ) -> AsyncIterator[DeliveryPosition]:
         while True:
             shards = await asyncio.gather(
                 *(self._positions_in(shard, tenant, after, since) for shard in range(self._store.shards))
@@ -139,20 +141,20 @@ class Listing:
             after = positions[-1]
 
     async def _positions_in(
-        self, shard: int, tenant: str, after: ListPosition | None, since: int
-    ) -> list[ListPosition]:
+        self, shard: int, tenant: str, after: DeliveryPosition | None, since: int
+    ) -> list[DeliveryPosition]:
         """Return the next positions of one shard. Those created in the cursor's own millisecond are read again and
         filtered here.
         """
         latest = str(after.created) if after else "+inf"
         key = KEYS["listed"].at(shard, tenant)
-        positions: list[ListPosition] = []
+        positions: list[DeliveryPosition] = []
         start = 0
         while len(positions) < _PAGE:
             page = await self._store.command(
                 "ZREVRANGEBYSCORE", key, latest, since, "WITHSCORES", "LIMIT", start, _PAGE
             )
-            rows = [ListPosition(int(score), suffix, shard) for suffix, score in page]
+            rows = [DeliveryPosition(int(score), suffix, shard) for suffix, score in page]
             positions += [position for position in rows if after is None or position < after]
             start += _PAGE
             if len(rows) < _PAGE:
@@ -160,16 +162,16 @@ class Listing:
         return positions
 
 
-def write_cursor(position: ListPosition) -> str:
+def write_cursor(position: DeliveryPosition) -> str:
     text = f"{position.created} {position.shard} {position.suffix}"
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def read_cursor(cursor: str) -> ListPosition:
+def read_cursor(cursor: str) -> DeliveryPosition:
     """Raises Invalid CURSOR_MALFORMED."""
     try:
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
         created, shard, suffix = text.split(" ", 2)
-        return ListPosition(int(created), suffix, int(shard))
+        return DeliveryPosition(int(created), suffix, int(shard))
     except (ValueError, binascii.Error):
         raise malformed_cursor() from None

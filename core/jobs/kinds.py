@@ -16,7 +16,7 @@ FRESH = timedelta(minutes=1)
 """A process publishes its kinds more often than that."""
 
 
-class Kind(msgspec.Struct, frozen=True):
+class JobKind(msgspec.Struct, frozen=True):
     """`waiting`: what its jobs wait for now, "" if a process runs them."""
 
     schedule: Schedule
@@ -48,7 +48,7 @@ class JobKinds:
         if words:
             await self._store.command("HSET", KEYS["job_kinds"].at(0), *words)
 
-    async def find(self, kind: str) -> Kind:
+    async def find(self, kind: str) -> JobKind:
         """Raises Invalid JOB_KIND_UNKNOWN."""
         text = await self._store.command("HGET", KEYS["job_kinds"].at(0), kind)
         if text is None:
@@ -56,7 +56,7 @@ class JobKinds:
             raise Invalid("JOB_KIND_UNKNOWN", f"There is no kind of job {kind!r}; known are: {known}.", "kind")
         stored = msgspec.json.decode(text, type=_StoredKind)
         is_run = self._now() - stored.published < FRESH.total_seconds() * 1000
-        return Kind(_schedule_of(stored), "" if is_run else _waiting_for(kind))
+        return JobKind(_schedule_of(stored), "" if is_run else _waiting_for(kind))
 
     async def schedule(self, kind: str) -> Schedule | None:
         """None if no process has ever run this kind."""

@@ -14,7 +14,7 @@ from core.errors import NotFound
 from core.model.states import TaskState
 from core.queue.task import TaskFilter, TaskPage, TaskView, viewed_facts
 from core.queue.task_ids import put_ms, split_id
-from core.queue.task_listing import ListPosition, TaskListing
+from core.queue.task_listing import TaskListing, TaskPosition
 from core.queue.task_search import SearchPosition, TaskSearch
 from core.redis.constants import PRIORITY_STEP
 from core.redis.keys import KEYS
@@ -226,7 +226,7 @@ class Inspector:
         Invalid CURSOR_MALFORMED.
         """
         found: list[TaskView] = []
-        start, parts = ListPosition.read(cursor), 0
+        start, parts = TaskPosition.read(cursor), 0
         async for end, members in self._listing.parts(selected, start):
             tasks = await self._selected(selected, members)
             room, parts = limit - len(found), parts + 1
@@ -238,8 +238,8 @@ class Inspector:
         return TaskPage(found, None)
 
     async def _selected(
-        self, selected: TaskFilter, members: Sequence[tuple[ListPosition, str]]
-    ) -> Sequence[tuple[ListPosition, TaskView]]:
+        self, selected: TaskFilter, members: Sequence[tuple[TaskPosition, str]]
+    ) -> Sequence[tuple[TaskPosition, TaskView]]:
         """Return those that the filter selects, with where the list ends if it ends with them."""
         if not members:
             return []

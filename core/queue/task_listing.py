@@ -32,7 +32,7 @@ _INDEXES = {TaskState.TAKEN: "lease", TaskState.WAITING: "due", TaskState.BURIED
 _ORDER_MARK = "order:"  # of a delivery in the due index, which is no task
 
 
-class ListPosition(NamedTuple):
+class TaskPosition(NamedTuple):
     """Where a page ends: in a shard, in one of its sources, after a member of it ("": before the first)."""
 
     shard: int = 0
@@ -44,7 +44,7 @@ class ListPosition(NamedTuple):
         return base64.urlsafe_b64encode(msgspec.msgpack.encode(self)).decode().rstrip("=")
 
     @classmethod
-    def read(cls, cursor: str | None) -> "ListPosition":
+    def read(cls, cursor: str | None) -> "TaskPosition":
         """Read what `cursor` returned; None: the beginning. Raises Invalid CURSOR_MALFORMED."""
         if cursor is None:
             return cls()
@@ -74,8 +74,8 @@ class TaskListing:
         self._store = store
 
     async def parts(
-        self, selected: TaskFilter, start: ListPosition
-    ) -> AsyncIterator[tuple[ListPosition, list[tuple[ListPosition, str]]]]:
+        self, selected: TaskFilter, start: TaskPosition
+    ) -> AsyncIterator[tuple[TaskPosition, list[tuple[TaskPosition, str]]]]:
         """Yield (where the part ends, its tasks with their own positions). A part may hold no task that the filter
         selects.
         """
@@ -86,9 +86,9 @@ class TaskListing:
                 after: str | None = start.after if (shard, source) == start[:2] else ""
                 while after is not None:
                     found, after = await read(after)
-                    tasks = [(ListPosition(shard, source, one), name) for one, name in found]
+                    tasks = [(TaskPosition(shard, source, one), name) for one, name in found]
                     end = (
-                        ListPosition(shard, source, after) if after is not None else ListPosition(shard, source + "\0")
+                        TaskPosition(shard, source, after) if after is not None else TaskPosition(shard, source + "\0")
                     )
                     yield end, tasks
 

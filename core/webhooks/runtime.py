@@ -20,7 +20,7 @@ from core.redis.stream_reader import StreamReader
 from core.webhooks.event_reader import EventReader, Limits
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
-from core.webhooks.sender import RetryRules, Sender
+from core.webhooks.sender import RetryRules, WebhookSender
 from core.webhooks.webhook import TUBE
 
 log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class WebhookRuntime:
         self._webhooks = webhooks
         self._options = options
         self._queue = Queue(store)
-        self._sender = Sender(webhooks, client, options.rules)
+        self._sender = WebhookSender(webhooks, client, options.rules)
         self._stopping = asyncio.Event()
         self._news = asyncio.Event()
 

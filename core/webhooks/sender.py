@@ -58,7 +58,7 @@ def decide(failure: Failure, rules: RetryRules) -> Retry | Bury:
     return Retry(pause, checkpoint=str(failure.first))
 
 
-class Sender:
+class WebhookSender:
     """The handler of the tube `webhooks`. A task's `user` is the id of the webhook, its body the message."""
 
     def __init__(self, webhooks: Webhooks, client: WebhookClient, rules: RetryRules) -> None:

@@ -25,7 +25,16 @@ from cli.processes.files_beside import files_beside
 from cli.processes.supervisor import Supervisor
 from cli.settings.settings import Configuration, Settings, load
 from cli.write_output import STDOUT, written_whole
-from core.backup import ArchiveFault, ArchiveReader, ArchiveWriter, End, Header, check_archive, restore, take_snapshot
+from core.backup import (
+    ArchiveFault,
+    ArchiveHeader,
+    ArchiveReader,
+    ArchiveWriter,
+    End,
+    check_archive,
+    restore,
+    take_snapshot,
+)
 from core.backup.archive import FORMAT
 from core.errors import SetupError
 from core.model.text.plurals import counted
@@ -60,7 +69,7 @@ async def back_up(configuration: Configuration, arguments: Namespace) -> int:
     async with backed_up_server(settings) as url:
         shards = await stored_shards(url, settings)
         with written_whole(arguments.file) as file:
-            archive = ArchiveWriter(file, Header(FORMAT, LAYOUT, shards, int(time.time() * 1000)))
+            archive = ArchiveWriter(file, ArchiveHeader(FORMAT, LAYOUT, shards, int(time.time() * 1000)))
             async with shown_progress(lambda: f"backup: {counted(archive.entries, 'key')}"):
                 end = await take_snapshot(ServerAddress.parse(url), archive)
     print_backup(end, configuration, arguments)

@@ -9,8 +9,8 @@ Neighbours: `core.directory` (records, pages of ids), `core.model.people` (the r
 
 from core.directory.importing.errors import ImportRefused, RowError
 from core.directory.importing.importer import Imported, Importing
-from core.directory.importing.journal import Progress
+from core.directory.importing.journal import ImportProgress
 from core.directory.importing.kinds import Kind
 from core.directory.records import ImportRunning
 
-__all__ = ["ImportRefused", "ImportRunning", "Imported", "Importing", "Kind", "Progress", "RowError"]
+__all__ = ["ImportProgress", "ImportRefused", "ImportRunning", "Imported", "Importing", "Kind", "RowError"]

@@ -10,7 +10,7 @@ from core.directory.csv_cells import group_cells
 from core.directory.importing.csv_rows import Row
 from core.directory.importing.journal import Step
 from core.directory.importing.kinds import as_row_errors, group_fields, parse_id
-from core.directory.importing.page import Page
+from core.directory.importing.page import CheckedPage
 from core.directory.importing.reader import Reader, in_pages
 from core.directory.records import encode_record
 from core.model.people import Group, canonical_group, faults_of_group, id_text
@@ -19,10 +19,10 @@ from core.redis.constants import RELATIONS
 _BLANK = group_cells(Group(0))
 
 
-async def check_groups(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Page]:
+async def check_groups(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
     """Each row creates a group or changes the fields that the file has."""
     for some in in_pages(rows):
-        page = Page(len(some))
+        page = CheckedPage(len(some))
         found = await reader.groups([row.cells["id"] for row in some])
         for row, old in zip(some, found, strict=True):
             if old is None and await reader.count("members", "group", row.cells["id"]):
@@ -31,7 +31,7 @@ async def check_groups(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Pag
         yield page
 
 
-def _check_group(row: Row, old: Group | None, page: Page) -> None:
+def _check_group(row: Row, old: Group | None, page: CheckedPage) -> None:
     new = canonical_group(replace(old or Group(parse_id(row.cells["id"])), **group_fields(row)))
     page.errors += as_row_errors(row, faults_of_group(new))
     before = group_cells(old) if old else None
@@ -42,11 +42,11 @@ def _check_group(row: Row, old: Group | None, page: Page) -> None:
 # members
 
 
-async def check_members(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Page]:
+async def check_members(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
     """Each row adds a person to a group."""
     memberships = Memberships(reader)
     for some in in_pages(rows):
-        page = Page(len(some))
+        page = CheckedPage(len(some))
         users = await reader.known_users({row.cells["user"] for row in some})
         page.errors += [
             row.error("user", "USER_NOT_FOUND", "There is no person with this id.")
@@ -73,7 +73,7 @@ class Memberships:
         self._reader = reader
         self._counts = Counter[str]()
 
-    async def add(self, rows: Sequence[Row], page: Page) -> list[Row]:
+    async def add(self, rows: Sequence[Row], page: CheckedPage) -> list[Row]:
         """Return the rows, with the columns group and user, whose person is not in the group yet. Their errors are
         added to the page.
         """

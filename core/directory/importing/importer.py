@@ -22,7 +22,7 @@ from core.directory.importing.errors import MOST_ERRORS, ImportRefused, RowError
 from core.directory.importing.groups import check_groups, check_members
 from core.directory.importing.journal import ImportLost, Journal, Step
 from core.directory.importing.kinds import COLUMNS, KEY_COLUMNS, Kind, form_errors, row_key
-from core.directory.importing.page import Check, Page, RowChange
+from core.directory.importing.page import Check, CheckedPage, RowChange
 from core.directory.importing.people import check_contacts, check_users
 from core.directory.importing.reader import Reader
 from core.directory.importing.relations import check_ownerships, check_supergroups
@@ -108,7 +108,7 @@ class Importing:
         await journal.roll_forward(self._store, tenant)
         return checking.result
 
-    async def progress(self, tenant: str) -> journal.Progress:
+    async def progress(self, tenant: str) -> journal.ImportProgress:
         """Return how far the import of the tenant is."""
         return await journal.progress(self._store, tenant)
 
@@ -161,7 +161,7 @@ class _Checking:
         self.errors: list[RowError] = []
         self.changes: list[RowChange] = []
         self._reader = reader
-        self._total = Page()
+        self._total = CheckedPage()
 
     @property
     def result(self) -> Imported:
@@ -177,7 +177,7 @@ class _Checking:
             if pages:
                 await self._journal(pages, page)
 
-    def _add(self, page: Page) -> None:
+    def _add(self, page: CheckedPage) -> None:
         self.errors += page.errors
         self.changes += page.changes[: MOST_CHANGES - len(self.changes)]
         self._total.rows += page.rows
@@ -185,7 +185,7 @@ class _Checking:
         self._total.updated += page.updated
         self._total.unchanged += page.unchanged
 
-    async def _journal(self, pages: Journal, page: Page) -> None:
+    async def _journal(self, pages: Journal, page: CheckedPage) -> None:
         for steps in _parts(page.steps):
             await pages.add(steps, self._total.rows)
         if not page.steps:

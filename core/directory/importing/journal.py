@@ -30,7 +30,7 @@ Step = tuple[str, ...]
 _pack = msgspec.msgpack.Encoder().encode
 
 
-class Progress(Struct, frozen=True):
+class ImportProgress(Struct, frozen=True):
     """How far an import is. `state`: idle, checking or writing; `done`: of its rows, in this state."""
 
     state: str = "idle"
@@ -97,11 +97,11 @@ async def roll_forward_all(store: Store) -> int:
     return sum([await roll_forward(store, tenant, IDLE_MS) for tenant in tenants])
 
 
-async def progress(store: Store, tenant: str) -> Progress:
+async def progress(store: Store, tenant: str) -> ImportProgress:
     """Return how far the import of a tenant is."""
     fields = ("state", "kind", "rows", "done", "pages", "next")
     state, kind, *numbers = await store.read_hash(KEYS["import"].at(SHARD, tenant), *fields)
     rows, done, pages, written = (int(number or 0) for number in numbers)
     if state is None:
-        return Progress()
-    return Progress(state, kind or "", rows, rows * written // pages if pages else done)
+        return ImportProgress()
+    return ImportProgress(state, kind or "", rows, rows * written // pages if pages else done)

@@ -30,7 +30,7 @@ class RowChange(Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class Page:
+class CheckedPage:
     """The checked rows: what is to be written for them, or their errors. `rows`: how many were checked."""
 
     rows: int = 0
@@ -73,5 +73,5 @@ def _changed(old: Cells, new: Cells) -> list[FieldChange]:
     ]
 
 
-Check = Callable[[Reader, Sequence[Row]], AsyncIterator[Page]]
+Check = Callable[[Reader, Sequence[Row]], AsyncIterator[CheckedPage]]
 """Checks the rows of a file against the directory, in pages."""

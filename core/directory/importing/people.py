@@ -10,7 +10,7 @@ from core.directory.importing.csv_rows import Row
 from core.directory.importing.errors import RowError
 from core.directory.importing.groups import Memberships, member_steps
 from core.directory.importing.kinds import as_row_errors, contact_cells, parse_id, user_fields
-from core.directory.importing.page import Page
+from core.directory.importing.page import CheckedPage
 from core.directory.importing.reader import Reader, in_pages
 from core.directory.records import encode_record
 from core.errors import Invalid
@@ -40,14 +40,14 @@ class Claims:
         self._code = code
         self._rows: dict[str, tuple[str, int]] = {}
 
-    def take(self, value: str, user: str, row: Row, page: Page, column: str = "") -> None:
+    def take(self, value: str, user: str, row: Row, page: CheckedPage, column: str = "") -> None:
         """Note that the row gives the value to this person. An error if another row gave it to another one."""
         other, number = self._rows.setdefault(value, (user, row.number))
         if other != user:
             message = f"Row {number} gives it to another person."
             page.errors.append(row.error(column or self._column, self._code, message))
 
-    def refuse(self, row: Row, owner: str, page: Page, column: str = "") -> None:
+    def refuse(self, row: Row, owner: str, page: CheckedPage, column: str = "") -> None:
         """The error for a value that another person of the directory has."""
         page.errors.append(row.error(column or self._column, self._code, f"The person {owner} has it already."))
 
@@ -63,11 +63,11 @@ class Claimed:
 # people
 
 
-async def check_users(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Page]:
+async def check_users(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
     """Each row creates a person or changes the fields that the file has."""
     claimed, memberships = Claimed(), Memberships(reader)
     for some in in_pages(rows):
-        page = Page(len(some))
+        page = CheckedPage(len(some))
         found = await reader.users([row.cells["id"] for row in some])
         candidates = [
             candidate for row, old in zip(some, found, strict=True) if (candidate := _candidate(row, old, reader, page))
@@ -95,7 +95,7 @@ def _membership_rows(candidates: Sequence[Candidate]) -> list[Row]:
     ]
 
 
-def _candidate(row: Row, old: User | None, reader: Reader, page: Page) -> Candidate | None:
+def _candidate(row: Row, old: User | None, reader: Reader, page: CheckedPage) -> Candidate | None:
     """Return the person that the row makes; None, with errors in the page, if it is not valid."""
     base, fields, given = old or User(parse_id(row.cells["id"])), user_fields(row), contact_cells(row)
     contacts = {channel: some for channel, some in {**base.contacts, **given}.items() if some}
@@ -115,7 +115,7 @@ def _channels(reader: Reader, user: User) -> Collection[str] | None:
     return None if reader.channels is None else {*reader.channels, *user.contacts, *user.opt_out}
 
 
-async def _check_emails(reader: Reader, candidates: Sequence[Candidate], claims: Claims, page: Page) -> None:
+async def _check_emails(reader: Reader, candidates: Sequence[Candidate], claims: Claims, page: CheckedPage) -> None:
     mailed = [(row, id_text(new.id), new.email) for row, _, new in candidates if new.email]
     owners = await reader.owners_of_emails([email for _, _, email in mailed])
     for (row, user, email), owner in zip(mailed, owners, strict=True):
@@ -124,7 +124,7 @@ async def _check_emails(reader: Reader, candidates: Sequence[Candidate], claims:
             claims.refuse(row, str(owner), page)
 
 
-async def _check_contacts(reader: Reader, candidates: Sequence[Candidate], claims: Claims, page: Page) -> None:
+async def _check_contacts(reader: Reader, candidates: Sequence[Candidate], claims: Claims, page: CheckedPage) -> None:
     given = [
         (row, id_text(new.id), f"{channel}:{address}", f"contacts.{channel}")
         for row, _, new in candidates
@@ -141,7 +141,7 @@ async def _check_contacts(reader: Reader, candidates: Sequence[Candidate], claim
 # contacts
 
 
-async def check_contacts(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Page]:
+async def check_contacts(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
     """Each row adds one contact to a person."""
     by_user: defaultdict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -149,14 +149,14 @@ async def check_contacts(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[P
     claims = Claimed().contacts
     for ids in in_pages(by_user):
         some = {one: by_user[one] for one in ids}
-        page = Page(sum(map(len, some.values())))
+        page = CheckedPage(sum(map(len, some.values())))
         await _check_owners(reader, some, claims, page)
         for user_id, user in zip(ids, await reader.users(ids), strict=True):
             _add_contacts(some[user_id], user, reader, page)
         yield page
 
 
-async def _check_owners(reader: Reader, rows: Mapping[str, Sequence[Row]], claims: Claims, page: Page) -> None:
+async def _check_owners(reader: Reader, rows: Mapping[str, Sequence[Row]], claims: Claims, page: CheckedPage) -> None:
     """No other person, in the directory or in the file, has any of these contacts."""
     given = [(user, row, _contact(row)) for user, some in rows.items() for row in some]
     owners = await reader.owners_of_contacts([contact for _, _, contact in given])
@@ -171,7 +171,7 @@ def _contact(row: Row) -> str:
     return f"{channel}:{canonical(channel, row.cells['address'])}"
 
 
-def _add_contacts(rows: Sequence[Row], user: User | None, reader: Reader, page: Page) -> None:
+def _add_contacts(rows: Sequence[Row], user: User | None, reader: Reader, page: CheckedPage) -> None:
     """Add the contacts of the rows to one person."""
     if user is None:
         page.errors += [row.error("user", "USER_NOT_FOUND", "There is no person with this id.") for row in rows]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from core.directory.csv_cells import supergroup_cells
 from core.directory.importing.csv_rows import Row
 from core.directory.importing.kinds import as_row_errors, group_fields, group_ids, object_kind, parse_id
-from core.directory.importing.page import Page
+from core.directory.importing.page import CheckedPage
 from core.directory.importing.reader import Reader, in_pages
 from core.directory.records import encode_record
 from core.model.people import Supergroup, canonical_group, faults_of_group, id_text
@@ -22,12 +22,12 @@ _PAGE = 100
 # supergroups
 
 
-async def check_supergroups(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Page]:
+async def check_supergroups(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
     """Each row creates a supergroup or changes the fields that the file has; its groups are replaced as a whole."""
     known = await reader.known_groups({id_text(one) for row in rows for one in group_ids(row) or ()})
     joined = Counter[str]()  # group → its supergroups, with those of the file
     for some in in_pages(rows, _PAGE):
-        page = Page(len(some))
+        page = CheckedPage(len(some))
         found = await reader.supergroups([row.cells["id"] for row in some])
         for row, old in zip(some, found, strict=True):
             await _check_supergroup(reader, row, old, known, joined, page)
@@ -35,7 +35,7 @@ async def check_supergroups(reader: Reader, rows: Sequence[Row]) -> AsyncIterato
 
 
 async def _check_supergroup(
-    reader: Reader, row: Row, old: Supergroup | None, known: set[str], joined: Counter[str], page: Page
+    reader: Reader, row: Row, old: Supergroup | None, known: set[str], joined: Counter[str], page: CheckedPage
 ) -> None:
     new = canonical_group(replace(old or Supergroup(parse_id(row.cells["id"])), **group_fields(row), groups=()))
     page.errors += as_row_errors(row, faults_of_group(new))
@@ -56,7 +56,7 @@ async def _check_members(
     wanted: Sequence[str],
     known: set[str],
     joined: Counter[str],
-    page: Page,
+    page: CheckedPage,
 ) -> None:
     supergroup = row.cells["id"]
     unknown = [one for one in wanted if one not in known and one not in members]
@@ -69,7 +69,7 @@ async def _check_members(
 
 
 async def _check_limits(
-    reader: Reader, row: Row, wanted: Sequence[str], added: Iterable[str], joined: Counter[str], page: Page
+    reader: Reader, row: Row, wanted: Sequence[str], added: Iterable[str], joined: Counter[str], page: CheckedPage
 ) -> None:
     if len(wanted) > RELATIONS:
         page.errors.append(row.error("groups", "LIMIT_REACHED", f"A supergroup has at most {RELATIONS} groups."))
@@ -83,7 +83,7 @@ async def _check_limits(
             page.errors.append(row.error("groups", "LIMIT_REACHED", message))
 
 
-async def _check_owners_of_members(reader: Reader, row: Row, added: Sequence[str], page: Page) -> None:
+async def _check_owners_of_members(reader: Reader, row: Row, added: Sequence[str], page: CheckedPage) -> None:
     """Who owns the supergroup already must own the groups that are added to it."""
     owners = await reader.related("owners", f"supergroup:{row.cells['id']}") if added else []
     for owner in owners:
@@ -97,7 +97,7 @@ async def _check_owners_of_members(reader: Reader, row: Row, added: Sequence[str
 # ownerships
 
 
-async def check_ownerships(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Page]:
+async def check_ownerships(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
     """Each row makes a person an owner of a group or supergroup. Rows may be in any order."""
     by_user: defaultdict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -105,7 +105,7 @@ async def check_ownerships(reader: Reader, rows: Sequence[Row]) -> AsyncIterator
     owners = Counter[str]()  # object → its owners, with those of the file
     for some in in_pages(by_user, _PAGE):
         chosen = [row for user in some for row in by_user[user]]
-        page = Page(len(chosen))
+        page = CheckedPage(len(chosen))
         await _check_objects(reader, chosen, page)
         for user in some:
             await _check_owner(reader, user, by_user[user], owners, page)
@@ -116,7 +116,7 @@ def _object(row: Row) -> str:
     return f"{object_kind(row)}:{row.cells['id']}"
 
 
-async def _check_objects(reader: Reader, rows: Sequence[Row], page: Page) -> None:
+async def _check_objects(reader: Reader, rows: Sequence[Row], page: CheckedPage) -> None:
     users = await reader.known_users({row.cells["user"] for row in rows})
     groups = await reader.known_groups({row.cells["id"] for row in rows if object_kind(row) == "group"})
     supergroups = await reader.known_supergroups({row.cells["id"] for row in rows if object_kind(row) != "group"})
@@ -129,7 +129,7 @@ async def _check_objects(reader: Reader, rows: Sequence[Row], page: Page) -> Non
             page.errors.append(row.error("id", "SUPERGROUP_NOT_FOUND", "There is no supergroup with this id."))
 
 
-async def _check_owner(reader: Reader, user: str, rows: Sequence[Row], owners: Counter[str], page: Page) -> None:
+async def _check_owner(reader: Reader, user: str, rows: Sequence[Row], owners: Counter[str], page: CheckedPage) -> None:
     """The rows of one person."""
     owned = set(await reader.related("owned", user))
     new = [row for row in rows if _object(row) not in owned]
@@ -146,7 +146,7 @@ async def _check_owner(reader: Reader, user: str, rows: Sequence[Row], owners: C
         page.steps.append(("own", user, _object(row)))
 
 
-async def _check_owners(reader: Reader, row: Row, owners: Counter[str], page: Page) -> None:
+async def _check_owners(reader: Reader, row: Row, owners: Counter[str], page: CheckedPage) -> None:
     if _object(row) not in owners:
         owners[_object(row)] = await reader.count("owners", _object(row))
     owners[_object(row)] += 1
@@ -154,7 +154,7 @@ async def _check_owners(reader: Reader, row: Row, owners: Counter[str], page: Pa
         page.errors.append(row.error("id", "LIMIT_REACHED", f"A group has at most {RELATIONS} owners."))
 
 
-async def _check_groups_owned(reader: Reader, row: Row, owned: set[str], page: Page) -> None:
+async def _check_groups_owned(reader: Reader, row: Row, owned: set[str], page: CheckedPage) -> None:
     for group in await reader.related("members", "supergroup", row.cells["id"]):
         if f"group:{group}" not in owned:
             message = f"The supergroup has the group {group!r}, which the person does not own."

@@ -31,12 +31,12 @@ Entity = dict[str, Any]
 
 def read_markdown(text: str) -> tuple[str, list[Entity]]:
     """Returns the text without marks, and its entities as the Bot API has them."""
-    reader = _Reader()
+    reader = _MarkdownReader()
     reader.read(text)
     return "".join(reader.parts), reader.entities
 
 
-class _Reader:
+class _MarkdownReader:
     def __init__(self) -> None:
         self.parts: list[str] = []
         self.entities: list[Entity] = []

@@ -3,7 +3,7 @@
 import io
 from typing import IO
 
-from core.backup import ArchiveReader, ArchiveWriter, Header, check_archive, restore, take_snapshot
+from core.backup import ArchiveHeader, ArchiveReader, ArchiveWriter, check_archive, restore, take_snapshot
 from core.redis.connection import ServerAddress
 from core.redis.keys import LAYOUT
 from tests.support.servers import Server
@@ -11,7 +11,7 @@ from tests.support.servers import Server
 
 async def backup(server: Server, layout: int = LAYOUT, shards: int = 1) -> io.BytesIO:
     file = io.BytesIO()
-    await take_snapshot(ServerAddress.parse(server.url), ArchiveWriter(file, Header(1, layout, shards, 0)))
+    await take_snapshot(ServerAddress.parse(server.url), ArchiveWriter(file, ArchiveHeader(1, layout, shards, 0)))
     return file
 
 

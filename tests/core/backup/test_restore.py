@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from redis.asyncio import Redis
 
-from core.backup import ArchiveFault, ArchiveReader, ArchiveWriter, Header, check_archive, restore, take_snapshot
-from core.backup.values import Entry
+from core.backup import ArchiveFault, ArchiveHeader, ArchiveReader, ArchiveWriter, check_archive, restore, take_snapshot
+from core.backup.values import StoredValue
 from core.errors import SetupError, StoreUnavailable
 from core.redis.connection import Connection, ServerAddress
 from core.redis.keys import LAYOUT
@@ -72,7 +72,7 @@ async def test_data_in_another_database_than_the_first_are_backed_up_and_restore
     async with Redis.from_url(server.url, db=3) as client:
         await client.hset(OURS, "t", 1)
         file = io.BytesIO()
-        await take_snapshot(address, ArchiveWriter(file, Header(1, LAYOUT, 1, 0)))
+        await take_snapshot(address, ArchiveWriter(file, ArchiveHeader(1, LAYOUT, 1, 0)))
         await client.hset(OURS, "t", 2)
         file.seek(0)
         await restore(ArchiveReader(file), address, replaces=True)
@@ -101,7 +101,7 @@ async def test_a_restore_that_fails_changes_nothing(server: Server, file: io.Byt
     class Broken(Exception):
         pass
 
-    def entries() -> Iterator[Entry]:
+    def entries() -> Iterator[StoredValue]:
         file.seek(0)
         yield from ArchiveReader(file)
         raise Broken
@@ -186,7 +186,7 @@ async def _administer(server: Server, *command: str) -> None:
 
 
 async def _snapshot(address: ServerAddress) -> None:
-    await take_snapshot(address, ArchiveWriter(io.BytesIO(), Header(1, LAYOUT, 1, 0)))
+    await take_snapshot(address, ArchiveWriter(io.BytesIO(), ArchiveHeader(1, LAYOUT, 1, 0)))
 
 
 def _entries(file: io.BytesIO) -> ArchiveReader:
