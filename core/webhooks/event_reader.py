@@ -48,7 +48,7 @@ EntryId = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReadingLimits:
     """Messages of one webhook and shard. `pending`: how many may wait. `kept_dead`: of how many dead letters, if there
     is no more room.
     """
@@ -74,7 +74,7 @@ class _Page:
 class EventReader:
     """One per process and shard."""
 
-    def __init__(self, store: Store, shard: int, queue: Queue, webhooks: Webhooks, limits: Limits) -> None:
+    def __init__(self, store: Store, shard: int, queue: Queue, webhooks: Webhooks, limits: ReadingLimits) -> None:
         self._store = store
         self._shard = shard
         self._queue = queue

@@ -7,7 +7,7 @@ from datetime import datetime
 from hashlib import blake2b
 
 from core.queue import Queue
-from core.webhooks.event_reader import Limits, task_of
+from core.webhooks.event_reader import ReadingLimits, task_of
 from core.webhooks.messages import WebhookMessage
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import TUBE, EventType
@@ -26,7 +26,7 @@ async def put_message(
     for webhook in await webhooks.of_tenant(tenant):
         if event not in webhook.events or webhook.disabled:
             continue
-        if await webhooks.pending(_SHARD, webhook.id) >= Limits().pending:
+        if await webhooks.pending(_SHARD, webhook.id) >= ReadingLimits().pending:
             log.warning("webhook %s: too much waits for it, %s of %s is not sent", webhook.id, event, name)
             continue
         digest = blake2b(f"{webhook.id} {name}".encode(), digest_size=16).hexdigest()

@@ -17,7 +17,7 @@ from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.redis.stream_reader import StreamReader
-from core.webhooks.event_reader import EventReader, Limits
+from core.webhooks.event_reader import EventReader, ReadingLimits
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.sender import RetryRules, WebhookSender
@@ -40,7 +40,7 @@ class WebhookOptions:
     """`concurrency`: how many messages one process sends at once."""
 
     rules: RetryRules = field(default_factory=RetryRules)
-    limits: Limits = field(default_factory=Limits)
+    limits: ReadingLimits = field(default_factory=ReadingLimits)
     concurrency: int = 128
 
 

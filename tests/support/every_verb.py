@@ -29,7 +29,7 @@ from core.queue import Attempt, NewTask, Tube, Tubes
 from core.queue.task import ClaimRequest, Settlement, SettleResult
 from core.redis.store import Argument, Store
 from core.sessions import SignInCodes
-from core.webhooks.event_reader import EventReader, Limits
+from core.webhooks.event_reader import EventReader, ReadingLimits
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import AttemptRecord, EventType
@@ -244,7 +244,7 @@ async def _call_webhook_verbs(stack: Stack) -> None:
         webhook, deleted = [
             await webhooks.create(TENANT, "http://127.0.0.1:9/", [EventType.FINISHED]) for _ in range(2)
         ]
-        reader = EventReader(stack.store, 0, stack.queue, webhooks, Limits())
+        reader = EventReader(stack.store, 0, stack.queue, webhooks, ReadingLimits())
         await reader.step()
         await webhooks.record(webhook, AttemptRecord("msg_1", "finished", 1, 0, 0, 200))
         await webhooks.delete(TENANT, deleted.id)

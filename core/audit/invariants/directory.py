@@ -77,7 +77,7 @@ Entries = Sequence[tuple[str, str]]
 def implications(kind: str, shard: int, parts: Sequence[str], entries: Entries) -> Iterator[Implication]:
     """Emit what entries of a key of this kind imply. `parts`: those of its name; the first is the tenant."""
     tenant, *of = parts
-    place = _Place(shard, tenant, KEYS[kind].at(shard, *parts))
+    place = _DirectoryKey(shard, tenant, KEYS[kind].at(shard, *parts))
     make = _BY_KIND[kind]
     for field, value in entries:
         yield from make(place, of, field, value)
@@ -87,7 +87,7 @@ def rule_of_ownership(
     shard: int, tenant: str, user: str, supergroup: str, groups: Iterable[str]
 ) -> Iterator[Implication]:
     """I21. `groups`: those seen in the supergroup."""
-    place = _Place(shard, tenant, KEYS["owned"].at(shard, tenant, user))
+    place = _DirectoryKey(shard, tenant, KEYS["owned"].at(shard, tenant, user))
     owned = Premise(Read("ZSCORE", place.key, f"supergroup:{supergroup}"))
     for group in groups:
         part = Premise(Read("ZSCORE", place.of("members", "supergroup", supergroup), group))
@@ -96,7 +96,7 @@ def rule_of_ownership(
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _DirectoryKey:
     """A key of the directory of one tenant."""
 
     shard: int
@@ -134,7 +134,7 @@ def _is(wanted: str) -> Callable[[str | None], bool]:
 # people
 
 
-def _of_user(place: _Place, _: Sequence[str], user_id: str, record: str) -> Iterator[Implication]:
+def _of_user(place: _DirectoryKey, _: Sequence[str], user_id: str, record: str) -> Iterator[Implication]:
     seen, user = place.seen(user_id, record), _user(record)
     if user is None:
         conclusion = Read("HGET", place.key, user_id)
@@ -166,7 +166,7 @@ def _user(record: str | None) -> User | None:
 
 
 def _of_unique(kind: str) -> "Make":
-    def make(place: _Place, _: Sequence[str], entry: str, user_id: str) -> Iterator[Implication]:
+    def make(place: _DirectoryKey, _: Sequence[str], entry: str, user_id: str) -> Iterator[Implication]:
         def has_it(record: str | None) -> bool:
             user = _user(record)
             return user is not None and (kind, entry) in _unique_of(user)
@@ -177,12 +177,12 @@ def _of_unique(kind: str) -> "Make":
     return make
 
 
-def _of_user_id(place: _Place, _: Sequence[str], user_id: str, __: str) -> Iterator[Implication]:
+def _of_user_id(place: _DirectoryKey, _: Sequence[str], user_id: str, __: str) -> Iterator[Implication]:
     conclusion = Read("HGET", place.of("users"), user_id)
     yield Implication("I19", (place.seen(user_id),), conclusion, _is_there, f"a person, as {place.key} has it")
 
 
-def _of_role(place: _Place, of: Sequence[str], user_id: str, _: str) -> Iterator[Implication]:
+def _of_role(place: _DirectoryKey, of: Sequence[str], user_id: str, _: str) -> Iterator[Implication]:
     (role,) = of
 
     def has_it(record: str | None) -> bool:
@@ -198,36 +198,36 @@ def _of_role(place: _Place, of: Sequence[str], user_id: str, _: str) -> Iterator
 _KINDS_OF_MEMBERS = {"group": "user", "supergroup": "group"}
 
 
-def _of_collection(place: _Place, of: Sequence[str], given: str, record: str) -> Iterator[Implication]:
+def _of_collection(place: _DirectoryKey, of: Sequence[str], given: str, record: str) -> Iterator[Implication]:
     yield place.member("I20", place.seen(given, record), given, "collectionids", *of)
 
 
-def _of_collection_id(place: _Place, of: Sequence[str], given: str, _: str) -> Iterator[Implication]:
+def _of_collection_id(place: _DirectoryKey, of: Sequence[str], given: str, _: str) -> Iterator[Implication]:
     yield place.exists(place.seen(given), of[0], given)
 
 
-def _of_member(place: _Place, of: Sequence[str], member: str, _: str) -> Iterator[Implication]:
+def _of_member(place: _DirectoryKey, of: Sequence[str], member: str, _: str) -> Iterator[Implication]:
     kind, given = of
     seen = place.seen(member)
     yield place.member("I20", seen, given, "member_of", kind, member)
     yield from _of_both_ends(place, seen, kind, given, member)
 
 
-def _of_member_of(place: _Place, of: Sequence[str], given: str, _: str) -> Iterator[Implication]:
+def _of_member_of(place: _DirectoryKey, of: Sequence[str], given: str, _: str) -> Iterator[Implication]:
     kind, member = of
     seen = place.seen(given)
     yield place.member("I20", seen, member, "members", kind, given)
     yield from _of_both_ends(place, seen, kind, given, member)
 
 
-def _of_both_ends(place: _Place, seen: Premise, kind: str, given: str, member: str) -> Iterator[Implication]:
+def _of_both_ends(place: _DirectoryKey, seen: Premise, kind: str, given: str, member: str) -> Iterator[Implication]:
     """Emit that a member and its collection exist, except a group: a deleted one has members for a while."""
     yield place.exists(seen, _KINDS_OF_MEMBERS.get(kind, "user"), member)
     if kind != "group":
         yield place.exists(seen, kind, given)
 
 
-def _of_owned(place: _Place, of: Sequence[str], owned: str, _: str) -> Iterator[Implication]:
+def _of_owned(place: _DirectoryKey, of: Sequence[str], owned: str, _: str) -> Iterator[Implication]:
     (user,) = of
     seen = place.seen(owned)
     kind, _, object_id = owned.partition(":")
@@ -236,14 +236,14 @@ def _of_owned(place: _Place, of: Sequence[str], owned: str, _: str) -> Iterator[
     yield place.exists(seen, kind, object_id)
 
 
-def _of_owner(place: _Place, of: Sequence[str], user: str, _: str) -> Iterator[Implication]:
+def _of_owner(place: _DirectoryKey, of: Sequence[str], user: str, _: str) -> Iterator[Implication]:
     (owned,) = of
     seen = place.seen(user)
     yield place.member("I20", seen, owned, "owned", user)
     yield place.exists(seen, "user", user)
 
 
-Make = Callable[[_Place, Sequence[str], str, str], Iterator[Implication]]
+Make = Callable[[_DirectoryKey, Sequence[str], str, str], Iterator[Implication]]
 
 _BY_KIND: dict[str, Make] = {
     "users": _of_user,

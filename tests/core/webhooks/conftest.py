@@ -9,7 +9,7 @@ import pytest
 
 from core.model.backoff import Backoff
 from core.webhooks import runtime as webhook_runtime
-from core.webhooks.event_reader import Limits
+from core.webhooks.event_reader import ReadingLimits
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.runtime import WebhookOptions, WebhookRuntime
@@ -21,7 +21,7 @@ from tests.support.stack import TENANT, FakeCourier, Stack
 QUICK = RetryRules(Backoff(timedelta(milliseconds=20), timedelta(milliseconds=100)), timedelta(seconds=30))
 """Pauses short enough for a test."""
 
-NO_LIMITS = Limits()
+NO_LIMITS = ReadingLimits()
 BOTH = (EventType.OUTCOME, EventType.FINISHED)
 
 
@@ -34,7 +34,7 @@ class Installation:
     webhooks: Webhooks
     running: dict[WebhookRuntime, "asyncio.Task[None]"] = field(default_factory=dict)
 
-    def start(self, rules: RetryRules = QUICK, limits: Limits = NO_LIMITS) -> None:
+    def start(self, rules: RetryRules = QUICK, limits: ReadingLimits = NO_LIMITS) -> None:
         options = WebhookOptions(rules, limits)
         runtime = WebhookRuntime(self.stack.store, self.webhooks, self.client, options)
         self.running[runtime] = asyncio.create_task(runtime.run())

@@ -10,7 +10,7 @@ from core.errors import StoreUnavailable
 from core.model.delivery import Accepted
 from core.queue import NewTask, TaskFilter
 from core.redis.constants import EVENTS_KEPT
-from core.webhooks.event_reader import EventReader, Limits
+from core.webhooks.event_reader import EventReader, ReadingLimits
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import EventType
@@ -35,7 +35,7 @@ def ids(made: Sequence[Accepted]) -> set[str]:
     return {accepted.key.id for accepted in made}
 
 
-def reader(installation: Installation, limits: Limits = NO_LIMITS) -> EventReader:
+def reader(installation: Installation, limits: ReadingLimits = NO_LIMITS) -> EventReader:
     stack = installation.stack
     return EventReader(stack.store, 0, stack.queue, installation.webhooks, limits)
 
@@ -223,7 +223,7 @@ async def test_what_waits_for_a_receiver_that_is_down_is_bounded_and_nothing_is_
     receiver.answer = status(503)
     webhook = await installation.add(receiver)
     await installation.courier()
-    installation.start(limits=Limits(pending=20, kept_dead=5))
+    installation.start(limits=ReadingLimits(pending=20, kept_dead=5))
     made = [one for _ in range(12) for one in await deliver(installation, 1, recipients=5)]
     pending = []
 
@@ -265,7 +265,7 @@ async def test_the_oldest_messages_are_dropped_whenever_they_were_given_up(
 
 async def test_dead_letters_are_dropped_when_they_leave_no_room(installation: Installation, receiver: Receiver) -> None:
     webhook = await installation.add(receiver, [EventType.FINISHED])
-    events = reader(installation, Limits(pending=10, kept_dead=3))
+    events = reader(installation, ReadingLimits(pending=10, kept_dead=3))
     queue = installation.stack.queue
     for number in range(10):
         await queue.bury(await queue.put("webhooks", NewTask(str(number), TENANT, user=webhook.id)))
