@@ -230,7 +230,7 @@ class Queue(Inspector):
         found: dict[str, int] = {}
         for shard in range(self._store.shards):
             page = await self._store.command(
-                "ZRANGEBYSCORE", KEYS["waits"].at(shard, tube), int(self._now_ms()), "+inf", "WITHSCORES"
+                "ZRANGEBYSCORE", KEYS["throttles"].at(shard, tube), int(self._now_ms()), "+inf", "WITHSCORES"
             )
             rows = [(scope, int(float(until))) for scope, until in page if not scope.startswith("chat:")]
             found |= {scope: max(found.get(scope, 0), until) for scope, until in rows}

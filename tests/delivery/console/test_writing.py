@@ -1,35 +1,76 @@
-"""From writing a message to reading who was reached, in the browser."""
+"""A secretary writes to a group, checks, sends once, and sees who was not reached and why."""
+
+import uuid
 
 import pytest
 
 from tests.delivery.console.conftest import Person
 
 
+async def school(person: Person) -> str:
+    """A group with a person who is reached, one whose number is refused, and one without a contact; its title."""
+    name, call = f"Группа {uuid.uuid4().hex[:6]}", person.running.call
+    ids = [f"{name}-{number}" for number in range(3)]
+    phone = f"+7999{uuid.uuid4().int % 10**7:07d}"
+    await call("POST", "/v1/users", {"id": ids[0], "name": "Аня <script>alert(1)</script>", "contacts": {"sms": phone}})
+    await call("POST", "/v1/users", {"id": ids[1], "name": "Боря 🐱"})
+    await call("POST", "/v1/users", {"id": ids[2], "name": "ולד"})
+    await call("POST", "/v1/groups", {"id": name, "title": name, "members": ids})
+    return name
+
+
 @pytest.mark.row("W-05", "W-06", "W-07", "W-08", "W-24")
-async def test_a_message_to_a_group_is_checked_sent_and_shows_first_who_was_not_reached(person: Person) -> None:
-    call = person.running.call
-    await call("POST", "/v1/users", {"id": 501, "name": "Анна <script>", "contacts": {"sms": ["+79990000501"]}})
-    await call("POST", "/v1/users", {"id": 502, "name": "Борис 🎓"})
-    await call("POST", "/v1/groups", {"id": "ИВТ-21", "members": [501, 502]})
+async def test_a_secretary_writes_to_a_group_on_a_phone_and_sees_who_was_not_reached(person: Person) -> None:
+    group = await school(person)
     await person.visit("write", language="ru", width=390)
-    await person.presses("ИВТ-21")
-    await person.writes("Текст", "Завтра в 10:00 \u202bשלום")
-    await person.visit("home", language="ru", width=390)
-    await person.go("write")
-    await person.presses("Проверить и отправить")
-    await person.sees("2 человека")
-    await person.sees("1 человек не получит: нет контакта.")
-    await person.keeps_picture("write-check-ru-light-390")
-    await person.presses("Отправить 1 человеку")
-    await person.sees("Не получили: 1")
-    await person.sees("Получили: 1")
-    text = await person.browser.text("#content")
-    assert text.index("Борис 🎓") < text.index("Анна <script>")
-    await person.keeps_picture("message-outcomes-ru-light-390")
+    await person.writes("Найти группу", group)
+    await person.presses(group)
+    await person.writes("Текст", "Собрание в **10 часов** 🐱")
+    await person.sees("3 получателя")
+    await person.browser.run("location.reload()")
+    await person.settled()
+    await person.sees("3 получателя")
+    await person.keeps_picture("write-filled-ru-390")
+    await person.presses("Проверить")
+    await person.sees("Будет отправлено: 1 из 3")
+    assert await person.browser.run("document.querySelector('.said').innerText") == "Собрание в 10 часов 🐱"
+    await person.keeps_picture("write-check-ru-390")
+    before = len((await person.running.call("GET", "/v1/deliveries"))["deliveries"])
+    await person.browser.run("[...document.querySelectorAll('.primary')].at(-1).click()")
+    await person.browser.run("[...document.querySelectorAll('.primary')].at(-1)?.click()")
+    await person.sees("Получили 1 из 3")
+    await person.sees("нет контакта: 2")
+    await person.sees("Узнайте телефон")
+    await person.keeps_picture("message-ru-390")
+    assert len((await person.running.call("GET", "/v1/deliveries"))["deliveries"]) == before + 1
+    assert await person.sideways() <= 0
+    await person.writes("Найти человека", "script")
+    await person.browser.wait_for("document.querySelectorAll('.rows .row').length === 1")
+    assert "Аня <script>alert(1)</script>" in await person.browser.run("document.querySelector('.rows').textContent")
     await person.go("messages")
-    await person.sees("Завтра в 10:00")
-    await person.sees("Получили 1 из 2")
-    await person.keeps_picture("messages-ru-light-390-rows")
+    await person.sees("Получили 1 из 3")
+
+
+@pytest.mark.row("W-06")
+async def test_a_draft_that_was_sent_in_another_tab_is_not_sent_again(person: Person) -> None:
+    group = await school(person)
+    await person.visit("write", language="ru")
+    await person.writes("Найти группу", group)
+    await person.presses(group)
+    await person.writes("Текст", "Дважды")
+    await person.sees("3 получателя")
+    draft = await person.browser.run("localStorage.getItem('ada.draft')")
+    await person.presses("Проверить")
+    await person.presses("Отправить 1 человеку")
+    await person.sees("Получили")
+    await person.browser.run(f"localStorage.setItem('ada.draft', {draft!r})")
+    await person.go("write")
+    await person.sees("3 получателя")
+    await person.presses("Проверить")
+    await person.presses("Отправить 1 человеку")
+    await person.sees("Получили")
+    found = (await person.running.call("GET", "/v1/deliveries?text=Дважды"))["deliveries"]
+    assert len(found) == 1
 
 
 @pytest.mark.row("W-22")

@@ -1,97 +1,131 @@
-/** One message: who was not reached comes first, each outcome is live. */
+/** One message: who was not reached, why, and what can be done; every outcome, live. */
 
-import { h, paint } from "../lib/dom.js";
-import { moment, t, word } from "../lib/words.js";
-import { api, randomKey } from "../lib/api.js";
-import { empty, explain, failed, loading, notice, statusTag, tag, toast } from "../lib/states.js";
-import { confirm } from "../lib/dialog.js";
-import { sentence, kindOf } from "../lib/verdict.js";
+import { field, h, paint } from "../lib/dom.js";
+import { fullMoment, t, word } from "../lib/words.js";
+import { api } from "../lib/api.js";
+import { notice, statusTag, toast, withStates } from "../lib/states.js";
+import { table } from "../lib/table.js";
+import { ask, confirm } from "../lib/dialog.js";
+import { draftOf, inZone, plainOf } from "../lib/draft.js";
+import { verdict } from "./messages.js";
 
-const SHOWN = 1000;
-const PAUSE = 500;
-const REACHED = new Set(["sent", "delivered", "read"]);
-const OPEN = new Set(["queued", "sending"]);
+const PAINT_PAUSE = 500;
 
 export default {
   title: "page.message",
   right: "read",
-  async render(root, [id], context) {
-    if (!id) return paint(root, h("h1", {}, t("page.message")), empty({ title: t("messages.choose"), action: h("a", { href: "#/messages" }, t("page.messages")) }));
-    const path = `/v1/deliveries/${encodeURIComponent(id)}`;
-    paint(root, h("h1", {}, t("page.message")), loading());
-    const show = async () => draw(root, await api.get(path, { limit: SHOWN }, { signal: context.signal }), path, context, show);
-    try {
-      await show();
-    } catch (error) {
-      return paint(root, h("h1", {}, t("page.message")), failed(error, error.status === 404 ? null : show));
-    }
-    return followChanges(path, show);
+  render(root, [id], context) {
+    const where = `/v1/deliveries/${encodeURIComponent(id)}`;
+    const head = h("div"), rows = h("div");
+    paint(root, h("h1", {}, t("page.message")), head, rows);
+    let list = null;
+    const again = withStates(head, async () => {
+      const { signal } = context;
+      const [message, reasons] = await Promise.all([api.get(where, { limit: 1 }, { signal }), api.get(`${where}/reasons`, {}, { signal })]);
+      return { message, reasons };
+    }, ({ message, reasons }) => {
+      list ||= recipients(rows, where, context, message, reasons);
+      return summary(where, context, message, reasons, () => { again(); list.reload(); }, (why) => { context.setQuery({ why }); list.clearTo(why); });
+    });
+    return watch(where, () => { again(); list?.update(); });
   },
 };
 
-/** Reads again after a change, at most twice a second. Returns a function that ends it. */
-function followChanges(path, show) {
-  const stream = new EventSource(`${path}/events`);
+/** Calls `changed` at most twice a second while outcomes change; the stream is the delivery's own. Returns what ends it. */
+function watch(where, changed) {
   let timer = 0;
-  const again = () => { timer ||= setTimeout(() => { timer = 0; show().catch(() => {}); }, PAUSE); };
-  for (const name of ["outcome", "state", "message"]) stream.addEventListener(name, again);
-  stream.addEventListener("finished", () => { again(); stream.close(); });
-  return () => { stream.close(); clearTimeout(timer); };
+  const stream = new EventSource(`${where}/events`);
+  const later = () => { timer ||= setTimeout(() => { timer = 0; changed(); }, PAINT_PAUSE); };
+  for (const name of ["outcome", "state", "finished"]) stream.addEventListener(name, later);
+  stream.addEventListener("finished", () => stream.close());
+  stream.onerror = () => { if (stream.readyState === EventSource.CLOSED) later(); };
+  return () => { clearTimeout(timer); stream.close(); };
 }
 
-function draw(root, message, path, { me }, show) {
-  const parts = { missed: [], waiting: [], reached: [] };
-  for (const one of message.recipients) parts[partOf(one)].push(one);
-  paint(root,
-    h("h1", {}, t("page.message")),
-    notice(kindOf(message) || "info", h("strong", {}, sentence(message))),
-    h("div", { class: "panel" }, h("p", { class: "message-text", dir: "auto" }, message.text || t("messages.no_text")),
-      h("p", { class: "quiet small" }, facts(message))),
-    me.rights.includes("write") && actions(message, path, show),
-    Object.entries(parts).map(([name, people]) => people.length > 0 && h("section", { key: name },
-      h("h2", {}, t(`message.${name}`, { count: people.length })), h("ul", { class: "people" }, people.map((one) => person(one, name))))),
-    message.next && h("p", { class: "quiet" }, t("message.first", { count: message.recipients.length })));
+function summary(where, context, message, reasons, reread, choose) {
+  const { counts } = message;
+  const mayWrite = context.me.rights.includes("write");
+  return [
+    h("p", { class: "large" }, verdict(message)),
+    h("blockquote", { class: "panel said", dir: "auto" }, plainOf(message) || t("messages.no_text")),
+    h("dl", { class: "facts" },
+      fact("message.sender", message.sender.name || String(message.sender.id)),
+      fact("message.when", fullMoment(message.deliver_at)),
+      message.moved_from && fact("message.asked_for", fullMoment(message.moved_from)),
+      fact("message.state", word("delivery_state", message.state))),
+    mayWrite && h("div", { class: "actions" },
+      ["scheduled", "released"].includes(message.state) && h("button", { class: "danger", onclick: () => cancel(where, counts.recipients, reread) }, t("message.cancel")),
+      message.state === "scheduled" && h("button", { onclick: () => move(where, context, reread) }, t("message.move")),
+      counts.failed + counts.unknown > 0 && h("button", { onclick: () => retry(where, counts.failed + counts.unknown, reread) }, t("message.retry")),
+      h("button", { onclick: () => { draftOf(message); context.go("write"); } }, t("messages.repeat"))),
+    h("div", { class: "actions" },
+      h("a", { class: "button", href: `${where}/recipients.csv?excel`, download: true }, t("message.csv")),
+      h("button", { onclick: () => print() }, t("message.print"))),
+    h("h2", {}, t("message.recipients")),
+    reasons.not_reached > 0 && message.state !== "scheduled" && h("div", { class: "reasons" },
+      h("p", {}, t("message.not_reached", { count: reasons.not_reached })),
+      h("ul", { class: "plain-list" }, Object.entries(reasons.reasons).map(([why, count]) => h("li", {},
+        h("button", { class: "plain", onclick: () => choose(why) }, t("message.why_count", { why: word("why", why), count })),
+        h("span", { class: "quiet" }, word("advice", why)))))),
+    reasons.not_reached === 0 && notice("good", t("message.everybody")),
+  ];
 }
 
-const partOf = ({ outcomes }) => {
-  const statuses = Object.values(outcomes).map((one) => one.status);
-  if (statuses.some((one) => REACHED.has(one))) return "reached";
-  return statuses.some((one) => OPEN.has(one)) ? "waiting" : "missed";
-};
+const fact = (key, value) => h("div", {}, h("dt", {}, t(key)), h("dd", {}, value));
 
-const facts = (message) => t(message.moved_from ? "message.facts_moved" : "message.facts", {
-  state: word("delivery_state", message.state), sender: message.sender.name || String(message.sender.id), time: moment(message.deliver_at),
-  from: message.moved_from ? moment(message.moved_from) : "",
-});
-
-const SILENT = new Set(["no_contact", "skipped"]);
-
-/** Returns one line: the channels that say something; one mark if none does. */
-function person(one, part) {
-  const telling = Object.entries(one.outcomes).filter(([, outcome]) => !SILENT.has(outcome.status));
-  return h("li", { key: one.id }, h("strong", { dir: "auto" }, one.name || String(one.id)), h("span", { class: "outcomes" },
-    telling.length ? telling.map(([channel, outcome]) => h("span", {}, word("channel", channel), " ", statusTag(outcome.status),
-      part !== "reached" && outcome.reason && h("span", { class: "quiet small" }, " ", word("reason", outcome.reason))))
-      : tag("warn", t("message.no_contact"))));
+function recipients(root, where, context, message, reasons) {
+  const whys = [...new Set([...Object.keys(reasons.reasons), context.query.why].filter(Boolean))];
+  const list = table(root, {
+    label: t("message.recipients"), context, id: (row) => String(row.id),
+    filters: [
+      { name: "q", label: t("message.search"), type: "search" },
+      { name: "why", label: t("message.why"), options: [["", t("message.all")], ...whys.map((one) => [one, word("why", one)])] },
+    ],
+    columns: [
+      { title: t("message.person"), width: "2fr", name: (row) => row.name || String(row.id), cell: (row) => h("span", { dir: "auto" }, row.name || String(row.id)) },
+      ...Object.keys(message.channels).map((channel) => ({ title: word("channel", channel), cell: (row) => statusTag(row.outcomes[channel].status) })),
+      { title: t("message.why"), width: "2fr", cell: (row) => (row.why ? word("why", row.why) : t("message.reached")) },
+    ],
+    load: async ({ cursor, signal, ...filters }) => {
+      const page = await api.get(`${where}/recipients`, { ...filters, cursor, limit: 100 }, { signal });
+      return { rows: page.recipients, next: page.next };
+    },
+    actions: context.me.rights.includes("write") ? [
+      { title: t("message.retry_chosen"), run: async (ids) => tried(await api.post(`${where}/retry`, { recipients: ids })) },
+      { title: t("message.cancel_chosen"), danger: true, run: async (ids) => {
+        if (!await confirm({ title: t("message.cancel_title", { count: ids.length }), action: t("message.cancel"), count: ids.length, danger: true })) return false;
+        cancelled(await api.del(where, { recipient: ids }));
+        return true;
+      } },
+    ] : undefined,
+  });
+  list.clearTo = (why) => { list.filters.replaceWith(list.filters = list.filterForm()); list.reload(); root.scrollIntoView(); return why; };
+  return list;
 }
 
-function actions({ state, counts }, path, show) {
-  const act = async (work, done) => {
-    try {
-      await work();
-      toast(done);
-      await show();
-    } catch (error) {
-      toast(explain(error), "bad");
-    }
-  };
-  const cancel = async () => {
-    if (!await confirm({ title: t("message.cancel_title"), text: t("message.cancel_text"), action: t("message.cancel"), danger: true })) return;
-    await act(() => api.del(path), t("message.cancelled"));
-  };
-  const retry = () => act(() => api.post(`${path}/retry`, undefined, { idempotencyKey: randomKey() }), t("message.retried"));
-  return h("div", { class: "actions" },
-    (state === "scheduled" || state === "released") && h("button", { class: "danger", onclick: cancel }, t("message.cancel")),
-    state === "finished" && (counts.failed > 0 || counts.unknown > 0) && h("button", { onclick: retry }, t("message.retry")),
-    h("a", { class: "button", href: `${path}/recipients.csv`, download: true }, t("message.csv")));
+const tried = ({ queued }) => toast(t("message.tried", { count: queued }), queued ? "good" : "bad");
+const cancelled = (answer) => toast(t("message.cancelled", { count: answer.cancelled, sent: answer.already_sent.length }));
+
+async function cancel(where, count, reread) {
+  if (!await confirm({ title: t("message.cancel_title", { count }), text: t("message.cancel_text"), action: t("message.cancel"), count, danger: true })) return;
+  await shown(async () => cancelled(await api.del(where)));
+  reread();
+}
+
+async function retry(where, count, reread) {
+  if (!await confirm({ title: t("message.retry_title", { count }), text: t("message.retry_text"), action: t("message.retry"), count })) return;
+  await shown(async () => tried(await api.post(`${where}/retry`, {})));
+  reread();
+}
+
+async function shown(work) {
+  const { explain } = await import("../lib/states.js");
+  await work().catch((error) => toast(explain(error), "bad"));
+}
+
+async function move(where, context, reread) {
+  const input = h("input", { type: "datetime-local", name: "deliver_at", required: true });
+  const moved = await ask({ title: t("message.move"), fields: [field({ label: t("write.when"), hint: t("write.when_hint", { zone: context.me.timezone }) }, input)], action: t("message.move"),
+    submit: ({ deliver_at }) => api.patch(where, { deliver_at: inZone(deliver_at, context.me.timezone) }) });
+  if (moved) { toast(t("message.moved", { at: fullMoment(moved.deliver_at) })); reread(); }
 }

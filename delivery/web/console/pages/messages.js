@@ -1,13 +1,13 @@
-/** The messages that were sent, newest first, with a plain verdict each. */
+/** Messages that were sent: newest first, each with a plain verdict. */
 
 import { h, paint } from "../lib/dom.js";
 import { moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { tag } from "../lib/states.js";
 import { table } from "../lib/table.js";
-import { follow } from "../lib/live.js";
-import { kindOf, sentence } from "../lib/verdict.js";
+import { draftOf, plainOf } from "../lib/draft.js";
 
+const REREAD_PAUSE = 5000;
 const STATES = ["scheduled", "released", "finished", "cancelled", "expired"];
 
 export default {
@@ -15,22 +15,41 @@ export default {
   right: "read",
   render(root, parameters, context) {
     const place = h("div");
-    paint(root, h("h1", {}, t("page.messages")), place);
+    paint(root, h("h1", {}, t("page.messages")),
+      context.me.rights.includes("write") && h("div", { class: "actions" }, h("a", { class: "button primary", href: "#/write" }, t("messages.new"))), place);
+    const isPerson = context.me.kind === "person";
     const list = table(place, {
-      label: t("page.messages"), context, id: (row) => row.id, href: (row) => `#/message/${encodeURIComponent(row.id)}`,
-      filters: [{ name: "state", label: t("messages.state"), options: [["", t("messages.any")], ...STATES.map((one) => [one, word("delivery_state", one)])] }],
+      label: t("page.messages"), context, id: (row) => row.id, href: (row) => `#/message/${row.id}`,
+      filters: [
+        { name: "text", label: t("messages.text"), type: "search" },
+        { name: "state", label: t("messages.state"), options: [["", t("messages.any")], ...STATES.map((one) => [one, word("delivery_state", one)])] },
+        !isPerson && { name: "sender", label: t("messages.sender"), type: "search" },
+        { name: "tag", label: t("messages.tag"), type: "search" },
+        { name: "since", label: t("messages.since"), type: "date" },
+      ].filter(Boolean),
       columns: [
-        { title: t("messages.text"), width: "3fr", cell: (row) => h("span", { class: "clamp", dir: "auto" }, row.text || t("messages.no_text")) },
-        { title: t("messages.verdict"), width: "3fr", cell: (row) => tag(kindOf(row), sentence(row)) },
-        { title: t("messages.sender"), width: "1fr", cell: (row) => row.sender.name || String(row.sender.id) },
+        { title: t("messages.text"), width: "3fr", name: (row) => row.text, cell: (row) => h("span", { class: "cut", dir: "auto" }, plainOf(row) || t("messages.no_text")) },
+        { title: t("messages.sender"), width: "1.5fr", cell: (row) => row.sender.name || String(row.sender.id) },
         { title: t("messages.when"), width: "9rem", cell: (row) => moment(row.deliver_at) },
+        { title: t("messages.verdict"), width: "2fr", cell: verdict },
+        { title: t("messages.repeat"), width: "9rem", cell: (row) => h("button", { class: "plain", onclick: () => { draftOf(row); context.go("write"); } }, t("messages.repeat")) },
       ],
-      load: async ({ cursor, signal, ...filters }) => {
-        const page = await api.get("/v1/deliveries", { ...filters, cursor, limit: 50 }, { signal });
+      load: async ({ cursor, signal, since, ...filters }) => {
+        const page = await api.get("/v1/deliveries", { ...filters, since: since && `${since}T00:00:00Z`, cursor, limit: 50 }, { signal });
         return { rows: page.deliveries, next: page.next };
       },
-      whenEmpty: { title: t("messages.none"), action: h("a", { class: "button primary", href: "#/write" }, t("page.write")) },
+      whenEmpty: { title: t("messages.none"), text: t("messages.none_text"), action: h("a", { class: "button primary", href: "#/write" }, t("messages.new")) },
     });
-    follow(["deliveries"], () => list.update(), context.signal);
+    const timer = setInterval(() => document.visibilityState === "visible" && list.update(), REREAD_PAUSE);
+    return () => clearInterval(timer);
   },
 };
+
+const KINDS = { all_reached: "good", some_reached: "warn", nothing_worked: "bad", nobody_to_reach: "warn", partly: "info", in_progress: "info", scheduled: "info" };
+
+/** Returns "Reached 27 of 30" in its colour; before anything was sent, the state. */
+export function verdict(row) {
+  const { reached, recipients } = row.counts;
+  const isBefore = row.verdict === "scheduled" || row.verdict === "cancelled";
+  return tag(KINDS[row.verdict] || "", isBefore ? word("delivery_state", row.verdict) : t("messages.reached", { reached, count: recipients }));
+}

@@ -1,92 +1,310 @@
-/** Writing a message: to whom, what, when; checked before it is sent. A draft survives a reload. */
+/** Write a message: whom to, what, how and when; then check what will become of it, and send it once. */
 
-import { field, h, paint, values } from "../lib/dom.js";
+import { field, h, paint } from "../lib/dom.js";
 import { moment, number, t, word } from "../lib/words.js";
-import { api, randomKey } from "../lib/api.js";
-import { failed, loading, notice, submits } from "../lib/states.js";
-import { open } from "../lib/dialog.js";
+import { ApiError, api } from "../lib/api.js";
+import { explain, notice, toast } from "../lib/states.js";
+import { bodyOf, dropDraft, keepDraft, readDraft } from "../lib/draft.js";
 
-const DRAFT = "ada.draft";
-const GROUPS_SHOWN = 1000;
+const SUMMARY_PAUSE = 500;
+const MOST_SHOWN = 50;
 
 export default {
   title: "page.write",
   right: "write",
-  async render(root, parameters, context) {
-    paint(root, h("h1", {}, t("page.write")), loading());
-    try {
-      paint(root, h("h1", {}, t("page.write")), form(await groupsOf(context), context));
-    } catch (error) {
-      if (error.name !== "AbortError") paint(root, h("h1", {}, t("page.write")), failed(error, () => context.go("write")));
-    }
+  render(root, parameters, context) {
+    new Writing(root, context).start();
   },
 };
 
-/** Returns the groups that may be written to: {kind, id, title}. */
-async function groupsOf({ me, signal }) {
-  if (!me.owns_all || !me.rights.includes("people")) {
-    return [...me.groups.map((one) => ({ kind: "group", ...one })), ...me.supergroups.map((one) => ({ kind: "supergroup", ...one }))];
+class Writing {
+  constructor(root, context) {
+    Object.assign(this, { root, context, me: context.me, draft: readDraft(), groups: [], supergroups: [], channels: [], found: [], said: null, problem: null });
   }
-  const [{ groups }, { supergroups }] = await Promise.all(["groups", "supergroups"].map((name) => api.get(`/v1/${name}`, { limit: GROUPS_SHOWN }, { signal })));
-  return [...groups.map((one) => ({ kind: "group", id: one.id, title: one.title })), ...supergroups.map((one) => ({ kind: "supergroup", id: one.id, title: one.title }))];
+
+  async start() {
+    this.paintForm();
+    const { signal } = this.context;
+    try {
+      this.channels = (await api.get("/v1/channels", {}, { signal })).channels;
+      await this.readGroups(signal);
+    } catch (error) {
+      if (error.name !== "AbortError") toast(explain(error), "bad");
+    }
+    this.paintForm();
+    this.summarise();
+  }
+
+  async readGroups(signal) {
+    if (!this.me.owns_all) return Object.assign(this, { groups: this.me.groups, supergroups: this.me.supergroups });
+    if (!this.me.scopes.some((one) => one === "manage" || one === "admin")) return undefined;
+    this.groups = (await api.get("/v1/groups", { limit: 1000 }, { signal })).groups;
+    this.supergroups = (await api.get("/v1/supergroups", { limit: 1000 }, { signal })).supergroups;
+    return undefined;
+  }
+
+  /** Keeps the draft, and says anew what it would do. */
+  changed(changes) {
+    Object.assign(this.draft, changes);
+    keepDraft(this.draft);
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.summarise(), SUMMARY_PAUSE);
+  }
+
+  isReady() {
+    const { groups, supergroups, people, text, files } = this.draft;
+    return groups.length + supergroups.length + people.length > 0 && Boolean(text.trim() || files.trim());
+  }
+
+  async summarise() {
+    const asked = this.asked = JSON.stringify(this.draft);
+    if (!this.isReady()) Object.assign(this, { said: null, problem: null });
+    else {
+      try {
+        const said = await api.post("/v1/deliveries/preview", bodyOf(this.draft, this.me), { signal: this.context.signal });
+        if (asked === this.asked) Object.assign(this, { said, problem: null });
+      } catch (error) {
+        if (error.name === "AbortError") return;
+        if (asked === this.asked) Object.assign(this, { said: null, problem: error });
+      }
+    }
+    if (!this.isChecking && asked === this.asked) this.paintForm();
+  }
+
+  // the form
+
+  paintForm() {
+    this.isChecking = false;
+    const { draft } = this;
+    paint(this.root,
+      h("h1", { key: "title" }, t("page.write")),
+      h("form", { key: "form", class: "write", onsubmit: (event) => { event.preventDefault(); this.check(); } },
+        h("section", { class: "panel" }, h("h2", {}, t("write.to")), this.chosen(), this.choices()),
+        h("section", { class: "panel" }, h("h2", {}, t("write.message")), this.toolbar(),
+          field({ label: t("write.text"), hint: t("write.text_hint") }, h("textarea", { id: "text", name: "text", rows: 8, maxlength: 4096, dir: "auto", value: draft.text,
+            oninput: (event) => this.changed({ text: event.target.value }) })),
+          h("details", { open: draft.buttons.length > 0 || Boolean(draft.files) || undefined }, h("summary", {}, t("write.more")), this.buttons(),
+            field({ label: t("write.files"), hint: t("write.files_hint") }, h("textarea", { id: "files", name: "files", rows: 2, value: draft.files,
+              oninput: (event) => this.changed({ files: event.target.value }) })))),
+        h("section", { class: "panel" }, h("h2", {}, t("write.how")), this.ways(),
+          field({ label: t("write.when"), hint: t("write.when_hint", { zone: this.me.timezone }) },
+            h("input", { id: "when", type: "datetime-local", name: "when", value: draft.when, onchange: (event) => this.changed({ when: event.target.value }) }))),
+        h("div", { class: "write-end" }, this.summary(),
+          h("div", { class: "actions" }, h("button", { class: "primary" }, t("write.check")),
+            h("button", { type: "button", onclick: () => this.begin() }, t("write.clear"))))));
+  }
+
+  begin() {
+    dropDraft();
+    Object.assign(this, { draft: readDraft(), said: null, problem: null, found: [], search: "" });
+    this.paintForm();
+  }
+
+  chosen() {
+    const { groups, supergroups, people } = this.draft;
+    const one = (kind, item) => h("li", {}, h("button", { type: "button", class: "chip", "aria-label": t("write.remove", { name: nameOf(item) }),
+      onclick: () => this.take(kind, item, false) }, nameOf(item), " ×"));
+    const all = [...groups.map((item) => one("groups", item)), ...supergroups.map((item) => one("supergroups", item)), ...people.map((item) => one("people", item))];
+    return all.length ? h("ul", { class: "chips", "aria-label": t("write.chosen") }, all) : h("p", { class: "quiet" }, t("write.nobody_chosen"));
+  }
+
+  choices() {
+    const wanted = (this.search || "").trim().toLocaleLowerCase();
+    const fits = (item) => nameOf(item).toLocaleLowerCase().includes(wanted);
+    const rows = [
+      ...this.supergroups.filter(fits).map((item) => this.choice("supergroups", item, t("write.groups_in", { count: item.size ?? item.groups?.length ?? 0 }))),
+      ...this.groups.filter(fits).map((item) => this.choice("groups", item, item.size === undefined ? "" : t("write.people_in", { count: item.size }))),
+      ...this.found.map((item) => this.choice("people", item, item.email || "")),
+    ];
+    const isAlone = !this.groups.length && !this.supergroups.length;
+    return [
+      isAlone && !this.me.owns_all && notice("info", t("write.no_group")),
+      field({ label: t("write.search"), hint: this.maySearchPeople() ? t("write.search_hint") : undefined }, h("input", { id: "search", type: "search", name: "search", value: this.search || "", autocomplete: "off",
+        oninput: (event) => this.searched(event.target.value) })),
+      rows.length ? h("ul", { class: "picks" }, rows.slice(0, MOST_SHOWN)) : wanted && h("p", { class: "quiet" }, t("table.nothing_found")),
+      rows.length > MOST_SHOWN && h("p", { class: "quiet small" }, t("write.more_found", { count: rows.length - MOST_SHOWN })),
+    ];
+  }
+
+  choice(kind, item, about) {
+    const isChosen = this.draft[kind].some((one) => String(one.id) === String(item.id));
+    return h("li", { key: `${kind} ${item.id}` }, h("label", { class: "check" },
+      h("input", { type: "checkbox", checked: isChosen, onchange: (event) => this.take(kind, item, event.target.checked) }),
+      h("span", { dir: "auto" }, nameOf(item)), about && h("span", { class: "quiet small" }, about)));
+  }
+
+  take(kind, item, isTaken) {
+    const rest = this.draft[kind].filter((one) => String(one.id) !== String(item.id));
+    this.changed({ [kind]: isTaken ? [...rest, { id: item.id, title: item.title, name: item.name }] : rest });
+    this.paintForm();
+  }
+
+  maySearchPeople() {
+    return this.me.rights.includes("people");
+  }
+
+  searched(text) {
+    this.search = text;
+    this.paintForm();
+    clearTimeout(this.searching);
+    if (this.maySearchPeople()) this.searching = setTimeout(() => this.searchPeople(text.trim()), 300);
+  }
+
+  /** The directory finds a person by its id or its e-mail address. */
+  async searchPeople(text) {
+    const { signal } = this.context;
+    this.found = [];
+    if (text.includes("@")) this.found = (await api.get("/v1/users", { email: text }, { signal }).catch(() => ({ users: [] }))).users || [];
+    else if (text) this.found = await api.get(`/v1/users/${encodeURIComponent(text)}`, {}, { signal }).then((one) => [one], () => []);
+    if (!this.isChecking && text === (this.search || "").trim()) this.paintForm();
+  }
+
+  toolbar() {
+    const mark = (before, after, label) => h("button", { type: "button", onclick: () => this.mark(before, after) }, label);
+    return h("div", { class: "actions", role: "toolbar", "aria-label": t("write.format") },
+      mark("**", "**", t("write.bold")), mark("__", "__", t("write.italic")), mark("[", "](https://)", t("write.link")));
+  }
+
+  mark(before, after) {
+    const area = this.root.querySelector("#text");
+    const { selectionStart: start, selectionEnd: end } = area;
+    area.focus();
+    area.setRangeText(before + area.value.slice(start, end) + after, start, end, "end");
+    if (start === end) area.setSelectionRange(start + before.length, start + before.length);
+    this.changed({ text: area.value });
+  }
+
+  buttons() {
+    const { buttons } = this.draft;
+    const set = (place, changes) => this.changed({ buttons: buttons.map((one, index) => (index === place ? { ...one, ...changes } : one)) });
+    return [
+      buttons.map((one, place) => h("div", { class: "button-row" },
+        field({ label: t("write.button_text") }, h("input", { id: `button-${place}`, value: one.text, maxlength: 256, oninput: (event) => set(place, { text: event.target.value }) })),
+        field({ label: t("write.button_url") }, h("input", { id: `url-${place}`, type: "url", value: one.url, placeholder: "https://", oninput: (event) => set(place, { url: event.target.value }) })))),
+      h("div", { class: "actions" }, h("button", { type: "button", onclick: () => { this.changed({ buttons: [...this.draft.buttons, { text: "", url: "" }] }); this.paintForm(); } }, t("write.add_button"))),
+    ];
+  }
+
+  ways() {
+    const { channels, order } = this.draft;
+    const set = (name, isOn) => this.changed({ channels: this.channels.map((one) => one.channel).filter((one) => (one === name ? isOn : channels.includes(one))) });
+    return [
+      h("fieldset", {}, h("legend", {}, t("write.channels")), h("p", { class: "hint" }, t("write.channels_hint")),
+        this.channels.map((one) => h("label", { class: "check" },
+          h("input", { type: "checkbox", checked: channels.includes(one.channel), onchange: (event) => set(one.channel, event.target.checked) }),
+          h("span", {}, word("channel", one.channel)), one.halted && h("span", { class: "quiet small" }, t("write.halted"))))),
+      h("fieldset", {}, h("legend", {}, t("write.order")), ["all", "first"].map((value) => h("label", { class: "check" },
+        h("input", { type: "radio", name: "order", value, checked: order === value, onchange: () => this.changed({ order: value }) }), h("span", {}, word("write_order", value))))),
+    ];
+  }
+
+  /** What a send would do, in a few lines, while one writes. */
+  summary() {
+    if (this.problem) return notice("bad", explain(this.problem));
+    if (!this.said) return h("p", { class: "quiet" }, t("write.not_ready"));
+    const { said } = this;
+    return h("div", { class: "summary", role: "status" }, h("p", {}, t("write.people", { count: said.people })), facts(said));
+  }
+
+  // the check
+
+  async check() {
+    await this.summarise();
+    if (!this.isReady()) return toast(t("write.not_ready"), "bad");
+    if (!this.said) return undefined;
+    this.paintCheck();
+    this.root.querySelector("h1").focus();
+    window.scrollTo(0, 0);
+    return undefined;
+  }
+
+  paintCheck(problem) {
+    this.isChecking = true;
+    const { said } = this;
+    const isRefused = said.quota && !said.quota.allowed;
+    const reached = said.people - said.no_contact - said.opted_out;
+    paint(this.root,
+      h("h1", { key: "check", tabindex: -1 }, t("write.check_title")),
+      h("div", { key: "checked" },
+        problem && notice("bad", explain(problem)),
+        notice(reached ? "good" : "bad", t("write.will_reach", { reached, people: said.people })),
+        facts(said),
+        said.unreachable.length > 0 && h("details", {}, h("summary", {}, t("write.unreachable", { count: said.no_contact + said.opted_out })),
+          h("ul", {}, said.unreachable.map((one) => h("li", {}, h("span", { dir: "auto" }, one.name || String(one.id)), " – ", word("why", one.why))))),
+        h("h2", {}, t("write.shown")),
+        h("div", { class: "cards shown" }, Object.entries(said.shown).filter(([name]) => said.channels[name].people).map(([name, one]) => shownIn(name, one))),
+        h("div", { class: "actions" },
+          h("button", { class: "primary", disabled: isRefused || !reached || undefined, onclick: () => this.send() }, t("write.send", { count: reached })),
+          this.me.kind === "person" && h("button", { onclick: () => this.sendToMyself() }, t("write.to_myself")),
+          h("button", { onclick: () => { this.paintForm(); window.scrollTo(0, 0); } }, t("write.change")))));
+  }
+
+  /** The key of the draft goes with every attempt, so a second press or a repeat after a lost answer sends nothing again. */
+  async send() {
+    if (this.isSending) return;
+    this.isSending = true;
+    try {
+      const sent = await api.post("/v1/deliveries", bodyOf(this.draft, this.me), { idempotencyKey: this.draft.key });
+      dropDraft();
+      toast(t("write.sent"));
+      this.context.go(`message/${sent.id}`);
+    } catch (error) {
+      if (!(error instanceof ApiError)) return this.paintCheck(error);
+      this.paintCheck(error);
+    } finally {
+      this.isSending = false;
+    }
+    return undefined;
+  }
+
+  async sendToMyself() {
+    try {
+      await api.post("/v1/deliveries", { ...bodyOf({ ...this.draft, when: "" }, this.me), recipients: [{ id: this.me.id }], tags: ["test"] });
+      toast(t("write.sent_to_myself"));
+    } catch (error) {
+      toast(explain(error), "bad");
+    }
+  }
 }
 
-function form(groups, context) {
-  const draft = JSON.parse(localStorage.getItem(DRAFT) || "{}");
-  const keep = (event) => localStorage.setItem(DRAFT, JSON.stringify(read(event.currentTarget)));
-  const name = (group) => `${group.kind}:${group.id}`;
-  return h("form", { class: "write", oninput: keep, onsubmit: submits((one) => check(one, groups, context)) },
-    h("fieldset", { class: "panel" }, h("legend", {}, t("write.groups")),
-      groups.length ? groups.map((group) => h("label", { class: "check" },
-        h("input", { type: "checkbox", name: "group", value: name(group), checked: draft.chosen?.includes(name(group)) }), group.title || String(group.id)))
-        : h("p", { class: "quiet" }, t("write.no_groups"))),
-    field({ label: t("write.people"), hint: t("write.people_hint") }, h("textarea", { name: "people", class: "short", value: draft.people || "" })),
-    field({ label: t("write.text") }, h("textarea", { name: "text", maxlength: 4096, required: true, dir: "auto", value: draft.text || "" })),
-    field({ label: t("write.when"), hint: t("write.when_hint") }, h("input", { type: "datetime-local", name: "deliver_at", value: draft.deliver_at || "" })),
-    h("div", { class: "actions" }, h("button", { class: "primary" }, t("write.check"))));
-}
+const nameOf = (item) => item.title || item.name || String(item.id);
 
-const read = (one) => ({
-  ...values(one), chosen: [...one.querySelectorAll("[name=group]:checked")].map((box) => box.value),
-});
-
-function bodyOf(one, groups, { me }) {
-  const { chosen, people, text, deliver_at } = read(one);
-  const addressed = groups.filter((group) => chosen.includes(`${group.kind}:${group.id}`)).map((group) => ({ [group.kind]: group.id }));
-  const named = people.split("\n").map((line) => line.trim()).filter(Boolean);
-  return {
-    sender: { id: me.id, name: me.name }, text, origin: "console", recipients: [...addressed, ...named],
-    ...(deliver_at ? { deliver_at: new Date(deliver_at).toISOString() } : {}),
-  };
-}
-
-/** Shows what would happen, and sends after a press. The same check sends once, however often the button is pressed. */
-async function check(one, groups, context) {
-  const body = bodyOf(one, groups, context);
-  const preview = await api.post("/v1/deliveries/preview", body);
-  const idempotencyKey = randomKey();
-  const accepted = await open(t("write.check_title"), (close) => h("form", { onsubmit: submits(async () => {
-    close(await api.post("/v1/deliveries", body, { idempotencyKey }));
-  }) },
-  summary(preview),
-  h("div", { class: "actions" }, h("button", { class: "primary" }, t("write.send", { count: reachable(preview) })),
-    h("button", { type: "button", onclick: () => close() }, t("action.back")))));
-  if (!accepted) return;
-  localStorage.removeItem(DRAFT);
-  context.go(`message/${encodeURIComponent(accepted.id)}`);
-}
-
-const reachable = ({ people, no_contact, opted_out }) => people - no_contact - (opted_out || 0);
-
-function summary(preview) {
-  const channels = Object.entries(preview.channels).filter(([, one]) => one.people > 0);
-  return [
-    h("p", {}, h("strong", {}, t("write.people_count", { count: preview.people }))),
-    h("ul", {}, channels.map(([channel, one]) => h("li", {}, t("write.channel", { channel: word("channel", channel), people: number(one.people) })))),
-    preview.no_contact > 0 && notice("warn", t("write.no_contact", { count: preview.no_contact })),
-    preview.opted_out > 0 && notice("warn", t("write.opted_out", { count: preview.opted_out })),
-    preview.duplicates > 0 && h("p", { class: "quiet" }, t("write.duplicates", { count: preview.duplicates })),
-    preview.moved_from && notice("warn", t("write.moved", { time: moment(preview.deliver_at) })),
-    preview.quota && h("p", { class: "quiet" }, t("write.quota", { left: preview.quota.left })),
+function facts(said) {
+  const used = Object.entries(said.channels).filter(([, one]) => one.people);
+  const lines = [
+    ...used.map(([name, one]) => t("write.by_channel", { channel: word("channel", name), count: one.people })),
+    ...used.filter(([, one]) => one.parts).map(([, one]) => (one.price
+      ? t("write.parts_price", { count: one.total_parts, parts: one.parts, price: one.price }) : t("write.parts", { count: one.total_parts, parts: one.parts }))),
+    said.duplicates && t("write.duplicates", { count: said.duplicates }),
+    said.no_contact && t("write.no_contact", { count: said.no_contact }),
+    said.opted_out && t("write.opted_out", { count: said.opted_out }),
+    said.moved_from && t("write.moved", { at: moment(said.deliver_at) }),
+    !said.moved_from && said.deliver_at && t("write.at", { at: moment(said.deliver_at) }),
+    said.quota && (said.quota.allowed ? t("write.quota_left", { count: said.quota.left, limit: said.quota.limit }) : t("write.quota_spent", { hours: number(Math.ceil(said.quota.resets_in / 3600)) })),
   ];
+  return h("ul", { class: "plain-list" }, lines.filter(Boolean).map((one) => h("li", {}, one)));
+}
+
+/** A message as a channel shows it. */
+function shownIn(name, one) {
+  return h("article", { class: "card bubble" }, h("h3", {}, word("channel", name)),
+    one.empty && notice("bad", t("write.shown_empty")),
+    one.messages.map((message) => h("p", { class: "said", dir: "auto" }, marked(message))),
+    one.buttons.flat().map((button) => h("p", { class: "fake-button" }, button.text)),
+    one.files.map((file) => h("p", { class: "quiet small" }, file.url || file.name || file.type)),
+    one.not_shown.length > 0 && h("p", { class: "quiet small" }, t("write.not_shown", { what: one.not_shown.map((what) => word("feature", what)).join(", ") })));
+}
+
+const TAGS = { bold: "strong", italic: "em", underline: "u", strikethrough: "s", code: "code", pre: "code" };
+
+/** Returns nodes of a text with its marked ranges; a range inside another one keeps only the outer mark. */
+function marked({ text, spans }) {
+  const found = [];
+  let end = 0;
+  for (const one of [...spans].sort((a, b) => a.offset - b.offset || b.length - a.length)) {
+    if (one.offset < end) continue;
+    found.push(text.slice(end, one.offset), h(TAGS[one.kind] || "u", {}, text.slice(one.offset, one.offset + one.length)));
+    end = one.offset + one.length;
+  }
+  return [...found, text.slice(end)];
 }

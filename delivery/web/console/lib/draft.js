@@ -1,0 +1,85 @@
+/** The message that is being written: kept in the browser, so that a reload, a lost network or another tab loses nothing. */
+
+import { randomKey } from "./api.js";
+
+const PLACE = "ada.draft";
+
+/** Returns an empty draft. `key` is its Idempotency-Key: whatever is pressed, and in however many tabs, it is sent once. */
+const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], text: "", buttons: [], files: "", channels: [], order: "all", when: "" });
+
+export function readDraft() {
+  try {
+    return { ...fresh(), ...JSON.parse(localStorage.getItem(PLACE) || "{}") };
+  } catch {
+    return fresh();
+  }
+}
+
+export const keepDraft = (draft) => localStorage.setItem(PLACE, JSON.stringify(draft));
+
+export const dropDraft = () => localStorage.removeItem(PLACE);
+
+/** Begins a draft with the text, buttons, files and channels of a message that was sent. */
+export function draftOf(message) {
+  const content = message.content || {};
+  const draft = { ...fresh(), text: marksOf(message.text, content.parse_mode), channels: Object.keys(message.channels), order: message.strategy,
+    buttons: (content.inline || []).flat().filter((one) => one.url).map(({ text, url }) => ({ text, url })),
+    files: (content.attachments || []).map((one) => one.url).filter(Boolean).join("\n") };
+  keepDraft(draft);
+}
+
+const ENTITIES = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&amp;": "&" };
+const MARKED = [[/<b>([\s\S]*?)<\/b>/g, "**$1**"], [/<i>([\s\S]*?)<\/i>/g, "__$1__"], [/<a href="([^"]*)">([\s\S]*?)<\/a>/g, "[$2]($1)"]];
+
+/** Returns the text with the marks that a person writes, of a text in HTML. */
+function marksOf(text, mode) {
+  if (mode !== "HTML") return text;
+  return MARKED.reduce((found, [pattern, mark]) => found.replace(pattern, mark), text).replace(/&(lt|gt|quot|amp);/g, (one) => ENTITIES[one]);
+}
+
+/** Returns the text of a message as a person reads it in a list: without marks. */
+export const plainOf = ({ text, content }) => (content?.parse_mode === "HTML" ? marksOf(text.replace(/<a href="[^"]*">|<\/?\w+>/g, ""), "HTML") : text);
+
+const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+const MARKS = [
+  [/\*\*(\S[\s\S]*?)\*\*/g, "<b>$1</b>"],
+  [/__(\S[\s\S]*?)__/g, "<i>$1</i>"],
+  [/\[([^\]\n]+)\]\((https?:\/\/[^\s)"]+)\)/g, '<a href="$2">$1</a>'],
+];
+const FILES = { photo: /\.(jpe?g|png|webp)$/i, video: /\.(mp4|mov|webm)$/i, animation: /\.gif$/i, audio: /\.(mp3|m4a|wav)$/i, voice: /\.(ogg|opus)$/i };
+
+function attachment(url) {
+  const path = url.split(/[?#]/)[0];
+  return { type: Object.keys(FILES).find((type) => FILES[type].test(path)) || "document", url };
+}
+
+/** Returns the body of POST /v1/deliveries. A text without marks goes letter for letter. */
+export function bodyOf(draft, me) {
+  const marked = MARKS.reduce((text, [pattern, tag]) => text.replace(pattern, tag), escaped(draft.text));
+  const isMarked = marked !== escaped(draft.text);
+  const buttons = draft.buttons.filter((one) => one.text.trim() || one.url.trim()).map((one) => [{ text: one.text.trim(), url: one.url.trim() }]);
+  const files = draft.files.split(/\s+/).filter(Boolean).map(attachment);
+  const content = { ...(isMarked && { parse_mode: "HTML" }), ...(buttons.length && { inline: buttons }), ...(files.length && { attachments: files }) };
+  return {
+    sender: { id: me.id, name: me.name || undefined },
+    recipients: [...draft.groups.map((one) => ({ group: one.id })), ...draft.supergroups.map((one) => ({ supergroup: one.id })), ...draft.people.map((one) => ({ id: one.id }))],
+    ...(draft.text.trim() && { text: isMarked ? marked : draft.text }),
+    ...(Object.keys(content).length && { content }),
+    ...(draft.channels.length && { channels: draft.channels }),
+    ...(draft.order === "first" && { strategy: "first" }),
+    ...(draft.when && { deliver_at: inZone(draft.when, me.timezone) }),
+    origin: "web",
+  };
+}
+
+/** Returns the moment at which the clock of a zone shows `wall` ("2026-11-23T10:00"), as RFC 3339. */
+export function inZone(wall, timeZone) {
+  const wanted = Date.parse(`${wall}Z`);
+  const offset = (at) => {
+    const parts = new Intl.DateTimeFormat("en-CA", { timeZone, hourCycle: "h23", year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit" }).formatToParts(at);
+    const part = (type) => parts.find((one) => one.type === type).value;
+    return Date.parse(`${part("year")}-${part("month")}-${part("day")}T${part("hour")}:${part("minute")}Z`) - at;
+  };
+  const near = wanted - offset(wanted);
+  return new Date(wanted - offset(near)).toISOString();
+}
