@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
+from core.deliveries.live import LiveEvents
 from core.deliveries.tracker import Tracker
 from core.directory import Directory
 from core.jobs import Jobs
@@ -30,13 +31,14 @@ class Services:
     directory: Directory
     sending: Sending
     tracker: Tracker
+    live: LiveEvents
     jobs: Jobs
 
     @classmethod
     def on(cls, store: Store, policy: SendingPolicy | None = None) -> "Services":
         """Return the services on an open store. `policy`: quotas and quiet hours; None: there are none.
 
-        The caller closes `tracker` and `client`, as `open_services` does.
+        The caller closes `live`, `tracker` and `client`, as `open_services` does.
         """
         channels, directory, client = Channels(store), Directory(store), QueueClient(store)
         deliveries = Deliveries(store, channels)
@@ -49,6 +51,7 @@ class Services:
             directory=directory,
             sending=Sending(store, deliveries, directory, policy),
             tracker=Tracker(store),
+            live=LiveEvents(store),
             jobs=Jobs(store),
         )
 
@@ -60,5 +63,6 @@ async def open_services(store: Store, policy: SendingPolicy | None = None) -> As
     try:
         yield services
     finally:
+        await services.live.close()
         await services.tracker.close()
         await services.client.close()

@@ -206,7 +206,7 @@ def _content(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
     if isinstance(route, Route) and route.lines:
         alternatives = [schemas[route.lines[1]], schemas[responses.ProblemDocument]]
         return {str(route.response): _lines({"anyOf": alternatives})}
-    if route.response == sse.CONTENT_TYPE:
+    if route.response == sse.CONTENT_TYPE and route.path != "/v1/live":
         return {sse.CONTENT_TYPE: {"schema": _event(schemas)}}
     if isinstance(route.response, str):
         return {route.response: _TEXT}

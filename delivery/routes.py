@@ -16,7 +16,7 @@ from delivery.endpoints import (
     updates,
     webhooks,
 )
-from delivery.endpoints.console import api_keys, me, sessions
+from delivery.endpoints.console import api_keys, live, me, sessions
 from delivery.endpoints.directory import contacts, ownerships, users
 from delivery.endpoints.directory.collections import groups, list_members, supergroups
 from delivery.endpoints.sending import bulk, channels, deliveries, delivery_reports, preview, tracking
@@ -32,6 +32,7 @@ from delivery.schemas import jobs as job_schemas
 from delivery.schemas import links as link_schemas
 from delivery.schemas import runs as run_schemas
 from delivery.schemas import sessions as session_schemas
+from delivery.schemas.live import LiveQuery
 
 Delivery = "/v1/deliveries/{id}"
 Task = "/v1/queue/tasks/{task_id}"
@@ -229,6 +230,8 @@ ROUTES = (
           200, session_schemas.Me, people=People.BY_SCOPE),
     Route("DELETE", "/v1/sessions", "Sign out: end this session, or all of the same person or key", "",
           sessions.sign_out, 204, query=session_schemas.SignOutQuery, people=People.BY_SCOPE),
+    Route("GET", "/v1/live", "What changes while a console is open; Last-Event-ID resumes it", "", live.follow,
+          200, sse.CONTENT_TYPE, query=LiveQuery, people=People.OWN),
     Route("GET", "/v1/api-keys", "List API keys, with their last use and without their secrets", "admin",
           api_keys.list_all, 200, key_schemas.ApiKeyList),
     Route("POST", "/v1/api-keys", "Create an API key with no more scopes than the caller's; shows it once", "admin",

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.model.history_key import HistoryKey
 from core.redis.cancel_and_wait import cancel_and_wait
@@ -22,7 +22,7 @@ from core.redis.stream_reader import StreamReader
 @dataclass(frozen=True, slots=True)
 class HistoryEvent:
     """One step of one history. `changes`: one line per outcome: `i` or `s` and the recipient's id, the channel and the
-    stored outcome, separated by tabs.
+    stored outcome, separated by tabs. `history`: the suffix.
     """
 
     event: str
@@ -31,7 +31,13 @@ class HistoryEvent:
     reported: int
     finished: bool
     changes: str
+    tenant: str = ""
+    history: str = ""
+    shard: int = 0
 
+
+_ALL = ""
+"""Stands for the histories of all deliveries of a shard."""
 
 OnEvent = Callable[[HistoryEvent | None], None]
 
@@ -48,17 +54,30 @@ class EventStream:
     @contextlib.asynccontextmanager
     async def subscribe(self, key: HistoryKey, on_event: OnEvent) -> AsyncIterator[None]:
         """Call `on_event` with each event of this history. It must not block."""
-        subscribers = self._subscribers[key.shard]
-        subscribers[key.suffix].add(on_event)
+        async with self._subscribed(key.shard, key.suffix, on_event):
+            yield
+
+    @contextlib.asynccontextmanager
+    async def _subscribed(self, shard: int, suffix: str, on_event: OnEvent) -> AsyncIterator[None]:
+        subscribers = self._subscribers[shard]
+        subscribers[suffix].add(on_event)
         try:
-            await self._start(key.shard)
+            await self._start(shard)
             yield
         finally:
-            subscribers[key.suffix].discard(on_event)
-            if not subscribers[key.suffix]:
-                del subscribers[key.suffix]
+            subscribers[suffix].discard(on_event)
+            if not subscribers[suffix]:
+                del subscribers[suffix]
             if not subscribers:
-                self._stop(key.shard)
+                self._stop(shard)
+
+    @contextlib.asynccontextmanager
+    async def subscribe_all(self, on_event: OnEvent) -> AsyncIterator[None]:
+        """Call `on_event` with each event of all histories. It must not block."""
+        async with contextlib.AsyncExitStack() as shards:
+            for shard in range(self._store.shards):
+                await shards.enter_async_context(self._subscribed(shard, _ALL, on_event))
+            yield
 
     async def close(self) -> None:
         readers = list(self._readers.values())
@@ -79,9 +98,10 @@ class EventStream:
 
     async def _read(self, shard: int, last: str) -> None:
         def pass_on(_: str, fields: Mapping[str, str]) -> None:
-            if subscribers := self._subscribers[shard].get(fields["history"]):
-                event = history_event(fields)
-                for on_event in list(subscribers):
+            known = self._subscribers[shard]
+            if subscribers := {*known.get(fields["history"], ()), *known.get(_ALL, ())}:
+                event = replace(history_event(fields), shard=shard)
+                for on_event in subscribers:
                     on_event(event)
 
         def report_gap() -> None:
@@ -95,4 +115,5 @@ class EventStream:
 def history_event(fields: Mapping[str, str]) -> HistoryEvent:
     """Return the event in an entry of the stream."""
     numbers = int(fields["version"]), int(fields["reported"])
-    return HistoryEvent(fields["event"], fields["state"], *numbers, fields["finished"] == "1", fields["changes"])
+    is_finished, whose = fields["finished"] == "1", (fields.get("tenant", ""), fields["history"])
+    return HistoryEvent(fields["event"], fields["state"], *numbers, is_finished, fields["changes"], *whose)

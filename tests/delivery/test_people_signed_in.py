@@ -159,6 +159,7 @@ OPEN_TO_PEOPLE = {
     ("GET", "/v1/deliveries/{id}/recipients.csv"),
     ("GET", "/v1/quota"),
     ("POST", "/v1/track"),
+    ("GET", "/v1/live"),
 }
 
 

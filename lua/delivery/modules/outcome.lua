@@ -31,9 +31,10 @@ end
 
 -- Writes one entry to the stream for each step, with all outcomes of that step (I13).
 function Outcome.announce(suffix, event, changes)
-  local facts = redis_call('HMGET', Key.history(suffix), 'state', 'version', 'reported', 'finished')
+  local facts = redis_call('HMGET', Key.history(suffix), 'state', 'version', 'reported', 'finished', 'tenant')
   redis_call('XADD', Key.events(), 'MAXLEN', '~', EVENTS_KEPT, '*', 'history', suffix, 'event', event, 'state', facts[1],
-    'version', facts[2] or '0', 'reported', facts[3] or '0', 'finished', facts[4] and '1' or '0', 'changes', changes or '')
+    'version', facts[2] or '0', 'reported', facts[3] or '0', 'finished', facts[4] and '1' or '0', 'changes', changes or '',
+    'tenant', facts[5] or '')
   if changes and #changes > LARGE then
     redis_call('XTRIM', Key.events(), 'MINID', '~', string.format('%.0f', clock[1] * 1000 - 60000))
   end
