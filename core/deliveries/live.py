@@ -109,7 +109,7 @@ class LiveEvents:
             yield changed
         finally:
             self._open.discard(changed)
-            if not self._open and self._reading:
+            if not self._open and self._reading is not None:
                 self._reading.cancel()
                 self._reading = None
 
