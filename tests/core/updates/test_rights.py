@@ -23,7 +23,10 @@ def test_an_event_that_was_handed_in_has_the_scopes_of_the_key(scope: str) -> No
 
 
 def test_admin_includes_all_scopes_but_those_of_the_installation() -> None:
-    assert {scope for scope in SCOPES if permits(handed_in(EVENT, ["admin"]), scope)} == SCOPES - {"operator", "inspect"}
+    assert {scope for scope in SCOPES if permits(handed_in(EVENT, ["admin"]), scope)} == SCOPES - {
+        "operator",
+        "inspect",
+    }
     assert {scope for scope in SCOPES if permits(handed_in(EVENT, ["operator"]), scope)} == SCOPES
 
 
