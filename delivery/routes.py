@@ -1,6 +1,7 @@
 """The table of all operations. Registration, scopes, the OpenAPI document and the tests read it."""
 
 from core.jobs.views import JobView
+from core.queue.dead_letters import GroupChange
 from delivery.endpoints import (
     console_files,
     exports,
@@ -13,6 +14,7 @@ from delivery.endpoints import (
     queue,
     runs,
     sign_in,
+    tubes,
     updates,
     webhooks,
 )
@@ -30,12 +32,14 @@ from delivery.schemas import exports as export_schemas
 from delivery.schemas import imports as import_schemas
 from delivery.schemas import jobs as job_schemas
 from delivery.schemas import links as link_schemas
+from delivery.schemas import queue as queue_schemas
 from delivery.schemas import runs as run_schemas
 from delivery.schemas import sessions as session_schemas
 from delivery.schemas.live import LiveQuery
 
 Delivery = "/v1/deliveries/{id}"
 Task = "/v1/queue/tasks/{task_id}"
+Tube = "/v1/queue/tubes/{tube}"
 Webhook = "/v1/webhooks/{id}"
 SIGN_IN_PAGE = "/v1/sign-in/link/{link}"
 SignedIn = "/v1/sign-in/users/{user}"
@@ -116,6 +120,18 @@ ROUTES = (
           "updates", updates.receive, 202, events.EventAccepted, body=events.EventRequest, repeats=Repeats.STORED,
           repeat_status=200),
     Route("GET", "/v1/queue", "Numbers of tasks by tube and state", "operator", queue.stats, 200, dict),
+    Route("GET", "/v1/queue/tubes", "The tubes: tasks by state, options, pauses", "operator", tubes.list_all,
+          200, queue_schemas.TubeList),
+    Route("POST", Tube + ":pause", "Let no task of a tube be claimed until it is resumed", "operator", tubes.pause,
+          200, queue_schemas.TubeView, body=queue_schemas.PauseRequest, repeats=Repeats.STORED),
+    Route("POST", Tube + ":resume", "Let the tasks of a paused tube be claimed again", "operator", tubes.resume,
+          200, queue_schemas.TubeView, repeats=Repeats.STORED),
+    Route("GET", "/v1/queue/dead-letters", "Buried tasks, grouped by tube, kind and error", "operator",
+          tubes.list_dead_letters, 200, queue_schemas.DeadLetterList),
+    Route("POST", "/v1/queue/dead-letters:kick", "Make the buried tasks of a group ready again", "operator",
+          tubes.kick_dead_letters, 200, GroupChange, body=queue_schemas.DeadLetterChange, repeats=Repeats.STORED),
+    Route("POST", "/v1/queue/dead-letters:cancel", "Cancel the buried tasks of a group", "operator",
+          tubes.drop_dead_letters, 200, GroupChange, body=queue_schemas.DeadLetterChange, repeats=Repeats.STORED),
     Route("GET", "/v1/runs", "List the runs of scenarios that a person has started, newest first", "read",
           runs.list_page, 200, run_schemas.RunPage, query=run_schemas.RunQuery, headers=_LINK),
     Route("GET", "/v1/runs/{id}", "Show a run of scenarios: for each action what released or dropped it, and when",

@@ -4,9 +4,12 @@ A tube that was never created has the default options. Creating it again replace
 options where they matter.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+
+import msgspec
 
 from core.errors import Invalid
 from core.model.backoff import Backoff
@@ -70,6 +73,17 @@ _OPTIONS = (
 )
 
 
+_PAUSED = ":paused"
+
+
+class Pause(msgspec.Struct, frozen=True):
+    """Who paused a tube, why, and when (Unix ms)."""
+
+    by: str
+    reason: str
+    at: int
+
+
 class Tubes:
     """The tubes that were created, and the weights of tenants."""
 
@@ -103,6 +117,24 @@ class Tubes:
             if option in _OPTIONS:
                 tubes.setdefault(name, {})[option] = value
         return [Tube.read(name, options, self._store.shards) for name, options in sorted(tubes.items())]
+
+    async def pause(self, name: str, by: str, reason: str) -> bool:
+        """Let no task of a tube be claimed until `resume`. Returns False if it was paused before; that note stays."""
+        note = msgspec.json.encode(Pause(by, reason, int(time.time() * 1000))).decode()
+        return any([await self._store.run("pause", shard, name, note) for shard in range(self._store.shards)])
+
+    async def resume(self, name: str) -> bool:
+        """Let the tasks of a tube be claimed again, at once. Returns whether it was paused."""
+        return any([await self._store.run("resume", shard, name) for shard in range(self._store.shards)])
+
+    async def pauses(self) -> dict[str, Pause]:
+        """Return tube → who paused it and why, for those that are paused."""
+        flat = await self._store.command("HGETALL", KEYS["options"].at(0))
+        return {
+            name.removesuffix(_PAUSED): msgspec.json.decode(note, type=Pause)
+            for name, note in flat.items()
+            if name.endswith(_PAUSED)
+        }
 
     async def set_weight(self, tenant: str, weight: int) -> None:
         """Set a tenant's weight: with 3 it gets three turns while a tenant with weight 1 gets one (K-05). Raises

@@ -68,6 +68,7 @@ DRAINS = frozenset(
             "cancel_scheduled",
             "cancel_tasks",
             "bury",
+            "resume",
         ),
         *("record_report", "record_late", "read_history", "read_quota"),
         *("delete_user", "delete_collection", "remove_member", "disown"),

@@ -92,3 +92,33 @@ async def test_every_page_but_the_last_is_full(api: Api, by: str) -> None:
         cursor = page["next"] and f"&cursor={page['next']}"
     assert sum(sizes) == 30
     assert all(size >= 7 for size in sizes[:-1])
+
+
+@pytest.mark.row("W-12")
+async def test_an_operator_pauses_a_tube_with_a_reason_and_resumes_it(api: Api, queue: Queue) -> None:
+    response = await api.call("POST", "/v1/queue/tubes/t:pause", {"reason": "the provider is down"})
+    assert (response.status, response.json["paused"]["reason"]) == (200, "the provider is down")
+    (tube,) = (await api.call("GET", "/v1/queue/tubes")).json["tubes"]
+    assert (tube["name"], tube["paused"]["reason"], tube["stats"]["states"]["locked"]) == (
+        "t",
+        "the provider is down",
+        4,
+    )
+    assert (await api.call("POST", "/v1/queue/tubes/t:pause", {"reason": ""})).code == "TOO_SHORT"
+    assert (await api.call("POST", "/v1/queue/tubes/t:resume")).json["paused"] is None
+
+
+@pytest.mark.row("W-13")
+async def test_a_group_of_dead_letters_is_listed_kicked_and_dropped(api: Api, queue: Queue) -> None:
+    found = (await api.call("GET", f"{TASKS}?user=u")).json["tasks"]
+    for task in found:
+        await api.call("POST", f"{TASKS}/{task['id']}:bury")
+    listed = (await api.call("GET", "/v1/queue/dead-letters")).json
+    (group,) = listed["groups"]
+    assert (group["tube"], group["kind"], group["error"], group["size"]) == ("t", "timer.a", "", 5)
+    body = {"tube": "t", "kind": "timer.a", "error": "", "before": listed["now"] + 1000, "expected": 2}
+    response = await api.call("POST", "/v1/queue/dead-letters:kick", body)
+    assert (response.status, response.json) == (200, {"changed": 2, "left": 0})
+    response = await api.call("POST", "/v1/queue/dead-letters:cancel", {**body, "expected": 3})
+    assert (response.status, response.json) == (200, {"changed": 3, "left": 0})
+    assert (await api.call("GET", "/v1/queue/dead-letters")).json["groups"] == []

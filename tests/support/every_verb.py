@@ -107,6 +107,8 @@ async def _call_queue_verbs(stack: Stack) -> None:
     await queue.turn(0, [(third, Settlement(SettleResult.RETRY))], ClaimRequest("t", "worker", 0, HOUR, HOUR))
     await queue.bury(ids[6])
     await queue.kick(ids[6])
+    await Tubes(stack.store).pause("t", "an operator", "a reason")
+    await Tubes(stack.store).resume("t")
     await queue.bury(ids[7])
     await queue.cancel(ids[5])
     await stack.take(limit=1)

@@ -3,6 +3,7 @@
 import asyncio
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
+from getpass import getuser
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from cli.processes.startup import open_store
 from cli.settings.settings import load
 from core.model.compact_json import compact_json
 from core.model.text.plurals import counted
-from core.queue import Queue, TaskFilter, TaskView
+from core.queue import Queue, TaskFilter, TaskView, Tubes
 
 _FIELDS = ("user", "tenant", "lane", "kind", "tag", "tube", "state")
 _LIMIT = 100
@@ -21,7 +22,7 @@ _LIMIT = 100
 
 def declare(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(
-        dest="action", required=True, metavar="stats|list|peek|kick|bury|purge|cancel", title="verbs"
+        dest="action", required=True, metavar="stats|list|peek|kick|bury|purge|cancel|pause|resume", title="verbs"
     )
     stats_parser = verbs.add_parser("stats", help="show how many tasks each tube has in each state")
     stats_parser.add_argument("tube", nargs="?", help="only this tube")
@@ -35,6 +36,11 @@ def declare(parser: ArgumentParser) -> None:
     purge_parser = verbs.add_parser("purge", help="delete ended tasks that are still kept")
     purge_parser.add_argument("--tube", default="", help="only this tube")
     cancel_parser = verbs.add_parser("cancel", help="cancel one task, or all tasks that match all given options")
+    pause_parser = verbs.add_parser("pause", help="let no task of a tube be claimed until it is resumed")
+    pause_parser.add_argument("--reason", default="", help="why, for other operators")
+    resume_parser = verbs.add_parser("resume", help="let the tasks of a paused tube be claimed again")
+    for subparser in (pause_parser, resume_parser):
+        subparser.add_argument("tube")
     for subparser in (peek_parser, bury_parser):
         subparser.add_argument("id")
     for subparser in (kick_parser, cancel_parser):
@@ -56,6 +62,8 @@ def run(arguments: Namespace) -> int:
 
 async def run_action(arguments: Namespace) -> int:
     async with open_store(load()) as store:
+        if arguments.action in TUBE_ACTIONS:
+            return await TUBE_ACTIONS[arguments.action](Tubes(store), arguments)
         return await ACTIONS[arguments.action](Queue(store), arguments)
 
 
@@ -140,6 +148,24 @@ def print_result(arguments: Namespace, result: Any, text: str) -> None:
     print(compact_json(result) if arguments.json else text)
 
 
+async def pause(tubes: Tubes, arguments: Namespace) -> int:
+    """Exit code 1 if the tube is paused already; its note stays."""
+    is_new = await tubes.pause(arguments.tube, getuser(), arguments.reason)
+    note = (await tubes.pauses())[arguments.tube]
+    text = f"{arguments.tube} is paused by {note.by}" + (f": {note.reason}" if note.reason else "")
+    print_result(arguments, note, text if is_new else f"{text} already")
+    return SUCCESS if is_new else FAILURE
+
+
+async def resume(tubes: Tubes, arguments: Namespace) -> int:
+    """Exit code 1 if the tube was not paused."""
+    was_paused = await tubes.resume(arguments.tube)
+    text = f"{arguments.tube} is resumed" if was_paused else f"{arguments.tube} was not paused"
+    print_result(arguments, {"resumed": was_paused}, text)
+    return SUCCESS if was_paused else FAILURE
+
+
+TUBE_ACTIONS: Mapping[str, Callable[[Tubes, Namespace], Awaitable[int]]] = {"pause": pause, "resume": resume}
 ACTIONS: Mapping[str, Callable[[Queue, Namespace], Awaitable[int]]] = {
     "stats": stats,
     "list": list_tasks,

@@ -167,11 +167,17 @@ local function keep_timer(by)
   return true
 end
 
--- Returns what a claim returns (claim.lua).
+-- Returns the ms between two tasks by the tube's pace, 0 without one, and whether an operator has paused the tube.
+local function options_of(tube)
+  local found = redis_call('HMGET', Key.options(), tube .. ':interval_ms', tube .. ':paused')
+  return tonumber(found[1] or '0'), found[2] and true
+end
+
+-- Returns what a claim returns (claim.lua). What has fallen due happens in a paused tube too.
 function Claiming.claim_tasks(by)
   local more, opens_at, tasks = Due.tick(), throttled_until(by), {}
-  if opens_at <= now then
-    local interval = tonumber(Task.option(by.tube, 'interval_ms') or '0')
+  local interval, is_paused = options_of(by.tube)
+  if opens_at <= now and not is_paused then
     local most, opens = allowed_by_pace(by.tube, interval, by.limit)
     local page = take_page(by, most)
     tasks, more = page.tasks, more or page.expired >= Due.PAGE
@@ -180,7 +186,8 @@ function Claiming.claim_tasks(by)
     if redis_call('EXISTS', Key.tenants(by.tube)) == 1 then opens_at = opens end
   end
   local next_at = more and now or Timers.next_moment() or -1
-  if #tasks == 0 and by.limit > 0 then set_bell(by, next_at) end
+  -- Puts into a paused tube wake nobody: `resume` does.
+  if #tasks == 0 and by.limit > 0 and not is_paused then set_bell(by, next_at) end
   local keeper = keep_timer(by) and 1 or 0
   local reply = { now, clock[2] % 1000, next_at, keeper, redis_call('ZCARD', Key.throttles(by.tube)), opens_at > now and opens_at or -1 }
   for n, task in ipairs(tasks) do reply[n + 6] = task end

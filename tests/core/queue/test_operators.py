@@ -151,3 +151,13 @@ async def test_stats_warn_if_no_worker_takes_due_tasks(ada: CommandLine) -> None
     await ada.stack.redis.zrem("queue:{0}:due", "order:1:unknown")
     ada.stack.advance_clock(HOUR)
     await ada.stack.tick()
+
+
+@pytest.mark.row("W-12")
+async def test_a_tube_is_paused_with_a_reason_and_resumed(ada: CommandLine) -> None:
+    await ada.stack.queue.put("t", NewTask(""))
+    assert (await ada("pause", "t", "--reason", "the provider is down")).stdout.endswith(": the provider is down\n")
+    assert (await ada("pause", "t")).returncode == 1
+    assert await ada.stack.take("t") == []
+    assert (await ada("resume", "t")).stdout == "t is resumed\n"
+    assert (await ada("resume", "t")).returncode == 1

@@ -1,0 +1,54 @@
+"""What operators send and get about tubes and dead letters."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from core.queue import TubeStats
+from core.queue.dead_letters import DeadLetterGroup
+from core.queue.tubes import Pause
+from delivery.schemas.requests import RequestModel
+
+
+class TubeView(Struct, frozen=True):
+    """A tube. `stats`: its tasks by state and what has happened; `attempts` 0: the installation's setting; `pace`: tasks
+    per second; `paused`: who paused it, why and when.
+    """
+
+    name: str
+    stats: TubeStats | None
+    attempts: int
+    pace: float | None
+    paused: Pause | None
+
+
+class TubeList(Struct, frozen=True):
+    """`weights`: of the tenants whose turns are not 1. `overdue_ms`: how long due tasks have waited for any worker."""
+
+    tubes: Sequence[TubeView]
+    weights: dict[str, int]
+    overdue_ms: int
+
+
+class PauseRequest(RequestModel, frozen=True):
+    """Why a tube is paused, for other operators."""
+
+    reason: Annotated[str, Meta(min_length=1, max_length=300)]
+
+
+class DeadLetterList(Struct, frozen=True):
+    """`now`: the server's ms, up to which a change of a group may reach."""
+
+    groups: Sequence[DeadLetterGroup]
+    now: int
+
+
+class DeadLetterChange(RequestModel, frozen=True):
+    """A group of buried tasks, the ms of the newest burial to change, and how many tasks were seen: not more change."""
+
+    tube: Annotated[str, Meta(min_length=1, max_length=300)]
+    kind: Annotated[str, Meta(max_length=300)]
+    error: Annotated[str, Meta(max_length=500)]
+    before: Annotated[int, Meta(ge=0, le=2**52)]
+    expected: Annotated[int, Meta(ge=1, le=2**40)]
