@@ -12,8 +12,8 @@ from delivery.schemas.requests import RequestModel
 
 
 class TubeView(Struct, frozen=True):
-    """A tube. `stats`: its tasks by state and what has happened. `attempts` 0: the installation's setting. `pace`: tasks
-    per second. `paused`: who paused it, why and when.
+    """A tube. `stats`: its tasks by state and what has happened. `attempts` 0: the installation's setting. `pace`:
+    tasks per second. `paused`: who paused it, why and when.
     """
 
     name: str
