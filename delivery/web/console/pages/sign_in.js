@@ -38,20 +38,20 @@ function byMailOrKey(root, context) {
 function mailForm(root, context) {
   return h("form", { onsubmit: submits(async (form) => {
     const { email } = values(form);
-    const { id } = await api.post(`${SESSIONS}/codes`, { email }, { isSignIn });
-    askCode(root, id, email, context);
+    const { code_id } = await api.post(`${SESSIONS}/codes`, { email }, { isSignIn });
+    askCode(root, code_id, email, context);
   }) },
   field({ label: t("sign_in.email"), hint: t("sign_in.email_hint") }, h("input", { name: "email", type: "email", autocomplete: "email", required: true })),
   h("button", { class: "primary" }, t("sign_in.send_code")));
 }
 
-function askCode(root, id, email, { signedIn }) {
+function askCode(root, code_id, email, { signedIn }) {
   const form = h("form", { class: "narrow panel", onsubmit: submits(async (one) => {
-    await api.post(SESSIONS, { code_id: id, code: values(one).code }, { isSignIn });
+    await api.post(SESSIONS, { code_id, code: values(one).code }, { isSignIn });
     await signedIn();
   }) },
   notice("info", rich("sign_in.code_sent", { email: h("strong", {}, email) })),
-  field({ label: t("sign_in.code") }, h("input", { name: "code", autocomplete: "one-time-code", inputmode: "numeric", required: true })),
+  field({ label: t("sign_in.code") }, h("input", { name: "code", autocomplete: "one-time-code", autocapitalize: "characters", spellcheck: "false", required: true })),
   h("button", { class: "primary" }, t("page.sign_in")));
   paint(root, h("h1", {}, t("page.sign_in")), form, h("p", {}, h("a", { href: "#/sign-in", onclick: () => byMailOrKey(root, { signedIn }) }, t("sign_in.other"))));
   form.elements.code.focus();
