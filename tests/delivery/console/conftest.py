@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -17,6 +18,7 @@ from aiohttp import ClientSession
 from tests.cli.installation import Installation
 from tests.support.browser import Browser, Chromium
 from tests.support.paths import ROOT
+from tests.support.waiting import until
 
 ARTEFACTS = Path(os.environ.get("ADA_ARTEFACTS", ROOT / "artefacts")) / "console"
 """Where the screenshots go; CI keeps them."""
@@ -31,6 +33,7 @@ class Running:
     installation: Installation
     url: str
     key: str
+    sandbox: str
 
     async def call(self, method: str, path: str, body: object = None) -> Any:
         """Return the JSON of a request with the first API key."""
@@ -47,7 +50,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     installation = Installation(tmp_path_factory.mktemp("console"))
     facts = installation.up()
     key = (installation.directory / "data" / "api_key").read_text().strip()
-    yield Running(installation, facts["api"], key)
+    yield Running(installation, facts["api"], key, facts["inbox"])
     installation.end()
 
 
@@ -146,6 +149,19 @@ class Person:
         )
         return x, y
 
+    async def mailed_code(self, email: str) -> str:
+        """The code of the newest mail to this address, as soon as it has come."""
+
+        async def newest() -> str:
+            async with ClientSession() as session:
+                query = {"channel": "email", "address": email}
+                async with session.get(self.running.sandbox.rstrip("/") + "/inbox.json", params=query) as response:
+                    mails = (await response.json())["messages"]
+            codes = [found[1] for mail in mails if (found := re.match(r"(\w+)", mail["subject"]))]
+            return codes[-1] if codes else ""
+
+        return str(await until(newest, every=0.1))
+
     async def barriers(self, axe_source: str) -> list[str]:
         """What axe finds: the rule and the elements that break it."""
         if not await self.browser.run("Boolean(window.axe)"):
@@ -170,5 +186,7 @@ async def person(chromium: Chromium, running: Running, session_cookie: str) -> A
     """A person with a browser of their own. Errors in its console and violations of the policy fail the test."""
     async with chromium.tab() as browser:
         await browser.watch()
-        yield Person(browser, running, session_cookie)
+        one = Person(browser, running, session_cookie)
+        yield one
+        await one.keeps_picture("last-seen")
         assert await browser.faults() == []

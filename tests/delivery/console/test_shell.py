@@ -107,3 +107,21 @@ async def test_the_page_says_what_is_away_and_recovers_by_itself(
     await person.browser.wait_for("Boolean(window.answer)")
     await person.sees_no(text)
     await person.sees("Signed in as")
+
+
+@pytest.mark.row("W-01", "W-03")
+async def test_a_teacher_signs_in_with_a_mailed_code_and_sees_no_more_than_the_own_rights(person: Person) -> None:
+    body = {"id": 601, "name": "Мария Сергеевна", "email": "maria@example.org", "role": "trainer"}
+    await person.running.call("POST", "/v1/users", body)
+    await person.visit_signed_out(language="ru", width=390)
+    await person.writes("Электронная почта", "maria@example.org")
+    await person.presses("Прислать код")
+    await person.sees("на него отправлен код")
+    await person.writes("Код", await person.mailed_code("maria@example.org"))
+    await person.presses("Войти")
+    await person.sees("Здравствуйте, Мария Сергеевна")
+    await person.keeps_picture("home-of-a-teacher-ru-light-390")
+    await person.go("account")
+    await person.sees("писать сообщения, читать сообщения")
+    await person.go("write")
+    await person.sees("У вас ещё нет групп.")
