@@ -31,7 +31,7 @@ Call = Callable[..., Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a job says of an effect. See `Iteration.effect`."""
+    """What a job declares of an effect. See `Iteration.effect`."""
 
     name: str
     call: Call

@@ -173,7 +173,7 @@ async def _handled(unit: str, handle: Callable[[Item], Awaitable[Any]], item: It
 
 
 def _line_of(unit: str, record: UnitRecord) -> str:
-    """Return what the live log says of a unit; nothing of one that is done."""
+    """Return the line of the live log for a unit; none for one that is done."""
     if record.status is UnitStatus.DONE:
         return ""
     what = "failed" if record.status is UnitStatus.FAILED else "may or may not have been done"

@@ -35,7 +35,7 @@ class NotDone(AdaError):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What `exists` returns if the effect took place and the service says what its call would have returned."""
+    """What `exists` returns if the effect took place and the service knows the result of its call."""
 
     result: Any
 

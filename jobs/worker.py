@@ -71,8 +71,8 @@ class JobWorker:
         self._storage = self.jobs.storage
         self._losses = Losses(self.jobs)
         self._workers = {tube_of(kind.name): self._worker(kind, concurrency, lease) for kind in registry.kinds.values()}
-        told = (notifier or Notifier(Services.on(store))).handle
-        self._workers[NOTICES] = client.worker(NOTICES, told, _NOTICES_AT_ONCE, lease=lease)
+        notify = (notifier or Notifier(Services.on(store))).handle
+        self._workers[NOTICES] = client.worker(NOTICES, notify, _NOTICES_AT_ONCE, lease=lease)
         self._stop_requested = asyncio.Event()
 
     def _worker(self, kind: type[Job], concurrency: int, lease: timedelta) -> Worker:

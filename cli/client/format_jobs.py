@@ -39,8 +39,8 @@ def format_log_line(line: LogLine) -> str:
 
 def format_unit(unit: UnitView) -> str:
     facts = [unit.reason, f"result {compact_json(unit.result)}" if unit.result is not None else None]
-    told = "; ".join(fact for fact in facts if fact)
-    return f"{unit.id:<30} {unit.status:<8} {_time(unit.at) or '-':<19}  iteration {unit.iteration}  {told}".rstrip()
+    details = "; ".join(fact for fact in facts if fact)
+    return f"{unit.id:<30} {unit.status:<8} {_time(unit.at) or '-':<19}  iteration {unit.iteration}  {details}".rstrip()
 
 
 def _state(view: JobView) -> str:

@@ -1,4 +1,4 @@
-"""The file of a backup: gzip of frames; the first is a header, the last says how many there are.
+"""The file of a backup: gzip of frames; the first is a header, the last has their number.
 
     length (4 bytes, big endian) and MessagePack, for the header, each entry, and the end
 

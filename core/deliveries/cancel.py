@@ -1,7 +1,7 @@
 """Cancels a delivery, whole or for chosen recipients, or all unfinished deliveries that share one property.
 
-The result says exactly which recipients had been sent to before (D-42). Where an attempt is under way, the courier sees
-the cancellation in the reply to its next `extend`, and `cancel` waits for the outcome it reports.
+The result names exactly the recipients that had been sent to before (D-42). Where an attempt is under way, the courier
+sees the cancellation in the reply to its next `extend`, and `cancel` waits for the outcome it reports.
 
 Called by `core.deliveries.deliveries`; calls `lua/delivery/functions/cancel.lua` and `cancel_scheduled.lua`.
 """

@@ -52,7 +52,7 @@ class ListFilter(NamedTuple):
     until: datetime | None = None
 
     def may_match(self, position: DeliveryPosition) -> bool:
-        """Return whether a delivery may be listed, as far as its key tells: the key names the sender."""
+        """Return whether a delivery may be listed, as far as its key shows: the key names the sender."""
         return self.sender in (None, position.key.sender)
 
     def matches(self, history: History) -> bool:

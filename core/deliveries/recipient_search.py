@@ -26,7 +26,7 @@ _AT_ONCE = 500
 _WORD = 32
 
 _TELLING = (Status.FAILED, Status.UNKNOWN, Status.EXPIRED, Status.CANCELLED, Status.SKIPPED, Status.NO_CONTACT)
-"""Of several outcomes of a person who was not reached, the first of these says why."""
+"""Of several outcomes of a person who was not reached, the first of these is the reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ class Jobs:
     ) -> StoredJob:
         """Pause a job: the unit in hand is finished, no other begins. `until`: it then resumes by itself, in its
         window. `service`: for whose sign-in it waits. `expected`: the version that the job must still have; 0: any.
-        `by_job`: the job does it by itself, so its user is told.
+        `by_job`: the job does it by itself, so its user is notified.
 
         Raises NotFound JOB_NOT_FOUND; Conflict JOB_IN_OTHER_STATE, JOB_HAS_CHANGED; Forbidden JOB_PAUSED_BY_OTHER.
         """
@@ -245,7 +245,7 @@ def _waits_for_sign_in(job: StoredJob, service: str) -> bool:
 
 
 def _in_window(schedule: Schedule | None, at: datetime, record: JobRecord) -> datetime:
-    """`at`, or when the window of the job opens after it. `schedule`: None for a kind that nobody knows any more."""
+    """`at`, or when the window of the job opens after it. `schedule`: None for a kind that is gone."""
     return schedule.in_window(at, zone_of(record.timezone)) if schedule else at
 
 

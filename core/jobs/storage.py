@@ -62,9 +62,9 @@ class JobStorage:
         shard, name = self._place(job.id)
         record, row = self._with_task(job, shard) if puts_task and not holder else (job.record, ())
         due = record.due if record.state is JobState.RUNNING else record.resume_at or ""
-        told = NewTask(notice.encode(), job.id.tenant, name).row(self._ids.next()) if notice else ()
+        message = NewTask(notice.encode(), job.id.tenant, name).row(self._ids.next()) if notice else ()
         words = (job.id.tenant, name, job.version, record.state, _json(record), due, holder, line_of(log))
-        version = await self._store.run("save_job", shard, *words, compact_json(told), tube_of(job.id.kind), *row)
+        version = await self._store.run("save_job", shard, *words, compact_json(message), tube_of(job.id.kind), *row)
         return StoredJob(job.id, record, version) if version else None
 
     async def end_iteration(self, job: StoredJob, holder: str, log: str) -> bool:

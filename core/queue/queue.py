@@ -37,7 +37,7 @@ from core.redis.store import Store
 _PUTS = 200
 SETTLES = 100
 _CANCELS = 100
-# Seconds. A reply that takes longer was delayed or repeated, so it says little about the server's clock.
+# Seconds. A reply that takes longer was delayed or repeated, so it is no measure of the server's clock.
 _LATENCY = 1.0
 
 Row = Sequence[str | int]

@@ -140,12 +140,12 @@ class Library:
 
 
 def is_missing(refusal: BaseException) -> bool:
-    """Whether an error reply says that the server does not have the library: it was flushed, or is another server."""
+    """Return whether an error reply means that the server lacks the library: it was flushed, or is another server."""
     return "Function not found" in str(refusal)
 
 
 def is_loaded(refusal: BaseException) -> bool:
-    """Return whether an error reply to FUNCTION LOAD says that the library is there: another process was faster."""
+    """Return whether an error reply to FUNCTION LOAD means that the library is there: another process was faster."""
     return "already exists" in str(refusal)
 
 

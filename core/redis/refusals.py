@@ -76,7 +76,7 @@ def refused_write(fault: Exception) -> StoreRefuses | None:
 
 
 def wrong_scheme(address: ServerAddress) -> SetupError:
-    """The URL says TLS and the port does not speak it, or the other way round."""
+    """The URL demands TLS and the port does not speak it, or the other way round."""
     if address.tls:
         return SetupError(f"Redis at {address} does not speak TLS. Begin ADA_REDIS_URL with redis:// instead.")
     return SetupError(f"Redis at {address} speaks TLS only. Begin ADA_REDIS_URL with rediss:// instead.")

@@ -1,4 +1,4 @@
-"""Finds out whether a port that cannot be used speaks TLS, against what the URL says. Called by `core.redis.store`."""
+"""Finds out whether a port that cannot be used speaks TLS, contrary to its URL. Called by `core.redis.store`."""
 
 import asyncio
 import ssl

@@ -16,14 +16,14 @@ log = logging.getLogger(__name__)
 
 
 class Reach(NamedTuple):
-    """What an update says: whether an address can be written to from now on."""
+    """Whether an address can be written to from now on, as an update reports it."""
 
     address: str
     can_be_reached: bool
 
 
 ReadReach = Callable[[Mapping[str, Any]], Reach | None]
-"""Reads an update; returns None for one that says nothing about it. Never raises."""
+"""Reads an update; returns None for one that does not report it. Never raises."""
 
 
 class Reachability:

@@ -67,12 +67,12 @@ class Notifier:
             return None
         person = await self._person(notice)
         if person is None:
-            log.info("job %s: nobody can be told that it is %s", notice.job, notice.event)
+            log.info("job %s: no user can be notified that it is %s", notice.job, notice.event)
             return None
         try:
             await self._send(notice, person)
         except Refused as refusal:
-            log.warning("job %s: its user was not told that it is %s: %s", notice.job, notice.event, refusal.code)
+            log.warning("job %s: its user was not notified that it is %s: %s", notice.job, notice.event, refusal.code)
         return None
 
     async def _tell_webhooks(self, notice: Notice) -> None:

@@ -1,4 +1,4 @@
-"""Looks at jobs whose iteration is overdue: one without a task gets one (U-13), one that waits for code says so.
+"""Looks at jobs whose iteration is overdue: one without a task gets one (U-13), one that waits for code reports it.
 
 A job and its task are stored in one step, so a task is missing only if an operator has cancelled or purged it, or data
 were restored from an old copy. A job waits if a deploy has removed its class, or has not yet brought it. What runs is

@@ -19,7 +19,7 @@ class AiError(AdaError):
 
 
 class AiNotSetUp(AiError):
-    """No service is chosen, or a program is not installed. The text says what to do."""
+    """No service is chosen, or a program is not installed. The text names the remedy."""
 
 
 class AiRefused(AiError):

@@ -7,7 +7,7 @@ from providers.models.interface import Completion, Prompt, Speech
 
 
 class NotSetUp:
-    """Implements LanguageModel, Synthesis and Transcription. `remedy` says what to do."""
+    """Implements LanguageModel, Synthesis and Transcription. `remedy`: what the operator can do."""
 
     identity = "none"
 

@@ -114,7 +114,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Read(Struct, frozen=True):
-    """What an answer says."""
+    """The content of an answer."""
 
     http: int
     body: str
@@ -170,7 +170,7 @@ def _check_placeholders(profile: Profile, name: str) -> None:
 
 
 def read_answer(answer: Answer, http: int, body: str) -> Read:
-    """Return what an answer says; what cannot be read has no code and no id."""
+    """Return the content of an answer; one that cannot be read has no code and no id."""
     codes = [answer.code] if isinstance(answer.code, str) else answer.code
     lines = body.splitlines() if answer.format == "text" else []
     found = None if answer.format == "text" else decoded(body)

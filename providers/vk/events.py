@@ -98,7 +98,7 @@ def _head(event_id: str, kind: str, person: int, peer: int) -> dict[str, Any]:
 
 
 def _payload(payload: Any) -> Json:
-    """Return the payload of a button: a JSON object, or a text with one. Another one says nothing to us."""
+    """Return the payload of a button: a JSON object, or a text with one. Any other payload is ignored."""
     if isinstance(payload, str):
         try:
             payload = json.loads(payload)

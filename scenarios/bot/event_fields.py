@@ -64,7 +64,7 @@ FIELDS: Mapping[str, str] = {
     "forward_from_chat_title": "",
     "forward_from_chat_type": "",
     "forward_from_chat_username": "",
-    "joined_user_ids": "everybody who joined together, as a list",
+    "joined_user_ids": "all who joined together, as a list",
     "joined_usernames": "",
     "joined_first_names": "",
     "joined_last_names": "",
@@ -84,14 +84,14 @@ FIELDS: Mapping[str, str] = {
     "invite_link_creator_id": "who made the link",
     "invite_link_creator_username": "",
     "invite_link_creator_first_name": "",
-    "bio": "what the person who asks to join says of itself",
+    "bio": "the description in the profile of the person who asks to join",
     "inline_query_id": "the inline query, for `answer_inline`",
     "inline_query_offset": "where the next page of its results begins",
     "source": "the bot, gateway or client in which `id` is unique",
     "origin": "`api`: the event came from `POST /v1/updates`",
     "key_scopes": "the scopes of the key with which it came",
 }
-"""Name → meaning; "" where the name says it."""
+"""Name → meaning; "" where the name is enough."""
 
 
 def with_derived(event: Event) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Checks what a `send` says, as far as it is written: whether there is anything, its marks, its length, its buttons.
+"""Checks the message of a `send`, as far as it is written: whether it is empty, its marks, its length, its buttons.
 
 Marks and buttons have the rules by which a delivery is accepted.
 """

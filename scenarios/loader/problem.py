@@ -41,7 +41,7 @@ class Problems(list[Problem]):
         self.unread = set(unread)
 
     def has_error_in(self, *files: str) -> bool:
-        """Return whether one of these files has an error, so that more may be missing of it than it says."""
+        """Return whether one of these files has an error, so that more of it may be missing than is reported."""
         return not self.unread.isdisjoint(files) or any(one.is_error and one.file in files for one in self)
 
     def may_have(self, scenario: str) -> bool:

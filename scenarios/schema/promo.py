@@ -26,4 +26,4 @@ RETURNS = {
 }
 
 EVERYBODY = ("", "any", "all", "null", "none", "0")
-"""How authors write that a code is for everybody."""
+"""How authors write that a code is for all people."""

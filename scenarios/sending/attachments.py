@@ -67,7 +67,7 @@ def _attachment(name: str, kind: str, folders: Sequence[Path]) -> Attachment:
 
 
 def _type(kind: str, name: str) -> AttachmentType:
-    """As written, or by the ending of the name; a document if neither says it."""
+    """As written, or by the ending of the name; a document if neither is known."""
     if kind in tuple(AttachmentType):
         return AttachmentType(kind)
     return TYPES_BY_ENDING.get(Path(name).suffix.lower(), AttachmentType.DOCUMENT)

@@ -38,7 +38,7 @@ def refusal_of(message: Message) -> Invalid | None:
 
 
 def needed(content: Content, text: str) -> Content | None:
-    """None if a plain text says it all."""
+    """None if a plain text is enough."""
     if content != Content(parse_mode=ParseMode.HTML) or "<" in text or "&" in text:
         return content
     return None

@@ -1,4 +1,4 @@
-"""The keyboard that a bot gives to everybody, by version (U-18).
+"""The keyboard that a bot gives to all people, by version (U-18).
 
 The next message to a person in private that has no buttons of its own, and edits nothing, brings the keyboard, and the
 person's record remembers its version: after a change of the version the same happens once more. People with a role of

@@ -184,7 +184,7 @@ def event_fields_page() -> str:
 
 _EVENT_FIELDS = """# Fields of events
 
-What an event is, and where it comes from: [events.md](events.md). A field without a meaning here is what its name says.
+What an event is, and where it comes from: [events.md](events.md). A field without a meaning here is named after it.
 
 """
 

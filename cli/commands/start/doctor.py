@@ -125,7 +125,7 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
 
 
 async def check_notifications(store: Store) -> Finding:
-    """Return whether sleeping couriers are woken. Sets the server's flags if they are missing, and says so."""
+    """Return whether sleeping couriers are woken. Sets the server's flags if they are missing, and reports it."""
     state = await ensure_notifications(store.command)
     if problem := notification_problem(state):
         return Finding(

@@ -4,7 +4,7 @@ I19: a person's record and the indexes by id, e-mail address, contact and role n
 I20: members and memberships, groups and supergroups, owners and what they own name each other, and exist.
 I21: the owner of a supergroup owns each of its groups.
 
-An implication is checked on one atomic read. If a premise is no longer true, it says nothing. Members of a deleted
+An implication is checked on one atomic read. If a premise is no longer true, nothing follows. Members of a deleted
 group are no violation: `lua/directory/functions/delete_collection.lua` takes them out in pages.
 """
 

@@ -34,7 +34,7 @@ class LoadedFile:
 
 
 class FileNotLoaded(Exception):
-    """The file is too large, is not there, or cannot be downloaded. The text says why; it contains no address."""
+    """The file is too large, is not there, or cannot be downloaded. The text has the reason and no address."""
 
 
 class Files:

@@ -2,7 +2,7 @@
 -- ARGV    tenant, id, expected:int, state, document, due, holder, log, notice:json, tube, task:rest
 --         expected: the version that was read, 0 for a new job; document: the job as JSON; due: ms of the next iteration, "" if none
 --         is due; holder: "token task" of the attempt that begins an iteration, "" if none does; log: a line for the live log, or "";
---         notice: the row of the task that tells what has happened, [] if nobody is told;
+--         notice: the row of the task that notifies the user, [] if there is none;
 --         tube: that of the kind of the job; task: as in put, or nothing
 -- RETURNS the new version, also for a repetition; 0 if the job has another version by now: nothing was written
 -- EVENTS  del of bells, also that of the job's log; for deliveries that fell due before: outcomes, reported, released and finished

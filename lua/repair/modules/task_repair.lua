@@ -1,4 +1,4 @@
--- task_repair: puts a task where its state says: into indexes, offers, its lane, searches
+-- task_repair: puts a task where its state demands: into indexes, offers, its lane, searches
 
 -- The lease given to a taken task without one: its worker may be alive and extend it. Otherwise the task is reclaimed after it.
 local GRACE_MS = 60000

@@ -21,14 +21,14 @@ def name_of(context: Context) -> str:
 
 
 def user_of(context: Context) -> str:
-    """Return the only person who may use it, by default that of the event; "" for everybody."""
+    """Return the only person who may use it, by default that of the event; "" for all people."""
     own = context.prepared.own
     named = next((text_of(own, name) for name in ("target_user_id", "user_id") if name in own), context.person)
     return "" if named.lower() in EVERYBODY else named
 
 
 def writes_dates(context: Context) -> bool:
-    """Return whether the author says anything about when it is valid."""
+    """Return whether the author limits the time in which it is valid."""
     return any(context.prepared.own.get(name) not in (None, "") for name in _DATES)
 
 
