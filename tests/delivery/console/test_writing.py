@@ -91,3 +91,20 @@ async def test_rows_do_not_move_under_the_pointer_and_a_button_offers_the_new_on
 async def send(person: Person, text: str) -> None:
     body = {"sender": {"id": 1}, "text": text, "recipients": ["1=sms:+79990000001"], "channels": ["sms"]}
     await person.running.call("POST", "/v1/deliveries", body)
+
+
+@pytest.mark.row("W-08")
+async def test_ten_thousand_recipients_scroll_and_one_is_found(person: Person) -> None:
+    people = [{"id": n, "name": f"Person {n}", "contacts": {"sms": f"+7999{n:07d}"}} for n in range(10_000)]
+    body = {"sender": {"id": 1}, "text": "Many", "recipients": people, "channels": ["sms"]}
+    made = await person.running.call("POST", "/v1/deliveries", {**body, "deliver_at": "2030-01-01T12:00:00Z"})
+    await person.visit(f"message/{made['id']}")
+    await person.browser.wait_for("document.querySelectorAll('.rows .row').length === 100")
+    await person.browser.run("scrollTo(0, document.body.scrollHeight)")
+    await person.browser.wait_for("document.querySelectorAll('.rows .row').length >= 200")
+    await person.writes("Find a person", "Person 9876")
+    await person.browser.wait_for("document.querySelectorAll('.rows .row').length === 1")
+    await person.presses("Cancel")
+    await person.writes("To confirm, type", "10000")
+    await person.browser.run("document.querySelector('dialog form').requestSubmit()")
+    await person.sees("Cancelled: 10,000")

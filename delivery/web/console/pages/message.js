@@ -83,7 +83,7 @@ function recipients(root, where, context, message, reasons) {
     ],
     columns: [
       { title: t("message.person"), width: "2fr", name: (row) => row.name || String(row.id), cell: (row) => h("span", { dir: "auto" }, row.name || String(row.id)) },
-      ...Object.keys(message.channels).map((channel) => ({ title: word("channel", channel), cell: (row) => statusTag(row.outcomes[channel].status) })),
+      { title: t("message.outcomes"), width: "3fr", cell: outcomes },
       { title: t("message.why"), width: "2fr", cell: (row) => (row.why ? word("why", row.why) : t("message.reached")) },
     ],
     load: async ({ cursor, signal, ...filters }) => {
@@ -101,6 +101,17 @@ function recipients(root, where, context, message, reasons) {
   });
   list.clearTo = (why) => { list.filters.replaceWith(list.filters = list.filterForm()); list.reload(); root.scrollIntoView(); return why; };
   return list;
+}
+
+/** The channels that a person has, each with its outcome; the others in one short line. */
+function outcomes(row) {
+  const all = Object.entries(row.outcomes);
+  const used = all.filter(([, one]) => one.status !== "no_contact"), missing = all.filter(([, one]) => one.status === "no_contact");
+  if (!used.length) return statusTag("no_contact");
+  return [
+    used.map(([channel, one]) => h("span", { class: "outcome" }, word("channel", channel), " ", statusTag(one.status))),
+    missing.length > 0 && h("span", { class: "quiet small" }, t("message.no_contact_in", { channels: missing.map(([channel]) => word("channel", channel)).join(", ") })),
+  ];
 }
 
 const tried = ({ queued }) => toast(t("message.tried", { count: queued }), queued ? "good" : "bad");

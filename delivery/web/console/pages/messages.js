@@ -51,5 +51,6 @@ const KINDS = { all_reached: "good", some_reached: "warn", nothing_worked: "bad"
 export function verdict(row) {
   const { reached, recipients } = row.counts;
   const isBefore = row.verdict === "scheduled" || row.verdict === "cancelled";
-  return tag(KINDS[row.verdict] || "", isBefore ? word("delivery_state", row.verdict) : t("messages.reached", { reached, count: recipients }));
+  const kind = row.verdict === "all_reached" && reached < recipients ? "warn" : KINDS[row.verdict] || "";
+  return tag(kind, isBefore ? word("delivery_state", row.verdict) : t("messages.reached", { reached, count: recipients }));
 }
