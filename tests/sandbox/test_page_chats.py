@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from aiogram import Bot
 from aiogram.types import BufferedInputFile
+from aiohttp import ClientSession
 from vkbottle import API
 from vkbottle.tools import Callback, Keyboard, PhotoMessageUploader, Text
 
@@ -285,3 +286,24 @@ async def test_a_person_joins_a_group_by_its_number_writes_there_and_leaves(
     assert [one.get("text") for one in chat] == [None, "привет"]
     await page.press("Leave the group", f"#chat-{group}")
     await page.sees_no("Клуб")
+
+
+@pytest.mark.row("D-43", "M-08")
+async def test_a_person_in_max_starts_the_bot_presses_a_button_and_stops_it(
+    page: PersonAtThePage, sandbox: Sandbox, browser: Browser
+) -> None:
+    headers, url = {"Authorization": sandbox.max.token}, f"{sandbox.max.url}/messages?user_id=300001"
+    rows = [[{"type": "callback", "text": "Да", "payload": "y"}], [{"type": "message", "text": "Меню"}]]
+    keyboard = {"type": "inline_keyboard", "payload": {"buttons": rows}}
+    await page.open()
+    async with ClientSession(headers=headers) as session:
+        async with session.post(url, json={"text": "Придёте?", "attachments": [keyboard]}) as sent:
+            assert sent.status == 200
+        await page.sees_in_chat("max", "Придёте?")
+        await browser.click("#chat-max [data-action=start]")
+        await page.press("Меню", "#chat-max")
+        await page.sees("Меню", "#chat-max .message.person")
+        await browser.click("#chat-max [data-action=block]")
+        await page.sees("The bot is blocked", "#chat-max .answer")
+        async with session.post(url, json={"text": "x"}) as refused:
+            assert refused.status == 403
