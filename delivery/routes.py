@@ -18,13 +18,14 @@ from delivery.endpoints import (
     updates,
     webhooks,
 )
-from delivery.endpoints.console import api_keys, live, me, sessions
+from delivery.endpoints.console import actions, api_keys, live, me, sessions
 from delivery.endpoints.directory import contacts, ownerships, users
 from delivery.endpoints.directory.collections import groups, list_members, supergroups
 from delivery.endpoints.sending import bulk, channels, deliveries, delivery_reports, preview, tracking
 from delivery.http import metrics
 from delivery.http.responses import csv, ndjson, sse
 from delivery.http.route import OpenRoute, People, Repeats, Route
+from delivery.schemas import actions as action_schemas
 from delivery.schemas import api_keys as key_schemas
 from delivery.schemas import channels as channel_schemas
 from delivery.schemas import directory, events, previews, requests, responses
@@ -246,6 +247,10 @@ ROUTES = (
           200, session_schemas.Me, people=People.BY_SCOPE),
     Route("DELETE", "/v1/sessions", "Sign out: end this session, or all of the same person or key", "",
           sessions.sign_out, 204, query=session_schemas.SignOutQuery, people=People.BY_SCOPE),
+    Route("GET", "/v1/actions", "List what was changed for others, newest first", "admin", actions.list_page,
+          200, action_schemas.ActionPage, query=action_schemas.ActionQuery, headers=_LINK),
+    Route("GET", "/v1/actions.csv", "Export what was changed for others as CSV", "admin", actions.export,
+          200, csv.CONTENT_TYPE, query=action_schemas.ActionQuery),
     Route("GET", "/v1/live", "What changes while a console is open; Last-Event-ID resumes it", "", live.follow,
           200, sse.CONTENT_TYPE, query=LiveQuery, people=People.OWN),
     Route("GET", "/v1/api-keys", "List API keys, with their last use and without their secrets", "admin",

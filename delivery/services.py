@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from core.admission.actions import ActionLog
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
 from core.directory.importing import Importing
@@ -39,6 +40,7 @@ class ApiServices:
     api_keys: ApiKeys
     idempotency: Idempotency
     sessions: Sessions
+    actions: ActionLog
     sign_in_codes: SignInCodes
     sign_in_links: SignInLinks
     importing: Importing

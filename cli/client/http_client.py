@@ -119,7 +119,9 @@ async def open_client(settings: Settings) -> AsyncIterator[HttpClient]:
 
 @asynccontextmanager
 async def connect(base_url: str, api_key: str) -> AsyncIterator[HttpClient]:
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {api_key}"}) as session:
+    async with aiohttp.ClientSession(
+        headers={"Authorization": f"Bearer {api_key}", "User-Agent": "ada-cli"}
+    ) as session:
         yield HttpClient(session, base_url.rstrip("/"))
 
 

@@ -10,6 +10,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from msgspec import Struct
 
+from delivery.http.action_log import is_logged, write_action
 from delivery.http.authentication import authenticate
 from delivery.http.context import Context, Request, Response
 from delivery.http.decoding import JSON_TYPES, BodyReader, QueryReader, check_content_type
@@ -60,11 +61,17 @@ def _query_decoder(route: Route) -> Callable[[web.Request], Struct]:
 
 
 async def _respond(route: Route, request: Request[Any, Any], raw: bytes) -> web.StreamResponse:
+    async def endpoint(request: Request[Any, Any]) -> Response | web.StreamResponse:
+        response = await route.endpoint(request)
+        if is_logged(route, request):
+            await write_action(route, request, response)
+        return response
+
     key = request.http.headers.get(IDEMPOTENCY_KEY)
     if key is not None and route.repeats is not Repeats.NONE:
         repeat = repeat_of(request.http, key, raw, request.identity)
         if route.repeats is Repeats.STORED:
-            return await respond_once(request, repeat, route.endpoint)
+            return await respond_once(request, repeat, endpoint)
         request.repeat = repeat
-    response = await route.endpoint(request)
+    response = await endpoint(request)
     return response.encode() if isinstance(response, Response) else response

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientResponse, ClientSession
 
+from core.admission.actions import ActionLog
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
 from core.courier.runtime import Runtime
@@ -81,7 +82,9 @@ class Api:
     async def keys(self) -> set[str]:
         """All Redis keys except API keys and what belongs to the installation."""
         found = {key async for key in self.store.redis.scan_iter(count=1000)}
-        return {key for key in found if not key.startswith(("access:", "accesses:", "secret:", "channels:"))}
+        return {
+            key for key in found if not key.startswith(("access:", "accesses:", "actions:", "secret:", "channels:"))
+        }
 
 
 async def read(response: ClientResponse) -> ApiResponse:
@@ -129,6 +132,7 @@ async def services(store: Store, outbox: Outbox) -> AsyncIterator[ApiServices]:
             api_keys=api_keys,
             idempotency=Idempotency(store),
             sessions=Sessions(store, core.directory, api_keys),
+            actions=ActionLog(store),
             sign_in_codes=SignInCodes(store, core.directory, LinkCodeMailer(outbox)),
             sign_in_links=SignInLinks(store),
             importing=Importing(store, core.directory),

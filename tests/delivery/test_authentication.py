@@ -111,6 +111,8 @@ RULES = [
     ("DELETE", "/v1/ownerships/{user}/{kind}/{id}", "manage", "stored"),
     ("GET", "/v1/me", "", "none"),
     ("DELETE", "/v1/sessions", "", "none"),
+    ("GET", "/v1/actions", "admin", "none"),
+    ("GET", "/v1/actions.csv", "admin", "none"),
     ("GET", "/v1/live", "", "none"),
     ("GET", "/v1/api-keys", "admin", "none"),
     ("POST", "/v1/api-keys", "admin", "none"),

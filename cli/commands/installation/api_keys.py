@@ -1,6 +1,7 @@
 """The verb key: creates, lists and revokes API keys. Works on the store, not over HTTP."""
 
 import asyncio
+import getpass
 import json
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
@@ -9,6 +10,7 @@ from datetime import datetime
 from cli.command import SUCCESS, Command, add_json_option
 from cli.processes.startup import open_store
 from cli.settings.settings import load
+from core.admission.actions import Action, ActionLog
 from core.admission.api_keys import ApiKey, ApiKeys
 from core.admission.scopes import SCOPES
 
@@ -36,29 +38,38 @@ def run(arguments: Namespace) -> int:
 
 
 async def run_action(arguments: Namespace) -> int:
-    actions: Mapping[str, Callable[[ApiKeys, Namespace], Awaitable[None]]]
+    actions: Mapping[str, Callable[[ApiKeys, ActionLog, Namespace], Awaitable[None]]]
     actions = {"create": create, "list": list_all, "revoke": revoke}
     async with open_store(load()) as store:
-        await actions[arguments.action](ApiKeys(store), arguments)
+        await actions[arguments.action](ApiKeys(store), ActionLog(store), arguments)
     return SUCCESS
 
 
-async def create(keys: ApiKeys, arguments: Namespace) -> None:
+async def create(keys: ApiKeys, log: ActionLog, arguments: Namespace) -> None:
     key, secret = await keys.create(arguments.name, arguments.scope or ["send", "read"], arguments.tenant)
+    await log.write(key.tenant, action("POST /v1/api-keys", key.id))
     if arguments.json:
         print(json.dumps({**key.as_json(), "secret": secret}, ensure_ascii=False))
     else:
         print(f"{describe(key)}\n\n  {secret}\n\nThe secret is shown only this time.")
 
 
-async def list_all(keys: ApiKeys, arguments: Namespace) -> None:
+async def list_all(keys: ApiKeys, log: ActionLog, arguments: Namespace) -> None:
     for key in await keys.list():
         print(json.dumps(key.as_json(), ensure_ascii=False) if arguments.json else describe(key))
 
 
-async def revoke(keys: ApiKeys, arguments: Namespace) -> None:
+async def revoke(keys: ApiKeys, log: ActionLog, arguments: Namespace) -> None:
+    tenants = [key.tenant for key in await keys.list() if key.id == arguments.id]
     await keys.revoke(arguments.id)
+    await log.write(tenants[0], action("DELETE /v1/api-keys/{id}", arguments.id))
     print(json.dumps({"revoked": arguments.id}) if arguments.json else f"revoked {arguments.id}")
+
+
+def action(what: str, key_id: str) -> Action:
+    """Return an entry of the action log: here the caller is known only as a user of this machine."""
+    user = getpass.getuser()
+    return Action(f"user:{user}", user, "cli", what, f"/v1/api-keys/{key_id}")
 
 
 def describe(key: ApiKey) -> str:

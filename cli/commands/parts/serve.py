@@ -31,6 +31,7 @@ from cli.services.sign_in import open_sign_in
 from cli.settings.parsing import Address
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
+from core.admission.actions import ActionLog
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
 from core.deliveries.choice_store import Choices
@@ -113,6 +114,7 @@ async def open_api_services(store: Store, settings: Settings) -> AsyncIterator[A
             api_keys=api_keys,
             idempotency=Idempotency(store),
             sessions=Sessions(store, core.directory, api_keys),
+            actions=ActionLog(store),
             sign_in_codes=sign_in_codes,
             sign_in_links=SignInLinks(store),
             importing=importing,

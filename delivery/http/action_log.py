@@ -1,0 +1,64 @@
+"""Writes what a request has changed for others to the action log, right after the change."""
+
+import logging
+from typing import Any
+from urllib.parse import unquote
+
+from aiohttp import hdrs, web
+
+from core.admission.actions import MAX_REASON, Action
+from core.errors import StoreError
+from delivery.http.context import Request, Response
+from delivery.http.route import People, Route
+
+log = logging.getLogger(__name__)
+
+REASON = "Ada-Reason"
+"""The header with the reason, percent-encoded UTF-8."""
+CLI_AGENT = "ada-cli"
+_OPERATORS = frozenset({"manage", "admin", "operator"})
+_COUNTS = ("cancelled", "queued", "replayed", "deleted")
+_NOT_LOGGED = ("/v1/links", "/v1/sign-in")
+
+
+def is_logged(route: Route, request: Request[Any, Any]) -> bool:
+    """Return whether the request changes what belongs to others: by a route for operators, or by an administrator's key
+    in deliveries that exist. What a person does with its own is in the histories.
+    """
+    if route.reads or route.path.startswith(_NOT_LOGGED) or "dry_run" in request.http.rel_url.query:
+        return False
+    if route.scope in _OPERATORS:
+        return True
+    is_change = route.people is People.OWN and route.path.startswith("/v1/deliveries/{id}")
+    return (is_change or route.path == "/v1/cancellations") and request.key.permits("admin")
+
+
+async def write_action(route: Route, request: Request[Any, Any], response: Response | web.StreamResponse) -> None:
+    """Write the entry. A log that cannot be written does not undo the change, so it is only reported."""
+    person, http = request.identity.person, request.http
+    agent = http.headers.get(hdrs.USER_AGENT, "")
+    action = Action(
+        who=f"person:{person.id}" if person else request.key.id,
+        name=request.key.name,
+        via="console" if request.identity.session else "cli" if agent.startswith(CLI_AGENT) else "api",
+        what=f"{route.method} {route.path}",
+        target=http.rel_url.path_qs[:1024],
+        count=_count(response),
+        why=_reason(http),
+    )
+    try:
+        await request.services.actions.write(request.tenant, action)
+    except StoreError as fault:
+        log.error("%s by %s is not in the action log: %s", action.what, action.who, fault)
+
+
+def _count(response: Response | web.StreamResponse) -> int:
+    """Return how many things the response says were changed; else 1."""
+    body = response.body if isinstance(response, Response) else None
+    values = [body.get(name) if isinstance(body, dict) else getattr(body, name, None) for name in _COUNTS]
+    return next((value for value in values if isinstance(value, int)), 1)
+
+
+def _reason(http: web.Request) -> str:
+    given = unquote(http.headers.get(REASON, ""), errors="replace")
+    return "".join(letter for letter in given if letter.isprintable()).strip()[:MAX_REASON]

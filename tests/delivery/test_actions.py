@@ -1,0 +1,41 @@
+"""The action log: what is in it, and who reads it."""
+
+import pytest
+
+from tests.delivery.conftest import Api, delivery_body
+from tests.delivery.test_authentication import a_key
+from tests.delivery.test_sessions import signed_in_with_key
+
+
+@pytest.mark.row("W-04")
+async def test_what_is_changed_for_others_is_logged_once_with_who_what_how_many_and_why(api: Api) -> None:
+    browser = await signed_in_with_key(api, "manage")
+    browser.headers |= {"Ada-Reason": "%D0%BE%D1%88%D0%B8%D0%B1%D0%BA%D0%B0", "Idempotency-Key": "k"}
+    for _ in range(2):
+        assert (await browser.call("POST", "/v1/groups", {"id": "A-1"})).status == 201
+    assert (await browser.call("POST", "/v1/supergroups", {"id": "A-1"})).status != 201, "a refusal is no change"
+    for _ in range(2):
+        await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z"))
+    await api.call("POST", "/v1/cancellations", {"sender": 42}, headers={"User-Agent": "ada-cli"})
+    cancelled, made = (await api.call("GET", "/v1/actions")).json["actions"]
+    assert (made["name"], made["via"], made["what"]) == ("office", "console", "POST /v1/groups")
+    assert (made["target"], made["count"], made["why"]) == ("/v1/groups", 1, "ошибка")
+    assert (cancelled["via"], cancelled["what"], cancelled["count"]) == ("cli", "POST /v1/cancellations", 2)
+
+
+@pytest.mark.row("W-04")
+async def test_the_log_is_filtered_paged_and_exported_and_that_of_another_tenant_is_not_seen(api: Api) -> None:
+    for number in range(3):
+        await api.call("POST", "/v1/groups", {"id": f"A-{number}"})
+    await api.call("DELETE", "/v1/groups/A-0")
+    first = (await api.call("GET", "/v1/actions?limit=2&what=POST")).json
+    second = (await api.call("GET", f"/v1/actions?limit=2&what=POST&cursor={first['next']}")).json
+    assert [len(one["actions"]) for one in (first, second)] == [2, 1]
+    assert not {one["id"] for one in first["actions"]} & {one["id"] for one in second["actions"]}
+    assert (await api.call("GET", "/v1/actions?since=2030-01-01T00:00:00Z")).json["actions"] == []
+    assert (await api.call("GET", "/v1/actions?cursor=x")).code in ("CURSOR_MALFORMED", "TOO_SHORT")
+    lines = (await api.call("GET", "/v1/actions.csv")).body.decode().splitlines()
+    assert lines[0] == "at,who,name,via,what,target,count,why"
+    assert (len(lines), "DELETE /v1/groups/{id},/v1/groups/A-0,1," in lines[1]) == (5, True)
+    theirs = await a_key(api, "admin", tenant="theirs")
+    assert (await theirs.call("GET", "/v1/actions")).json == {"actions": [], "next": None}
