@@ -132,7 +132,7 @@ def _path_schema(path: str) -> Schema:
 
 
 def _link_new_objects(paths: Mapping[str, Schema]) -> None:
-    """What POST creates is read with GET: its response has the id."""
+    """Link each POST to the GET that reads the new object; the response has its id."""
     for path, operations in paths.items():
         shown = paths.get(path + "/{id}", {}).get("get")
         if shown is None or "post" not in operations:

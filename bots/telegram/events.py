@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def events_mode(max_age: timedelta = MAX_AGE) -> Mode:
-    """What happened more than `max_age` before the start of the process is ignored."""
+    """Return how events are read; those older than `max_age` at the start of the process are ignored."""
 
     async def open_events(bot: Bot, services: BotServices) -> Work:
         """Raises StoreError."""

@@ -40,15 +40,15 @@ class ApiKey:
 
     @property
     def is_operator(self) -> bool:
-        """Whether the key may see and change what belongs to other tenants."""
+        """Return whether the key may see and change what belongs to other tenants."""
         return "operator" in self.scopes
 
     def permits(self, scope: str) -> bool:
-        """Whether the key may do what needs `scope`."""
+        """Return whether the key may do what needs `scope`."""
         return permits(self.scopes, scope)
 
     def may_read(self, scope: str) -> bool:
-        """Whether the key may read what needs `scope`."""
+        """Return whether the key may read what needs `scope`."""
         return may_read(self.scopes, scope)
 
     def as_json(self) -> dict[str, Any]:

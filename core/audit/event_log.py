@@ -86,7 +86,8 @@ class EventLog:
             spans.append([low, high])
 
     def covers(self, suffix: str, version: int, at: int) -> bool:
-        """Whether this version has an event, or may have had one before the stream's start. `at`: ms of its writing."""
+        """Return whether this version has an event, or may have had one before the stream's start. `at`: ms of its
+        writing."""
         spans = self._spans.get(suffix, [])
         if any(low <= version <= high for low, high in spans):
             return True

@@ -22,7 +22,7 @@ def orphan_steps(store: Store, shard: int, seen: Seen) -> Mapping[str, ScanKey]:
         return await orphaned("I16", name, key, parts)
 
     async def orphaned(rule: str, name: str, key: Key, ids: Sequence[str]) -> list[Violation]:
-        """What was read with its task is not read again."""
+        """Return the violations of keys without a task. A key that was read with its task is not read again."""
         unseen = [one for one in ids if one not in seen.tasks]
         orphans = await store.run("audit_orphans", shard, key.name, *unseen) if unseen else []
         return [

@@ -104,7 +104,7 @@ class Runtime:
 
     @property
     def claims(self) -> int:
-        """How many claims this process has made."""
+        """Return how many claims this process has made."""
         return self._worker.claims
 
     async def _halt(self, detail: str) -> None:

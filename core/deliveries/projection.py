@@ -47,7 +47,7 @@ def counter_fields(channels: Sequence[str]) -> list[str]:
 
 
 def is_being_cancelled(fields: HistoryFields) -> bool:
-    """Whether the delivery was cancelled and workers still have parcels of it."""
+    """Return whether the delivery was cancelled and workers still have parcels of it."""
     return fields["state"] == DeliveryState.CANCELLED and fields["finished"] is None
 
 

@@ -41,7 +41,7 @@ class HistoryReader:
         return _checked(fields, tenant)
 
     async def is_reserved(self, key: HistoryKey, tenant: str) -> bool:
-        """Whether the key was reserved by this tenant and has no delivery yet."""
+        """Return whether the key was reserved by this tenant and has no delivery yet."""
         return bool(await self._store.command("GET", KEYS["reserved"].at(key.shard, key.suffix)) == tenant)
 
     async def summary(self, key: HistoryKey, tenant: str) -> History:

@@ -72,7 +72,7 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
 
     @property
     def has_task(self) -> bool:
-        """Whether the job runs, or its pause ends by itself."""
+        """Return whether the job runs, or its pause ends by itself."""
         return self.state is JobState.RUNNING or self.resume_at > 0
 
 

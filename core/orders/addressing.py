@@ -29,7 +29,8 @@ class Addressed(NamedTuple):
 
     @property
     def repeated(self) -> int:
-        """How many people are addressed more than once: by their id, or in several groups that are no virtual ones."""
+        """Return how many people are addressed more than once: by their id, or in several groups that are no virtual
+        ones."""
         counts = Counter(str(one.id) for one in self.mentions)
         return sum(counts[str(one.id)] > 1 or len(one.origin) > 1 for one in self.recipients)
 

@@ -48,7 +48,7 @@ class Preview(Struct, frozen=True):
 
     @property
     def is_in_order(self) -> bool:
-        """Whether a person gets the message in the first channel that reaches it only."""
+        """Return whether a person gets the message in the first channel that reaches it only."""
         return self.delivery.strategy is Strategy.FIRST
 
     def channels_of(self, recipient: Recipient) -> Sequence[str]:

@@ -80,8 +80,8 @@ class Attempt:
         self._lease_end = lease_end
 
     def holds_lease(self) -> bool:
-        """Whether no other worker can have the task yet. False also when that is not certain, for example after an
-        outage of the server or a freeze of this process.
+        """Return whether no other worker can have the task yet. False also when that is not certain, for example after
+        an outage of the server or a freeze of this process.
         """
         return time.monotonic() < self._lease_end(self.task)
 

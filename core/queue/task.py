@@ -90,7 +90,7 @@ class Task(msgspec.Struct, frozen=True):
 
     @property
     def crashed(self) -> bool:
-        """Whether an earlier attempt ended without settling or releasing the task."""
+        """Return whether an earlier attempt ended without settling or releasing the task."""
         return self.started < self.claimed or self.attempts > 1
 
     @property
@@ -304,7 +304,7 @@ class TaskFilter:
 
     @property
     def is_indexed(self) -> bool:
-        """Whether an index finds these tasks: by user, tag, lane, kind or tenant."""
+        """Return whether an index finds these tasks: by user, tag, lane, kind or tenant."""
         return any((self.user, self.tag, self.lane, self.kind, self.tenant))
 
     def index(self) -> tuple[str, str]:

@@ -36,7 +36,7 @@ class Notifications:
 
     @property
     def changed(self) -> str:
-        """What was changed, in a sentence; "" if nothing."""
+        """Return what was changed, in a sentence; "" if nothing."""
         if self.found is None or self.missing or merged_flags(self.found) == self.found:
             return ""
         return f"{SETTING} was {self.found or 'empty'} and was set to {merged_flags(self.found)}"

@@ -9,8 +9,8 @@ _TIMEOUT = 5.0
 
 
 async def is_scheme_wrong(address: ServerAddress) -> bool:
-    """Whether the port answers like Redis without TLS although the URL says rediss://, or with TLS although it says
-    redis://. The login is not sent.
+    """Return whether the port answers like Redis without TLS although the URL says rediss://, or with TLS although it
+    says redis://. The login is not sent.
     """
     if address.path:
         return False

@@ -131,7 +131,8 @@ class EventReader:
     # what was missed
 
     def _may_have_missed(self, page: _Page) -> bool:
-        """Whether entries behind the position may have been trimmed. A process that reads all the time misses none."""
+        """Return whether entries behind the position may have been trimmed. A process that reads all the time misses
+        none."""
         if page.oldest and entry_id(page.oldest) <= entry_id(page.entry):
             return False
         return page.now - page.read >= _SURELY_KEPT_MS or page.length >= _SURELY_KEPT

@@ -68,7 +68,8 @@ class Request(Struct, Generic[B, Q]):
 
     @property
     def reaches_all_tenants(self) -> bool:
-        """Whether the request may reach what belongs to other tenants: an operator's, and inspect's for reading."""
+        """Return whether the request may reach what belongs to other tenants: an operator's, and inspect's for
+        reading."""
         return self.key.is_operator or (self.http.method == hdrs.METH_GET and "inspect" in self.key.scopes)
 
     @property

@@ -60,7 +60,7 @@ class Route:
 
     @property
     def reads(self) -> bool:
-        """Whether it changes nothing: GET, and POST where the question is in the body."""
+        """Return whether it changes nothing: GET, and POST where the question is in the body."""
         return self.method == hdrs.METH_GET or self.path in _QUESTIONS
 
 

@@ -64,7 +64,7 @@ class _Place:
 
 
 def _quotable(text: str) -> str:
-    """What a client sent is quoted back only as valid Unicode and cut to a length."""
+    """Return what a client sent as it may be quoted back: valid Unicode, cut to a length."""
     return text[:200].encode(errors="backslashreplace").decode()
 
 

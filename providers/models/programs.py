@@ -46,7 +46,7 @@ def installed(program: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    """That of this process without Ada's settings, because they contain secrets."""
+    """Return the environment of this process without Ada's settings, because they contain secrets."""
     return {name: value for name, value in os.environ.items() if not name.startswith("ADA_")}
 
 

@@ -69,7 +69,7 @@ class SignIn:
 
     @property
     def is_secure(self) -> bool:
-        """Whether browsers reach this API by https."""
+        """Return whether browsers reach this API by https."""
         return self._url.startswith("https:")
 
     async def begin(

@@ -73,7 +73,7 @@ def reply_of(message: Any) -> dict[str, Any]:
 
 
 def forward_of(message: Json) -> dict[str, Any]:
-    """Who wrote a forwarded message: a person, perhaps hidden, or a chat or channel."""
+    """Return the writer of a forwarded message: a person, perhaps hidden, or a chat or channel."""
     origin = message.get("forward_origin")
     if not isinstance(origin, dict):
         return {"is_forward": True} if "forward_date" in message else {}

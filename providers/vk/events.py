@@ -136,7 +136,7 @@ def _reply(message: Any) -> dict[str, Any]:
 
 
 def _forward(messages: Any) -> dict[str, Any]:
-    """Who wrote the first of the forwarded messages: a person, or a community, whose number is negative."""
+    """Return the writer of the first forwarded message: a person, or a community, whose number is negative."""
     if not isinstance(messages, list) or not messages:
         return {}
     author, seconds = (messages[0].get(name) for name in ("from_id", "date"))

@@ -136,7 +136,7 @@ def _request(sampled: Sampled) -> Results:
 
 
 def _request_management(sampled: Sampled) -> Results:
-    """What people have asked is not known; the person of the event stands for them."""
+    """Return sample requests. What people have asked is not known; the person of the event stands for them."""
     new = request_of(str(sampled.event.get("channel", "")), {**sampled.seen, "event_text": "[request_text]"})
     written = text_of(sampled.seen, "event_text")
     if text_of(sampled.seen, "operation") != "details":

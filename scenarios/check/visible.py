@@ -35,7 +35,7 @@ class Seen:
 
     @property
     def is_known(self) -> bool:
-        """Whether the names are all that it can see."""
+        """Return whether the names are all that it can see."""
         return ANYTHING not in self.chain
 
     def names(self, field: str = "") -> Names:

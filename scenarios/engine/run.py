@@ -88,12 +88,12 @@ class Step:
 
     @property
     def cuts(self) -> bool:
-        """Whether everything chained after it ends as drop (C-28)."""
+        """Return whether everything chained after it ends as drop (C-28)."""
         return self.cause is Cause.CUT or self.state in self.action.chain_drop
 
     @property
     def passed_on(self) -> Values:
-        """What the next action of the chain gets."""
+        """Return the values that the next action of the chain gets."""
         return self.values if self.ending is None else self.values.and_then(self.ending.returned)
 
 

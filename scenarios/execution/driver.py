@@ -64,7 +64,7 @@ class Driver:
         return drive.stored
 
     async def ending_of(self, stored: StoredRun, step: Step, waiting: Waiting) -> Ending | None:
-        """How a step ends whose delivery may have ended; None if it has not."""
+        """Return the end of a step whose delivery has ended; None if the delivery has not."""
         ending = self._seen(waiting) or await self._read(waiting.delivery, stored.tenant)
         return self.executor.finished(stored, step, ending) if ending else None
 

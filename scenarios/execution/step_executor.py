@@ -37,7 +37,7 @@ class StepExecutor:
         return kind.tube if kind else ""
 
     async def execute(self, stored: StoredRun, step: Step) -> Ending | Waiting:
-        """What became of the step, or the delivery that it waits for. Raises StoreError."""
+        """Run a step; return its end, or the delivery that it waits for. Raises StoreError."""
         kind = self._types.get(step.action.type)
         if kind is None or kind.execute is None:
             return failed(f"there is no action {step.action.type!r}")
@@ -75,7 +75,7 @@ class StepExecutor:
 
 
 def prepared_of(stored: StoredRun, step: Step, kind: ActionType) -> Prepared:
-    """What a step runs with, or has run with: it depends only on the run."""
+    """Return what a step runs with, or has run with: it depends only on the run."""
     defaults = {"placeholder": kind.placeholder, **_section(stored.version.bot.settings, kind.name)}
     return prepare(step.action, defaults, step.values, stored.event)
 

@@ -96,7 +96,7 @@ def chat_of(reader: Reader, node: Node | None) -> int | str | None:
 
 
 def scope_is_complete(reader: Reader, node: MapNode, command: Command) -> bool:
-    """Whether the scope is known and its chat and user are there; reports what is missing."""
+    """Return whether the scope is known and its chat and user are there; reports what is missing."""
     if command.scope not in SCOPES:
         scope = node.get("scope") or node
         reader.error(scope, "UNKNOWN_SCOPE", f"{command.scope!r} is not one of {', '.join(SCOPES)}")

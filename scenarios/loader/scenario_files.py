@@ -61,7 +61,7 @@ def action_nodes(reader: Reader, key: Scalar, node: Node) -> tuple[Node, ...]:
 
 
 def is_action(reader: Reader, node: Node) -> bool:
-    """Whether an action can be made of it; reports what hinders."""
+    """Return whether an action can be made of it; reports what hinders."""
     if not isinstance(node, MapNode):
         reader.wrong(node, "an action", "a mapping with a type")
         return False

@@ -40,7 +40,8 @@ def outline(text: str, filler: str) -> str:
 
 
 def may_bring_marks(text: str, of_people: Container[str]) -> bool:
-    """Whether a value can have marks of the parse mode. Those of people, in the fields `of_people`, are escaped."""
+    """Return whether a value can have marks of the parse mode. Those of people, in the fields `of_people`, are
+    escaped."""
     return not all(isinstance(part, Literal) or _is_escaped(part, of_people) for part in parse(text).parts)
 
 

@@ -29,7 +29,7 @@ class Presented(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing can be sent: the delivery has only what the channel cannot show."""
+        """Return whether nothing can be sent: the delivery has only what the channel cannot show."""
         content = self.content or NOTHING
         return bool(self.not_shown) and not (self.text.strip() or content.attachments or content.edit)
 

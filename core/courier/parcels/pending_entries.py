@@ -88,7 +88,7 @@ class PendingEntries:
             (self.open if self._is_repeatable(known) else self.unclear).append(known)
 
     def _may_have_been_attempted(self, pending: PendingEntry, status: Status) -> bool:
-        """Whether the claim that was lost may have attempted this entry."""
+        """Return whether the claim that was lost may have attempted this entry."""
         if self._remembers == NEVER:
             return status is Status.SENDING
         return self._task.crashed and pending.not_before <= self._task.claimed

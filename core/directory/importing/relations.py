@@ -84,7 +84,7 @@ async def _check_limits(
 
 
 async def _check_owners_of_members(reader: Reader, row: Row, added: Sequence[str], page: CheckedPage) -> None:
-    """Who owns the supergroup already must own the groups that are added to it."""
+    """Report the owners of the supergroup that do not own a group which is added to it."""
     owners = await reader.related("owners", f"supergroup:{row.cells['id']}") if added else []
     for owner in owners:
         owned = await reader.among([f"group:{one}" for one in added], "owned", owner)

@@ -74,7 +74,7 @@ class Span(NamedTuple):
 
 
 def tokens(text: str, mode: ParseMode) -> Iterator[Token]:
-    """Return the tokens of a text, in order."""
+    """Emit the tokens of a text, in order."""
     match mode:
         case ParseMode.HTML:
             return map(_html_token, _HTML.finditer(text))

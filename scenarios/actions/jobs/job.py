@@ -25,7 +25,7 @@ MOST_LISTED = 100
 
 
 async def execute(context: Context) -> Ending:
-    """What is refused is a failure, whose text a bot can show to the person."""
+    """Run the action; a refusal is a failure, whose text a bot can show to the person."""
     operation = text_of(context.prepared.own, "operation") or "status"
     try:
         if operation not in _OPERATIONS:

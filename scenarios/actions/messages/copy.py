@@ -75,7 +75,7 @@ def _author(event: Event, zone: tzinfo) -> str:
 
 
 def _origin(event: Event) -> str:
-    """Who wrote a forwarded message first."""
+    """Return the original writer of a forwarded message."""
     names = ("forward_from_chat_title", "forward_from_user_first_name", "forward_from_user_username")
     return next((str(event[name]) for name in names if event.get(name)), "")
 
