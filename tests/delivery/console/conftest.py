@@ -108,11 +108,11 @@ class Person:
 
     async def sees(self, text: str) -> None:
         """Waits until this text can be read."""
-        await self.browser.wait_for(f"document.body.innerText.includes({json.dumps(text)})")
+        await self.browser.wait_for(f"document.body?.innerText.includes({json.dumps(text)})")
 
     async def sees_no(self, text: str) -> None:
         """Waits until this text is gone."""
-        await self.browser.wait_for(f"!document.body.innerText.includes({json.dumps(text)})")
+        await self.browser.wait_for(f"document.body && !document.body.innerText.includes({json.dumps(text)})")
 
     async def presses(self, name: str) -> None:
         """Clicks with the mouse on the visible button, link or summary with this text."""

@@ -5,7 +5,8 @@ import signal
 
 import pytest
 
-from tests.delivery.console.conftest import Person
+from tests.delivery.console.conftest import Person, Running
+from tests.support.browser import Chromium
 
 
 @pytest.mark.row("W-01", "W-24")
@@ -124,4 +125,18 @@ async def test_a_teacher_signs_in_with_a_mailed_code_and_sees_no_more_than_the_o
     await person.go("account")
     await person.sees("писать сообщения, читать сообщения")
     await person.go("write")
-    await person.sees("У вас ещё нет групп.")
+    await person.sees("У вас ещё нет своих групп.")
+
+
+@pytest.mark.row("W-24")
+async def test_the_tests_notice_errors_in_the_console_and_violations_of_the_policy(
+    chromium: Chromium, running: Running
+) -> None:
+    async with chromium.tab() as browser:
+        await browser.watch()
+        await browser.open(running.url, "en")
+        assert await browser.faults() == []
+        await browser.run("document.body.setAttribute('style', 'color: red')")
+        assert "Content Security Policy" in " ".join(await browser.faults())
+        await browser.run("console.error('it broke')")
+        assert "it broke" in await browser.faults()
