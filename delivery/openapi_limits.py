@@ -10,6 +10,7 @@ from msgspec import Struct, inspect
 
 from core.directory.exporting import EXPORTED
 from delivery.schemas import requests
+from delivery.schemas.content import UPLOAD_ID
 
 Schema = dict[str, Any]
 
@@ -19,6 +20,7 @@ _OTHERWISE_LIMITED = frozenset({"pattern", "enum", "format", "contentMediaType"}
 
 PATH_PATTERNS = {
     "/v1/deliveries/{id}": requests.DELIVERY_ID,
+    "/v1/files/{id}": UPLOAD_ID,
     "/v1/queue/tasks/{task_id}": r"^[0-9]{1,5}\..+$",
     "/v1/ownerships/{user}/{kind}": "^(group|supergroup)$",
     "/v1/export/{kind}": f"^({'|'.join(EXPORTED)})$",

@@ -5,6 +5,7 @@ from core.queue.dead_letters import GroupChange
 from delivery.endpoints import (
     console_files,
     exports,
+    files,
     health,
     imports,
     inbound,
@@ -30,6 +31,7 @@ from delivery.schemas import api_keys as key_schemas
 from delivery.schemas import channels as channel_schemas
 from delivery.schemas import directory, events, previews, requests, responses
 from delivery.schemas import exports as export_schemas
+from delivery.schemas import files as file_schemas
 from delivery.schemas import imports as import_schemas
 from delivery.schemas import jobs as job_schemas
 from delivery.schemas import links as link_schemas
@@ -45,6 +47,7 @@ Webhook = "/v1/webhooks/{id}"
 SIGN_IN_PAGE = "/v1/sign-in/link/{link}"
 SignedIn = "/v1/sign-in/users/{user}"
 Job = "/v1/jobs/{job_id}"
+File = "/v1/files/{id}"
 User = "/v1/users/{id}"
 Group = "/v1/groups/{id}"
 Supergroup = "/v1/supergroups/{id}"
@@ -105,6 +108,12 @@ ROUTES = (
           200, responses.QuotaResponse, query=requests.QuotaQuery, people=People.OWN),
     Route("POST", "/v1/track", "Wait until a number of channels have reported", "read", tracking.track,
           200, responses.TrackResponse, body=requests.TrackRequest, people=People.OWN),
+    Route("POST", "/v1/files", "Upload a file that deliveries attach by its id; the same file has the same id", "send",
+          files.upload, 201, file_schemas.FileResponse, query=file_schemas.FileQuery, headers=_NEW,
+          upload=files.OCTETS),
+    Route("GET", File, "Show an uploaded file", "send", files.show, 200, file_schemas.FileResponse),
+    Route("DELETE", File, "Delete an uploaded file; deliveries that name it are sent without it", "send",
+          files.delete, 204, repeats=Repeats.STORED),
     Route("POST", "/v1/import", "Import a CSV file into the directory, all of it or nothing", "manage",
           imports.import_csv, 200, import_schemas.Imported, query=import_schemas.ImportQuery, repeats=Repeats.OWN,
           upload=imports.CSV, people=People.BY_SCOPE),

@@ -13,6 +13,7 @@ from core.services import Services
 from core.sessions import Sessions, SignInCodes, SignInLinks
 from core.updates.events import Events
 from core.updates.ingress import Ingress
+from core.uploads import Uploads
 from core.webhooks.registry import Webhooks
 from providers.sign_in import SignIn
 
@@ -45,6 +46,7 @@ class ApiServices:
     sign_in_links: SignInLinks
     importing: Importing
     linking: Linking
+    uploads: Uploads
     webhooks: Webhooks
     ingress: Mapping[str, Ingress]
     events: Mapping[str, Events] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import IO, Any
 
 import aiohttp
 
@@ -35,7 +35,7 @@ class Event:
 class Upload:
     """A body that is not JSON."""
 
-    content: bytes
+    content: bytes | IO[bytes]
     media_type: str
 
 

@@ -60,6 +60,8 @@ class Settings:
     retention: timedelta = timedelta(days=30)
     lease: timedelta = timedelta(seconds=30)
     log_level: str = "info"
+    file_mb: int = 20
+    files_total_mb: int = 256
     bot_token: str | None = field(default=None, repr=False)
     bot_api_url: str | None = None
     bot_tenant: str = "default"
@@ -105,6 +107,8 @@ class Settings:
             raise SetupError(f"ADA_LEASE is too short: a busy courier needs {MIN_LEASE.seconds}s to renew it")
         if not self.http_rate >= 0 or self.http_burst < 1:
             raise SetupError("ADA_HTTP_RATE must be 0 or more, and ADA_HTTP_BURST at least 1")
+        if not 1 <= self.file_mb <= self.files_total_mb:
+            raise SetupError("ADA_FILE_MB must be at least 1, and at most ADA_FILES_TOTAL_MB")
         if self.link_code_lifetime < timedelta(minutes=1):
             raise SetupError("ADA_LINK_CODE_LIFETIME is too short: a mail needs 1m to arrive and to be read")
 

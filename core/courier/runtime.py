@@ -18,6 +18,7 @@ from collections.abc import Callable
 from core.courier.account_throttle import AccountThrottle
 from core.courier.attempt_pool import AttemptPool
 from core.courier.content.shown import display_of
+from core.courier.content.uploaded_files import UploadedFiles
 from core.courier.interface import NEVER, Courier
 from core.courier.options import CourierOptions
 from core.courier.parcels.parcel_executor import ParcelExecutor
@@ -30,6 +31,7 @@ from core.deliveries.reader import HistoryReader
 from core.queue import Claim, Queue, Task, Worker, WorkerOptions
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
+from core.uploads import Uploads
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +72,7 @@ class Runtime:
             halt=self._halt,
             read_marks=self._read_marks,
             choices=Choices(store),
+            files=UploadedFiles(Uploads(store)),
         )
 
     def _worker_options(self) -> WorkerOptions:
@@ -96,6 +99,7 @@ class Runtime:
             await self._worker.run()
         finally:
             await cancel_and_wait(marking)
+            self._services.files.close()
 
     def stop(self) -> None:
         """Finish the attempts under way and return the other entries to the queue."""

@@ -71,12 +71,16 @@ class Button(Struct, frozen=True, omit_defaults=True):
 
 
 class Attachment(Struct, frozen=True, omit_defaults=True):
-    """A file: exactly one of `path` (absolute, on the courier's machine), `url`, `provider_id` (of the channel)."""
+    """A file: exactly one of `path` (absolute, on the courier's machine), `url`, `provider_id` (of the channel) and
+    `file`, the id of an uploaded one. `name`: of an uploaded file.
+    """
 
     type: AttachmentType
     path: str = ""
     url: str = ""
     provider_id: str = ""
+    file: str = ""
+    name: str = ""
 
 
 class Content(Struct, frozen=True, omit_defaults=True):

@@ -61,10 +61,12 @@ def _attachment_errors(content: Content) -> Iterator[Invalid]:
         yield Invalid("TOO_MANY_ATTACHMENTS", f"At most {MAX_ATTACHMENTS} attachments are allowed.", path)
     for number, one in enumerate(content.attachments):
         if not _has_one_source(one):
-            detail = "An attachment has exactly one of path, url and provider_id; a path is absolute."
+            detail = "An attachment has exactly one of path, url, provider_id and file; a path is absolute."
             yield Invalid("ATTACHMENT_MALFORMED", detail, f"{path}.{number}")
 
 
 def _has_one_source(attachment: Attachment) -> bool:
-    sources = [source for source in (attachment.path, attachment.url, attachment.provider_id) if source]
+    sources = [
+        source for source in (attachment.path, attachment.url, attachment.provider_id, attachment.file) if source
+    ]
     return len(sources) == 1 and (not attachment.path or attachment.path.startswith("/"))

@@ -1,6 +1,6 @@
 """Makes the delivery of an order: who receives it, when, and the quota that its sender is held to.
 
-Nothing is written here, so a refusal leaves no trace.
+Nothing is written here but the lifetime of uploaded files, so a refusal leaves no trace.
 """
 
 from collections.abc import Callable
@@ -15,6 +15,7 @@ from core.directory import Directory
 from core.errors import Forbidden, Invalid
 from core.model.delivery import NewDelivery, Sender
 from core.orders.addressing import Addressed, Addressing
+from core.orders.attached_uploads import AttachedUploads
 from core.orders.content_rules import check_content
 from core.orders.order import Caller, Order
 from core.orders.own_name import in_own_name
@@ -39,12 +40,14 @@ class Preparation:
         quiet_hours: TenantQuietHours,
         max_recipients: int,
         clock: Callable[[], datetime],
+        files: AttachedUploads,
     ) -> None:
         self._directory = directory
         self._addressing = Addressing(directory, max_recipients)
         self._quotas = quotas
         self._quiet_hours = quiet_hours
         self._clock = clock
+        self._files = files
 
     async def prepare(self, order: Order, caller: Caller) -> Prepared:
         """Return the delivery with its recipients, its time and its quota. Raises the refusals of `Sending.send`."""
@@ -58,8 +61,10 @@ class Preparation:
             raise Invalid("EXPIRES_BEFORE_DUE", detail, "expires_at")
         role = await self._role(given.sender, caller)
         found = await self._addressing.recipients(caller.tenant, order.addressees, given.sender.id, role)
+        content = await self._files.keep(caller.tenant, given.content, deliver_at) if given.content else None
         delivery = replace(
             given,
+            content=content,
             tenant=caller.tenant,
             recipients=found.recipients,
             deliver_at=deliver_at,

@@ -19,11 +19,13 @@ from core.model.delivery import Accepted, NewDelivery, Recipient, Repeat
 from core.model.history_key import HistoryKey, Id, shard_of_sender
 from core.model.quota import NO_QUOTA, QuotaState
 from core.model.states import Status
+from core.orders.attached_uploads import AttachedUploads, files_in
 from core.orders.order import Caller, Order
 from core.orders.preparation import MAX_RECIPIENTS, Preparation
 from core.orders.preview import Preview, preview_of
 from core.orders.sending_policy import SendingPolicy
 from core.redis.store import Store
+from core.uploads import Uploads
 
 Ordered = tuple[Order, Repeat | None]
 Result = Accepted | Refused | StoreRefuses
@@ -48,14 +50,15 @@ class Sending:
         self._directory = directory
         self._idempotency = Idempotency(store)
         self._quotas = Quotas(store, policy.quotas)
-        self._preparation = Preparation(directory, self._quotas, policy.quiet_hours, max_recipients, clock)
+        self._files = AttachedUploads(Uploads(store), clock)
+        self._preparation = Preparation(directory, self._quotas, policy.quiet_hours, max_recipients, clock, self._files)
 
     async def send(self, order: Order, caller: Caller, repeat: Repeat | None = None) -> Accepted:
         """Store one delivery; a repeat returns the first result. A refusal leaves no trace.
 
         Raises Invalid USER_NOT_FOUND, GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND, NOBODY_ADDRESSED, TOO_MANY_RECIPIENTS,
-        EXPIRES_BEFORE_DUE, those of `check_content`; Forbidden NOT_OWNER, URGENT_NOT_ALLOWED; QuotaExceeded; what
-        `Deliveries.enqueue` raises.
+        EXPIRES_BEFORE_DUE, FILE_NOT_FOUND, those of `check_content`; Forbidden NOT_OWNER, URGENT_NOT_ALLOWED;
+        QuotaExceeded; what `Deliveries.enqueue` raises.
         """
         delivery = await self._prepare(order, caller, repeat)
         if isinstance(delivery, Accepted):
@@ -130,9 +133,10 @@ class Sending:
     ) -> Accepted:
         """Move a delivery that has not been released. A time in quiet hours is moved to their end.
 
-        Raises Forbidden URGENT_NOT_ALLOWED, and what `Deliveries.reschedule` raises.
+        Raises Forbidden URGENT_NOT_ALLOWED, Conflict FILE_GONE, and what `Deliveries.reschedule` raises.
         """
         moved, moved_from = self._preparation.moved(deliver_at, caller, is_urgent=urgent)
+        await self._keep_files_of(key, caller.tenant, moved or deliver_at)
         return await self._deliveries.reschedule(key, caller.tenant, moved or deliver_at, moved_from)
 
     async def retry(
@@ -146,12 +150,19 @@ class Sending:
     ) -> int:
         """Queue the entries with one of these statuses again, of all recipients or the given ones; return how many.
 
-        Raises Conflict QUIET_HOURS, Forbidden URGENT_NOT_ALLOWED, and what `Deliveries.retry` raises.
+        Raises Conflict QUIET_HOURS, FILE_GONE, Forbidden URGENT_NOT_ALLOWED, and what `Deliveries.retry` raises.
         """
         moved, moved_from = self._preparation.moved(None, caller, is_urgent=urgent)
         if moved and moved_from:
             raise Conflict("QUIET_HOURS", f"These are quiet hours; nothing is sent again before {moved:%FT%TZ}.")
+        await self._keep_files_of(key, caller.tenant, None)
         return await self._deliveries.retry(key, caller.tenant, statuses, recipients)
+
+    async def _keep_files_of(self, key: HistoryKey, tenant: str, due: datetime | None) -> None:
+        """Raises NotFound HISTORY_NOT_FOUND, Conflict FILE_GONE."""
+        history = await self._deliveries.read(key, tenant, limit=1)
+        if history.content:
+            await self._files.keep_again(tenant, history.content, due)
 
     async def quota(self, tenant: str, sender: Id, role: str | None = None) -> QuotaState:
         """Return how much of its quota a sender has used. `role`: of a sender that the directory does not know; without
@@ -167,4 +178,5 @@ class Sending:
 
 def _waits(order: Order, caller: Caller) -> bool:
     """Return whether the preparation reads the store. Then all of a batch are prepared at the same time."""
-    return not caller.is_admin or any(not isinstance(one, Recipient) for one in order.addressees)
+    has_files = bool(order.delivery.content and files_in(order.delivery.content))
+    return not caller.is_admin or has_files or any(not isinstance(one, Recipient) for one in order.addressees)

@@ -462,6 +462,21 @@ _TABLE = [
     Key("promonumber", "promos:{s}:number:<tenant>", "string", Lifetime.FOREVER, "id of the newest promo"),
     Key("promoids", "promos:{s}:ids:<tenant>", "zset", Lifetime.FOREVER, "promo codes by id"),
     Key("promoends", "promos:{s}:ends:<tenant>", "zset", Lifetime.FOREVER, "promo codes that expire, by ms"),
+    Key(
+        "upload",
+        "uploads:{s}:file:<tenant>:<id>",
+        "hash",
+        Lifetime.TTL,
+        "an uploaded file: name, bytes, parts; its id is a hash of name and content",
+    ),
+    Key("uploadpart", "uploads:{s}:part:<tenant>:<id>:<number>", "string", Lifetime.TTL, "256 KiB of an uploaded file"),
+    Key(
+        "uploadlist",
+        "uploads:{s}:list:<tenant>",
+        "zset",
+        Lifetime.TTL,
+        "`<id>:<bytes>` of the uploaded files of a tenant by the ms at which they expire",
+    ),
     Key("polled", "dialog:{s}:polled:<bot>", "string", Lifetime.TTL, "the number of the next event of VK to read"),
     Key("poller", "dialog:{s}:poller:<bot>", "string", Lifetime.TTL, "the process that gets the updates of a bot"),
     Key(

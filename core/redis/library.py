@@ -72,7 +72,7 @@ DRAINS = frozenset(
         ),
         *("record_report", "record_late", "read_history", "read_quota"),
         *("delete_user", "delete_collection", "remove_member", "disown"),
-        *("write_import", "abort_import", "withdraw_link", "forget_sign_ins"),
+        *("write_import", "abort_import", "withdraw_link", "forget_sign_ins", "keep_uploads", "delete_upload"),
     }
 )
 

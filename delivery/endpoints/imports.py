@@ -1,6 +1,5 @@
 """CSV import: a whole file or nothing. The body goes to a temporary file as it arrives; core reads it from there."""
 
-import hashlib
 import tempfile
 from typing import IO
 
@@ -11,7 +10,7 @@ from core.model.delivery import Repeat
 from delivery.http.context import Request, Response
 from delivery.http.decoding import check_content_type
 from delivery.http.idempotency import respond_once
-from delivery.http.receiving import body_too_large, check_content_length, chunks, unpacker_of
+from delivery.http.receiving import receive_file
 from delivery.http.route import NoParameters
 from delivery.schemas import imports
 
@@ -27,9 +26,9 @@ ImportRequest = Request[None, imports.ImportQuery]
 async def import_csv(request: ImportRequest) -> web.StreamResponse:
     """Import a file. A repeat with the same Idempotency-Key and the same file returns the first response."""
     check_content_type(request.http, CSV_TYPES)
-    check_content_length(request.http, request.options.import_limit)
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
-        content = await _receive(request, file)
+        limit, timeout = request.options.import_limit, request.options.body_timeout
+        content = await receive_file(request.http, limit, timeout, file)
 
         async def run(request: ImportRequest) -> Response:
             return await _import(request, file)
@@ -38,19 +37,6 @@ async def import_csv(request: ImportRequest) -> web.StreamResponse:
             return (await run(request)).encode()
         repeat = Repeat(request.repeat.key, f"{request.repeat.fingerprint}{content}")
         return await respond_once(request, repeat, run)
-
-
-async def _receive(request: ImportRequest, file: IO[bytes]) -> str:
-    """Write the body to `file`; return a fingerprint of it. Raises `Refused` BODY_…"""
-    limit, size, content = request.options.import_limit, 0, hashlib.blake2b(digest_size=16)
-    body = chunks(request.http.content, request.options.body_timeout, unpacker_of(request.http))
-    async for chunk in body:
-        size += len(chunk)
-        if size > limit:
-            raise body_too_large(limit)
-        content.update(chunk)
-        file.write(chunk)
-    return content.hexdigest()
 
 
 async def _import(request: ImportRequest, file: IO[bytes]) -> Response:

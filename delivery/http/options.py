@@ -29,6 +29,7 @@ class Options:
     body_timeout: timedelta = timedelta(seconds=30)  # for a body, and for each chunk of a bulk request
     bulk_limit: int = 64 * MiB
     import_limit: int = 32 * MiB  # a CSV file
+    file_limit: int = 20 * MiB  # an uploaded file
     line_limit: int = MiB  # one line of a bulk request
     bulk_backlog: int = 64 * MiB  # bulk responses that may wait for a slow client
     heartbeat: timedelta = timedelta(seconds=15)  # between comments on a silent event stream

@@ -4,6 +4,8 @@ import asyncio
 import zlib
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
+from hashlib import blake2b
+from typing import IO
 
 from aiohttp import StreamReader, hdrs, web
 
@@ -43,6 +45,19 @@ async def receive(request: web.Request, limit: int, timeout: timedelta) -> bytes
     if len(raw) > limit:
         raise body_too_large(limit)
     return raw
+
+
+async def receive_file(request: web.Request, limit: int, timeout: timedelta, file: IO[bytes]) -> str:
+    """Write the body to `file` as it arrives, unpacked; return a fingerprint of it. Raises `Refused` as `read_body`."""
+    check_content_length(request, limit)
+    size, content = 0, blake2b(digest_size=16)
+    async for chunk in chunks(request.content, timeout, unpacker_of(request)):
+        size += len(chunk)
+        if size > limit:
+            raise body_too_large(limit)
+        content.update(chunk)
+        file.write(chunk)
+    return content.hexdigest()
 
 
 async def chunks(content: StreamReader, timeout: timedelta, unpacker: "Unpacker | None") -> AsyncIterator[bytes]:

@@ -1,6 +1,7 @@
 """What a delivery has besides its text, in requests and responses.
 
-A caller names files by URL or by the provider's id, never by a path of the server, and edits and removes no messages.
+A caller names files by URL, by the provider's id or by the id of an upload, never by a path of the server, and edits
+and removes no messages.
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from core.model.content import Attachment, AttachmentType, Button, Content, ParseMode
 
 Url = Annotated[str, Meta(min_length=1, max_length=2048, pattern="^https?://", description="http or https")]
+UPLOAD_ID = "^[0-9a-f]{32}$"
 ButtonText = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"\S", description="not only white space")]
 MessageId = Annotated[str, Meta(min_length=1, max_length=64, description="the provider's id of a message in this chat")]
 
@@ -25,11 +27,14 @@ class ButtonRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AttachmentRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A file: exactly one of `url` and `provider_id`, the id by which the channel's provider knows it."""
+    """A file: exactly one of `url`, `provider_id`, the id by which the channel's provider knows it, and `file`, the id
+    that `POST /v1/files` has returned.
+    """
 
     type: AttachmentType
     url: Url | UnsetType = UNSET
     provider_id: Annotated[str, Meta(min_length=1, max_length=512)] | UnsetType = UNSET
+    file: Annotated[str, Meta(pattern=UPLOAD_ID, description="the id of an uploaded file")] | UnsetType = UNSET
 
 
 class ContentRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,7 +57,7 @@ class ContentRequest(Struct, frozen=True, forbid_unknown_fields=True):
             inline=[[Button(one.text, one.data or "", one.url or "") for one in row] for row in self.inline or ()],
             reply=None if isinstance(self.reply, UnsetType) else self.reply,
             attachments=[
-                Attachment(one.type, url=one.url or "", provider_id=one.provider_id or "")
+                Attachment(one.type, url=one.url or "", provider_id=one.provider_id or "", file=one.file or "")
                 for one in self.attachments or ()
             ],
             reply_to=self.reply_to or "",
@@ -60,16 +65,18 @@ class ContentRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AttachmentResponse(Struct):
-    """A file. `name`: of a file of the server."""
+    """A file. `name`: of a file of the server, or of an uploaded one."""
 
     type: AttachmentType
     url: str | UnsetType = UNSET
     provider_id: str | UnsetType = UNSET
+    file: str | UnsetType = UNSET
     name: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, given: Attachment) -> "AttachmentResponse":
-        return cls(given.type, given.url or UNSET, given.provider_id or UNSET, PurePath(given.path).name or UNSET)
+        name = given.name or PurePath(given.path).name
+        return cls(given.type, given.url or UNSET, given.provider_id or UNSET, given.file or UNSET, name or UNSET)
 
 
 class ContentResponse(Struct):

@@ -20,6 +20,7 @@ from core.redis.store import Store
 from core.services import open_services
 from core.sessions import Sessions, SignInCodes, SignInLinks
 from core.updates.events import Events
+from core.uploads import Uploads
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from delivery.app import build
@@ -138,6 +139,7 @@ async def services(store: Store, outbox: Outbox) -> AsyncIterator[ApiServices]:
             importing=Importing(store, core.directory),
             linking=Linking(store, core.directory, LinkCodeMailer(outbox)),
             webhooks=Webhooks(store, core.queue, client),
+            uploads=Uploads(store),
             ingress=dialogs_ingress(core.client, "default"),
             events={"default": Events(core.client, "default")},
         )

@@ -29,6 +29,7 @@ from core.queue import Attempt, NewTask, Tube, Tubes
 from core.queue.task import ClaimRequest, Settlement, SettleResult
 from core.redis.store import Argument, Store
 from core.sessions import SignInCodes
+from core.uploads import Uploads
 from core.webhooks.event_reader import EventReader, ReadingLimits
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
@@ -87,6 +88,12 @@ async def call_every_verb(stack: Stack) -> None:
     await _call_job_verbs(stack)
     await _call_sign_in_verbs(stack)
     await _call_action_verbs(stack)
+    await _upload_files(Uploads(stack.store))
+
+
+async def _upload_files(uploads: Uploads) -> None:
+    await uploads.store(TENANT, "a.pdf", BytesIO(b"content"))
+    await uploads.delete(TENANT, (await uploads.store(TENANT, "b.pdf", BytesIO(b"content"))).id)
 
 
 async def _call_queue_verbs(stack: Stack) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from cli.client.attachments import attachment
+from cli.client.attachments import attach
 from cli.client.format_history import format_event, format_history
 from cli.client.http_client import HttpClient, JsonObject, open_client
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
@@ -48,8 +48,9 @@ def declare_send(parser: ArgumentParser) -> None:
     add(
         "--file",
         action="append",
-        metavar="ADDRESS",
-        help="attach the file at this address, for example https://example.org/menu.pdf; repeat for several",
+        metavar="FILE",
+        help="attach a file of this machine, or the one at an address such as https://example.org/menu.pdf; "
+        "repeat for several",
     )
     add("--channel", action="append", help="send only through this channel; repeat for several")
     add("--at", metavar="TIME", help="when to send, for example 2026-11-21T17:00:00+03:00 (default: at once)")
@@ -70,7 +71,10 @@ def declare_send(parser: ArgumentParser) -> None:
 
 
 async def send(api: HttpClient, arguments: Namespace) -> int:
-    accepted = await api.call("POST", "/v1/deliveries", new_delivery(arguments), idempotency_key=arguments.repeat_key)
+    body = new_delivery(arguments)
+    if arguments.file:
+        body["content"] = {"attachments": [await attach(api, one) for one in arguments.file]}
+    accepted = await api.call("POST", "/v1/deliveries", body, idempotency_key=arguments.repeat_key)
     if await reaches_no_recipient(api, accepted["id"]):
         print(
             "ada: warning: no recipient has a contact in one of the channels and wants messages, so it reaches no one",
@@ -94,13 +98,12 @@ async def reaches_no_recipient(api: HttpClient, delivery_id: str) -> bool:
 
 
 def new_delivery(arguments: Namespace) -> dict[str, Any]:
-    """Return the request body, without the options that were not given. Raises CommandFailed."""
+    """Return the request body, without files and the options that were not given. Raises CommandFailed."""
     if arguments.text is None and not arguments.file:
         raise CommandFailed("send what? Give --text, or --file", WRONG_USAGE)
     body = {
         "sender": {"id": parse_id(arguments.sender)},
         "text": read_text_input(STDIN, _MOST_TEXT_BYTES) if arguments.text == STDIN else arguments.text,
-        "content": {"attachments": [attachment(one) for one in arguments.file]} if arguments.file else None,
         "recipients": arguments.to,
         "origin": "cli",
         "channels": arguments.channel,

@@ -42,11 +42,12 @@ from core.services import Services, open_services
 from core.sessions import Sessions, SignInLinks
 from core.updates.events import Events
 from core.updates.ingress import Ingress
+from core.uploads import Uploads
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.runtime import WebhookRuntime
 from delivery.app import build
-from delivery.http.options import Inbound, Options
+from delivery.http.options import Inbound, MiB, Options
 from delivery.http.server import listening
 from delivery.services import ApiServices
 from providers.sms.profile import KANNEL, load_profile
@@ -120,6 +121,7 @@ async def open_api_services(store: Store, settings: Settings) -> AsyncIterator[A
             importing=importing,
             linking=linking,
             webhooks=webhooks,
+            uploads=Uploads(store, settings.files_total_mb * MiB),
             ingress=await opened_ingress(core, settings),
             events=events_of(core, settings),
             runs=RunReader(store),
@@ -165,6 +167,7 @@ def options_of(settings: Settings) -> Options:
     )
     return Options(
         rate=settings.http_rate,
+        file_limit=settings.file_mb * MiB,
         burst=settings.http_burst,
         inbound=inbound,
         sms_profile=None if settings.sms_profile == KANNEL else load_profile(settings.sms_profile),

@@ -15,12 +15,12 @@ from urllib.parse import unquote, urlsplit
 import aiohttp
 
 from core.model.content import Attachment
+from core.model.file_names import safe_name
 from core.model.inner_files import has_no_link
 from core.model.public_addresses import guarded_socket, plain_socket
 
 TIME_LIMIT = timedelta(minutes=1)
 _MOST_REDIRECTS = 3
-_LONGEST_NAME = 60
 _UNKNOWN_TYPE = "application/octet-stream"
 
 
@@ -67,7 +67,7 @@ class Files:
         except OSError as error:
             raise FileNotLoaded(f"it cannot be read ({type(error).__name__})") from None
         self._check_size(len(data))
-        return LoadedFile(_printable(path.name), _type_of(path.name), data)
+        return LoadedFile(safe_name(path.name), _type_of(path.name), data)
 
     async def _download(self, url: str) -> LoadedFile:
         try:
@@ -110,19 +110,13 @@ def file_name(url: str) -> str:
     name = ""
     with suppress(ValueError):
         name = PurePosixPath(unquote(urlsplit(url).path)).name
-    return _printable(name)
+    return safe_name(name)
 
 
 def label_of(attachment: Attachment) -> str:
     """Return how the history names a file that is not shown: its type, and its name if it has one."""
-    name = PurePath(attachment.path).name or (file_name(attachment.url) if attachment.url else "")
+    name = attachment.name or PurePath(attachment.path).name or (file_name(attachment.url) if attachment.url else "")
     return f"{attachment.type} {name}".rstrip()
-
-
-def _printable(name: str) -> str:
-    """Return a name that may stand in a header and in a form."""
-    kept = [character for character in name if character.isprintable() and character not in '"\\/']
-    return "".join(kept[-_LONGEST_NAME:]) or "file"
 
 
 def _type_of(name: str) -> str:

@@ -14,7 +14,8 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -87,9 +88,21 @@ class ParcelExecutor:
         await self._select_ready()
         await self._skip_reached()
         self._refuse_empty()
-        async with self._writer.writing():
-            await self._services.attempt_pool.attempt_all(self, -(-len(self._ready) // self._courier.batch))
+        if self._ready:
+            await self._attempt_ready()
         await self._settle()
+
+    async def _attempt_ready(self) -> None:
+        async with self._files_on_disk(), self._writer.writing():
+            await self._services.attempt_pool.attempt_all(self, -(-len(self._ready) // self._courier.batch))
+
+    @asynccontextmanager
+    async def _files_on_disk(self) -> AsyncIterator[None]:
+        """While uploaded files are on the disk of this machine, the messages name them there."""
+        presented = self._messages.presented
+        async with self._services.files.on_disk(self._task.tenant, presented.content) as content:
+            self._messages.presented = presented._replace(content=content)
+            yield
 
     # Which entries can be served now
 

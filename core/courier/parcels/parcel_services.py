@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from core.courier.account_throttle import AccountThrottle
 from core.courier.attempt_pool import AttemptPool
+from core.courier.content.uploaded_files import UploadedFiles
 from core.courier.interface import Courier
 from core.courier.options import CourierOptions
 from core.courier.read_marks import ReadMarks
@@ -33,3 +34,4 @@ class ParcelServices:
     halt: Callable[[str], Awaitable[None]]
     read_marks: ReadMarks
     choices: Choices
+    files: UploadedFiles

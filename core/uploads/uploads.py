@@ -1,0 +1,167 @@
+"""Stores uploaded files in parts, and reads them."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from pathlib import PurePath
+from typing import IO
+
+from msgspec import Struct
+from redis.exceptions import RedisError
+
+from core.errors import Conflict, Invalid, NotFound, StoreUnavailable
+from core.model.clock import from_ms, in_ms, to_ms
+from core.model.content import TYPES_BY_ENDING, AttachmentType
+from core.model.file_names import safe_name
+from core.redis.connection import Connection
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+UNUSED = timedelta(days=1)
+"""How long a file lives that no delivery names."""
+KEPT = timedelta(days=7)
+"""How long a file lives after its delivery was due, or was attempted last."""
+
+MiB = 2**20
+_PART = 256 * 1024
+"""Bytes of one key: others on the server have their turn, and a backup reads many keys at once."""
+_SHARD = 0
+_HASH_BYTES = 16
+
+
+class Upload(Struct, frozen=True):
+    """A file that is there with all its bytes. `expires_at`: when it goes if no further delivery names it."""
+
+    id: str
+    name: str
+    bytes: int
+    expires_at: datetime
+
+    @property
+    def type(self) -> AttachmentType:
+        """How channels show it: by the ending of its name."""
+        return TYPES_BY_ENDING.get(PurePath(self.name).suffix.lower(), AttachmentType.DOCUMENT)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    upload: Upload
+    parts: int
+
+
+class Uploads:
+    """The files of all tenants; one per process. `tenant_limit`: bytes of all files of a tenant."""
+
+    def __init__(self, store: Store, tenant_limit: int = 256 * MiB) -> None:
+        self._store = store
+        self._tenant_limit = tenant_limit
+
+    async def store(self, tenant: str, name: str, file: IO[bytes]) -> Upload:
+        """Store a file that was received completely; the same one again only lives longer. Raises Invalid FILE_EMPTY,
+        Conflict FILES_FULL, FILE_DELETED.
+        """
+        name = safe_name(name)
+        upload_id, size = await asyncio.to_thread(_identity, name, file)
+        if not size:
+            raise Invalid("FILE_EMPTY", f"The file {name} is empty.")
+        parts = -(-size // _PART)
+        words = tenant, upload_id, name, size, parts, self._tenant_limit, in_ms(UNUSED)
+        state, *used = await self._store.run("reserve_upload", _SHARD, *words)
+        if state == "full":
+            raise self._full(used[0])
+        if state == "new":
+            await self._write(tenant, upload_id, file)
+        (stored,) = await self.keep(tenant, [upload_id])
+        if stored is None:
+            raise _deleted_meanwhile(name)
+        return stored
+
+    def _full(self, used: int) -> Conflict:
+        return Conflict(
+            "FILES_FULL",
+            f"The uploaded files take {used / MiB:.0f} of {self._tenant_limit // MiB} MB. A file goes {KEPT.days} days"
+            " after its last delivery; delete one, or raise ADA_FILES_TOTAL_MB.",
+        )
+
+    async def _write(self, tenant: str, upload_id: str, file: IO[bytes]) -> None:
+        file.seek(0)
+        number = 0
+        while part := file.read(_PART):
+            if not await self._store.run("write_upload_part", _SHARD, tenant, upload_id, number, part):
+                return
+            number += 1
+
+    async def keep(self, tenant: str, ids: Sequence[str], until: datetime | None = None) -> list[Upload | None]:
+        """Let files live until then at the least; return each, None for one that is not there."""
+        found = await self._keep(tenant, ids, to_ms(until) if until else 0)
+        return [stored.upload if stored else None for stored in found]
+
+    async def _keep(self, tenant: str, ids: Sequence[str], until: int) -> list[_Stored | None]:
+        rows = await self._store.run("keep_uploads", _SHARD, tenant, until, *ids)
+        return [_stored(upload_id, row) if row else None for upload_id, row in zip(ids, rows, strict=True)]
+
+    async def find(self, tenant: str, upload_id: str) -> Upload:
+        """Raises NotFound FILE_NOT_FOUND."""
+        (found,) = await self.keep(tenant, [upload_id])
+        if found is None:
+            raise not_found(upload_id)
+        return found
+
+    async def load(self, tenant: str, upload_id: str, file: IO[bytes]) -> bool:
+        """Write the content to a file, and let it live `KEPT` from now. Returns False if it is not there. Raises
+        StoreError.
+        """
+        (stored,) = await self._keep(tenant, [upload_id], to_ms(datetime.now(UTC) + KEPT))
+        if stored is None:
+            return False
+        try:
+            return await self._read_parts(tenant, stored, file)
+        except (RedisError, OSError, TimeoutError) as fault:
+            raise StoreUnavailable(f"The file {stored.upload.name} could not be read: {fault}") from None
+
+    async def _read_parts(self, tenant: str, stored: _Stored, file: IO[bytes]) -> bool:
+        """Over a connection of its own: its replies are bytes, and the calls of others do not wait behind them."""
+        connection = await Connection.open(self._store.address, encoding=None)
+        try:
+            for number in range(stored.parts):
+                part = await connection.request(
+                    "GET", KEYS["uploadpart"].at(_SHARD, tenant, stored.upload.id, str(number))
+                )
+                if part is None:
+                    return False
+                file.write(part)
+        finally:
+            connection.close()
+        return True
+
+    async def delete(self, tenant: str, upload_id: str) -> None:
+        """Remove a file at once; deliveries that name it are sent without it. Raises NotFound FILE_NOT_FOUND."""
+        if not await self._store.run("delete_upload", _SHARD, tenant, upload_id):
+            raise not_found(upload_id)
+
+
+def not_found(upload_id: str) -> NotFound:
+    return NotFound(
+        "FILE_NOT_FOUND", f"There is no file {upload_id}: it was never uploaded, was deleted or has expired."
+    )
+
+
+def _deleted_meanwhile(name: str) -> Conflict:
+    return Conflict("FILE_DELETED", f"The file {name} was deleted while it was stored; upload it again.")
+
+
+def _identity(name: str, file: IO[bytes]) -> tuple[str, int]:
+    """Return the id of a name and a content, and the size of the content."""
+    hashed, size = blake2b(name.encode() + b"\0", digest_size=_HASH_BYTES), 0
+    file.seek(0)
+    while piece := file.read(_PART):
+        hashed.update(piece)
+        size += len(piece)
+    return hashed.hexdigest(), size
+
+
+def _stored(upload_id: str, row: Sequence[str]) -> _Stored:
+    name, size, parts, expires = row
+    return _Stored(Upload(upload_id, name, int(size), from_ms(expires)), int(parts))

@@ -1,0 +1,39 @@
+"""The types of uploaded files: query and response."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from core.model.content import AttachmentType
+from core.uploads import Upload
+from delivery.schemas.requests import RequestModel
+from delivery.schemas.timestamps import write_time
+
+
+class FileQuery(RequestModel, frozen=True):
+    """The name under which recipients get the file."""
+
+    name: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=255,
+            description="with its ending, such as report.pdf; of a longer name the last 60 characters are kept",
+        ),
+    ]
+
+
+class FileResponse(Struct):
+    """An uploaded file. `type` and `id`: what an attachment of a delivery names, as `type` and `file`. It is removed at
+    `expires_at`, unless a delivery names it before.
+    """
+
+    id: str
+    name: str
+    type: AttachmentType
+    bytes: int
+    expires_at: str
+
+    @classmethod
+    def of(cls, upload: Upload) -> "FileResponse":
+        return cls(upload.id, upload.name, upload.type, upload.bytes, write_time(upload.expires_at))
