@@ -56,8 +56,8 @@ async def upload(api: Api, name: str = "report.pdf", content: bytes = CONTENT) -
 
 def naming(*files: str, to: Sequence[str] = (), **more: object) -> dict[str, object]:
     """To people of the Bot API, or to one of a channel without a courier."""
-    people = [{"id": one, "contacts": {"telegram-bot": one}} for one in to] or [
-        {"id": 1, "contacts": {"sms": "+79991112233"}}
+    people: list[dict[str, object]] = [{"id": one, "contacts": {"telegram-bot": one}} for one in to] or [
+        {"id": "1", "contacts": {"sms": "+79991112233"}}
     ]
     attachments = [{"type": "document", "file": one} for one in files]
     return delivery_body(**{"recipients": people, "content": {"attachments": attachments}, **more})
