@@ -21,7 +21,7 @@ from telethon.sessions import SQLiteSession
 from telethon.tl.functions.messages import SendMessageRequest
 from telethon.tl.types import InputPeerUser
 
-from bench.delivery.samples import SHORT, address
+from bench.harness.delivery_samples import SHORT, address
 from cli.processes.supervisor import announce
 
 _DATA_CENTRE = 2

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import aiohttp
 
-from bench.delivery.samples import SHORT, order, recipient_of
+from bench.harness.delivery_samples import SHORT, order, recipient_of
 from bench.harness.environment import START_TIMEOUT, Environment, environment
 from bench.harness.process_cost import CommandCounts, command_counts, cpu_seconds
 from bench.harness.report import Row, Rows, log_progress, report_target

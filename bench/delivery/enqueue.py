@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bench.delivery.samples import SHORT, address
 from bench.harness.child_process import ChildProcess, python
+from bench.harness.delivery_samples import SHORT, address
 from bench.harness.environment import START_TIMEOUT, Environment, environment
 from bench.harness.process_cost import cpu_seconds
 from bench.harness.report import Rows, log_progress, median, report_target

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from bench.delivery.lag_courier import CHANNEL
-from bench.delivery.samples import SHORT, order
+from bench.harness.delivery_samples import SHORT, order
 from cli.processes.supervisor import announce
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 
 from bench.baselines import keyspace_expiry
 from bench.delivery.lag_courier import CHANNEL, PARCEL
-from bench.delivery.samples import SHORT, order
+from bench.harness.delivery_samples import SHORT, order
 from bench.harness.environment import Environment, environment, wait_for_aof_rewrite
 from bench.harness.report import Row, Rows, log_progress, percentile, report_target
 from core.deliveries.channels import ChannelFacts, Channels

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from bench.delivery.samples import order, recipient_of
+from bench.harness.delivery_samples import order, recipient_of
 from bench.harness.environment import environment
 from bench.harness.report import Rows, log_progress, report_target
 from core.deliveries.channels import Channels

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.delivery.samples import SHORT
+from bench.harness.delivery_samples import SHORT
 from bench.harness.environment import START_TIMEOUT, Environment, environment
 from bench.harness.report import Rows, log_progress, median, report_target
 from bench.people.samples import CHANNELS, contacts, csv_file, import_csv, name, people_csv, started_api

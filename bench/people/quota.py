@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bench.delivery.samples import SHORT, TENANT, recipient_of
+from bench.harness.delivery_samples import SHORT, TENANT, recipient_of
 from bench.harness.environment import Environment, environment
 from bench.harness.report import Rows, log_progress, median
 from bench.people.sizes import Sizes

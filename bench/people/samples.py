@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 
-from bench.delivery.samples import address
+from bench.harness.delivery_samples import address
 from bench.harness.environment import API_KEY, Environment
 from cli.client.http_client import HttpClient, JsonObject, Upload, connect
 from cli.command import CommandFailed
