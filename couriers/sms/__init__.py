@@ -160,7 +160,8 @@ async def _open_profile(settings: Settings) -> ProfileSms:
     values = {"username": settings.username, "password": settings.password, "sender": settings.sender}
     base = settings.sendsms_url() if settings.url else None
     known = {name: value for name, value in values.items() if value}
-    courier = ProfileSms(load_profile(settings.profile), known, _session(settings.timeout), base)
+    profile, session = load_profile(settings.profile), _session(settings.timeout)
+    courier = ProfileSms(profile, known, session, base, settings.price)
     try:
         courier.balance = await courier.check()
     except BaseException:

@@ -17,6 +17,7 @@ from core.courier import (
     Deferred,
     Feature,
     Halted,
+    Limits,
     Message,
     Outcome,
     Reason,
@@ -47,8 +48,14 @@ class ProfileSms:
     shows = frozenset[Feature]()
 
     def __init__(
-        self, profile: Profile, values: Mapping[str, str], session: aiohttp.ClientSession, base: URL | None = None
+        self,
+        profile: Profile,
+        values: Mapping[str, str],
+        session: aiohttp.ClientSession,
+        base: URL | None = None,
+        price: str = "",
     ) -> None:
+        self.limits = Limits(in_sms=True, price=price)
         self.profile = profile
         self.balance: float | None = None  # of the account, as far as it was asked for
         self.account = profile.name
