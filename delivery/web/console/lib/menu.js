@@ -7,5 +7,9 @@ export const PAGES = [
   { name: "write", right: "write", section: "main" },
   { name: "messages", right: "read", section: "main" },
   { name: "message", right: "read" },
+  { name: "tubes", right: "inspect", section: "operate" },
+  { name: "tasks", right: "inspect", section: "operate" },
+  { name: "task", right: "inspect" },
+  { name: "dead_letters", right: "inspect", section: "operate" },
   { name: "account", right: null },
 ];

@@ -1,0 +1,49 @@
+/** Buried tasks, grouped by tube, kind and error; a group is kicked or dropped up to the moment at which it was shown. */
+
+import { h } from "../lib/dom.js";
+import { ago, number, t } from "../lib/words.js";
+import { api } from "../lib/api.js";
+import { empty, explain, tag, toast, withStates } from "../lib/states.js";
+import { confirm } from "../lib/dialog.js";
+import { may } from "../lib/frame.js";
+
+export default {
+  title: "page.dead_letters",
+  right: "inspect",
+  render(root, parameters, { me, signal }) {
+    const show = withStates(root, () => api.get("/v1/queue/dead-letters", {}, { signal }), ({ groups, now }) => [
+      h("h1", {}, t("page.dead_letters")),
+      groups.length === 0 && empty({ title: t("dead_letters.none"), text: t("dead_letters.none_text") }),
+      h("ul", { class: "cards" }, groups.map((group) => card(group, now, may(me, "operate"), () => show()))),
+    ]);
+  },
+};
+
+function card(group, now, mayChange, again) {
+  const list = `#/tasks?${new URLSearchParams({ state: "buried", tube: group.tube, ...(group.kind && { kind_prefix: group.kind }) })}`;
+  return h("li", { class: "card", key: `${group.tube}\t${group.kind}\t${group.error}` },
+    h("h2", {}, group.error || t("dead_letters.no_error")),
+    h("p", {}, tag("bad", t("dead_letters.size", { count: group.size })), " ", t("dead_letters.since", { when: ago(group.since) })),
+    h("p", { class: "quiet" }, h("a", { href: list }, [group.tube, group.kind].filter(Boolean).join(" · "))),
+    mayChange && h("div", { class: "actions" },
+      h("button", { class: "primary", onclick: () => change(group, now, "kick", again) }, t("tasks.kick")),
+      h("button", { class: "danger", onclick: () => change(group, now, "cancel", again) }, t("dead_letters.drop"))));
+}
+
+async function change({ tube, kind, error, size }, before, verb, again) {
+  const action = verb === "kick" ? t("tasks.kick") : t("dead_letters.drop");
+  const title = t(`tasks.${verb}_title`, { count: size });
+  if (!await confirm({ title, text: t("dead_letters.cut"), action, count: size, danger: verb === "cancel" })) return;
+  let changed = 0;
+  try {
+    for (let left = size; left > 0;) {
+      const step = await api.post(`/v1/queue/dead-letters:${verb}`, { tube, kind, error, before, expected: size - changed });
+      changed += step.changed;
+      left = step.changed ? step.left : 0;
+    }
+    toast(t("tasks.changed", { count: changed }));
+  } catch (problem) {
+    toast(explain(problem), "bad");
+  }
+  again();
+}

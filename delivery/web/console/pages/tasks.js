@@ -1,0 +1,58 @@
+/** Tasks of the queue by state, tube, person, kind, lane and tag, from the indexes; kick, bury and cancel what is selected. */
+
+import { h, paint } from "../lib/dom.js";
+import { number, t, word } from "../lib/words.js";
+import { api } from "../lib/api.js";
+import { tag, toast } from "../lib/states.js";
+import { table } from "../lib/table.js";
+import { confirm } from "../lib/dialog.js";
+import { may } from "../lib/frame.js";
+
+const STATES = ["waiting", "ready", "locked", "taken", "buried", "done", "failed", "cancelled", "expired"];
+const KINDS = { ready: "info", taken: "info", buried: "bad", failed: "bad", done: "good" };
+
+export const stateTag = (state) => tag(KINDS[state] || "", word("task_state", state));
+
+export default {
+  title: "page.tasks",
+  right: "inspect",
+  render(root, parameters, context) {
+    const place = h("div");
+    paint(root, h("h1", {}, t("page.tasks")), place);
+    const search = (name) => ({ name, label: t(`tasks.${name}`), type: "search" });
+    table(place, {
+      label: t("page.tasks"), context, id: (row) => row.id, href: (row) => `#/task/${encodeURIComponent(row.id)}`,
+      filters: [
+        { name: "state", label: t("tasks.state"), options: [["", t("tasks.any")], ...STATES.map((state) => [state, word("task_state", state)])] },
+        search("tube"), search("user"), search("kind_prefix"), search("lane"), search("tag"),
+      ],
+      columns: [
+        { title: t("tasks.id"), width: "2fr", cell: (row) => row.id, name: (row) => row.id },
+        { title: t("tasks.state"), width: "8rem", cell: (row) => stateTag(row.state) },
+        { title: t("tasks.tube"), width: "1fr", cell: (row) => row.tube },
+        { title: t("tasks.kind_prefix"), width: "1fr", cell: (row) => row.kind || "–" },
+        { title: t("tasks.user"), width: "1fr", cell: (row) => row.user || "–" },
+        { title: t("tasks.attempts"), width: "6rem", class: "number", cell: (row) => number(row.attempts || 0) },
+        { title: t("tasks.error"), width: "2fr", cell: (row) => row.error || "–" },
+      ],
+      load: async ({ cursor, signal, ...filters }) => {
+        const page = await api.get("/v1/queue/tasks", { ...filters, cursor, limit: 50 }, { signal });
+        return { rows: page.tasks, next: page.next };
+      },
+      actions: may(context.me, "operate") ? ["kick", "bury", "cancel"].map(action) : undefined,
+      whenEmpty: { title: t("tasks.none"), text: t("tasks.none_text") },
+    });
+  },
+};
+
+const action = (verb) => ({
+  title: t(`tasks.${verb}`), danger: verb === "cancel",
+  run: async (ids) => {
+    if (!await confirm({ title: t(`tasks.${verb}_title`, { count: ids.length }), action: t(`tasks.${verb}`), count: ids.length, danger: verb === "cancel" })) return false;
+    const answers = await Promise.allSettled(ids.map((id) => api.post(`/v1/queue/tasks/${encodeURIComponent(id)}:${verb}`)));
+    const refused = answers.filter((one) => one.status === "rejected").length;
+    toast(t("tasks.changed", { count: ids.length - refused }));
+    if (refused) toast(t("tasks.unchanged", { count: refused }), "bad");
+    return true;
+  },
+});
