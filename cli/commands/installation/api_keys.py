@@ -1,8 +1,8 @@
 """The verb key: creates, lists and revokes API keys. Works on the store, not over HTTP."""
 
 import asyncio
-import getpass
 import json
+import os
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
@@ -68,7 +68,7 @@ async def revoke(keys: ApiKeys, log: ActionLog, arguments: Namespace) -> None:
 
 def action(what: str, key_id: str) -> Action:
     """Return an entry of the action log: here the caller is known only as a user of this machine."""
-    user = getpass.getuser()
+    user = os.environ.get("USER") or f"user {os.getuid()}"  # a container may have no name for its user
     return Action(f"user:{user}", user, "cli", what, f"/v1/api-keys/{key_id}")
 
 

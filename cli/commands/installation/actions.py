@@ -1,0 +1,47 @@
+"""The verb actions: lists what was changed for others, newest first. It calls a running Ada over HTTP."""
+
+import asyncio
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from datetime import datetime
+from itertools import count
+
+from cli.client.http_client import JsonObject, open_client
+from cli.client.pages import items
+from cli.command import SUCCESS, Command
+from cli.settings.settings import load
+
+
+def declare(parser: ArgumentParser) -> None:
+    parser.add_argument("--who", help="of this key, by its id, or of person:ID")
+    parser.add_argument("--what", help='what begins with this, for example "DELETE" or "POST /v1/queue"')
+    parser.add_argument("--since", help="from this time on, for example 2026-11-23T00:00:00Z")
+    parser.add_argument("--limit", type=int, default=100, help="how many, default 100")
+
+
+def run(arguments: Namespace) -> int:
+    return asyncio.run(list_all(arguments))
+
+
+async def list_all(arguments: Namespace) -> int:
+    """Print one line per action."""
+    query = {name: value for name in ("who", "what", "since") if (value := getattr(arguments, name))}
+    numbers = count(1)
+    async with open_client(load().settings) as api:
+        async for action in items(api, "/v1/actions", "actions", query):
+            if next(numbers) > arguments.limit:
+                break
+            print(json.dumps(action, ensure_ascii=False) if arguments.json else describe(action))
+    return SUCCESS
+
+
+def describe(action: JsonObject) -> str:
+    at = datetime.fromisoformat(action["at"]).astimezone().strftime("%Y-%m-%d %H:%M")
+    times = f" ({action['count']})" if action["count"] != 1 else ""
+    why = f": {action['why']}" if action["why"] else ""
+    method = action["what"].partition(" ")[0]
+    return f"{at}  {action['name']} ({action['via']})  {method} {action['target']}{times}{why}"
+
+
+COMMANDS: Mapping[str, Command] = {"actions": Command(declare, run)}
