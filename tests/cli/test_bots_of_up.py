@@ -49,7 +49,7 @@ def received(installation: Installation, channel: str, address: str) -> list[str
 
 @pytest.mark.row("D-24", "D-43")
 def test_a_person_writes_an_sms_on_the_inbox_page_and_the_group_gets_it(running: Installation) -> None:
-    assert (running.facts() or {})["bots"] == "telegram, vk, sms"
+    assert (running.facts() or {})["bots"] == "telegram, vk, max, sms"
     assert write(running, "sms", TEACHER, "ИВТ-101 Пары не будет") == {"status": 200}
     await_sync(lambda: received(running, "sms", STUDENT) == ["Пары не будет"], within=20, what="the SMS")
     accepted = text("written_sent", "en", name="ИВТ-101", people=1)
