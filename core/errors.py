@@ -16,7 +16,7 @@ AdaError
     ├── StoreUnavailable the server could not be reached in time; whether the call ran is *unknown*; repeat it
     ├── StoreRefuses     the server refuses writes at present: nothing was written; possible again later
     │   └── StoreFull    its memory is full; accepted work continues
-    └── FunctionFault      a Lua script failed; the message names the file and the line
+    └── FunctionFault      a Lua function failed; the message names the file and the line
 """
 
 from datetime import timedelta

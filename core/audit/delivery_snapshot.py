@@ -21,7 +21,7 @@ from core.redis.store import Store
 
 _READS = 5
 _FIELDS = 500
-# Recipients, entries and outcomes of one script call: it blocks the server for about a millisecond.
+# Recipients, entries and outcomes of one function call: it blocks the server for about a millisecond.
 _ENTRIES = 500
 _ROW = len(HistorySnapshot._fields)
 _GLOB = re.compile(r"[*?\[\]\\]")

@@ -11,7 +11,7 @@ from core.audit.invariants.invariant import Violation
 from core.redis.keys import KEYS, Key
 from core.redis.store import Store
 
-# Implications of one script call: it takes the server less than a millisecond.
+# Implications of one function call: it takes the server less than a millisecond.
 _PAGE = 100
 
 ScanKey = Callable[[str, Key, Sequence[str]], Awaitable[list[Violation]]]

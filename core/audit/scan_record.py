@@ -7,7 +7,7 @@ from itertools import islice
 from core.audit.event_log import EventLog
 from core.audit.invariants.conservation import Recount
 
-# Items of one script call: it blocks the server for about a millisecond.
+# Items of one function call: it blocks the server for about a millisecond.
 PAGE = 100
 
 

@@ -22,7 +22,7 @@ from core.queue import Settled, Settlement, Task
 log = logging.getLogger(__name__)
 
 _WRITE_INTERVAL = 0.25
-# Outcomes of one script call. While a script runs, the server does nothing else.
+# Outcomes of one function call. While a function runs, the server does nothing else.
 _PAGE = 500
 # Without new outcomes the parcel is extended this often, to see cancellations and to renew the lease.
 _EXTEND_INTERVAL = 1.0

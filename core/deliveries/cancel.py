@@ -28,7 +28,7 @@ _OUTCOME_TIMEOUT = 3.0
 _POLL_INTERVAL = 0.05
 # Deliveries that are read at once.
 _PAGE = 500
-# Scheduled deliveries of one script call, which keeps the server busy for a few milliseconds.
+# Scheduled deliveries of one function call, which keeps the server busy for a few milliseconds.
 _CANCELS = 50
 _SELECTORS = ("sender", "user", "lane", "kind_prefix", "tag")
 _SELECTED_BY = ("tenant", "state", "sender", "recipients", "lane", "kind", "tags")

@@ -1,6 +1,6 @@
 """Deliveries and their histories: enqueue, read, list, reschedule, cancel, retry, record delivery reports.
 
-Guarantee: one script creates the history, the order key and the parcels (D-05). A refused delivery leaves nothing
+Guarantee: one function creates the history, the order key and the parcels (D-05). A refused delivery leaves nothing
 behind. A repeated request gets the first response again (D-39).
 
 Called by `delivery/`, which validates requests. `lua/delivery/functions/enqueue.lua` queues parcels for
@@ -84,7 +84,7 @@ class Deliveries:
                 return key
 
     async def enqueue(self, delivery: NewDelivery, repeat: Repeat | None = None) -> Accepted:
-        """Store the delivery and release it if it is due. One script call, however many recipients.
+        """Store the delivery and release it if it is due. One function call, however many recipients.
 
         Raises Conflict HISTORY_KEY_USED or IDEMPOTENCY_KEY_REUSED, Forbidden HISTORY_KEY_FOREIGN, Invalid
         HISTORY_KEY_MALFORMED, QuotaExceeded.

@@ -47,7 +47,7 @@ class Entry(NamedTuple):
         attempts: int = -1,
         not_shown: Sequence[str] = (),
     ) -> list[Any]:
-        """Return its outcome as the scripts take it (lua/delivery/modules/outcome.lua). `attempts` -1 keeps the count
+        """Return its outcome as the functions take it (lua/delivery/modules/outcome.lua). `attempts` -1 keeps the count
         that is
         stored."""
         item = [

@@ -1,4 +1,4 @@
-"""Start, pause, resume, stop and find jobs. Each change is one script, which also puts the next task."""
+"""Start, pause, resume, stop and find jobs. Each change is one function, which also puts the next task."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""JSON as scripts and histories store it."""
+"""JSON as functions and histories store it."""
 
 from typing import Any
 

@@ -39,7 +39,7 @@ class HistoryKey(Struct, frozen=True, gc=False):
     @classmethod
     def of(cls, shard: int, suffix: str) -> "HistoryKey":
         """Return the key with this suffix, `<sender>:<unix ns>`; the sender may contain colons. For suffixes from
-        scripts, unchecked: use `parse` for keys from outside.
+        functions, unchecked: use `parse` for keys from outside.
         """
         sender, _, ns = suffix.rpartition(":")
         return cls(shard, sender, int(ns))
@@ -68,7 +68,7 @@ class HistoryKey(Struct, frozen=True, gc=False):
 
 
 def shard_of_sender(sender: Id, shards: int) -> int:
-    """Return the shard of all deliveries of a sender with a quota: one script checks the quota and stores the
+    """Return the shard of all deliveries of a sender with a quota: one function checks the quota and stores the
     delivery."""
     return crc32(str(sender).encode()) % shards
 

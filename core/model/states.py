@@ -1,6 +1,6 @@
 """States, statuses, reasons and verdicts, and the rules between them.
 
-Pure: no Redis, no HTTP, no clock. The scripts get the same tables (core/redis/constants.py).
+Pure: no Redis, no HTTP, no clock. The Lua functions get the same tables (core/redis/constants.py).
 """
 
 from enum import StrEnum
@@ -91,7 +91,7 @@ class TaskState(StrEnum):
 
 
 # The transitions of a task: for each verb, the states it applies to and the states that follow. docs/states.md is
-# generated from this table, and tests/core/queue/test_states.py checks the scripts against it. `None`: the task
+# generated from this table, and tests/core/queue/test_states.py checks the functions against it. `None`: the task
 # does not exist yet.
 NEXT: dict[str, dict[TaskState | None, tuple[TaskState, ...]]] = {
     "put": {None: (TaskState.READY, TaskState.WAITING)},

@@ -2,10 +2,11 @@
 
 Guarantees: a put and a settlement happen exactly once, also over broken connections; a task is attempted at least once;
 within a tube at most one task of a lane is taken at a time, in the order of the puts; a worker whose lease was lost
-changes nothing; no way of ending or returning a task leaves its lane stuck. Every step is one Lua script (`lua/queue`).
+changes nothing; no way of ending or returning a task leaves its lane stuck. Every step is one Lua function
+(`lua/queue`).
 
-Neighbours: `core.redis` (store, keys, scripts) below; `core.courier` claims parcels with `Worker`; `delivery` and `cli`
-show the queue to operators through `Queue`. Guide for applications: docs/queue.md.
+Neighbours: `core.redis` (store, keys, functions) below; `core.courier` claims parcels with `Worker`; `delivery` and
+`cli` show the queue to operators through `Queue`. Guide for applications: docs/queue.md.
 """
 
 from core.queue.client import CallFailed, QueueClient, connect

@@ -1,6 +1,6 @@
 """Reads the queue without changing it: statistics, one task, search, listing (K-10, K-11, K-35).
 
-The scripts keep the counts as tasks move, so statistics cost the same with ten tasks and with a million.
+The functions keep the counts as tasks move, so statistics cost the same with ten tasks and with a million.
 """
 
 import asyncio
@@ -263,7 +263,7 @@ def _view_of(shard: int, name: str, row: Sequence[str]) -> TaskView | None:
 def _tube_stats(counts: Mapping[str, int], states: Mapping[str, int], oldest_ms: int) -> TubeStats:
     locked = states.get("locked", 0)
     now = {state: states.get(state, 0) for state in StateCounts.__struct_fields__}
-    now["ready"] -= locked  # the scripts count locked tasks as ready ones, too
+    now["ready"] -= locked  # the functions count locked tasks as ready ones, too
     lag = counts.get("lag_ms", 0) / counts["promoted"] if counts.get("promoted") else 0.0
     return TubeStats(
         **{name: counts.get(name, 0) for name in _TRANSITIONS},

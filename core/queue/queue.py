@@ -33,7 +33,7 @@ from core.queue.task_search import SearchPosition
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
-# Tasks of one script call. While a script runs, the server does nothing else.
+# Tasks of one function call. While a function runs, the server does nothing else.
 _PUTS = 200
 SETTLES = 100
 _CANCELS = 100
@@ -292,7 +292,7 @@ class Queue(Inspector):
         return CancelResult(cancelled, flagged)
 
     async def _cancel_page(self, shard: int, names: Sequence[str]) -> CancelResult:
-        """Cancel all of these tasks; the script leaves some to a further call if that is much work."""
+        """Cancel all of these tasks; the function leaves some to a further call if that is much work."""
         cancelled = flagged = 0
         while names:
             ended, running, left = await self._store.run("cancel_tasks", shard, *names)

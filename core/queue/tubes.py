@@ -1,6 +1,6 @@
-"""Tubes and their options: created from code at run time, known to every process and script at once.
+"""Tubes and their options: created from code at run time, known to every process and function at once.
 
-A tube that was never created has the default options. Creating it again replaces its options. The scripts read the
+A tube that was never created has the default options. Creating it again replaces its options. The functions read the
 options where they matter.
 """
 
@@ -37,7 +37,7 @@ class Tube:
     backoff: Backoff = field(default_factory=Backoff)
 
     def options(self, shards: int) -> dict[str, str]:
-        """Return the options as scripts read them. Each shard gets its share of the pace."""
+        """Return the options as functions read them. Each shard gets its share of the pace."""
         values = {
             "expires_ms": _ms(self.expires),
             "attempts": self.attempts or None,

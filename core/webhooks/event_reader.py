@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 LEASE_MS = 5000
 _PAGE = 100
-# The scripts trim the stream to about EVENTS_KEPT entries, and to one minute if an entry is large.
+# The functions trim the stream to about EVENTS_KEPT entries, and to one minute if an entry is large.
 _SURELY_KEPT = EVENTS_KEPT * 9 // 10
 _SURELY_KEPT_MS = 55_000
 _STILL_READING_MS = 20_000

@@ -140,5 +140,5 @@ def _shown(states: Mapping[str, int]) -> str:
 
 
 def numbers_of(flat: Sequence[str]) -> dict[str, int]:
-    """Return a hash of numbers, which a script lists as name, value, …"""
+    """Return a hash of numbers, which a function lists as name, value, …"""
     return {name: int(float(value)) for name, value in zip(flat[::2], flat[1::2], strict=True)}

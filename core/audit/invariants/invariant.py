@@ -1,6 +1,6 @@
 """Violations, their repairs, and the invariant of keys (I16). Pure.
 
-An invariant is checked on one atomic read of a script of lua/audit, so a violation really existed. I1 to I25 are
+An invariant is checked on one atomic read of a function of lua/audit, so a violation really existed. I1 to I25 are
 numbered as in docs/proof.md. The invariants of tasks are in core/audit/invariants/tasks.py, those of lanes, tenants and
 indexes in lane_invariants.py, those of deliveries in history_invariants.py, those of jobs in
 jobs_invariants.py, I7 in conservation.py.
@@ -39,7 +39,7 @@ Word = str | int
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """The script that repairs a violation; it looks again before it writes."""
+    """The function that repairs a violation; it looks again before it writes."""
 
     script: str
     arguments: tuple[Word, ...]
@@ -114,7 +114,7 @@ def _of_wrong_type(name: str, kind: str, key: Key) -> Violation:
 
 
 def _damaged(name: str, kind: str, replaced: str) -> Violation:
-    """Return a key that a script has set aside."""
+    """Return a key that a function has set aside."""
     found = f"a {kind} in the place of {replaced}"
     return Violation("I16", name, found, "an end of what was lost", _damage_repair(replaced))
 

@@ -1,6 +1,6 @@
 """CSV import into the directory: all rows of a file or none.
 
-Guarantees: every error is reported by row and column, and then nothing is written. No script writes more than 250
+Guarantees: every error is reported by row and column, and then nothing is written. No function writes more than 250
 records, so others are served meanwhile. An import whose process dies is either not begun or completed by another
 process. Until the end of an import all other writes to the directory of its tenant are refused (IMPORT_RUNNING).
 

@@ -32,7 +32,7 @@ from core.redis.store import Store
 log = logging.getLogger(__name__)
 
 PAGE_STEPS = 250
-"""The most writes of one script: people, memberships, … (decision 0037)."""
+"""The most writes of one function: people, memberships, … (decision 0037)."""
 _PAGE_SIZE = 2**18
 """Characters of one page of the journal; a page has one step at least."""
 _SECONDS_BETWEEN_RECOVERIES = 2.0
