@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[1]
 SHOWN = (
     "sign-in-en-light-1280",
     "write-en-light-1280",
-    "write-check-ru-light-390",
-    "message-outcomes-ru-light-390",
+    "write-check-ru-390",
+    "message-ru-390",
     "messages-rows-en-light-1280",
 )
 

@@ -102,6 +102,7 @@ ALONE = (
 REFERENCE = (
     *(
         "architecture",
+        "console",
         "dependencies",
         "events",
         "events-fields",

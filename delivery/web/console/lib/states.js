@@ -72,6 +72,7 @@ export const statusTag = (status) => tag(STATUS_KINDS[status] || "", word("statu
 /** Shows a short message at the bottom of the window, which screen readers read out. It goes by itself; an error stays longer. */
 export function toast(text, kind = "good") {
   const place = document.getElementById("toasts");
+  if (place.lastChild?.textContent === text) place.lastChild.remove();
   const shown = h("p", { class: `toast ${kind}` }, text);
   place.append(shown);
   setTimeout(() => shown.remove(), kind === "bad" ? 12000 : 5000);
