@@ -122,7 +122,7 @@ def test_near_by_are_the_tests_of_the_same_name() -> None:
     [
         "_PAGE = 500",
         "_SOCKET_TIMEOUT: float = 1 + 4",
-        "async def wait():\n    await asyncio.sleep(1)",
+        "async def wait():\n    async with asyncio.timeout(1):\n        pass",
         "PAIRS = dict(zip(NAMES, VALUES, strict=True))",
         "if TYPE_CHECKING:\n    LIMIT = 3",
         "def __repr__(self):\n    return show(self)",
