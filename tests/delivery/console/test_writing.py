@@ -47,7 +47,7 @@ async def test_a_secretary_writes_to_a_group_on_a_phone_and_sees_who_was_not_rea
     await person.writes("Найти человека", "script")
     await person.browser.wait_for("document.querySelectorAll('.rows .row').length === 1")
     assert "Аня <script>alert(1)</script>" in await person.browser.run("document.querySelector('.rows').textContent")
-    await person.go("messages")
+    await person.go("messages?since=2026-01-01")
     await person.sees("Получили 1 из 3")
 
 

@@ -5,7 +5,7 @@ import { moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { tag } from "../lib/states.js";
 import { table } from "../lib/table.js";
-import { draftOf, plainOf } from "../lib/draft.js";
+import { draftOf, inZone, plainOf } from "../lib/draft.js";
 
 const REREAD_PAUSE = 5000;
 const STATES = ["scheduled", "released", "finished", "cancelled", "expired"];
@@ -35,7 +35,7 @@ export default {
         { title: t("messages.repeat"), width: "9rem", cell: (row) => h("button", { class: "plain", onclick: () => { draftOf(row); context.go("write"); } }, t("messages.repeat")) },
       ],
       load: async ({ cursor, signal, since, ...filters }) => {
-        const page = await api.get("/v1/deliveries", { ...filters, since: since && `${since}T00:00:00Z`, cursor, limit: 50 }, { signal });
+        const page = await api.get("/v1/deliveries", { ...filters, since: since && inZone(`${since}T00:00`, context.me.timezone), cursor, limit: 50 }, { signal });
         return { rows: page.deliveries, next: page.next };
       },
       whenEmpty: { title: t("messages.none"), text: t("messages.none_text"), action: h("a", { class: "button primary", href: "#/write" }, t("messages.new")) },
