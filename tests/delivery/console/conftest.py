@@ -48,10 +48,12 @@ class Running:
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """The installation of this pytest worker."""
     installation = Installation(tmp_path_factory.mktemp("console"))
-    facts = installation.up()
-    key = (installation.directory / "data" / "api_key").read_text().strip()
-    yield Running(installation, facts["api"], key, facts["inbox"])
-    installation.end()
+    try:
+        facts = installation.up()
+        key = (installation.directory / "data" / "api_key").read_text().strip()
+        yield Running(installation, facts["api"], key, facts["inbox"])
+    finally:
+        installation.end()
 
 
 @pytest.fixture(scope="session")
