@@ -2,11 +2,14 @@
 
 import sys
 from pathlib import Path
+from threading import Timer
 
 from cli.command import WRONG_USAGE, CommandFailed
 
 MiB = 2**20
 STDIN = "-"
+_SILENT = 1.0
+"""Seconds."""
 
 
 def read_input(name: str, most_bytes: int) -> bytes:
@@ -14,7 +17,7 @@ def read_input(name: str, most_bytes: int) -> bytes:
     `most_bytes`."""
     try:
         if name == STDIN:
-            content = sys.stdin.buffer.read(most_bytes + 1)
+            content = _read_stdin(most_bytes + 1)
         else:
             with Path(name).open("rb") as file:
                 content = file.read(most_bytes + 1)
@@ -23,6 +26,20 @@ def read_input(name: str, most_bytes: int) -> bytes:
     if len(content) > most_bytes:
         raise CommandFailed(f"{_shown(name)} has more than {_size(most_bytes)}, and no more is accepted", WRONG_USAGE)
     return content
+
+
+def _read_stdin(most_bytes: int) -> bytes:
+    """After a second without a byte, a line on the terminal says what the command waits for."""
+    hint = Timer(
+        _SILENT, print, ["ada: waiting for standard input; Ctrl-D ends it"], {"file": sys.stderr, "flush": True}
+    )
+    if sys.stderr.isatty():
+        hint.start()
+    try:
+        first = sys.stdin.buffer.read(1)
+    finally:
+        hint.cancel()
+    return first + sys.stdin.buffer.read(most_bytes - 1)
 
 
 def read_text_input(name: str, most_bytes: int) -> str:

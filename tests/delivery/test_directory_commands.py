@@ -3,8 +3,10 @@
 import asyncio
 import io
 import json
+import os
 import stat
 import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -169,6 +171,21 @@ async def test_an_export_that_fails_leaves_the_file_as_it_was(ada: Ada, tmp_path
     assert (code, out, "HISTORY_NOT_FOUND" in err) == (1, "", True)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("outcomes.csv", "before")]
     assert (await ada("export", "groups", str(tmp_path)))[0] == 2
+
+
+def test_a_command_whose_input_stays_silent_says_on_the_terminal_that_it_waits() -> None:
+    controller, terminal = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", "from cli.read_input import read_input; print(read_input('-', 9))"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=terminal,
+    ) as reader, os.fdopen(controller, "rb", closefd=True) as shown:  # fmt: skip
+        assert reader.stdin
+        assert reader.stdout
+        assert shown.readline() == b"ada: waiting for standard input; Ctrl-D ends it\r\n"
+        reader.stdin.write(b"id")
+        reader.stdin.close()
+        assert reader.stdout.read() == b"b'id'\n"
+    os.close(terminal)
 
 
 async def test_files_are_attached_by_their_addresses(ada: Ada, api: Api) -> None:
