@@ -22,7 +22,7 @@ async def bury_some(person: Person, tube: str, count: int) -> None:
 
 
 @pytest.mark.row("W-12", "W-13")
-async def test_an_operator_finds_out_why_tasks_failed(person: Person) -> None:
+async def test_an_operator_finds_out_why_tasks_failed_and_has_them_tried_again(person: Person) -> None:
     await bury_some(person, "voices", 3)
     await person.visit("dead_letters")
     await person.sees("ModelMissing: no voice #")
@@ -31,10 +31,16 @@ async def test_an_operator_finds_out_why_tasks_failed(person: Person) -> None:
     await person.presses("voices · speech")
     await person.sees("ModelMissing: no voice 7")
     await person.keeps_picture("tasks")
+    await person.go("dead_letters")
+    await person.sees("no voice #")
+    await person.browser.run("document.querySelector('li.card button.primary').click()")
+    await person.browser.wait_for("Boolean(document.querySelector('dialog[open]'))")
+    await person.browser.run(CONFIRMS)
+    await person.sees("3 tasks changed")
 
 
 @pytest.mark.row("W-12")
-async def test_an_operator_pauses_a_tube_with_a_reason(person: Person) -> None:
+async def test_an_operator_pauses_a_tube_with_a_reason_and_resumes_it(person: Person) -> None:
     await bury_some(person, "pictures", 1)
     await person.visit("tubes")
     await person.sees("pictures")
@@ -46,3 +52,9 @@ async def test_an_operator_pauses_a_tube_with_a_reason(person: Person) -> None:
     await person.browser.run(CONFIRMS)
     await person.sees("the provider is down")
     await person.keeps_picture("tubes")
+    await person.browser.run(
+        "[...document.querySelectorAll('li.card')].find((one) => one.innerText.includes('pictures'))"
+        ".querySelector('button').click()"
+    )
+    await person.sees("pictures goes on")
+    await person.sees_no("the provider is down")
