@@ -110,7 +110,7 @@ ROUTES = (
           200, responses.TrackResponse, body=requests.TrackRequest, people=People.OWN),
     Route("POST", "/v1/files", "Upload a file that deliveries attach by its id; the same file has the same id", "send",
           files.upload, 201, file_schemas.FileResponse, query=file_schemas.FileQuery, headers=_NEW,
-          upload=files.OCTETS),
+          upload=files.OCTETS, people=People.BY_SCOPE),
     Route("GET", File, "Show an uploaded file", "send", files.show, 200, file_schemas.FileResponse),
     Route("DELETE", File, "Delete an uploaded file; deliveries that name it are sent without it", "send",
           files.delete, 204, repeats=Repeats.STORED),

@@ -170,7 +170,8 @@ def test_the_routes_for_people_are_as_listed_by_hand() -> None:
     assert own == OPEN_TO_PEOPLE
     by_scope = {(route.scope, route.path.split("/")[2]) for route in ROUTES if route.people is People.BY_SCOPE}
     rooms = ("users", "contacts", "groups", "supergroups", "ownerships", "import", "export")
-    assert by_scope == {*(("manage", room) for room in rooms), ("read", "channels"), ("", "me"), ("", "sessions")}
+    others = {("read", "channels"), ("send", "files"), ("", "me"), ("", "sessions")}
+    assert by_scope == {*(("manage", room) for room in rooms), *others}
 
 
 @pytest.mark.row("W-03")
@@ -257,6 +258,23 @@ async def test_an_administrator_writes_to_everybody_but_only_as_itself(api: Api)
     addressed = [{"group": "theirs"}, {"id": 2}, {"id": "x", "contacts": {"sms": "+79990000000"}}]
     assert (await order(browser, sender={"id": 3}, recipients=addressed)).json["recipients"] == 3
     assert (await order(browser, sender={"id": 1})).code == "NOT_YOURSELF"
+
+
+@pytest.mark.row("W-05")
+@pytest.mark.usefixtures("people")
+async def test_a_person_uploads_a_file_for_its_message_but_neither_reads_nor_deletes_that_of_another(api: Api) -> None:
+    browser = await as_person(api, 1)
+    uploaded = await browser.upload("plan.pdf", b"Monday: mathematics")
+    assert uploaded.status == 201, uploaded.body
+    attached = {"attachments": [{"type": "document", "file": uploaded.json["id"]}]}
+    where = (await order(browser, content=attached)).headers["Location"]
+    (shown,) = (await browser.call("GET", where)).json["content"]["attachments"]
+    assert (shown["file"], shown["name"]) == (uploaded.json["id"], "plan.pdf")
+    for method in ("GET", "DELETE"):
+        refused = await browser.call(method, f"/v1/files/{uploaded.json['id']}")
+        assert (refused.status, refused.code) == (403, "NOT_FOR_PEOPLE"), "an id says not whose file it is"
+    student = await as_person(api, 4)
+    assert (await student.upload("plan.pdf", b"x")).code == "SCOPE_MISSING"
 
 
 @pytest.mark.usefixtures("people")

@@ -26,10 +26,13 @@ class Browser:
     async def is_signed_out(self) -> bool:
         return (await self.call("GET", "/v1/me")).status == 401
 
+    async def upload(self, name: str, content: bytes) -> ApiResponse:
+        return await self.call("POST", f"/v1/files?name={name}", content)
+
     async def call(self, method: str, path: str, body: object = None) -> ApiResponse:
         given = {"Cookie": f"ada_session={self.secret}", **self.headers}
-        url = self.api.url + path
-        async with self.api.session.request(method, url, json=body, headers=given) as response:
+        url, sent = self.api.url + path, {"data": body} if isinstance(body, bytes) else {"json": body}
+        async with self.api.session.request(method, url, headers=given, **sent) as response:
             raw = await response.read()
             is_json = "json" in response.headers.get("Content-Type", "") and raw
             return ApiResponse(
