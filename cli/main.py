@@ -75,7 +75,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "courier": ("parts.courier", "run only one channel, for example `courier telegram`"),
     "sandbox": (
         "parts.sandbox",
-        "run only the simulated Telegram, VK, SMS and e-mail, with a page of received messages",
+        "run only the simulated Telegram, VK, MAX, SMS and e-mail, with a page of received messages",
     ),
     "test": (
         "development.checks",
@@ -145,7 +145,7 @@ def parser_for(verb: str | None, command: Command | None) -> Parser:
     parser = Parser(
         prog="ada",
         usage="ada COMMAND [options]",
-        description="Ada sends one message to many people over Telegram, VK, SMS, e-mail, and shows whom it reached.",
+        description="Ada sends one message to many people over Telegram, VK, MAX, SMS, e-mail, and shows whom it reached.",
         epilog=overview(),
         formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,
