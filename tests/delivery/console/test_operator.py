@@ -45,7 +45,7 @@ async def test_an_operator_pauses_a_tube_with_a_reason_and_resumes_it(person: Pe
     await person.visit("tubes")
     await person.sees("pictures")
     await person.browser.run(
-        "[...document.querySelectorAll('li.card')].find((one) => one.innerText.includes('pictures'))"
+        "[...document.querySelectorAll('.rows .row')].find((one) => one.innerText.includes('pictures'))"
         ".querySelector('button').click()"
     )
     await person.writes("Reason", "the provider is down")
@@ -53,7 +53,7 @@ async def test_an_operator_pauses_a_tube_with_a_reason_and_resumes_it(person: Pe
     await person.sees("the provider is down")
     await person.keeps_picture("tubes")
     await person.browser.run(
-        "[...document.querySelectorAll('li.card')].find((one) => one.innerText.includes('pictures'))"
+        "[...document.querySelectorAll('.rows .row')].find((one) => one.innerText.includes('pictures'))"
         ".querySelector('button').click()"
     )
     await person.sees("pictures goes on")

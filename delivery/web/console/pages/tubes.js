@@ -1,12 +1,12 @@
 /** The tubes: how many tasks each has in each state, how long they wait, who paused it. A number leads to its tasks. */
 
-import { h } from "../lib/dom.js";
+import { field, h, paint } from "../lib/dom.js";
 import { ago, duration, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, notice, tag, toast, withStates } from "../lib/states.js";
+import { explain, notice, tag, toast } from "../lib/states.js";
 import { ask } from "../lib/dialog.js";
-import { field } from "../lib/dom.js";
 import { may } from "../lib/frame.js";
+import { table } from "../lib/table.js";
 
 const STATES = ["waiting", "ready", "locked", "taken", "buried"];
 const AGAIN_MS = 5000;
@@ -16,33 +16,44 @@ const OVERDUE_MS = 5000;
 export default {
   title: "page.tubes",
   right: "inspect",
-  render(root, parameters, { me, signal }) {
-    const show = withStates(root, () => api.get("/v1/queue/tubes", {}, { signal }), (found) => [
-      h("h1", {}, t("page.tubes")),
-      found.overdue_ms > OVERDUE_MS && notice("warn", t("tubes.overdue", { time: duration(found.overdue_ms / 1000) })),
-      found.tubes.length === 0 && empty({ title: t("tubes.none"), text: t("tubes.none_text") }),
-      h("ul", { class: "cards tubes" }, found.tubes.map((tube) => card(tube, may(me, "operate"), () => show()))),
-    ]);
-    const timer = setInterval(() => document.visibilityState === "visible" && show(), AGAIN_MS);
+  render(root, parameters, context) {
+    const warning = h("div"), place = h("div");
+    paint(root, h("h1", {}, t("page.tubes")), warning, place);
+    const load = async ({ signal }) => {
+      const { tubes, overdue_ms } = await api.get("/v1/queue/tubes", {}, { signal });
+      paint(warning, overdue_ms > OVERDUE_MS && notice("warn", t("tubes.overdue", { time: duration(overdue_ms / 1000) })));
+      return { rows: tubes, next: null };
+    };
+    const list = table(place, {
+      label: t("page.tubes"), context, load, id: (tube) => tube.name, columns: columns(may(context.me, "operate"), () => list.reload()),
+      whenEmpty: { title: t("tubes.none"), text: t("tubes.none_text") },
+    });
+    const timer = setInterval(() => document.visibilityState === "visible" && list.update(), AGAIN_MS);
     return () => clearInterval(timer);
   },
 };
 
-function card(tube, mayChange, again) {
-  const states = tube.stats?.states || {};
-  return h("li", { class: "card", key: tube.name },
-    h("h2", {}, tube.name, " ", tube.paused && tag("warn", t("tubes.paused"))),
-    tube.paused && h("p", {}, t("tubes.paused_by", { by: tube.paused.by, reason: tube.paused.reason, when: ago(tube.paused.at) })),
-    h("dl", { class: "facts" },
-      STATES.map((state) => h("div", {}, h("dt", {}, word("task_state", state)), h("dd", {}, count(tube.name, state, states[state] || 0)))),
-      h("div", {}, h("dt", {}, t("tubes.oldest")), h("dd", {}, tube.stats?.oldest_ms ? duration(tube.stats.oldest_ms / 1000) : "–")),
-      h("div", {}, h("dt", {}, t("tubes.pace")), h("dd", {}, tube.pace ? t("tubes.per_second", { n: number(tube.pace) }) : t("tubes.unlimited")))),
-    mayChange && h("div", { class: "actions" }, tube.paused
-      ? h("button", { key: "resume", class: "primary", onclick: () => resume(tube.name, again) }, t("tubes.resume"))
-      : h("button", { key: "pause", onclick: () => pause(tube.name, again) }, t("tubes.pause"))));
+function columns(mayChange, again) {
+  return [
+    { title: t("tubes.name"), width: "2.5fr", cell: nameOf },
+    ...STATES.map((state) => ({ title: word("task_state", state), class: "number", cell: (tube) => count(tube, state) })),
+    { title: t("tubes.oldest"), class: "number", cell: ({ stats }) => (stats?.oldest_ms ? duration(stats.oldest_ms / 1000) : "–") },
+    { title: t("tubes.pace"), class: "number", cell: ({ pace }) => (pace ? t("tubes.per_second", { n: number(pace) }) : "–") },
+    ...(mayChange ? [{ title: "", width: "8rem", cell: (tube) => change(tube, again) }] : []),
+  ];
 }
 
-const count = (tube, state, n) => (n ? h("a", { href: `#/tasks?${new URLSearchParams({ tube, state })}` }, number(n)) : "0");
+const nameOf = ({ name, paused }) => [name, " ", paused && tag("warn", t("tubes.paused")),
+  paused && h("div", { class: "quiet" }, t("tubes.paused_by", { by: paused.by, reason: paused.reason, when: ago(paused.at) }))];
+
+function count({ name, stats }, state) {
+  const n = stats?.states?.[state] || 0;
+  return n ? h("a", { href: `#/tasks?${new URLSearchParams({ tube: name, state })}` }, number(n)) : h("span", { class: "quiet" }, "0");
+}
+
+const change = ({ name, paused }, again) => (paused
+  ? h("button", { key: "resume", class: "primary", onclick: () => resume(name, again) }, t("tubes.resume"))
+  : h("button", { key: "pause", onclick: () => pause(name, again) }, t("tubes.pause")));
 
 async function pause(name, again) {
   const done = await ask({
