@@ -145,7 +145,7 @@ def parser_for(verb: str | None, command: Command | None) -> Parser:
     parser = Parser(
         prog="ada",
         usage="ada COMMAND [options]",
-        description="Ada sends one message to many people over Telegram, VK, MAX, SMS, e-mail, and shows whom it reached.",
+        description="Ada sends one message to many people over Telegram, VK, MAX, SMS, e-mail, and shows who got it.",
         epilog=overview(),
         formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,
