@@ -11,5 +11,8 @@ export const PAGES = [
   { name: "tasks", right: "inspect", section: "operate" },
   { name: "task", right: "inspect" },
   { name: "dead_letters", right: "inspect", section: "operate" },
+  { name: "jobs", right: "inspect", section: "operate" },
+  { name: "job", right: "inspect" },
+  { name: "runs", right: "inspect", section: "operate" },
   { name: "account", right: null },
 ];

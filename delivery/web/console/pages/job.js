@@ -1,0 +1,118 @@
+/** One job: its state and why, its times and parameters, its log as it is written; pause, resume, stop, start. */
+
+import { h, paint } from "../lib/dom.js";
+import { ago, fullMoment, moment, number, t } from "../lib/words.js";
+import { api } from "../lib/api.js";
+import { empty, notice, withStates } from "../lib/states.js";
+import { VERBS, change, mayManage, stateTag, why } from "./jobs.js";
+
+const TIMES = ["created_at", "changed_at", "last_run", "next_run", "resumes_at"];
+const TEXTS = ["kind", "user", "iterations", "timezone"];
+const KEPT_LINES = 1000;
+const PAINT_PAUSE = 250;
+const REREAD_PAUSE = 500;
+const RECONNECT_PAUSE = 3000;
+const NEAR_THE_END = 40;
+
+export default {
+  title: "page.job",
+  right: "inspect",
+  render(root, [id], { me, signal, title }) {
+    if (!id) {
+      paint(root, h("h1", {}, t("page.job")), empty({ title: t("job.choose"), action: h("a", { class: "button", href: "#/jobs" }, t("page.jobs")) }));
+      return;
+    }
+    title(id);
+    const path = `/v1/jobs/${encodeURIComponent(id)}`, head = h("div"), log = h("div");
+    paint(root, head, log);
+    let isFollowed = false;
+    const again = withStates(head, () => api.get(path, {}, { signal }), (job) => {
+      if (!isFollowed) followLog(log, path, later(again, signal), signal);
+      isFollowed = true;
+      return record(job, me, again);
+    });
+  },
+};
+
+/** Returns a function that calls `work` once, soon, however often it is called until then. */
+function later(work, signal) {
+  let timer = 0;
+  signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+  return () => { timer ||= setTimeout(() => { timer = 0; work(); }, REREAD_PAUSE); };
+}
+
+function record(job, me, again) {
+  const reason = why(job);
+  return [
+    h("h1", {}, job.id, " ", stateTag(job.state)),
+    reason && notice(job.state === "failed" ? "bad" : job.state === "stopped" ? "info" : "warn", reason),
+    mayManage(me) && h("div", { class: "actions" }, VERBS[job.state].map((verb) => h("button", {
+      key: verb, class: verb === "stop" ? "danger" : verb === "pause" ? "" : "primary",
+      onclick: async () => { if (await change(verb, [job.id], me)) again(); },
+    }, t(`jobs.${verb}`)))),
+    h("h2", {}, t("job.record")),
+    h("dl", { class: "facts" },
+      TEXTS.map((name) => fact(name, typeof job[name] === "number" ? number(job[name]) : job[name])),
+      TIMES.filter((name) => job[name]).map((name) => fact(name, h("span", { title: fullMoment(job[name]) }, moment(job[name]), " (", ago(job[name]), ")")))),
+    Object.keys(job.parameters).length > 0 && [h("h2", {}, t("job.parameters")), h("pre", { tabindex: 0, "aria-label": t("job.parameters") }, JSON.stringify(job.parameters, null, 2))],
+  ];
+}
+
+const fact = (name, value) => h("div", {}, h("dt", {}, t(`job.${name}`)), h("dd", {}, value));
+
+/**
+ * Shows the log in `root` as it is written and calls `changed` after new lines. While the tab is hidden nothing is read; then it
+ * goes on after the last line that was seen.
+ */
+function followLog(root, path, changed, signal) {
+  const away = h("p", { class: "quiet", hidden: true, role: "status" }, t("job.log_away"));
+  const nothing = h("p", { class: "quiet" }, t("job.log_empty"));
+  const lines = h("div", { class: "log panel", role: "log", tabindex: 0, "aria-label": t("job.log") }, nothing);
+  paint(root, h("h2", {}, t("job.log")), away, lines);
+  let stream = null, seen = 0, timer = 0, paintTimer = 0, pending = [];
+
+  function receive({ data, lastEventId }) {
+    const id = Number(lastEventId);
+    // A smaller number: the log was begun anew.
+    if (seen === 0 || id <= seen) { pending = []; lines.replaceChildren(); }
+    seen = id;
+    pending.push(JSON.parse(data));
+    paintTimer ||= setTimeout(show, PAINT_PAUSE);
+  }
+
+  function show() {
+    const isAtEnd = lines.scrollHeight - lines.scrollTop - lines.clientHeight < NEAR_THE_END;
+    lines.append(...pending.map(({ at, text }) => h("p", {}, h("time", { datetime: at, title: fullMoment(at), class: "quiet" }, moment(at)), " ", text)));
+    while (lines.childElementCount > KEPT_LINES) lines.firstElementChild.remove();
+    if (isAtEnd) lines.scrollTop = lines.scrollHeight;
+    paintTimer = 0;
+    pending = [];
+    changed();
+  }
+
+  function open() {
+    clearTimeout(timer);
+    stream = new EventSource(`${path}/log?after=${seen}`);
+    stream.addEventListener("line", receive);
+    stream.onopen = () => { away.hidden = true; };
+    stream.onerror = () => {
+      away.hidden = false;
+      if (stream.readyState === EventSource.CLOSED) timer = setTimeout(follow, RECONNECT_PAUSE);
+    };
+  }
+
+  function close() {
+    clearTimeout(timer);
+    stream?.close();
+    stream = null;
+  }
+
+  function follow() {
+    close();
+    if (document.visibilityState === "visible") open();
+  }
+
+  follow();
+  document.addEventListener("visibilitychange", follow, { signal });
+  signal.addEventListener("abort", () => { close(); clearTimeout(paintTimer); }, { once: true });
+}

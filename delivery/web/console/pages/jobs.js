@@ -1,0 +1,111 @@
+/** Jobs of people: state, next run, why one does not run; pause, resume, stop and start those that are chosen. */
+
+import { field, h, paint } from "../lib/dom.js";
+import { moment, number, t, word } from "../lib/words.js";
+import { api } from "../lib/api.js";
+import { tag, toast } from "../lib/states.js";
+import { table } from "../lib/table.js";
+import { ask, confirm } from "../lib/dialog.js";
+import { follow } from "../lib/live.js";
+
+const STATES = ["running", "paused", "stopped", "failed"];
+const COLOURS = { running: "good", paused: "warn", failed: "bad" };
+const KIND = /^[a-z][a-z0-9_-]{0,63}$/;
+const PAGE = 50;
+// From here on the number must be typed; `confirm` asks for it.
+const MANY = 100;
+const LONGEST_REASON = 64;
+
+/** What applies to a job in each state: docs/jobs-states.md. */
+export const VERBS = { running: ["pause", "stop"], paused: ["resume", "stop"], stopped: ["start"], failed: ["start", "stop"] };
+
+export const stateTag = (state) => tag(COLOURS[state] || "", word("job_state", state));
+
+/** Whether the API lets this key change jobs; `inspect` only reads them. */
+export const mayManage = (me) => ["manage", "admin", "operator"].some((scope) => me.scopes.includes(scope));
+
+const isAdmin = (me) => ["admin", "operator"].some((scope) => me.scopes.includes(scope));
+
+export default {
+  title: "page.jobs",
+  right: "inspect",
+  render(root, parameters, context) {
+    const counts = h("ul", { class: "chips" }), place = h("div");
+    paint(root, h("h1", {}, t("page.jobs")), counts, place);
+    const list = table(place, {
+      label: t("page.jobs"), context, id: (row) => row.id, href: (row) => `#/job/${encodeURIComponent(row.id)}`,
+      filters: [
+        { name: "state", label: t("jobs.state"), options: [["", t("jobs.any")], ...STATES.map((state) => [state, word("job_state", state)])] },
+        { name: "kind", label: t("jobs.kind"), type: "search" },
+      ],
+      columns: [
+        { title: t("jobs.job"), width: "1.5fr", name: (row) => row.id, cell: (row) => row.id },
+        { title: t("jobs.kind"), width: "1fr", cell: (row) => row.kind },
+        { title: t("jobs.person"), width: "1fr", cell: (row) => row.user },
+        { title: t("jobs.state"), width: "9rem", cell: (row) => stateTag(row.state) },
+        { title: t("jobs.next"), width: "8rem", cell: (row) => (row.next_run || row.resumes_at ? moment(row.next_run || row.resumes_at) : "–") },
+        { title: t("jobs.last"), width: "8rem", cell: (row) => (row.last_run ? moment(row.last_run) : "–") },
+        { title: t("jobs.why"), width: "2fr", cell: (row) => why(row) || "–" },
+      ],
+      load: async ({ cursor, signal, kind, ...filters }) => {
+        if (kind && !KIND.test(kind)) return { rows: [], next: null };
+        return load({ ...filters, kind }, cursor, signal, (found) => paint(counts, STATES.map((state) => count(state, found[state] || 0))));
+      },
+      actions: mayManage(context.me) ? ["pause", "resume", "stop", "start"].map((verb) => ({
+        title: t(`jobs.${verb}`), danger: verb === "stop", run: (ids) => change(verb, ids, context.me),
+      })) : undefined,
+      whenEmpty: { title: t("jobs.none"), text: t("jobs.none_text") },
+    });
+    follow(["jobs"], () => list.update(), context.signal);
+  },
+};
+
+const count = (state, n) => h("li", { key: state }, h("a", { href: `#/jobs?state=${state}` }, t("jobs.count", { state: word("job_state", state), n: number(n) })));
+
+/** A page of the API ends with a shard and may be short, even empty: more are read until there are enough rows. */
+async function load(filters, cursor, signal, showCounts) {
+  const rows = [];
+  let next = cursor;
+  do {
+    const page = await api.get("/v1/jobs", { ...filters, cursor: next, limit: PAGE }, { signal });
+    rows.push(...page.jobs);
+    next = page.next;
+    showCounts(page.counts);
+  } while (next && rows.length < PAGE);
+  return { rows, next };
+}
+
+/** Why a job does not run, in words; "" if nothing is known. */
+export function why({ paused_by: by, reason }) {
+  if (!by) return reason || "";
+  const who = word("job_actor", by);
+  return reason ? t("jobs.paused_because", { who, reason }) : t("jobs.paused_by", { who });
+}
+
+/** Asks for the reason and changes these jobs. Returns whether anything was changed. */
+export async function change(verb, ids, me) {
+  const title = t(`jobs.${verb}_title`, { count: ids.length }), action = t(`jobs.${verb}`);
+  if (ids.length >= MANY && !await confirm({ title, action, count: ids.length, danger: true })) return false;
+  const reason = h("input", { name: "reason", required: verb === "pause" || verb === "stop", maxlength: LONGEST_REASON, autocomplete: "off" });
+  const changed = await ask({
+    title, text: t(`jobs.${verb}_text`), action,
+    fields: [field({ label: t("jobs.reason"), hint: t("jobs.reason_hint") }, reason)],
+    submit: async (given) => {
+      const answers = await Promise.allSettled(ids.map((id) => changeOne(verb, id, given.reason, me)));
+      const refused = answers.filter((one) => one.status === "rejected");
+      if (refused.length === ids.length) throw refused[0].reason;
+      toast(t("jobs.changed", { count: ids.length - refused.length }));
+      if (refused.length) toast(t("jobs.unchanged", { count: refused.length }), "bad");
+    },
+  });
+  return changed === true;
+}
+
+/** The reason stands in the action log; that of a pause is also the job's own, which its person sees. */
+function changeOne(verb, id, reason, me) {
+  const by = isAdmin(me) ? "admin" : "user";
+  const options = reason ? { headers: { "Ada-Reason": encodeURIComponent(reason) } } : {};
+  const [kind, ...user] = id.split(".");
+  if (verb === "start") return api.post("/v1/jobs", { kind, user: user.join("."), by }, options);
+  return api.post(`/v1/jobs/${encodeURIComponent(id)}:${verb}`, reason ? { by, reason } : { by }, options);
+}
