@@ -124,6 +124,16 @@ class Browser:
     async def hover_at(self, x: float, y: float) -> None:
         await self._call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
+    async def choose_files(self, selector: str, *files: Path) -> None:
+        """Chooses files of this machine in a field, as its dialog does."""
+        field = await self._call("Runtime.evaluate", expression=f"document.querySelector({json.dumps(selector)})")
+        names = [str(file) for file in files]
+        await self._call("DOM.setFileInputFiles", files=names, objectId=field["result"]["objectId"])
+
+    async def block(self, *addresses: str) -> None:
+        """Lets requests to these addresses fail; * stands for anything."""
+        await self._call("Network.setBlockedURLs", urls=addresses)
+
     async def insert(self, text: str) -> None:
         """Writes into what has the focus."""
         await self._call("Input.insertText", text=text)

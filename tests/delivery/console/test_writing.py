@@ -1,6 +1,7 @@
 """A secretary writes to a group, checks, sends once, and sees who was not reached and why."""
 
 import uuid
+from pathlib import Path
 
 import pytest
 
@@ -108,3 +109,34 @@ async def test_ten_thousand_recipients_scroll_and_one_is_found(person: Person) -
     await person.writes("To confirm, type", "10000")
     await person.browser.run("document.querySelector('dialog form').requestSubmit()")
     await person.sees("Cancelled: 10,000")
+
+
+@pytest.mark.row("W-05")
+async def test_files_of_the_device_are_uploaded_survive_a_reload_and_go_with_the_message(
+    person: Person, tmp_path: Path
+) -> None:
+    group, plan, menu, large = await school(person), tmp_path / "план.pdf", tmp_path / "menu.txt", tmp_path / "film.mov"
+    plan.write_bytes(b"Monday" * 1000)
+    menu.write_text("soup")
+    large.write_bytes(bytes(21 * 2**20))
+    await person.visit("write", language="ru", width=390)
+    await person.writes("Найти группу", group)
+    await person.presses(group)
+    await person.browser.choose_files("#uploads", plan, menu, large)
+    await person.sees("Слишком большой файл")
+    await person.sees_no("загружается")
+    await person.sees("6 кБ")
+    await person.keeps_picture("write-files-ru-390")
+    for name in ("menu.txt", "film.mov"):
+        await person.browser.run(f"document.querySelector('[aria-label=\"Убрать: {name}\"]').click()")
+        await person.sees_no(name)
+    await person.browser.run("location.reload()")
+    await person.settled()
+    await person.sees("план.pdf")
+    await person.presses("Проверить")
+    await person.presses("Отправить 1 человеку")
+    await person.sees("Получили")
+    address = await person.browser.run("location.hash.split('/').at(-1)")
+    (file,) = (await person.running.call("GET", f"/v1/deliveries/{address}"))["content"]["attachments"]
+    assert (file["type"], file["name"]) == ("document", "план.pdf")
+    assert (await person.running.call("GET", f"/v1/files/{file['file']}"))["bytes"] == 6000

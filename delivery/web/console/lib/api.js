@@ -80,7 +80,7 @@ function pause(duration, signal) {
 /** GETs are repeated until there is a response, because they change nothing; what writes fails at once, and its caller says so. */
 async function request(method, url, options = {}) {
   for (let attempt = 0; ; attempt += 1) {
-    const timer = setTimeout(() => connection === "online" && setConnection("slow"), SLOW);
+    const timer = setTimeout(() => connection === "online" && !options.isUpload && setConnection("slow"), SLOW);
     try {
       const response = await once(method, url, options);
       setConnection("online");
@@ -110,7 +110,7 @@ const write = (method) => (path, body, { idempotencyKey, ...options } = {}) =>
 
 /**
  * api.get("/v1/users", {limit: 10}, {signal}); api.post(path, body, {idempotencyKey, query, signal}); likewise put, patch, del.
- * All return the decoded body and raise `ApiError` or `NoResponse`. Pass the same `idempotencyKey` when a person presses again.
+ * `isUpload`: the body may take its time. All return the decoded body and raise `ApiError` or `NoResponse`. Pass the same `idempotencyKey` when a person presses again.
  */
 export const api = {
   get: (path, query, options) => json("GET", path, { ...options, query }),

@@ -5,7 +5,7 @@ import { randomKey } from "./api.js";
 const PLACE = "ada.draft";
 
 /** Returns an empty draft. `key` is its Idempotency-Key: whatever is pressed, and in however many tabs, it is sent once. */
-const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], text: "", buttons: [], files: "", channels: [], order: "all", when: "" });
+const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], text: "", buttons: [], uploads: [], files: "", channels: [], order: "all", when: "" });
 
 export function readDraft() {
   try {
@@ -24,6 +24,7 @@ export function draftOf(message) {
   const content = message.content || {};
   const draft = { ...fresh(), text: marksOf(message.text, content.parse_mode), channels: Object.keys(message.channels), order: message.strategy,
     buttons: (content.inline || []).flat().filter((one) => one.url).map(({ text, url }) => ({ text, url })),
+    uploads: (content.attachments || []).filter((one) => one.file).map(({ file, name, type }) => ({ id: file, name, type })),
     files: (content.attachments || []).map((one) => one.url).filter(Boolean).join("\n") };
   keepDraft(draft);
 }
@@ -48,6 +49,9 @@ const MARKS = [
 ];
 const FILES = { photo: /\.(jpe?g|png|webp)$/i, video: /\.(mp4|mov|webm)$/i, animation: /\.gif$/i, audio: /\.(mp3|m4a|wav)$/i, voice: /\.(ogg|opus)$/i };
 
+/** Whether there is something to send. */
+export const hasContent = ({ text, files, uploads }) => Boolean(text.trim() || files.trim() || uploads.length);
+
 function attachment(url) {
   const path = url.split(/[?#]/)[0];
   return { type: Object.keys(FILES).find((type) => FILES[type].test(path)) || "document", url };
@@ -58,7 +62,7 @@ export function bodyOf(draft, me) {
   const marked = MARKS.reduce((text, [pattern, tag]) => text.replace(pattern, tag), escaped(draft.text));
   const isMarked = marked !== escaped(draft.text);
   const buttons = draft.buttons.filter((one) => one.text.trim() || one.url.trim()).map((one) => [{ text: one.text.trim(), url: one.url.trim() }]);
-  const files = draft.files.split(/\s+/).filter(Boolean).map(attachment);
+  const files = [...draft.uploads.map(({ id, type }) => ({ type, file: id })), ...draft.files.split(/\s+/).filter(Boolean).map(attachment)];
   const content = { ...(isMarked && { parse_mode: "HTML" }), ...(buttons.length && { inline: buttons }), ...(files.length && { attachments: files }) };
   return {
     sender: { id: me.id, name: me.name || undefined },

@@ -8,19 +8,21 @@
 const PAINT_PAUSE = 250;
 const RECONNECT_PAUSE = 3000;
 const POLL_PAUSE = 5000;
+// While the stream is open: ages grow, and a message that is only scheduled has no event.
+const QUIET_PAUSE = 15000;
 
 const listeners = new Set();
 const badges = new Set();
 let stream = null, streamed = "", timer = 0, polling = 0;
 let status = "off", freshAt = Date.now();
-let pending = [];
 
 /**
- * Calls `handle(events)` for events of these topics: a list of {topic, data}, with topic "reread" after a gap. Returns a
- * function that ends it. Pass a page's `signal` and it ends with the page.
+ * Calls `handle(events)` for events of these topics: a list of {topic, data}, with topic "reread" after a gap. What it
+ * returns is awaited before it is called again. Returns a function that ends it. Pass a page's `signal` and it ends with
+ * the page.
  */
 export function follow(topics, handle, signal) {
-  const listener = { topics: new Set(topics), handle };
+  const listener = { topics: new Set(topics), handle, events: [], isBusy: false };
   listeners.add(listener);
   schedule();
   const end = () => { listeners.delete(listener); schedule(); };
@@ -65,23 +67,33 @@ function connect() {
 }
 
 function open(topics) {
+  poll(POLL_PAUSE);
   stream = new EventSource(`/v1/live?topics=${encodeURIComponent(topics)}`);
-  stream.onopen = () => { clearInterval(polling); freshAt = Date.now(); tell("live"); };
+  stream.onopen = () => {
+    poll(QUIET_PAUSE);
+    receive("reread", null); // what changed between the reading of a page and now
+    tell("live");
+  };
   stream.onerror = () => {
+    poll(POLL_PAUSE);
     tell("behind");
     if (stream?.readyState === EventSource.CLOSED) retryLater();
   };
   for (const topic of [...topics.split(","), "reread"]) {
-    stream.addEventListener(topic, (event) => receive(topic, event.data ? JSON.parse(event.data) : null));
+    stream.addEventListener(topic, (event) => receive(topic, JSON.parse(event.data)));
   }
 }
 
-/** The server has refused the stream: it is asked for again, and meanwhile the lists are read now and then. */
+/** The server has refused the stream: it is asked for again, and meanwhile what is shown is read now and then. */
 function retryLater() {
-  close();
+  stream.close();
+  clearTimeout(timer);
   timer = setTimeout(() => { if (streamed) open(streamed); }, RECONNECT_PAUSE + Math.random() * RECONNECT_PAUSE);
+}
+
+function poll(pause) {
   clearInterval(polling);
-  polling = setInterval(() => receive("reread", null), POLL_PAUSE);
+  polling = setInterval(() => receive("reread", null), pause);
 }
 
 function close() {
@@ -91,23 +103,21 @@ function close() {
   clearInterval(polling);
 }
 
-let paintTimer = 0, paintedAt = 0;
-
 function receive(topic, data) {
-  freshAt = Date.now();
-  pending.push({ topic, data });
-  if (paintTimer) return;
-  paintTimer = setTimeout(deliver, Math.max(0, paintedAt + PAINT_PAUSE - Date.now()));
+  for (const listener of listeners) {
+    if (topic === "reread" || listener.topics.has(topic)) listener.events.push({ topic, data });
+    deliver(listener);
+  }
 }
 
-function deliver() {
-  paintTimer = 0;
-  paintedAt = Date.now();
-  const events = pending;
-  pending = [];
-  for (const { topics, handle } of [...listeners]) {
-    const mine = events.filter(({ topic }) => topic === "reread" || topics.has(topic));
-    if (mine.length) handle(mine);
+/** One call at a time, with a pause behind each: what arrives meanwhile comes with the next. */
+async function deliver(listener) {
+  if (listener.isBusy || !listener.events.length || !listeners.has(listener)) return;
+  listener.isBusy = true;
+  try {
+    await listener.handle(listener.events.splice(0));
+  } finally {
+    setTimeout(() => { listener.isBusy = false; deliver(listener); }, PAINT_PAUSE);
   }
 }
 

@@ -1,13 +1,13 @@
-/** Messages that were sent: newest first, each with a plain verdict. */
+/** Messages that were sent: newest first, each with a plain verdict, live. */
 
 import { h, paint } from "../lib/dom.js";
 import { moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { tag } from "../lib/states.js";
 import { table } from "../lib/table.js";
+import { follow } from "../lib/live.js";
 import { draftOf, inZone, plainOf } from "../lib/draft.js";
 
-const REREAD_PAUSE = 5000;
 const STATES = ["scheduled", "released", "finished", "cancelled", "expired"];
 
 export default {
@@ -40,8 +40,7 @@ export default {
       },
       whenEmpty: { title: t("messages.none"), text: t("messages.none_text"), action: h("a", { class: "button primary", href: "#/write" }, t("messages.new")) },
     });
-    const timer = setInterval(() => document.visibilityState === "visible" && list.update(), REREAD_PAUSE);
-    return () => clearInterval(timer);
+    follow(["deliveries"], () => list.update(), context.signal);
   },
 };
 

@@ -6,10 +6,10 @@ import { api } from "../lib/api.js";
 import { explain, notice, tag, toast } from "../lib/states.js";
 import { ask } from "../lib/dialog.js";
 import { may } from "../lib/frame.js";
+import { follow } from "../lib/live.js";
 import { table } from "../lib/table.js";
 
 const STATES = ["waiting", "ready", "locked", "taken", "buried"];
-const AGAIN_MS = 5000;
 // Workers take due tasks within three seconds.
 const OVERDUE_MS = 5000;
 
@@ -28,8 +28,7 @@ export default {
       label: t("page.tubes"), context, load, id: (tube) => tube.name, columns: columns(may(context.me, "operate"), () => list.reload()),
       whenEmpty: { title: t("tubes.none"), text: t("tubes.none_text") },
     });
-    const timer = setInterval(() => document.visibilityState === "visible" && list.update(), AGAIN_MS);
-    return () => clearInterval(timer);
+    follow(["queue"], () => list.update(), context.signal);
   },
 };
 

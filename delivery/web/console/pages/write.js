@@ -1,10 +1,12 @@
 /** Write a message: whom to, what, how and when; then check what will become of it, and send it once. */
 
 import { field, h, paint } from "../lib/dom.js";
-import { moment, number, t, word } from "../lib/words.js";
+import { t, word } from "../lib/words.js";
 import { ApiError, api } from "../lib/api.js";
 import { explain, notice, toast } from "../lib/states.js";
-import { bodyOf, dropDraft, keepDraft, readDraft } from "../lib/draft.js";
+import { bodyOf, dropDraft, hasContent, keepDraft, readDraft } from "../lib/draft.js";
+import { Attachments, explainFile } from "./write_files.js";
+import { facts, shownIn } from "./write_check.js";
 
 const SUMMARY_PAUSE = 500;
 const MOST_SHOWN = 50;
@@ -20,6 +22,7 @@ export default {
 class Writing {
   constructor(root, context) {
     Object.assign(this, { root, context, me: context.me, draft: readDraft(), groups: [], supergroups: [], channels: [], found: [], said: null, problem: null });
+    this.attachments = new Attachments(this);
   }
 
   async start() {
@@ -52,8 +55,8 @@ class Writing {
   }
 
   isReady() {
-    const { groups, supergroups, people, text, files } = this.draft;
-    return groups.length + supergroups.length + people.length > 0 && Boolean(text.trim() || files.trim());
+    const { groups, supergroups, people } = this.draft;
+    return groups.length + supergroups.length + people.length > 0 && hasContent(this.draft);
   }
 
   async summarise() {
@@ -83,6 +86,7 @@ class Writing {
         h("section", { class: "panel" }, h("h2", {}, t("write.message")), this.toolbar(),
           field({ label: t("write.text"), hint: t("write.text_hint") }, h("textarea", { id: "text", name: "text", rows: 8, maxlength: 4096, dir: "auto", value: draft.text,
             oninput: (event) => this.changed({ text: event.target.value }) })),
+          this.attachments.draw(),
           h("details", { open: draft.buttons.length > 0 || Boolean(draft.files) || undefined }, h("summary", {}, t("write.more")), this.buttons(),
             field({ label: t("write.files"), hint: t("write.files_hint") }, h("textarea", { id: "files", name: "files", rows: 2, value: draft.files,
               oninput: (event) => this.changed({ files: event.target.value }) })))),
@@ -96,6 +100,7 @@ class Writing {
 
   begin() {
     dropDraft();
+    this.attachments.forget();
     Object.assign(this, { draft: readDraft(), said: null, problem: null, found: [], search: "" });
     this.paintForm();
   }
@@ -200,7 +205,7 @@ class Writing {
 
   /** What a send would do, in a few lines, while one writes. */
   summary() {
-    if (this.problem) return notice("bad", explain(this.problem));
+    if (this.problem) return notice("bad", explainFile(this.problem));
     if (!this.said) return h("p", { class: "quiet" }, t("write.not_ready"));
     const { said } = this;
     return h("div", { class: "summary", role: "status" }, h("p", {}, t("write.people", { count: said.people })), facts(said));
@@ -209,6 +214,7 @@ class Writing {
   // the check
 
   async check() {
+    if (this.attachments.areComing) return toast(t("write.files_coming"), "bad");
     await this.summarise();
     if (!this.isReady()) return toast(t("write.not_ready"), "bad");
     if (!this.said) return undefined;
@@ -226,7 +232,7 @@ class Writing {
     paint(this.root,
       h("h1", { key: "check", tabindex: -1 }, t("write.check_title")),
       h("div", { key: "checked" },
-        problem && notice("bad", explain(problem)),
+        problem && notice("bad", explainFile(problem)),
         notice(reached ? "good" : "bad", t("write.will_reach", { reached, people: said.people })),
         facts(said),
         said.unreachable.length > 0 && h("details", {}, h("summary", {}, t("write.unreachable", { count: said.no_contact + said.opted_out })),
@@ -268,43 +274,3 @@ class Writing {
 }
 
 const nameOf = (item) => item.title || item.name || String(item.id);
-
-function facts(said) {
-  const used = Object.entries(said.channels).filter(([, one]) => one.people);
-  const lines = [
-    ...used.map(([name, one]) => t("write.by_channel", { channel: word("channel", name), count: one.people })),
-    ...used.filter(([, one]) => one.parts).map(([, one]) => (one.price
-      ? t("write.parts_price", { count: one.total_parts, parts: one.parts, price: one.price }) : t("write.parts", { count: one.total_parts, parts: one.parts }))),
-    said.duplicates && t("write.duplicates", { count: said.duplicates }),
-    said.no_contact && t("write.no_contact", { count: said.no_contact }),
-    said.opted_out && t("write.opted_out", { count: said.opted_out }),
-    said.moved_from && t("write.moved", { at: moment(said.deliver_at) }),
-    !said.moved_from && said.deliver_at && t("write.at", { at: moment(said.deliver_at) }),
-    said.quota && (said.quota.allowed ? t("write.quota_left", { count: said.quota.left, limit: said.quota.limit }) : t("write.quota_spent", { hours: number(Math.ceil(said.quota.resets_in / 3600)) })),
-  ];
-  return h("ul", { class: "plain-list" }, lines.filter(Boolean).map((one) => h("li", {}, one)));
-}
-
-/** A message as a channel shows it. */
-function shownIn(name, one) {
-  return h("article", { class: "card bubble" }, h("h3", {}, word("channel", name)),
-    one.empty && notice("bad", t("write.shown_empty")),
-    one.messages.map((message) => h("p", { class: "said", dir: "auto" }, marked(message))),
-    one.buttons.flat().map((button) => h("p", { class: "fake-button" }, button.text)),
-    one.files.map((file) => h("p", { class: "quiet small" }, file.url || file.name || file.type)),
-    one.not_shown.length > 0 && h("p", { class: "quiet small" }, t("write.not_shown", { what: one.not_shown.map((what) => word("feature", what)).join(", ") })));
-}
-
-const TAGS = { bold: "strong", italic: "em", underline: "u", strikethrough: "s", code: "code", pre: "code" };
-
-/** Returns nodes of a text with its marked ranges; a range inside another one keeps only the outer mark. */
-function marked({ text, spans }) {
-  const found = [];
-  let end = 0;
-  for (const one of [...spans].sort((a, b) => a.offset - b.offset || b.length - a.length)) {
-    if (one.offset < end) continue;
-    found.push(text.slice(end, one.offset), h(TAGS[one.kind] || "u", {}, text.slice(one.offset, one.offset + one.length)));
-    end = one.offset + one.length;
-  }
-  return [...found, text.slice(end)];
-}

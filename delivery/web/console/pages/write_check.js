@@ -1,0 +1,46 @@
+/** What a send would do, before it is sent: facts in a list, and the message as each channel shows it. */
+
+import { h } from "../lib/dom.js";
+import { moment, number, t, word } from "../lib/words.js";
+import { notice } from "../lib/states.js";
+
+/** Returns the list of what a send would do. */
+export function facts(said) {
+  const used = Object.entries(said.channels).filter(([, one]) => one.people);
+  const lines = [
+    ...used.map(([name, one]) => t("write.by_channel", { channel: word("channel", name), count: one.people })),
+    ...used.filter(([, one]) => one.parts).map(([, one]) => (one.price
+      ? t("write.parts_price", { count: one.total_parts, parts: one.parts, price: one.price }) : t("write.parts", { count: one.total_parts, parts: one.parts }))),
+    said.duplicates && t("write.duplicates", { count: said.duplicates }),
+    said.no_contact && t("write.no_contact", { count: said.no_contact }),
+    said.opted_out && t("write.opted_out", { count: said.opted_out }),
+    said.moved_from && t("write.moved", { at: moment(said.deliver_at) }),
+    !said.moved_from && said.deliver_at && t("write.at", { at: moment(said.deliver_at) }),
+    said.quota && (said.quota.allowed ? t("write.quota_left", { count: said.quota.left, limit: said.quota.limit }) : t("write.quota_spent", { hours: number(Math.ceil(said.quota.resets_in / 3600)) })),
+  ];
+  return h("ul", { class: "plain-list" }, lines.filter(Boolean).map((one) => h("li", {}, one)));
+}
+
+/** Returns a message as a channel shows it. */
+export function shownIn(name, one) {
+  return h("article", { class: "card bubble" }, h("h3", {}, word("channel", name)),
+    one.empty && notice("bad", t("write.shown_empty")),
+    one.messages.map((message) => h("p", { class: "said", dir: "auto" }, marked(message))),
+    one.buttons.flat().map((button) => h("p", { class: "fake-button" }, button.text)),
+    one.files.map((file) => h("p", { class: "quiet small" }, file.url || file.name || file.type)),
+    one.not_shown.length > 0 && h("p", { class: "quiet small" }, t("write.not_shown", { what: one.not_shown.map((what) => word("feature", what)).join(", ") })));
+}
+
+const TAGS = { bold: "strong", italic: "em", underline: "u", strikethrough: "s", code: "code", pre: "code" };
+
+/** Returns nodes of a text with its marked ranges; a range inside another one keeps only the outer mark. */
+function marked({ text, spans }) {
+  const found = [];
+  let end = 0;
+  for (const one of [...spans].sort((a, b) => a.offset - b.offset || b.length - a.length)) {
+    if (one.offset < end) continue;
+    found.push(text.slice(end, one.offset), h(TAGS[one.kind] || "u", {}, text.slice(one.offset, one.offset + one.length)));
+    end = one.offset + one.length;
+  }
+  return [...found, text.slice(end)];
+}

@@ -1,0 +1,32 @@
+"""What changes appears on an open page: by the stream, and by reading again while there is no stream."""
+
+import pytest
+
+from tests.delivery.console.conftest import Person
+from tests.delivery.console.test_writing import send
+
+END_POLLS = "for (let one = setInterval(() => {}, 1e6); one; one -= 1) clearInterval(one)"
+
+
+@pytest.mark.row("W-22")
+async def test_a_message_that_a_program_sends_appears_by_the_stream_alone(person: Person) -> None:
+    await person.visit("messages", language="en")
+    await person.browser.wait_for("Boolean(document.querySelector('.badge.live'))")
+    await person.browser.run(END_POLLS)
+    await send(person, "It came by the stream")
+    await person.sees("It came by the stream")
+    await person.keeps_picture("messages-live-en-1280")
+    await person.go("tubes")
+    await person.browser.wait_for("Boolean(document.querySelector('.badge.live'))")
+
+
+@pytest.mark.row("W-22")
+async def test_a_page_without_its_stream_says_how_old_it_is_and_is_read_again(person: Person) -> None:
+    await person.browser.block("*/v1/live*")
+    await person.visit("messages", language="en", width=390)
+    await person.browser.wait_for("Boolean(document.querySelector('.badge.behind'))")
+    await send(person, "It came without a stream")
+    await person.sees("It came without a stream")
+    await person.keeps_picture("messages-behind-en-390")
+    await person.browser.block()
+    await person.browser.wait_for("Boolean(document.querySelector('.badge.live'))")
