@@ -126,6 +126,7 @@ async def test_files_of_the_device_are_uploaded_survive_a_reload_and_go_with_the
     await person.sees("Слишком большой файл")
     await person.sees_no("загружается")
     await person.sees("6 кБ")
+    await person.browser.run("document.querySelector('.uploads').scrollIntoView({block: 'center'})")
     await person.keeps_picture("write-files-ru-390")
     for name in ("menu.txt", "film.mov"):
         await person.browser.run(f"document.querySelector('[aria-label=\"Убрать: {name}\"]').click()")
