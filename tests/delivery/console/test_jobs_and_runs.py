@@ -45,9 +45,18 @@ async def confirm(person: Person, verb: str, reason: str) -> None:
     await person.browser.wait_for("!document.querySelector('dialog[open]')")
 
 
+async def has_no_barrier_on_a_phone(person: Person, axe_source: str, page: str) -> None:
+    """Shows the page as a phone with Russian does, and leaves a picture of it."""
+    where = await person.browser.run("location.hash.slice(2)")
+    await person.visit(where, language="ru", width=390)
+    assert await person.barriers(axe_source) == []
+    assert await person.sideways() <= 0
+    await person.keeps_picture(f"{page}-filled-ru-390")
+
+
 @pytest.mark.row("W-15")
 async def test_an_operator_follows_the_log_of_a_job_and_pauses_resumes_and_stops_it(
-    person: Person, store: Store
+    person: Person, store: Store, axe_source: str
 ) -> None:
     await JobKinds(store).publish({"hunt": Schedule(timedelta(hours=1))})
     await person.running.call("POST", "/v1/jobs", {"kind": "hunt", "user": 42, "parameters": {"query": "teacher"}})
@@ -70,12 +79,13 @@ async def test_an_operator_follows_the_log_of_a_job_and_pauses_resumes_and_stops
     await person.sees("hunt.42 running")
     await person.running.call("POST", "/v1/jobs/hunt.42:pause", {"reason": "a holiday"})
     await person.sees("paused by user: a holiday")
+    await has_no_barrier_on_a_phone(person, axe_source, "job")
     log = await person.running.call("GET", "/v1/actions")
     assert {"the season is over", "they were wrong"} <= {one.get("why") for one in log["actions"]}
 
 
 @pytest.mark.row("W-15")
-async def test_an_operator_stops_several_jobs_at_once(person: Person, store: Store) -> None:
+async def test_an_operator_stops_several_jobs_at_once(person: Person, store: Store, axe_source: str) -> None:
     await JobKinds(store).publish({"walk": Schedule(timedelta(hours=1))})
     for user in range(3):
         await person.running.call("POST", "/v1/jobs", {"kind": "walk", "user": user})
@@ -87,10 +97,11 @@ async def test_an_operator_stops_several_jobs_at_once(person: Person, store: Sto
     await person.keeps_picture("jobs-stopped")
     page = await person.running.call("GET", "/v1/jobs?kind=walk")
     assert {job["state"] for job in page["jobs"]} == {"stopped"}
+    await has_no_barrier_on_a_phone(person, axe_source, "jobs")
 
 
 async def test_an_operator_finds_the_run_of_a_person_and_why_a_step_did_not_run(
-    person: Person, store: Store, tmp_path: Path
+    person: Person, store: Store, tmp_path: Path, axe_source: str
 ) -> None:
     (tmp_path / "scenarios").mkdir()
     (tmp_path / "scenarios" / "club.yaml").write_text(CLUB)
@@ -115,3 +126,4 @@ async def test_an_operator_finds_the_run_of_a_person_and_why_a_step_did_not_run(
     await person.sees("the store is closed")
     await person.sees("action 2 ended as failed; the chain is completed")
     await person.keeps_picture("run-over")
+    await has_no_barrier_on_a_phone(person, axe_source, "run")
