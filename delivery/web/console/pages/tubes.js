@@ -38,7 +38,7 @@ function columns(mayChange, again) {
     ...STATES.map((state) => ({ title: word("task_state", state), class: "number", cell: (tube) => count(tube, state) })),
     { title: t("tubes.oldest"), class: "number", cell: ({ stats }) => (stats?.oldest_ms ? duration(stats.oldest_ms / 1000) : "–") },
     { title: t("tubes.pace"), class: "number", cell: ({ pace }) => (pace ? t("tubes.per_second", { n: number(pace) }) : "–") },
-    ...(mayChange ? [{ title: t("table.actions"), width: "8rem", cell: (tube) => change(tube, again) }] : []),
+    ...(mayChange ? [{ title: t("tubes.action"), width: "8rem", cell: (tube) => change(tube, again) }] : []),
   ];
 }
 
