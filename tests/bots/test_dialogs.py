@@ -97,7 +97,9 @@ async def test_a_reply_that_cannot_be_sent_now_is_sent_later(
     stack: Stack, queue: Queue, fault: Exception, pause: timedelta | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     person, attempt = Person(two=fault), await attempt_of(stack)
-    assert await answering(stack, person).handle(EVENT, attempt) == Retry(pause)
+    retried = await answering(stack, person).handle(EVENT, attempt)
+    assert isinstance(retried, Retry)
+    assert retried.after == pause
     assert "Traceback" not in caplog.text
     assert await state(stack) == AFTER_THE_TURN
 

@@ -82,4 +82,4 @@ async def test_an_outage_of_the_server_delays_the_mail(stack: Stack, smtp: SmtpS
 
 
 async def is_throttled(stack: Stack) -> bool:
-    return bool(await stack.store.redis.keys("queue:*:waits:email"))
+    return bool(await stack.store.redis.keys("queue:*:throttles:email"))

@@ -70,7 +70,7 @@ async def test_every_service_starts_with_its_command_its_settings_and_its_secret
         (tmp_path / name).write_text(secrets.get(name, ""))
     started = [start(services[name], settings, tmp_path / name) for name in ADA_SERVICES]
     ready = await asyncio.gather(*(process.ready() for process in started))
-    assert len(ready) == len(ADA_SERVICES) == 11
+    assert len(ready) == len(ADA_SERVICES) == 13
 
 
 def profiles() -> set[str]:

@@ -13,7 +13,7 @@ from tests.support.paths import ROOT
 from tests.system.soak.soak import Plan, Soak
 
 SECONDS, LONG_SECONDS, SEED = 4, 60, 7
-EARLIER = "353c45a"
+EARLIER = "1464405"
 """One of the first commits of the current layout; a shallow clone lacks it. Another layout needs another commit."""
 
 
@@ -22,18 +22,13 @@ def has_earlier_version() -> bool:
 
 
 def earlier_version(directory: Path) -> None:
-    """The earlier version with its own soak programs, at their place of today. They share with today's only their
-    command line and the lines of the journal.
+    """The earlier version with its own soak programs. They share with today's only their command line and the lines
+    of the journal.
     """
-    command = ["git", "archive", EARLIER, "core", "lua", "cli/command.py", "cli/processes", "tests/soak"]
+    command = ["git", "archive", EARLIER, "core", "lua", "cli/command.py", "cli/processes", "tests/system/soak"]
     archive = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as reader:
         reader.extractall(directory, filter="data")
-    programs = directory / "tests" / "system" / "soak"
-    programs.parent.mkdir()
-    (directory / "tests" / "soak").rename(programs)
-    for program in programs.glob("*.py"):
-        program.write_text(program.read_text().replace("tests.soak", "tests.system.soak"))
 
 
 def other_script_hashes(directory: Path) -> None:
