@@ -94,7 +94,17 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Send and follow messages": ("send", "track", "show", "cancel", "reschedule"),
     "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import", "export"),
     "Write bots": ("scenarios",),
-    "Look after an installation": ("key", "webhook", "queue", "jobs", "sign-in", "actions", "audit", "backup", "restore"),
+    "Look after an installation": (
+        "key",
+        "webhook",
+        "queue",
+        "jobs",
+        "sign-in",
+        "actions",
+        "audit",
+        "backup",
+        "restore",
+    ),
     "Run one part by itself": ("serve", "courier", "bot", "sandbox"),
     "Develop Ada": ("test", "check", "bench", "prove", "soak", "docs", "lock"),
 }
