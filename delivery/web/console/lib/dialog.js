@@ -1,6 +1,6 @@
 /** Dialogs: a question before something is done, and forms. The focus goes back to where it was. */
 
-import { field, h, newId, values } from "./dom.js";
+import { copy, field, h, newId, values } from "./dom.js";
 import { number, t } from "./words.js";
 import { submits } from "./states.js";
 
@@ -57,4 +57,25 @@ export function ask({ title, text, fields, action, submit }) {
     h("div", { class: "actions" },
       h("button", { class: "primary" }, action),
       h("button", { type: "button", onclick: () => close() }, t("action.back")))));
+}
+
+/** Shows a secret that the API tells only once, with a button that copies it: showOnce({title, label, secret}). */
+export function showOnce({ title, label, secret }) {
+  return open(title, (close) => {
+    const input = h("input", { class: "mono", value: secret, readonly: true, spellcheck: "false", onfocus: () => input.select() });
+    const outcome = h("p", { role: "status" });
+    const take = async () => {
+      const isCopied = await copy(secret);
+      outcome.textContent = t(isCopied ? "dialog.copied" : "dialog.not_copied");
+      if (!isCopied) input.focus();
+    };
+    return [
+      h("p", {}, t("dialog.once")),
+      field({ label }, input),
+      outcome,
+      h("div", { class: "actions" },
+        h("button", { type: "button", class: "primary", onclick: take, autofocus: true }, t("dialog.copy")),
+        h("button", { type: "button", onclick: () => close() }, t("dialog.done"))),
+    ];
+  });
 }

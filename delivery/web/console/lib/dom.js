@@ -135,13 +135,18 @@ export const pause = (duration, signal) => new Promise((done) => {
   signal?.addEventListener("abort", () => { clearTimeout(timer); done(); }, { once: true });
 });
 
-/** Copies a text; also over plain HTTP, where there is no clipboard. Returns whether it worked. */
+/**
+ * Copies a text; also over plain HTTP, where there is no clipboard. Returns whether it worked. While a dialog is open,
+ * nothing outside it can be selected.
+ */
 export async function copy(text) {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text).then(() => true, () => false);
+  if (await navigator.clipboard?.writeText(text).then(() => true, () => false)) return true;
+  const focused = document.activeElement;
   const area = h("textarea", { value: text, readonly: true, class: "off-screen" });
-  document.body.append(area);
+  (document.querySelector("dialog[open]") || document.body).append(area);
   area.select();
   const isCopied = document.execCommand("copy");
   area.remove();
+  focused?.focus();
   return isCopied;
 }

@@ -17,8 +17,8 @@ export function applyTheme() {
   else document.documentElement.dataset.theme = theme();
 }
 
-/** Whether this person may see a page of the menu. */
-export const may = (me, right) => right === null || Boolean(me?.rights.includes(right));
+/** Whether this person or key may see a page of the menu. A list: all of them; "key": no person, as the API asks there. */
+export const may = (me, right) => right === null || Boolean(me) && [right].flat().every((one) => (one === "key" ? me.kind === "key" : me.rights.includes(one)));
 
 /** Builds the frame in `root` and returns {content, showPage(name, me)}. `translate` is called when another language was chosen. */
 export function buildFrame(root, translate) {

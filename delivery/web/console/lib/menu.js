@@ -14,5 +14,8 @@ export const PAGES = [
   { name: "jobs", right: "inspect", section: "operate" },
   { name: "job", right: "inspect" },
   { name: "runs", right: "inspect", section: "operate" },
+  { name: "webhooks", right: ["people", "key"], section: "operate" },
+  { name: "keys", right: "keys", section: "operate" },
+  { name: "actions", right: "keys", section: "operate" },
   { name: "account", right: null },
 ];

@@ -1,0 +1,90 @@
+"""Whoever is responsible makes and revokes API keys, looks after webhooks and reads who changed what."""
+
+import pytest
+from aiohttp import ClientSession, web
+from aiohttp.test_utils import TestServer
+
+from tests.delivery.console.conftest import Person
+
+CONFIRMS = "document.querySelector('dialog[open] form').requestSubmit()"
+OVER_PLAIN_HTTP = "Object.defineProperty(navigator, 'clipboard', {value: undefined}); 1"
+NOTES_COPIES = "document.addEventListener('copy', () => { window.copied = document.activeElement.value }); 1"
+FOLLOWS_FILE = """fetch((() => { const link = document.querySelector('a[download]');
+    link.addEventListener('click', (event) => event.preventDefault()); link.click(); return link.href })())
+    .then((file) => file.text())"""
+
+
+async def status_with(person: Person, secret: str) -> int:
+    headers = {"Authorization": f"Bearer {secret}"}
+    async with (
+        ClientSession() as session,
+        session.get(person.running.url + "/v1/deliveries", headers=headers) as response,
+    ):
+        return response.status
+
+
+async def test_a_new_api_key_is_shown_once_copied_without_https_and_revoked(person: Person) -> None:
+    await person.visit("keys")
+    await person.presses("Create a key")
+    await person.writes("Name", "robot")
+    await person.browser.run(CONFIRMS)
+    await person.sees("Choose at least one right.")
+    await person.presses("read – read messages and outcomes")
+    await person.browser.run(CONFIRMS)
+    await person.sees("It is shown only this time.")
+    secret = await person.browser.run("document.querySelector('dialog[open] input').value")
+    await person.browser.run(OVER_PLAIN_HTTP)
+    await person.browser.run(NOTES_COPIES)
+    await person.presses("Copy")
+    await person.sees("Copied")
+    assert await person.browser.run("window.copied") == secret
+    await person.presses("Done")
+    await person.sees("robot")
+    await person.keeps_picture("keys")
+    assert secret not in await person.browser.run("document.documentElement.outerHTML")
+    assert await status_with(person, secret) == 200
+    await person.browser.run("document.querySelector('button[aria-label=\"Revoke “robot”\"]').click()")
+    await person.sees("This cannot be undone.")
+    await person.browser.run(CONFIRMS)
+    await person.sees("“robot” is revoked")
+    assert await status_with(person, secret) == 401
+
+
+async def test_a_webhook_is_added_tested_and_deleted(person: Person) -> None:
+    async def accept(request: web.Request) -> web.Response:
+        return web.Response(status=202)
+
+    receiver = web.Application()
+    receiver.router.add_post("/hook", accept)
+    async with TestServer(receiver) as server:
+        await person.visit("webhooks")
+        await person.sees("There are no webhooks")
+        await person.presses("Add a webhook")
+        await person.writes("Address", str(server.make_url("/hook")))
+        await person.browser.run(CONFIRMS)
+        await person.sees("Secret for checking signatures")
+        await person.presses("Done")
+        await person.presses("Test")
+        await person.sees("Test: accepted (202)")
+        await person.sees("Last attempts: 1")
+        await person.presses("Last attempts: 1")
+        await person.keeps_picture("webhooks")
+        await person.presses("Delete")
+        await person.browser.run(CONFIRMS)
+        await person.sees("There are no webhooks")
+
+
+@pytest.mark.row("W-04")
+async def test_the_action_log_says_who_changed_what_and_is_a_file(person: Person) -> None:
+    await person.running.call("POST", "/v1/groups", {"id": "swimmers", "title": "Swimmers"})
+    await person.running.call("POST", "/v1/users", {"id": 90210, "name": "Nina"})
+    await person.visit("actions")
+    await person.sees("POST /v1/groups")
+    await person.writes("What, from", "POST /v1/users")
+    await person.sees_no("POST /v1/groups")
+    await person.sees("POST /v1/users")
+    await person.keeps_picture("actions")
+    lines = (await person.browser.run(FOLLOWS_FILE)).splitlines()
+    assert lines[0] == "at,who,name,via,what,target,count,why"
+    assert lines[1:]
+    assert all("POST /v1/users" in line for line in lines[1:])
