@@ -60,15 +60,26 @@ def inbound_url(api: str, secret: str) -> str:
 
 async def run_sandbox(directory: Path, arguments: Namespace) -> int:
     stop = stop_requested()
-    sandbox = create_sandbox(directory, arguments)
-    try:
-        await sandbox.start()
-    except OSError as error:
-        raise CommandFailed(f"the sandbox cannot listen: {error.strerror or error}") from error
+    sandbox = await start_sandbox(directory, arguments)
     print_addresses(sandbox, arguments.json)
     await stop.wait()
     await sandbox.stop()
     return SUCCESS
+
+
+async def start_sandbox(directory: Path, arguments: Namespace, attempts: int = 3) -> Sandbox:
+    """Return the sandbox when it listens. Raises CommandFailed.
+
+    Another program may take a port between its choice and the start: then others are chosen.
+    """
+    sandbox = create_sandbox(directory, arguments)
+    try:
+        await sandbox.start()
+    except OSError as error:
+        if attempts > 1:
+            return await start_sandbox(directory, arguments, attempts - 1)
+        raise CommandFailed(f"the sandbox cannot listen: {error.strerror or error}") from error
+    return sandbox
 
 
 def create_sandbox(directory: Path, arguments: Namespace) -> Sandbox:
@@ -86,7 +97,12 @@ def create_sandbox(directory: Path, arguments: Namespace) -> Sandbox:
 def last_ports(file: Path) -> dict[str, int]:
     """Return the ports of the last run if they are still free, so that addresses in use stay valid; else free ports."""
     last = json.loads(file.read_text()) if file.exists() else {}
-    ports = {name: last[name] if name in last and is_free(last[name]) else free_port() for name in PORTS}
+    ports = {name: last[name] for name in PORTS if name in last and is_free(last[name])}
+    for name in PORTS:
+        while name not in ports:
+            port = free_port()
+            if port not in ports.values():
+                ports[name] = port
     private_directory(file.parent)
     file.write_text(json.dumps(ports))
     return ports
