@@ -1,0 +1,45 @@
+/** What the pages about people and groups have in common: names, ids, finding somebody, choices. */
+
+import { h } from "./dom.js";
+import { t, word } from "./words.js";
+import { ApiError, api } from "./api.js";
+
+export const ROLES = ["student", "trainer", "staff", "admin"];
+const CHANNELS = ["sms", "email", "telegram", "telegram-bot", "vk", "max"];
+
+/** Returns the path of an API for one object: pathOf("users", 7). */
+export const pathOf = (collection, ...ids) => `/v1/${[collection, ...ids.map((id) => encodeURIComponent(id))].join("/")}`;
+
+/** Returns the address of a page about one object: pageOf("person", 7). */
+export const pageOf = (page, id) => `#/${page}/${encodeURIComponent(id)}`;
+
+export const nameOf = (user) => user.name || String(user.id);
+export const titleOf = (group) => group.title || String(group.id);
+
+/** Returns the id that was typed: a number as a number, as the import of files does. */
+export const idOf = (text) => (/^-?\d+$/.test(text) && String(Number(text)) === text && Number.isSafeInteger(Number(text)) ? Number(text) : text);
+
+/** Returns the names of the channels, SMS first, as phone numbers are what is typed most; the usual ones for somebody who may not list them. */
+export async function channelNames(signal) {
+  try {
+    const { channels } = await api.get("/v1/channels", {}, { signal });
+    return channels.map((one) => one.channel).sort((one, other) => (other === "sms") - (one === "sms"));
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 403) return CHANNELS;
+    throw error;
+  }
+}
+
+/** Returns the person with this id or e-mail address. Raises ApiError. */
+export async function findPerson(text) {
+  if (!text.includes("@")) return api.get(pathOf("users", text));
+  const { users } = await api.get("/v1/users", { email: text, limit: 1 });
+  if (users.length) return users[0];
+  throw new ApiError({ status: 404, code: "USER_NOT_FOUND", title: t("people.not_found", { email: text }) });
+}
+
+/** Returns a list to choose from; `options` are [value, text]. */
+export const choice = (name, options, chosen = "") => h("select", { name }, options.map(([value, text]) => h("option", { value, selected: value === chosen }, text)));
+
+export const roleOptions = (none) => [["", none], ...ROLES.map((one) => [one, word("role", one)])];
+export const channelOptions = (names) => names.map((one) => [one, word("channel", one)]);

@@ -1,0 +1,147 @@
+/** One group: its title, members and owners. */
+
+import { field, h, paint } from "../lib/dom.js";
+import { t, word } from "../lib/words.js";
+import { api } from "../lib/api.js";
+import { empty, explain, tag, toast } from "../lib/states.js";
+import { table } from "../lib/table.js";
+import { ask, confirm } from "../lib/dialog.js";
+import { findPerson, nameOf, pageOf, pathOf, titleOf } from "../lib/directory.js";
+
+export default {
+  title: "page.group",
+  right: "people",
+  async render(root, [id], context) {
+    if (!id) {
+      paint(root, h("h1", {}, t("page.group")), empty({ title: t("group.choose"), action: h("a", { class: "button primary", href: "#/groups" }, t("page.groups")) }));
+      return;
+    }
+    const group = await api.get(pathOf("groups", id), {}, { signal: context.signal });
+    const head = h("div"), people = h("div"), owners = h("div");
+    paint(root, head, h("h2", {}, t("group.members")), people, h("section", { class: "panel" }, h("h2", {}, t("group.owners")), owners));
+    const list = members(people, group, context);
+    drawHead(head, group, context, list);
+    drawOwners(owners, group, context.signal, null);
+  },
+};
+
+function drawHead(head, group, context, list) {
+  context.title(titleOf(group));
+  paint(head,
+    h("h1", { tabindex: "-1" }, titleOf(group)),
+    h("p", { class: "quiet" }, t("group.id", { id: String(group.id) }), " ", group.virtual && tag("", t("groups.virtual_tag"))),
+    h("div", { class: "actions", key: `actions ${group.title}` },
+      h("button", { class: "primary", onclick: () => addMember(group, list) }, t("group.add_member")),
+      h("button", { onclick: () => rename(group, (changed) => drawHead(head, changed, context, list)) }, t("group.rename")),
+      h("button", { class: "danger", onclick: () => remove(group, context) }, t("group.delete"))));
+}
+
+async function rename(group, changed) {
+  const answer = await ask({
+    title: t("group.rename"), action: t("person.save"),
+    fields: [field({ label: t("groups.title") }, h("input", { name: "title", value: group.title || "", autocomplete: "off" }))],
+    submit: ({ title }) => api.patch(pathOf("groups", group.id), { title: title || null }),
+  });
+  if (answer) changed(answer);
+}
+
+async function remove(group, context) {
+  if (!await confirm({ title: t("group.delete_title", { title: titleOf(group) }), text: t("group.delete_text"), action: t("group.delete"), danger: true })) return;
+  try {
+    await api.del(pathOf("groups", group.id));
+    toast(t("group.deleted", { title: titleOf(group) }));
+    context.go("groups");
+  } catch (error) {
+    toast(explain(error), "bad");
+  }
+}
+
+// members
+
+const members = (place, group, context) => table(place, {
+  label: t("group.members"), context, id: (row) => String(row.id), href: (row) => pageOf("person", row.id),
+  columns: [
+    { title: t("people.name"), width: "2fr", name: nameOf, cell: nameOf },
+    { title: t("people.id"), width: "8rem", cell: (row) => String(row.id) },
+    { title: t("people.role"), width: "8rem", cell: (row) => (row.role ? word("role", row.role) : "") },
+    { title: t("people.contacts"), width: "2fr", cell: (row) => Object.keys(row.contacts).map((one) => word("channel", one)).join(", ") },
+  ],
+  load: async ({ cursor, signal }) => {
+    const page = await api.get(`${pathOf("groups", group.id)}/members`, { cursor, limit: 100 }, { signal });
+    return { rows: page.users, next: page.next };
+  },
+  actions: [{ title: t("group.take_out"), danger: true, run: (ids) => takeOut(group, ids) }],
+  whenEmpty: { title: t("group.no_members"), text: t("group.no_members_text") },
+});
+
+async function takeOut(group, ids) {
+  const isSure = await confirm({ title: t("group.take_out_title", { count: ids.length, title: titleOf(group) }), text: t("group.take_out_text"), action: t("group.take_out"), count: ids.length, danger: true });
+  if (!isSure) return false;
+  for (const id of ids) await api.del(pathOf("groups", group.id, "members", id));
+  toast(t("group.taken_out", { count: ids.length }));
+  return true;
+}
+
+const personField = () => field({ label: t("group.who"), hint: t("group.who_hint") }, h("input", { name: "who", required: true, autocomplete: "off" }));
+
+async function addMember(group, list) {
+  const added = await ask({
+    title: t("group.add_member"), action: t("group.add_member"), fields: [personField()],
+    submit: async ({ who }) => {
+      const user = await findPerson(who);
+      await api.put(pathOf("groups", group.id, "members", user.id));
+      return user;
+    },
+  });
+  if (!added) return;
+  toast(t("group.added", { name: nameOf(added) }));
+  list.reload();
+}
+
+// owners
+
+/** The API lists what a person owns, not who owns a group: the owners come from the export, when they are asked for. */
+async function ownersOf(group, signal) {
+  const text = await api.get("/v1/export/ownerships", {}, { signal });
+  const rows = text.replace(/^\uFEFF/, "").split(/\r?\n/).map(cellsOf);
+  return rows.filter(([, kind, id]) => kind === "group" && id === String(group.id)).map(([user]) => user);
+}
+
+/** Returns the cells of a line of CSV. */
+const cellsOf = (line) => [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain);
+
+function drawOwners(place, group, signal, owners) {
+  const again = async () => {
+    try {
+      drawOwners(place, group, signal, await ownersOf(group, signal));
+    } catch (error) {
+      if (error.name !== "AbortError") toast(explain(error), "bad");
+    }
+  };
+  paint(place,
+    h("p", {}, t(owners && !owners.length ? "group.no_owners" : "group.owners_text")),
+    h("ul", { class: "plain-list" }, (owners || []).map((user) => h("li", { class: "line", key: user },
+      h("a", { href: pageOf("person", user) }, user),
+      h("button", { class: "plain", "aria-label": t("group.withdraw_title", { user }), onclick: () => withdraw(group, user, again) }, t("person.withdraw"))))),
+    h("div", { class: "actions" },
+      !owners && h("button", { key: "show", onclick: again }, t("group.show_owners")),
+      h("button", { key: "add", onclick: () => addOwner(group, again) }, t("group.add_owner"))));
+}
+
+async function addOwner(group, again) {
+  const added = await ask({
+    title: t("group.add_owner"), action: t("group.add_owner"), fields: [personField()],
+    submit: async ({ who }) => api.put(pathOf("ownerships", (await findPerson(who)).id, "group", group.id)),
+  });
+  if (added) again();
+}
+
+async function withdraw(group, user, again) {
+  if (!await confirm({ title: t("group.withdraw_title", { user }), text: t("person.withdraw_text"), action: t("person.withdraw"), danger: true })) return;
+  try {
+    await api.del(pathOf("ownerships", user, "group", group.id));
+    again();
+  } catch (error) {
+    toast(explain(error), "bad");
+  }
+}

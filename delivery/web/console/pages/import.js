@@ -1,0 +1,110 @@
+/** Import of a CSV file: it is checked first, with every change shown; then it is imported as a whole. And export. */
+
+import { field, h, paint } from "../lib/dom.js";
+import { t, word } from "../lib/words.js";
+import { ApiError, api, randomKey } from "../lib/api.js";
+import { notice, submits, toast, explainOne } from "../lib/states.js";
+import { choice } from "../lib/directory.js";
+
+const KINDS = ["users", "groups", "members", "contacts", "supergroups", "ownerships"];
+const EXPORTED = KINDS.filter((one) => one !== "contacts");
+const CSV = { "Content-Type": "text/csv" };
+const PROGRESS_PAUSE = 1000;
+
+export default {
+  title: "page.import",
+  right: "people",
+  render(root, parameters, { signal }) {
+    const result = h("div");
+    const reset = () => paint(result);
+    const check = submits(async (form) => {
+      const { kind, file } = form.elements;
+      if (!file.files.length) return;
+      // The bytes that were checked are the ones that are imported, also if the file is changed meanwhile.
+      const chosen = { kind: kind.value, name: file.files[0].name, content: new Blob([await file.files[0].arrayBuffer()]), key: randomKey() };
+      reset();
+      await showCheck(result, chosen, signal, form);
+    });
+    paint(root,
+      h("h1", {}, t("page.import")),
+      h("form", { class: "panel", onsubmit: check, onchange: reset },
+        field({ label: t("import.kind") }, choice("kind", KINDS.map((one) => [one, word("import_kind", one)]))),
+        field({ label: t("import.file"), hint: t("import.file_hint") }, h("input", { type: "file", name: "file", accept: ".csv,.txt,text/csv", required: true })),
+        h("div", { class: "actions" }, h("button", { class: "primary" }, t("import.check")))),
+      result,
+      h("section", { class: "panel" }, h("h2", {}, t("import.export")), h("p", {}, t("import.export_text")),
+        h("ul", { class: "actions plain-list" }, EXPORTED.map((one) => h("li", {}, h("a", { class: "button", href: `/v1/export/${one}?excel=1`, download: `${one}.csv` }, word("import_kind", one)))))));
+  },
+};
+
+async function showCheck(result, chosen, signal, form) {
+  try {
+    const found = await api.post("/v1/import", chosen.content, { query: { kind: chosen.kind, dry_run: "1" }, headers: CSV, signal });
+    paint(result, changes(found, chosen, result, signal, form));
+  } catch (error) {
+    if (!isAboutRows(error)) throw error;
+    paint(result, errors(error));
+  }
+}
+
+const isAboutRows = (error) => error instanceof ApiError && error.errors.some((one) => one.row);
+
+/** Returns a table with a caption; it can be scrolled by the keyboard where it is wider than the window. */
+const grid = (caption, titles, rows) => h("div", { class: "wide-table", tabindex: "0", role: "region", "aria-label": caption },
+  h("table", {}, h("caption", { class: "off-screen" }, caption),
+    h("thead", {}, h("tr", {}, titles.map((one) => h("th", { scope: "col" }, one)))),
+    h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((one) => h("td", {}, one)))))));
+
+const errors = (error) => h("section", { class: "panel" },
+  h("h2", { tabindex: "-1" }, t("import.errors")),
+  notice("bad", t("import.errors_text", { count: error.errors.length })),
+  grid(t("import.errors"), [t("import.row"), t("import.column"), t("import.error")], error.errors.map((one) => [String(one.row ?? ""), one.column || "", explainOne(one)])));
+
+const columnName = (name) => (name.startsWith("contacts.") ? word("channel", name.slice("contacts.".length)) : word("column", name));
+
+function changes(found, chosen, result, signal, form) {
+  const count = found.created + found.updated;
+  const run = submits((one) => importNow(one, chosen, result, signal, form));
+  return h("section", { class: "panel" },
+    h("h2", {}, t("import.changes", { file: chosen.name })),
+    h("p", { role: "status" }, t("import.counts", { created: found.created, updated: found.updated, unchanged: found.unchanged })),
+    found.changes.length > 0 && grid(t("import.changes", { file: chosen.name }), [t("import.row"), t("people.id"), t("import.field"), t("import.old"), t("import.new")], found.changes.flatMap(changeRows)),
+    found.more_changes > 0 && h("p", {}, t("import.more", { count: found.more_changes })),
+    count ? h("form", { class: "actions", onsubmit: run }, h("button", { class: "primary" }, t("import.run", { count })), h("span", { role: "status" })) : notice("info", t("import.nothing")));
+}
+
+/** Returns a row of the table for each field that changes; a new person without fields has one, too. */
+function changeRows(change) {
+  const fields = change.fields.length ? change.fields : [null];
+  return fields.map((one, place) => [
+    place ? "" : String(change.row), place ? "" : change.id,
+    one ? columnName(one.field) : t("import.is_new"),
+    change.created ? t("import.is_new") : h("del", {}, one?.old || t("import.empty")),
+    one ? h("ins", {}, one.new || t("import.empty")) : "",
+  ]);
+}
+
+async function importNow(own, chosen, result, signal, form) {
+  const ending = new AbortController();
+  followProgress(own.querySelector("[role=status]"), ending.signal);
+  try {
+    const done = await api.post("/v1/import", chosen.content, { query: { kind: chosen.kind }, headers: CSV, idempotencyKey: chosen.key });
+    form.reset();
+    paint(result, notice("good", t("import.done", { created: done.created, updated: done.updated, unchanged: done.unchanged })));
+    if (signal.aborted) toast(t("import.done", done));
+  } catch (error) {
+    if (!isAboutRows(error)) throw error;
+    paint(result, errors(error));
+  } finally {
+    ending.abort();
+  }
+}
+
+/** Shows how far the import is, until the signal ends it. That it cannot be read is no reason to stop the import. */
+async function followProgress(place, signal) {
+  const timer = setInterval(async () => {
+    const found = await api.get("/v1/import", {}, { signal, tries: 1 }).catch(() => null);
+    if (found && found.rows && !signal.aborted) place.textContent = t("import.progress", { done: found.done, rows: found.rows });
+  }, PROGRESS_PAUSE);
+  signal.addEventListener("abort", () => clearInterval(timer), { once: true });
+}

@@ -1,0 +1,105 @@
+"""People are found and changed, groups are kept, a table is imported after its changes were shown."""
+
+import json
+
+import pytest
+
+from tests.delivery.console.conftest import Person
+
+CONFIRMS = "document.querySelector('dialog[open] form').requestSubmit()"
+IS_ASKED = "Boolean(document.querySelector('dialog[open]'))"
+
+
+async def confirms(person: Person) -> None:
+    await person.browser.wait_for(IS_ASKED)
+    await person.browser.run(CONFIRMS)
+    await person.browser.wait_for(f"!{IS_ASKED}")
+
+
+async def chooses_file(person: Person, text: str) -> None:
+    """Puts a file with this text into the field for a file and lets it be checked."""
+    file = f"new File([{json.dumps(text)}], 'people.csv', {{type: 'text/csv'}})"
+    await person.browser.wait_for("Boolean(document.querySelector('input[type=file]'))")
+    await person.browser.run(
+        f"(() => {{ const some = new DataTransfer(); some.items.add({file});"
+        "document.querySelector('input[type=file]').files = some.files; })()"
+    )
+    await person.presses("Check the file")
+
+
+async def test_a_person_is_added_found_by_a_contact_changed_and_deleted(person: Person) -> None:
+    await person.visit("people")
+    await person.presses("Add a person")
+    await person.writes("Number", "people-1")
+    await person.writes("Name", "Ada Byron")
+    await person.writes("Address", "+79990000001")
+    await person.browser.run(CONFIRMS)
+    await person.sees("SMS: +79990000001")
+    await person.go("people?address=%2B79990000001")
+    await person.sees("1 in all")
+    await person.presses("Ada Byron")
+    await person.sees("May write to")
+    await person.presses("Edit")
+    await person.writes("Name", "Ada Lovelace")
+    await person.browser.run("document.querySelector('dialog[open] input[name=\"no sms\"]').click()")
+    await confirms(person)
+    await person.sees("Ada Lovelace")
+    changed = await person.running.call("GET", "/v1/users/people-1")
+    assert (changed["name"], changed["opt_out"]) == ("Ada Lovelace", ["sms"])
+    assert changed["contacts"] == {"sms": ["+79990000001"]}
+    await person.keeps_picture("person")
+    await person.presses("Delete")
+    await confirms(person)
+    await person.sees("Deleted: Ada Lovelace")
+    await person.sees_no("+79990000001")
+
+
+@pytest.mark.row("W-10")
+async def test_a_group_gets_members_and_owners_and_loses_them(person: Person) -> None:
+    await person.running.call("POST", "/v1/users", {"id": "people-2", "name": "Grace", "email": "grace@example.org"})
+    await person.visit("groups")
+    await person.presses("Add a group")
+    await person.writes("Number", "people-group")
+    await person.writes("Title", "Compilers")
+    await person.browser.run(CONFIRMS)
+    await person.sees("No members yet")
+    await person.presses("Add a member")
+    await person.writes("Number or e-mail address", "grace@example.org")
+    await confirms(person)
+    await person.sees("1 in all")
+    await person.presses("Add an owner")
+    await person.writes("Number or e-mail address", "people-2")
+    await confirms(person)
+    await person.sees("Withdraw")
+    await person.keeps_picture("group")
+    await person.presses("Withdraw")
+    await confirms(person)
+    await person.sees("Nobody owns this group")
+    await person.browser.run("document.querySelector('.rows input[type=checkbox]').click()")
+    await person.presses("Take out")
+    await confirms(person)
+    await person.sees("No members yet")
+
+
+@pytest.mark.row("W-10")
+async def test_a_table_is_imported_after_its_changes_were_shown(person: Person) -> None:
+    await person.running.call("POST", "/v1/users", {"id": "people-3", "name": "Alan"})
+    await person.visit("import")
+    await chooses_file(person, "id;name\npeople-3;Alan Turing\npeople-4;Kurt\n")
+    await person.sees("New: 1. Changed: 1. As they are: 0.")
+    assert await person.browser.run("document.querySelector('del').innerText") == "Alan"
+    await person.keeps_picture("import-changes")
+    assert (await person.running.call("GET", "/v1/users/people-3"))["name"] == "Alan"
+    await person.presses("Import 2 rows")
+    await person.sees("Imported. New: 1. Changed: 1.")
+    assert (await person.running.call("GET", "/v1/users/people-3"))["name"] == "Alan Turing"
+
+
+@pytest.mark.row("W-10")
+async def test_errors_of_a_table_are_shown_by_row_and_nothing_can_be_imported(person: Person) -> None:
+    await person.visit("import")
+    await chooses_file(person, "id,email\npeople-5,nonsense\n")
+    await person.sees("The file has errors")
+    await person.keeps_picture("import-errors")
+    assert await person.browser.run("document.querySelectorAll('tbody tr td')[0].innerText") == "2"
+    await person.sees_no("Import 1 row")
