@@ -17,7 +17,7 @@ LOOKS = [
 
 def pages() -> list[str]:
     """The pages that stand in the menu or need nothing in their address."""
-    return re.findall(r'\{ name: "([a-z-]+)"', MENU.read_text())
+    return re.findall(r'\{ name: "([a-z_-]+)"', MENU.read_text())
 
 
 @pytest.mark.row("W-21", "W-24")
