@@ -140,3 +140,16 @@ async def test_the_tests_notice_errors_in_the_console_and_violations_of_the_poli
         assert "Content Security Policy" in " ".join(await browser.faults())
         await browser.run("console.error('it broke')")
         assert "it broke" in await browser.faults()
+
+
+async def test_an_element_that_is_changed_in_place_does_what_its_new_version_does(person: Person) -> None:
+    await person.visit()
+    pressed = await person.browser.run(
+        "import(new URL('lib/dom.js', document.querySelector('script[type=module]').src)).then(({h, paint}) => {"
+        " const place = h('div'), pressed = [];"
+        " for (const name of ['old', 'new']) paint(place, h('button', {onclick: () => pressed.push(name)}, name));"
+        " const button = place.firstChild; button.click();"
+        " paint(place, h('button', {}, 'idle')); button.click();"
+        " return [pressed, button === place.firstChild]; })"
+    )
+    assert pressed == [["new"], True]

@@ -25,7 +25,11 @@ export function svg(tag, attributes, ...children) {
 }
 
 function set(element, name, value) {
-  if (name.startsWith("on") || name === "key" || name === "keep") element[name] = value;
+  if (name === "key" || name === "keep") element[name] = value;
+  else if (name.startsWith("on")) {
+    element[name] = value;
+    element.handlers = { ...element.handlers, [name]: value };
+  }
   else if (name === "style") for (const [property, one] of Object.entries(value)) element.style.setProperty(property, one);
   else if (name === "dataset") Object.assign(element.dataset, value);
   else if (value === false || value === null || value === undefined) return;
@@ -89,14 +93,13 @@ function morph(old, one) {
 function morphAttributes(old, one) {
   for (const { name } of [...old.attributes]) if (!one.hasAttribute(name) && !(name === "open" && old.nodeName === "DETAILS")) old.removeAttribute(name);
   for (const { name, value } of one.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
-  for (const name of new Set([...handlers(old), ...handlers(one)])) old[name] = one[name] || null;
+  for (const name of Object.keys({ ...old.handlers, ...one.handlers })) old[name] = one.handlers?.[name] || null;
+  old.handlers = one.handlers;
   for (const [name, value] of Object.entries(one.given || {})) {
     if (old.given?.[name] !== value && !(name === "value" && old === document.activeElement)) old[name] = value;
   }
   old.given = one.given;
 }
-
-const handlers = (element) => Object.keys(element).filter((name) => name.startsWith("on"));
 
 let last = 0;
 /** Returns an id that no other element of the page has, for label, aria-describedby and the like. */
