@@ -134,6 +134,7 @@ async def test_files_of_the_device_are_uploaded_survive_a_reload_and_go_with_the
     await person.browser.run("location.reload()")
     await person.settled()
     await person.sees("план.pdf")
+    await person.sees("3 получателя")
     await person.presses("Проверить")
     await person.presses("Отправить 1 человеку")
     await person.sees("Получили")

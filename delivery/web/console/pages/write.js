@@ -34,7 +34,7 @@ class Writing {
     } catch (error) {
       if (error.name !== "AbortError") toast(explain(error), "bad");
     }
-    this.paintForm();
+    if (!this.isChecking) this.paintForm();
     this.summarise();
   }
 

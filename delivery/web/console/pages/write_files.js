@@ -41,8 +41,8 @@ export class Attachments {
 
   row(one, remove, state) {
     return h("li", { key: one.id }, h("span", { class: "upload-name", dir: "auto" }, one.name || one.id),
-      one.bytes !== undefined && h("span", { class: "quiet small" }, sizeOf(one.bytes)), state,
-      h("button", { type: "button", class: "plain", "aria-label": t("write.remove", { name: one.name || one.id }), onclick: () => { remove(); this.show(); } }, "×"));
+      one.bytes !== undefined && h("span", { class: "quiet small" }, sizeOf(one.bytes)),
+      h("button", { type: "button", class: "plain", "aria-label": t("write.remove", { name: one.name || one.id }), onclick: () => { remove(); this.show(); } }, "×"), state);
   }
 
   others({ id }) {
