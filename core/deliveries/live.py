@@ -114,7 +114,7 @@ class LiveEvents:
                 self._reading = None
 
     async def _read(self, ready: asyncio.Event) -> None:
-        """Read until cancelled. While the store is away nobody is told anything; then all consoles read again."""
+        """Read until cancelled. While the store is away no change is sent; then all consoles read again."""
         while True:
             with suppress(StoreError):
                 # A subscriber of its own: that of the reader before may still have to be taken away.

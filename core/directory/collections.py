@@ -1,6 +1,6 @@
 """Groups, whose members are people, and supergroups, whose members are groups: one kind of thing, a collection.
 
-What tells them apart is in `CollectionKind`, and in Lua in `lua/directory/modules/collections.lua`.
+Their differences are in `CollectionKind`, and in Lua in `lua/directory/modules/collections.lua`.
 """
 
 import asyncio

@@ -25,7 +25,7 @@ class ChannelPreview(Struct, frozen=True):
 
 
 class Unreachable(NamedTuple):
-    """A person whom no channel reaches. `why`: no_contact, or opted_out if the person has left every channel."""
+    """A person that no channel reaches. `why`: no_contact, or opted_out if the person has left every channel."""
 
     recipient: Recipient
     why: str

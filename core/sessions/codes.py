@@ -95,7 +95,7 @@ class SignInCodes:
         mail.add_done_callback(self._mails.discard)
 
     async def _mail(self, mailer: CodeMailer, tenant: str, person: str, code: str) -> None:
-        """Mail the code. A failure is only logged: telling it would tell that the address has a person."""
+        """Mail the code. A failure is only logged: reporting it would reveal that the address has a person."""
         try:
             (user,) = await self._directory.users.lookup(tenant, [person])
             if user:

@@ -60,7 +60,7 @@ class Calls:
 
 
 def _no_host(error: Exception) -> Deferred:
-    """The host of uploads is another one: that it cannot be reached holds up nobody else."""
+    """Uploads have a host of their own: if it cannot be reached, other messages go on."""
     return Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, type(error).__name__)
 
 

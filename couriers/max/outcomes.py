@@ -2,7 +2,7 @@
 
 MAX does not recognise repeats. So an answer that leaves open whether the message was accepted is `Unknown`; a message
 is known not to be sent only if MAX refused it or the connection was never made. The code of an error decides, then the
-status: errors come with status 200, too. A 429 is taken as not stored (nobody says so).
+status: errors come with status 200, too. A 429 is taken as not stored (not documented).
 Source: dev.max.ru/docs-api, the schema max-messenger/api-schema 0.0.33, logs of others' bots.
 """
 
