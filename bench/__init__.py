@@ -19,6 +19,7 @@ MODULES: Mapping[str, str] = {
     "lag": "bench.delivery.lag",
     "enqueue": "bench.delivery.enqueue",
     "deliver": "bench.delivery.deliver",
+    "durability": "bench.delivery.durability",
     "idle": "bench.delivery.idle",
     "memory": "bench.delivery.memory",
     "queue": "bench.queue",

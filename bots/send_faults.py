@@ -1,4 +1,4 @@
-"""Why a reply could not be sent now. Whoever sends it tries again: neither is an end."""
+"""Why a reply could not be sent now. The sender tries again: neither is an end."""
 
 from datetime import timedelta
 

@@ -104,7 +104,7 @@ class Progress:
 
 
 def run(command: list[str | Path], folder: int, progress: Progress, verbose: bool) -> None:
-    """Raises CalledProcessError with the output if the command fails; a verbose one has printed it."""
+    """Run a command. Raises CalledProcessError with the output if the command fails; a verbose one has printed it."""
     lines = []
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", pass_fds=[folder]

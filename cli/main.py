@@ -48,6 +48,10 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "installation.queue",
         "show what waits to be sent, and change it: stats, list, peek, kick, bury, purge, cancel",
     ),
+    "processes": (
+        "installation.processes",
+        "list what runs and what has failed, and which tubes wait for a process",
+    ),
     "webhook": (
         "installation.webhooks",
         "notify HTTP addresses of outcomes and ends: add, list, remove, test, attempts, replay",
@@ -98,6 +102,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "key",
         "webhook",
         "queue",
+        "processes",
         "jobs",
         "sign-in",
         "actions",

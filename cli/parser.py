@@ -27,8 +27,8 @@ class Parser(ArgumentParser):
         raise wrong_usage(explain(message), self.prog)
 
     def refuse_unknown(self, unknown: Sequence[str], given: Sequence[str]) -> None:
-        """Raises CommandFailed if there are arguments that this command does not have. `given`: all arguments; a
-        subcommand among them is the one that does not have them.
+        """Refuse unknown arguments. Raises CommandFailed if there are arguments that this command does not have.
+        `given`: all arguments; a subcommand among them is the one that does not have them.
         """
         if not unknown:
             return

@@ -11,7 +11,8 @@ AdaError
 ├── AiError              models and speech, in providers.models.errors: not set up, refused, unavailable, invalid answer
 ├── MailError            e-mail, in providers.mail.errors: refused, deferred, unavailable, unclear
 ├── SetupError           the operator's mistake: a setting or a server; names the command that corrects it
-│   └── LayoutUnknown    the data on the server has a layout that this version cannot work with
+│   ├── LayoutUnknown    the data on the server has a layout that this version cannot work with
+│   └── ShardsDiffer     the data on the server is spread over another number of shards
 └── StoreError           Redis/Valkey
     ├── StoreUnavailable the server could not be reached in time; whether the call ran is *unknown*; repeat it
     ├── StoreRefuses     the server refuses writes at present: nothing was written; possible again later
@@ -91,6 +92,12 @@ class LayoutUnknown(SetupError):
     """The data on the server has a layout that this version of Ada cannot work with. Nothing was written."""
 
     code = "LAYOUT_UNKNOWN"
+
+
+class ShardsDiffer(SetupError):
+    """The data on the server is spread over another number of shards than ADA_SHARDS says. Nothing was written."""
+
+    code = "SHARDS_DIFFER"
 
 
 class StoreError(AdaError):

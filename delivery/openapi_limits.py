@@ -10,7 +10,7 @@ from msgspec import Struct, inspect
 
 from core.directory.exporting import EXPORTED
 from delivery.schemas import requests
-from delivery.schemas.content import UPLOAD_ID
+from delivery.schemas.fields.content import UPLOAD_ID
 
 Schema = dict[str, Any]
 

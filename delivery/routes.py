@@ -1,6 +1,7 @@
 """The table of all operations. Registration, scopes, the OpenAPI document and the tests read it."""
 
 from core.jobs.views import JobView
+from core.monitoring import Figures, LanePage, LongestLanes, Overview, TaskChanges, TaskCount
 from core.queue.dead_letters import GroupChange
 from delivery.endpoints import (
     console_files,
@@ -12,33 +13,42 @@ from delivery.endpoints import (
     jobs,
     links,
     pages,
-    queue,
     runs,
-    sign_in,
-    tubes,
+    scenarios,
     updates,
     webhooks,
 )
-from delivery.endpoints.console import actions, api_keys, live, me, sessions
+from delivery.endpoints.console import actions, api_keys, audits, live, me, processes, sessions
 from delivery.endpoints.directory import contacts, ownerships, users
 from delivery.endpoints.directory.collections import groups, list_members, supergroups
-from delivery.endpoints.sending import bulk, channels, deliveries, delivery_reports, preview, tracking
+from delivery.endpoints.monitoring import figures, lanes, overview
+from delivery.endpoints.queue import tasks as queue
+from delivery.endpoints.queue import tubes
+from delivery.endpoints.sending import bulk, channels, deliveries, delivery_reports, preview, templates, tracking
+from delivery.endpoints.sign_in import endpoints as sign_in
 from delivery.http import metrics
 from delivery.http.responses import csv, ndjson, sse
 from delivery.http.route import OpenRoute, People, Repeats, Route
 from delivery.schemas import actions as action_schemas
 from delivery.schemas import api_keys as key_schemas
+from delivery.schemas import audits as audit_schemas
 from delivery.schemas import channels as channel_schemas
-from delivery.schemas import directory, events, previews, requests, responses
-from delivery.schemas import exports as export_schemas
 from delivery.schemas import files as file_schemas
-from delivery.schemas import imports as import_schemas
 from delivery.schemas import jobs as job_schemas
-from delivery.schemas import links as link_schemas
+from delivery.schemas import previews, requests, responses
+from delivery.schemas import processes as process_schemas
 from delivery.schemas import queue as queue_schemas
-from delivery.schemas import runs as run_schemas
 from delivery.schemas import sessions as session_schemas
+from delivery.schemas import templates as template_schemas
+from delivery.schemas.bots import events
+from delivery.schemas.bots import runs as run_schemas
+from delivery.schemas.bots import scenarios as scenario_schemas
+from delivery.schemas.directory import exports as export_schemas
+from delivery.schemas.directory import imports as import_schemas
+from delivery.schemas.directory import links as link_schemas
+from delivery.schemas.directory import people as directory
 from delivery.schemas.live import LiveQuery
+from delivery.schemas.monitoring import FigureQuery, LanePageQuery, LaneQuery
 
 Delivery = "/v1/deliveries/{id}"
 Task = "/v1/queue/tasks/{task_id}"
@@ -47,6 +57,7 @@ Webhook = "/v1/webhooks/{id}"
 SIGN_IN_PAGE = "/v1/sign-in/link/{link}"
 SignedIn = "/v1/sign-in/users/{user}"
 Job = "/v1/jobs/{job_id}"
+Run = "/v1/runs/{id}"
 File = "/v1/files/{id}"
 User = "/v1/users/{id}"
 Group = "/v1/groups/{id}"
@@ -102,6 +113,13 @@ ROUTES = (
     Route("POST", "/v1/cancellations", "Cancel all deliveries that have something in common", "send",
           deliveries.cancel_by, 200, responses.CancelledMany, body=requests.CancellationRequest,
           repeats=Repeats.STORED),
+    Route("GET", "/v1/templates", "List the messages that are kept to be sent again: own ones, the tenant's", "send",
+          templates.list_all, 200, template_schemas.TemplateList, people=People.OWN),
+    Route("POST", "/v1/templates", "Keep a message to send it again; with an API key for all of the tenant", "send",
+          templates.save, 201, template_schemas.TemplateView, body=template_schemas.TemplateRequest,
+          repeats=Repeats.STORED, people=People.OWN),
+    Route("DELETE", "/v1/templates/{id}", "Delete a template", "send", templates.delete, 204, repeats=Repeats.STORED,
+          people=People.OWN),
     Route("GET", "/v1/channels", "List the channels: what each shows, its limits and throttles", "read",
           channels.list_all, 200, channel_schemas.ChannelList, people=People.BY_SCOPE),
     Route("GET", "/v1/quota", "How much of its quota a sender has used", "read", deliveries.show_quota,
@@ -130,8 +148,18 @@ ROUTES = (
           "updates", updates.receive, 202, events.EventAccepted, body=events.EventRequest, repeats=Repeats.STORED,
           repeat_status=200),
     Route("GET", "/v1/queue", "Numbers of tasks by tube and state", "operator", queue.stats, 200, dict),
+    Route("GET", "/v1/overview", "Whether all is well, and what needs attention first", "operator",
+          overview.show, 200, Overview),
+    Route("GET", "/v1/figures", "What happened in the last hour or week: rates, delays, outcomes by reason", "operator",
+          figures.show, 200, Figures, query=FigureQuery),
     Route("GET", "/v1/queue/tubes", "The tubes: tasks by state, options, pauses", "operator", tubes.list_all,
           200, queue_schemas.TubeList),
+    Route("PATCH", Tube, "Change the pace of a tube", "operator", tubes.change,
+          200, queue_schemas.TubeView, body=queue_schemas.TubePatch, repeats=Repeats.STORED),
+    Route("GET", "/v1/queue/lanes", "The longest lanes", "operator", lanes.list_longest,
+          200, LongestLanes, query=LaneQuery),
+    Route("GET", Tube + "/lanes/{lane}", "List the tasks of a lane in its order", "operator", lanes.show,
+          200, LanePage, query=LanePageQuery, headers=_LINK),
     Route("POST", Tube + ":pause", "Let no task of a tube be claimed until it is resumed", "operator", tubes.pause,
           200, queue_schemas.TubeView, body=queue_schemas.PauseRequest, repeats=Repeats.STORED),
     Route("POST", Tube + ":resume", "Let the tasks of a paused tube be claimed again", "operator", tubes.resume,
@@ -142,12 +170,38 @@ ROUTES = (
           tubes.kick_dead_letters, 200, GroupChange, body=queue_schemas.DeadLetterChange, repeats=Repeats.STORED),
     Route("POST", "/v1/queue/dead-letters:cancel", "Cancel the buried tasks of a group", "operator",
           tubes.drop_dead_letters, 200, GroupChange, body=queue_schemas.DeadLetterChange, repeats=Repeats.STORED),
-    Route("GET", "/v1/runs", "List the runs of scenarios that a person has started, newest first", "read",
+    Route("GET", "/v1/audits", "The last audit: its progress, what it has found, what a repair would do", "operator",
+          audits.show, 200, audit_schemas.AuditView),
+    Route("POST", "/v1/audits", "Start an audit, which only reads; one runs at a time", "operator", audits.start,
+          202, audit_schemas.AuditRunView, repeats=Repeats.STORED),
+    Route("POST", "/v1/audits:repair", "Repair one finding of the last audit, if it is still wrong", "operator",
+          audits.repair, 200, audit_schemas.FindingView, body=audit_schemas.RepairRequest, repeats=Repeats.STORED),
+    Route("GET", "/v1/processes", "The processes that run or have failed, and the tubes that wait for one", "operator",
+          processes.list_all, 200, process_schemas.ProcessList),
+    Route("GET", "/v1/bots", "The bot in force: version, problems of its files, triggers, scenarios", "read",
+          scenarios.show, 200, scenario_schemas.Bot),
+    Route("POST", "/v1/scenarios:dry-run", "What the bot would do with an event; nothing is sent or written", "read",
+          scenarios.dry_run, 200, scenario_schemas.DryRunResult, body=scenario_schemas.DryRunRequest),
+    Route("GET", "/v1/scenarios/{name}", "A scenario as a graph, with the place of each action", "read",
+          scenarios.graph, 200, scenario_schemas.Graph, query=scenario_schemas.ScenarioQuery),
+    Route("GET", "/v1/runs", "List the runs of scenarios, newest first", "read",
           runs.list_page, 200, run_schemas.RunPage, query=run_schemas.RunQuery, headers=_LINK),
-    Route("GET", "/v1/runs/{id}", "Show a run of scenarios: for each action what released or dropped it, and when",
+    Route("GET", Run, "Show a run of scenarios: for each action what released or dropped it, and when",
           "read", runs.show, 200, run_schemas.Run),
+    Route("POST", Run + ":drop", "End a run without its remaining actions; its messages are sent", "manage",
+          runs.drop, 200, run_schemas.Run, repeats=Repeats.STORED),
+    Route("POST", Run + ":drive", "Have a run that waits driven on now", "manage",
+          runs.drive, 200, run_schemas.Run, repeats=Repeats.STORED),
     Route("GET", "/v1/queue/tasks", "List tasks", "admin", queue.list_tasks,
           200, responses.TaskPage, query=requests.TaskQuery, headers=_LINK),
+    Route("GET", "/v1/queue/tasks:count", "Count tasks: up to 10,000, those of a state all", "admin", queue.count,
+          200, TaskCount, query=queue_schemas.TaskCountQuery),
+    Route("POST", "/v1/queue/tasks:kick", "Make all buried tasks of a filter ready again", "admin", queue.kick_all,
+          200, TaskChanges, body=queue_schemas.TaskChangeRequest, repeats=Repeats.STORED),
+    Route("POST", "/v1/queue/tasks:bury", "Set all tasks of a filter aside", "admin", queue.bury_all,
+          200, TaskChanges, body=queue_schemas.TaskChangeRequest, repeats=Repeats.STORED),
+    Route("POST", "/v1/queue/tasks:cancel", "Cancel all tasks of a filter", "admin", queue.cancel_all,
+          200, TaskChanges, body=queue_schemas.TaskChangeRequest, repeats=Repeats.STORED),
     Route("POST", "/v1/queue/cancellations", "Cancel all tasks that have something in common", "admin",
           queue.cancel_by, 200, dict, body=requests.TaskCancellationRequest, repeats=Repeats.STORED),
     Route("GET", Task, "Show one task", "admin", queue.peek, 200, dict),
@@ -197,7 +251,7 @@ ROUTES = (
     Route("POST", "/v1/users", "Add a person", "manage", users.create,
           201, directory.UserResponse, body=directory.UserRequest, repeats=Repeats.STORED, headers=_NEW,
           people=People.BY_SCOPE),
-    Route("GET", "/v1/users", "List people: all, or by e-mail address, contact, group, role", "manage",
+    Route("GET", "/v1/users", "List people: all, or by name, e-mail address, contact, group, role", "manage",
           users.list_page, 200, directory.UserPage, query=directory.UserQuery, headers=_LINK,
           people=People.BY_SCOPE),
     Route("GET", User, "Show one person", "manage", users.show, 200, directory.UserResponse, people=People.BY_SCOPE),
@@ -206,6 +260,14 @@ ROUTES = (
           people=People.BY_SCOPE),
     Route("DELETE", User, "Delete a person with its contacts, memberships, ownerships, sign-ins; its jobs are stopped",
           "manage", users.delete, 204, repeats=Repeats.STORED, people=People.BY_SCOPE),
+    Route("POST", User + ":merge", "Make one person of two: the other one is deleted", "manage", users.merge,
+          200, directory.Merged, body=directory.MergeRequest, query=directory.MergeQuery, repeats=Repeats.STORED,
+          people=People.BY_SCOPE),
+    Route("GET", User + "/groups", "List the groups of a person", "manage", users.list_groups,
+          200, directory.GroupPage, people=People.BY_SCOPE),
+    Route("GET", User + "/deliveries", "List what was sent to a person, newest first, with its outcomes", "manage",
+          users.list_deliveries, 200, directory.PersonDeliveryPage, query=directory.PageQuery, headers=_LINK,
+          people=People.BY_SCOPE),
     Route("POST", "/v1/contacts", "Add a contact to a person", "manage", contacts.add,
           201, directory.ContactResponse, body=directory.ContactRequest, repeats=Repeats.STORED,
           people=People.BY_SCOPE),

@@ -1,7 +1,8 @@
 """The services that the API calls. `cli` opens them, one set per process."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Protocol
 
 from core.admission.actions import ActionLog
@@ -19,15 +20,37 @@ from providers.sign_in import SignIn
 
 
 class RunReader(Protocol):
-    """Reads the runs of scenarios, which are beside this package: `scenarios.execution.reading`."""
+    """The runs of scenarios, which are beside this package: `scenarios.inspection.runs`."""
 
     async def read(self, tenant: str, run: str) -> Any:
         """Return the run. Raises NotFound RUN_NOT_FOUND."""
 
-    async def newest(
-        self, tenant: str, person: str, cursor: str | None, limit: int
-    ) -> tuple[Sequence[Any], str | None]:
-        """A page of a person's runs, the newest first, and the cursor of the next page."""
+    def filter(self, person: str, scenario: str, state: str, since: datetime | None, until: datetime | None) -> Any:
+        """Return what `page` lists; "" and None: everything."""
+
+    async def page(self, tenant: str, wanted: Any, cursor: str | None, limit: int) -> tuple[Sequence[Any], str | None]:
+        """A page of runs, the newest first, and the cursor of the next page."""
+
+    async def drop(self, tenant: str, run: str) -> Any:
+        """End a run and return it. Raises NotFound RUN_NOT_FOUND, Conflict RUN_OVER."""
+
+    async def drive_on(self, tenant: str, run: str) -> Any:
+        """Have a run driven on and return it. Raises NotFound RUN_NOT_FOUND, Conflict RUN_OVER, RUN_WITHOUT_TASK."""
+
+
+class BotReader(Protocol):
+    """The bot in force of a tenant: `scenarios.inspection.bots`. Each raises NotFound BOT_NOT_LOADED."""
+
+    async def show(self, tenant: str) -> Any:
+        """Return the bot."""
+
+    async def graph(self, tenant: str, name: str, version: str = "") -> Any:
+        """Return a scenario as a graph. Raises NotFound SCENARIO_NOT_FOUND."""
+
+    async def dry_run(
+        self, tenant: str, event: Mapping[str, Any], fail: Collection[str], unclear: Collection[str]
+    ) -> Any:
+        """Return what the bot would do with an event. Raises Invalid EVENT_…."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,4 +74,5 @@ class ApiServices:
     ingress: Mapping[str, Ingress]
     events: Mapping[str, Events] = field(default_factory=dict)
     runs: RunReader | None = None
+    bots: BotReader | None = None
     sign_in: SignIn | None = None

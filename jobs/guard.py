@@ -38,8 +38,8 @@ class Guard:
         self._holds_lease = holds_lease
 
     def check(self, state: str = JobState.RUNNING) -> None:
-        """Raises Interrupted if nothing else may begin; Lost if the attempt does not hold the job any more. `state`:
-        what `write` has returned.
+        """Check whether a job may go on. Raises Interrupted if nothing else may begin; Lost if the attempt does not
+        hold the job any more. `state`: what `write` has returned.
         """
         if self.ending is None and state == "lost":
             self.ending = Lost()
@@ -49,8 +49,8 @@ class Guard:
             raise self.ending
 
     def check_lease(self) -> None:
-        """Raises Lost if another process may have the job, because this one was frozen or the server was down. A
-        request to stop does not matter here: what was begun is finished.
+        """Check the lease of an attempt. Raises Lost if another process may have the job, because this one was frozen
+        or the server was down. A request to stop does not matter here: what was begun is finished.
         """
         if self._is_closed or not self._holds_lease():
             self.ending = self.ending or Lost()

@@ -42,7 +42,7 @@ def installed(modules: Iterable[str] = ()) -> Registry:
 
 
 def _check(kind: type[Job]) -> None:
-    """Raises SetupError."""
+    """Check a class of jobs. Raises SetupError."""
     name = getattr(kind, "name", None)
     if not (isinstance(name, str) and KIND.fullmatch(name)):
         raise SetupError(f"the job {_place(kind)} needs a `name` of the form {KIND.pattern}; it has {name!r}")

@@ -13,7 +13,7 @@ LARGEST_RESULT = 1024 * 1024
 
 
 def stored_form(name: str, result: Any) -> msgspec.Raw:
-    """Raises Invalid RESULT_TOO_LARGE, RESULT_NOT_JSON."""
+    """Return a result as it is stored. Raises Invalid RESULT_TOO_LARGE, RESULT_NOT_JSON."""
     try:
         text = msgspec.json.encode(result)
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:

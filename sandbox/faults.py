@@ -80,16 +80,8 @@ SMS = {
     "not_json": FaultKind("of a provider with a profile: HTTP 200 with an HTML page, nothing is stored"),
 }
 
-TELEGRAM_BOT = {
-    "flood_wait": FaultKind("429 with retry_after", "seconds"),
-    "blocked": FaultKind("403: the person has blocked the bot"),
-    "deactivated": FaultKind("403: the account of the person is deleted"),
-    "cannot_initiate": FaultKind("403: the person has never started the bot"),
-    "kicked": FaultKind("403: the bot was removed from the group"),
-    "chat_not_found": FaultKind("400: there is no such chat"),
-    "no_rights": FaultKind("400: the bot may not write in this chat"),
-    "migrated": FaultKind("400 with migrate_to_chat_id, which is -1000000000000 minus the id"),
-    "unauthorized": FaultKind("401: the token was revoked", account=True),
+# Of an HTTP API whose calls carry one message each.
+_OUTAGES = {
     "server_error": FaultKind("error 500, nothing is stored"),
     "bad_gateway": FaultKind("HTTP 502 with an HTML page, nothing is stored"),
     "not_json": FaultKind("HTTP 200 with an HTML page, nothing is stored"),
@@ -100,6 +92,19 @@ TELEGRAM_BOT = {
     "stored_then_silence": FaultKind("the message is stored, there is no response"),
     "disconnect_before": FaultKind("the connection is closed, nothing is stored"),
     "disconnect_after": FaultKind("the message is stored, then the connection is closed"),
+}
+
+TELEGRAM_BOT = {
+    "flood_wait": FaultKind("429 with retry_after", "seconds"),
+    "blocked": FaultKind("403: the person has blocked the bot"),
+    "deactivated": FaultKind("403: the account of the person is deleted"),
+    "cannot_initiate": FaultKind("403: the person has never started the bot"),
+    "kicked": FaultKind("403: the bot was removed from the group"),
+    "chat_not_found": FaultKind("400: there is no such chat"),
+    "no_rights": FaultKind("400: the bot may not write in this chat"),
+    "migrated": FaultKind("400 with migrate_to_chat_id, which is -1000000000000 minus the id"),
+    "unauthorized": FaultKind("401: the token was revoked", account=True),
+    **_OUTAGES,
     "rate_limit": FaultKind("429 with retry_after 1 for what exceeds n calls within a second", "calls per second"),
 }
 
@@ -117,16 +122,7 @@ MAX = {
     "denied_with_200": FaultKind("HTTP 200 with the error chat.denied, nothing is stored"),
     "error_with_200": FaultKind("HTTP 200 with the error internal.error, nothing is stored"),
     "busy": FaultKind("503 service.unavailable, nothing is stored"),
-    "server_error": FaultKind("error 500, nothing is stored"),
-    "bad_gateway": FaultKind("HTTP 502 with an HTML page, nothing is stored"),
-    "not_json": FaultKind("HTTP 200 with an HTML page, nothing is stored"),
-    "stored_then_error": FaultKind("the message is stored, the response is error 500"),
-    "stored_then_bad_gateway": FaultKind("the message is stored, the response is HTTP 502 with an HTML page"),
-    "stored_then_not_json": FaultKind("the message is stored, the response is HTTP 200 with an HTML page"),
-    "timeout": FaultKind("no response, nothing is stored"),
-    "stored_then_silence": FaultKind("the message is stored, there is no response"),
-    "disconnect_before": FaultKind("the connection is closed, nothing is stored"),
-    "disconnect_after": FaultKind("the message is stored, then the connection is closed"),
+    **_OUTAGES,
     "rate_limit": FaultKind("429 without Retry-After for what exceeds n calls within a second", "calls per second"),
     "dialog_rate": FaultKind(
         "429 without Retry-After for what exceeds n calls within a second in one dialog", "calls per second"

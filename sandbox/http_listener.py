@@ -5,6 +5,11 @@ import ssl
 
 from aiohttp import web
 
+# Faults after which the message is stored.
+STORED = frozenset(
+    {"stored_then_not_json", "stored_then_bad_gateway", "stored_then_error", "stored_then_silence", "disconnect_after"}
+)
+
 MAX_BODY = 32 * 1024 * 1024
 MAX_LINE = 128 * 1024  # Kannel takes texts of any length in the query; 4,096 letters are 24,576 bytes there
 
@@ -68,6 +73,20 @@ async def no_response() -> web.StreamResponse:
     """Never respond; ends when the client disconnects or the server stops."""
     await asyncio.Event().wait()
     return web.Response()
+
+
+async def respond_with(request: web.Request, fault: str, error: web.Response) -> web.StreamResponse:
+    """Respond with a failure that is not a refusal of the API. `error`: the API's own error 500."""
+    match fault:
+        case "bad_gateway" | "stored_then_bad_gateway":
+            return html_page(502, "502 Bad Gateway")
+        case "not_json" | "stored_then_not_json":
+            return html_page(200, "Technical works")
+        case "stored_then_error":
+            return error
+        case "timeout" | "stored_then_silence":
+            return await no_response()
+    return await disconnect(request)
 
 
 def html_page(status: int, title: str) -> web.Response:

@@ -41,13 +41,21 @@ class Inbox:
             self._read_up_to.pop((dropped.channel, dropped.address), None)
 
     def read(
-        self, channel: str | None = None, address: str | None = None, after: int = 0, limit: int | None = None
+        self,
+        channel: str | None = None,
+        address: str | None = None,
+        after: int = 0,
+        limit: int | None = None,
+        text: str = "",
     ) -> list[ReceivedMessage]:
-        """Return the oldest `limit` messages with a number above `after`, filtered by channel and address."""
+        """Return the oldest `limit` messages with a number above `after`, filtered by channel, address and a part of
+        what they say.
+        """
         found = (
             message
             for message in self._candidates(channel, address, after)
             if channel in (None, message.channel) and address in (None, message.address)
+            if not text or text.casefold() in f"{message.subject}\n{message.text}\n{message.address}".casefold()
         )
         return list(islice(found, limit))
 

@@ -77,16 +77,7 @@ _SMS = [
     Fault("not_json"),
 ]
 
-_TELEGRAM_BOT = [
-    Fault("flood_wait", 2),
-    Fault("blocked"),
-    Fault("deactivated"),
-    Fault("cannot_initiate"),
-    Fault("kicked"),
-    Fault("chat_not_found"),
-    Fault("no_rights"),
-    Fault("migrated"),
-    Fault("unauthorized"),
+_OUTAGES = [
     Fault("server_error"),
     Fault("bad_gateway"),
     Fault("not_json"),
@@ -97,6 +88,19 @@ _TELEGRAM_BOT = [
     Fault("stored_then_silence"),
     Fault("disconnect_before"),
     Fault("disconnect_after"),
+]
+
+_TELEGRAM_BOT = [
+    Fault("flood_wait", 2),
+    Fault("blocked"),
+    Fault("deactivated"),
+    Fault("cannot_initiate"),
+    Fault("kicked"),
+    Fault("chat_not_found"),
+    Fault("no_rights"),
+    Fault("migrated"),
+    Fault("unauthorized"),
+    *_OUTAGES,
     Fault("rate_limit", 20),
 ]
 
@@ -114,16 +118,7 @@ _MAX = [
     Fault("denied_with_200"),
     Fault("error_with_200"),
     Fault("busy"),
-    Fault("server_error"),
-    Fault("bad_gateway"),
-    Fault("not_json"),
-    Fault("stored_then_error"),
-    Fault("stored_then_bad_gateway"),
-    Fault("stored_then_not_json"),
-    Fault("timeout"),
-    Fault("stored_then_silence"),
-    Fault("disconnect_before"),
-    Fault("disconnect_after"),
+    *_OUTAGES,
     Fault("rate_limit", 20),
     Fault("dialog_rate", 2),
 ]

@@ -1,6 +1,7 @@
 """All provider servers and the inbox page, from `start` to `stop`."""
 
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.bot_api import BotApiServer
@@ -20,8 +21,24 @@ TELEGRAM_API_HASH = "0123456789abcdef0123456789abcdef"
 TELEGRAM_BOT_TOKEN = "4242:sandbox"
 
 
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The ports of the servers; 0 takes a free one."""
+
+    web: int = 0
+    telegram: int = 0
+    vk: int = 0
+    sms: int = 0
+    bot_api: int = 0
+    max: int = 0
+    sms_providers: int = 0
+    smtp: int = 0
+    models: int = 0
+    vacancies: int = 0
+
+
 class Sandbox:
-    """All providers, with one shared state. `directory` keeps Telegram's key and sessions; port 0 takes a free one.
+    """All providers, with one shared state. `directory` keeps Telegram's key and sessions.
 
     The first start in an empty directory generates an RSA key, which takes a second.
     """
@@ -30,31 +47,23 @@ class Sandbox:
         self,
         directory: Path,
         host: str = "127.0.0.1",
-        *,
-        web_port: int = 0,
-        telegram_port: int = 0,
-        vk_port: int = 0,
-        sms_port: int = 0,
-        bot_api_port: int = 0,
-        max_port: int = 0,
-        sms_providers_port: int = 0,
-        smtp_port: int = 0,
-        models_port: int = 0,
-        vacancies_port: int = 0,
+        ports: Ports | None = None,
         sms_inbound_url: str | None = None,
+        console: str = "",
     ) -> None:
+        ports = ports or Ports()
         self.state = SandboxState()
         self.host = host
         self._services = directory / "services.yaml"
-        self.telegram = TelegramServer(self.state, directory / "telegram", host, telegram_port)
-        self.vk = VkServer(self.state, host, vk_port)
-        self.sms = SmsServer(self.state, host, sms_port, inbound_url=sms_inbound_url)
-        self.sms_providers = SmsProvidersServer(self.state, host, sms_providers_port)
-        self.bot_api = BotApiServer(self.state, host, bot_api_port)
-        self.max = MaxServer(self.state, host, max_port)
-        self.mail = SmtpServer(self.state, host, smtp_port)
-        self.models = ModelsServer(self.state, host, models_port)
-        self.vacancies = VacanciesServer(self.state, host, vacancies_port)
+        self.telegram = TelegramServer(self.state, directory / "telegram", host, ports.telegram)
+        self.vk = VkServer(self.state, host, ports.vk)
+        self.sms = SmsServer(self.state, host, ports.sms, inbound_url=sms_inbound_url)
+        self.sms_providers = SmsProvidersServer(self.state, host, ports.sms_providers)
+        self.bot_api = BotApiServer(self.state, host, ports.bot_api)
+        self.max = MaxServer(self.state, host, ports.max)
+        self.mail = SmtpServer(self.state, host, ports.smtp)
+        self.models = ModelsServer(self.state, host, ports.models)
+        self.vacancies = VacanciesServer(self.state, host, ports.vacancies)
         self.web = WebServer(
             self.state,
             self.telegram,
@@ -62,11 +71,12 @@ class Sandbox:
             self.sms,
             self.bot_api,
             self.max,
+            self.mail,
             lambda: self.environment,
+            console,
             host,
-            web_port,
+            ports.web,
         )
-
         chats = (self.telegram, self.vk, self.bot_api, self.max)
         providers = (*chats, self.sms, self.sms_providers, self.mail, self.models, self.vacancies)
         self._servers = (*providers, self.web)

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from redis.asyncio import Redis
+from xdist.remote import Producer
 
 from core.redis.keys import Lifetime, kind_of
-from tests.support import limits, rows
+from tests.support import distribution, limits, rows
 from tests.support.browser import browser, chromium
+from tests.support.replica_set import ReplicaSet
 from tests.support.servers import Server, program_of
 from tests.support.stack import Stack
 from tests.support.waiting import until as until_true
@@ -54,6 +56,22 @@ def own_server(tmp_path: Path) -> Iterator[Server]:
     own.start()
     yield own
     own.kill()
+
+
+@pytest.fixture(scope="session")
+def sentinels_and_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet]:
+    """The replica set of this pytest worker. It is started when it is first used."""
+    opened = ReplicaSet(tmp_path_factory.mktemp("set"))
+    opened.start()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def replica_set(sentinels_and_servers: ReplicaSet) -> ReplicaSet:
+    """A primary with two replicas and three Sentinels, whole and empty; a test may break all of them."""
+    sentinels_and_servers.empty()
+    return sentinels_and_servers
 
 
 @pytest.fixture
@@ -117,6 +135,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Limits every test. Those marked `long` run only in the long form."""
+    distribution.longest_first(items)
     for item in items:
         limits.apply(item, is_long=config.getoption("--long"))
     if config.getoption("--long") or config.getoption("--rows"):
@@ -124,6 +143,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     deselected = [item for item in items if item.get_closest_marker("long")]
     items[:] = [item for item in items if item not in deselected]
     config.hook.pytest_deselected(items=deselected)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> distribution.ByFile | None:
+    """With `--dist loadfile`, which `./ada test` gives: whole folders too."""
+    return distribution.ByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

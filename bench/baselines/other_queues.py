@@ -5,7 +5,7 @@
 put COUNT CALLERS   puts COUNT jobs, announces the seconds
 work COUNT wait     waits for an element in the list GO, then announces the seconds until COUNT handlers have begun
 work 0 now          announces the lags (ms) when it is asked to stop
-flow COUNT RATE     puts RATE jobs per second, as bench.queue.steady_puts
+flow COUNT RATE     puts RATE jobs per second, as bench.queue.processes.steady_puts
 """
 
 import asyncio

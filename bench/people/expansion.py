@@ -83,7 +83,7 @@ async def measure_in_turn(env: Environment, api: HttpClient, sizes: Sizes) -> Ma
 
 
 async def measure_post(env: Environment, api: HttpClient, order: Mapping[str, Any], count: int) -> PostRun:
-    pings = await env.start("pings", "bench.queue.pings", env.url)
+    pings = await env.start("pings", "bench.queue.processes.pings", env.url)
     await pings.facts(START_TIMEOUT)
     async with script_timings(env.redis) as timings:
         began = time.time()

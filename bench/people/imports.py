@@ -22,7 +22,7 @@ async def measure(sizes: Sizes, rows: Rows) -> None:
 
 
 async def measure_import(env: Environment, api: HttpClient, state: str, count: int, content: bytes, rows: Rows) -> None:
-    pings = await env.start("pings", "bench.queue.pings", env.url)
+    pings = await env.start("pings", "bench.queue.processes.pings", env.url)
     await pings.facts(START_TIMEOUT)
     async with script_timings(env.redis, LONG_SCRIPT_US) as timings:
         began = time.time()

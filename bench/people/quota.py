@@ -98,7 +98,7 @@ async def server_cpu(env: Environment) -> float:
 
 
 def orders(way: Way, senders: Iterator[int], count: int) -> Iterator[Order]:
-    """`LIMIT` orders of each sender, due in a month."""
+    """Return `LIMIT` orders of each sender, due in a month."""
     recipients = [recipient_of(1, CHANNELS)]
     due = datetime.now(UTC) + _MONTH
     for _ in range(count // LIMIT):

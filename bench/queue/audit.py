@@ -25,7 +25,7 @@ async def measure(sizes: Sizes, rows: Rows) -> None:
 
 
 async def audit_seconds(store: Store, count: int) -> float:
-    """Raises CommandFailed if a task is not read, or if an invariant is violated."""
+    """Return the seconds of an audit. Raises CommandFailed if a task is not read, or if an invariant is violated."""
     audit, began = Audit(store), time.perf_counter()
     violations = [violation async for violation in audit.find()]
     seconds = time.perf_counter() - began

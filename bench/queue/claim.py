@@ -8,10 +8,11 @@ from datetime import timedelta
 from bench.harness.environment import wait_for_aof_rewrite
 from bench.harness.report import Row, Rows, log_progress, median, report_target
 from bench.queue.measurements import latency_columns, script_timings
+from bench.queue.processes.samples import BODY, TUBE
 from bench.queue.queue_environment import QueueEnvironment, queue_environment
-from bench.queue.samples import BODY, TUBE
 from bench.queue.sizes import Sizes
 from core.queue import Claim, NewTask
+from core.queue.task import ClaimRequest
 
 TARGET = 1.3
 _LEASE, _MAX_SLEEP = timedelta(hours=1), timedelta(seconds=3)
@@ -88,7 +89,7 @@ async def lock_lanes(env: QueueEnvironment, lanes: int) -> None:
 
 
 async def claim(env: QueueEnvironment, limit: int) -> Claim:
-    return await env.queue.claim(TUBE, "bench", shard=0, limit=limit, lease=_LEASE, max_sleep=_MAX_SLEEP)
+    return await env.queue.claim(0, ClaimRequest(TUBE, "bench", limit, _LEASE, _MAX_SLEEP))
 
 
 async def claim_and_settle(env: QueueEnvironment) -> float:

@@ -5,8 +5,8 @@ import time
 
 from bench.harness.report import Row, Rows, report_target
 from bench.queue.measurements import LONG_SCRIPT_US, latency_columns, script_timings, transition_count, wait_until
+from bench.queue.processes.samples import TUBE
 from bench.queue.queue_environment import queue_environment, values_between
-from bench.queue.samples import TUBE
 from bench.queue.sizes import Sizes
 from cli.command import CommandFailed
 

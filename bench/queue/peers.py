@@ -17,10 +17,10 @@ from bench.harness.report import Row, Rows, log_progress
 from bench.queue.latency import RATE, measure_lags
 from bench.queue.measurements import latency_columns, server_size
 from bench.queue.memory import bytes_of_each
+from bench.queue.processes.worker import GO
 from bench.queue.queue_environment import queue_environment
 from bench.queue.rates import CALLERS, measure_done
 from bench.queue.sizes import Sizes
-from bench.queue.worker import GO
 from cli.command import CommandFailed
 from cli.processes.supervisor import Announcement
 

@@ -14,8 +14,8 @@ from bench.harness.environment import START_TIMEOUT, Environment, environment
 from bench.harness.process_cost import cpu_seconds
 from bench.harness.report import Row, log_progress
 from bench.queue.measurements import transition_count, wait_until
-from bench.queue.samples import TUBE
-from bench.queue.worker import GO
+from bench.queue.processes.samples import TUBE
+from bench.queue.processes.worker import GO
 from core.queue import QueueClient
 from core.redis.store import Store
 
@@ -74,7 +74,7 @@ class QueueEnvironment:
         self, tube: str, shape: str, first: int, end: int, total: int, due_ms: int, callers: int, page: int
     ) -> tuple[float, float]:
         numbers = (str(number) for number in (first, end, total, due_ms, callers, page))
-        filler = await self.base.start("fill", "bench.queue.fill_tasks", self.base.url, tube, shape, *numbers)
+        filler = await self.base.start("fill", "bench.queue.processes.fill_tasks", self.base.url, tube, shape, *numbers)
         facts = await filler.facts(_TIMEOUT)
         await self.base.stop_child(filler)
         return facts["seconds"], facts["cpu"]

@@ -56,7 +56,7 @@ def show(rows: Rows, raw: float, redis_py: float, costs: dict[str, WorkCost]) ->
 
 async def trivial_rates(sizes: Sizes) -> tuple[float, float]:
     async with queue_environment() as env:
-        child = await env.base.start("trivial", "bench.queue.trivial", env.base.url, str(sizes.trivial_s))
+        child = await env.base.start("trivial", "bench.queue.processes.trivial", env.base.url, str(sizes.trivial_s))
         facts = await child.facts(START_TIMEOUT)
         return facts["raw"], facts["redis_py"]
 

@@ -6,14 +6,14 @@ steps    scripts and server commands of one step, with few and with many stored 
 waiting  what runs cost that wait for a delivery
 """
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Awaitable, Callable, Mapping
+from argparse import ArgumentParser, Namespace
 
+from bench.harness.parts import Parts, declare_parts, measure_parts
 from bench.harness.report import Rows
 from bench.scenarios import latency, rate, steps, waiting
 from bench.scenarios.sizes import FULL, SHORT, Sizes
 
-PARTS: Mapping[str, Callable[[Sizes, Rows], Awaitable[None]]] = {
+PARTS: Parts[Sizes] = {
     "latency": latency.measure,
     "rate": rate.measure,
     "steps": steps.measure,
@@ -22,17 +22,9 @@ PARTS: Mapping[str, Callable[[Sizes, Rows], Awaitable[None]]] = {
 
 
 def declare(parser: ArgumentParser) -> None:
-    parser.add_argument("parts", nargs="*", type=part, metavar="PART", help=f"{', '.join(PARTS)} (all of these)")
-    parser.add_argument("--short", action="store_true", help="small sizes: everything in a minute")
-
-
-def part(word: str) -> str:
-    if word not in PARTS:
-        raise ArgumentTypeError(f"{word!r} is not one of {', '.join(PARTS)}")
-    return word
+    declare_parts(parser, PARTS, "everything in a minute")
 
 
 async def measure(arguments: Namespace, rows: Rows) -> None:
     sizes = SHORT if arguments.short else FULL
-    for name in arguments.parts or PARTS:
-        await PARTS[name](sizes, rows)
+    await measure_parts(PARTS, arguments.parts, sizes, rows)

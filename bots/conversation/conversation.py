@@ -35,8 +35,10 @@ class Conversation:
         self._status = StatusConversation(services, view, status_tasks)
 
     async def converse(self, event: DialogEvent, state: State) -> Turn:
-        """Answer an event of anybody."""
+        """Answer an event of any person."""
         user = await self._directory.users.by_contact(self._tenant, event.channel, event.address)
+        if user and user.blocked:
+            return Turn([])
         if event.button:
             return await self._pressed(event, user, state)
         linked = await self._linking.answer(event, user, state)

@@ -67,6 +67,8 @@ class TextConversation:
             return Turn([])  # a button of a message that no dialog has sent
         directory, tenant = self._services.core.directory, self._services.tenant
         user = await directory.users.by_contact(tenant, event.channel, event.address)
+        if user and user.blocked:
+            return Turn([])
         turn = await self._linking.answer(event, user, state)
         if turn is not None or user is None:
             return turn or Turn([])

@@ -1,9 +1,9 @@
-"""Long polling of MAX as a source of `bots.poller.Poller`: at most two requests a second."""
+"""Long polling of MAX as a source of `bots.receiving.poller.Poller`: at most two requests a second."""
 
 import asyncio
 import time
 
-from bots.poller import Page
+from bots.receiving.poller import Page
 from providers.max.client import Client
 from providers.max.errors import MaxRefused, MaxUnavailable
 from providers.max.updates import poll, unsubscribe_all

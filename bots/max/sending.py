@@ -65,7 +65,7 @@ class Replies:
         return False
 
     async def _call(self, method: str, path: str, query: Mapping[str, str], body: Json) -> None:
-        """Raises SendLater, NotSent, MaxRefused."""
+        """Make a call of the API. Raises SendLater, NotSent, MaxRefused."""
         try:
             await self._client.call(method, path, query, body)
         except MaxUnavailable as fault:

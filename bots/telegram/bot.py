@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from aiogram import Bot
 
-from bots.poller_lease import PollerLease
+from bots.receiving.poller_lease import PollerLease
 from bots.services import BotServices
 from bots.telegram.dialogs import DIALOGS
 from bots.telegram.mode import Mode

@@ -11,7 +11,7 @@ from providers.telegram_bot import CHANNEL
 
 
 async def open_dialogs(bot: Bot, services: BotServices) -> Work:
-    """Raises StoreError."""
+    """Return what a bot with dialogs runs. Raises StoreError."""
     replies = Replies(bot)
     ingress = dialogs_ingress(services.core.client, services.tenant)[CHANNEL]
     await ingress.open()

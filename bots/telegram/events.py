@@ -23,7 +23,7 @@ def events_mode(max_age: timedelta = MAX_AGE) -> Mode:
     """Return how events are read; those older than `max_age` at the start of the process are ignored."""
 
     async def open_events(bot: Bot, services: BotServices) -> Work:
-        """Raises StoreError."""
+        """Return what a bot with scenarios runs. Raises StoreError."""
         store, queue, tenant = services.core.store, services.core.client, services.tenant
         ingress = events_ingress(store, queue, tenant, max_age)[CHANNEL]
         await ingress.open()

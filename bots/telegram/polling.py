@@ -13,7 +13,7 @@ from aiogram.exceptions import (
     TelegramUnauthorizedError,
 )
 
-from bots.poller_lease import PollerLease
+from bots.receiving.poller_lease import PollerLease
 from core.errors import StoreError
 from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait

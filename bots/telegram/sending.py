@@ -95,7 +95,7 @@ def keyboard(buttons: Buttons) -> InlineKeyboardMarkup | None:
 
 
 async def call(request: Coroutine[Any, Any, Any]) -> None:
-    """Raises SendLater, NotSent, and the refusals that concern a chat or a message."""
+    """Make a call of the Bot API. Raises SendLater, NotSent, and the refusals that concern a chat or a message."""
     try:
         await request
     except TelegramRetryAfter as refusal:

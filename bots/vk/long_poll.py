@@ -1,8 +1,8 @@
-"""Bots Long Poll of a VK community as a source of `bots.poller.Poller`."""
+"""Bots Long Poll of a VK community as a source of `bots.receiving.poller.Poller`."""
 
 from msgspec.structs import replace
 
-from bots.poller import Page
+from bots.receiving.poller import Page
 from providers.vk.client import Client
 from providers.vk.community import find_community
 from providers.vk.errors import VkUnavailable

@@ -3,15 +3,9 @@
 A health check of a container runs beside the process, so it needs no port.
 """
 
-import asyncio
 import time
 from argparse import ArgumentParser
-from contextlib import suppress
 from pathlib import Path
-
-from core.errors import StoreError
-from core.redis.keys import KEYS
-from core.redis.store import Store
 
 HEALTH_FILE = "pulse"
 HEALTH_INTERVAL = 10.0
@@ -28,12 +22,3 @@ def add_healthy_option(parser: ArgumentParser, process: str) -> None:
 
 def is_healthy(health_file: Path) -> bool:
     return health_file.exists() and time.time() - health_file.stat().st_mtime < UNHEALTHY_AFTER
-
-
-async def report_health(store: Store, health_file: Path) -> None:
-    """Touches the health file while the process works and reaches the store."""
-    while True:
-        with suppress(StoreError):
-            await store.command("GET", KEYS["layout"].at(0))
-            await asyncio.to_thread(health_file.touch)
-        await asyncio.sleep(HEALTH_INTERVAL)

@@ -10,7 +10,7 @@ from cli.settings.parsing import Address
 
 @contextmanager
 def cannot_listen(address: Address) -> Iterator[None]:
-    """Raises CommandFailed for an OSError."""
+    """Explain why nothing can listen on an address. Raises CommandFailed for an OSError."""
     try:
         yield
     except OSError as error:
@@ -20,7 +20,9 @@ def cannot_listen(address: Address) -> Iterator[None]:
 
 
 def check_is_free(address: Address) -> None:
-    """Raises CommandFailed if nothing can listen on this address now."""
+    """Check an address before a process is started for it. Raises CommandFailed if nothing can listen on this address
+    now.
+    """
     with cannot_listen(address), bind(address):
         pass
 

@@ -13,7 +13,7 @@ from cli.settings.settings import Configuration, Settings
 from core.errors import SetupError, StoreUnavailable
 from core.redis.libraries import register
 from core.redis.server_checks import check, configure, sign_layout
-from core.redis.store import Store
+from core.redis.store import Durability, Store
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,8 @@ async def open_store(configuration: Configuration, waits: bool = False) -> Async
     """
     settings = configuration.settings
     url = redis_url(settings)
-    store = await (open_when_reachable(url, settings.shards) if waits else Store.open(url, settings.shards))
+    opening = open_when_reachable if waits else Store.open
+    store = await opening(url, settings.shards, durability=settings.durability)
     try:
         await sign_layout(store)
         await register(store)
@@ -102,12 +103,12 @@ async def open_store(configuration: Configuration, waits: bool = False) -> Async
         await store.close()
 
 
-async def open_when_reachable(url: str, shards: int) -> Store:
+async def open_when_reachable(url: str, shards: int, *, durability: Durability) -> Store:
     """For processes that serve: an outage of the server is no reason to give up. Logged once."""
     waited = False
     while True:
         try:
-            store = await Store.open(url, shards)
+            store = await Store.open(url, shards, durability=durability)
         except StoreUnavailable as fault:
             if not waited:
                 log.warning("%s Waiting for it.", fault)
@@ -120,7 +121,9 @@ async def open_when_reachable(url: str, shards: int) -> Store:
 
 
 async def refuse_unsafe_server(store: Store) -> None:
-    """Raises SetupError for settings that could lose messages; logs a warning for the others."""
+    """Check the settings of the server. Raises SetupError for settings that could lose messages; logs a warning for the
+    others.
+    """
     problems = await check(store)
     for problem in problems:
         log.warning("%s", problem)

@@ -18,6 +18,9 @@ from typing import Any
 from cli.command import OPERATOR_NEEDED, SUCCESS, WRONG_USAGE
 from cli.processes.data_directory import PRIVATE_UMASK
 from cli.processes.die_with_parent import die_with_parent
+from cli.processes.forked_process import ForkedProcess, fork
+
+Process = asyncio.subprocess.Process | ForkedProcess
 
 Announcement = Mapping[str, Any]
 """What a child process reports when it is ready, for example its addresses."""
@@ -63,6 +66,7 @@ def read_announcement(line: str) -> Announcement | None:
 class ChildSpec:
     """How to run one child process. Children of the highest `stage` are stopped first, those of one stage together.
 
+    `command` is a program with its arguments; with `forked` a Python module with its arguments.
     `environment` is added to ours; a variable for whose name `may_receive` is false is withheld. `pass_fds` are
     inherited file descriptors. A child that exits with one of `final_exit_codes` is not restarted, nor is a
     `needed` one that ends before it was ready once. Lines for which `is_shown` is false are dropped.
@@ -78,10 +82,27 @@ class ChildSpec:
     is_shown: Callable[[str], bool] = bool
     may_receive: Callable[[str], bool] = bool
     needed: bool = False
+    forked: bool = False
 
     def whole_environment(self) -> dict[str, str]:
         found = {**os.environ, "PYTHONUNBUFFERED": "1", **self.environment}
         return {name: value for name, value in found.items() if self.may_receive(name)}
+
+
+async def start_process(spec: ChildSpec) -> Process:
+    if spec.forked:
+        return await fork(spec.command, spec.whole_environment(), MAX_LINE_BYTES)
+    return await asyncio.create_subprocess_exec(
+        *die_with_parent(spec.command),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env=spec.whole_environment(),
+        umask=PRIVATE_UMASK,
+        pass_fds=spec.pass_fds,
+        start_new_session=True,
+        limit=MAX_LINE_BYTES,
+    )
 
 
 class SupervisedChild:
@@ -92,7 +113,7 @@ class SupervisedChild:
         self.ready: asyncio.Future[Announcement] = asyncio.get_running_loop().create_future()
         self._print_line = print_line
         self._stop_timeout = stop_timeout
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: Process | None = None
         self._is_stopping = False
         self._was_ready = False
         self._last_line = ""
@@ -118,21 +139,11 @@ class SupervisedChild:
     async def _run_once(self) -> int:
         """Runs one process to its end; returns its exit code."""
         self._was_ready = False
-        process = self._process = await asyncio.create_subprocess_exec(
-            *die_with_parent(self.spec.command),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            env=self.spec.whole_environment(),
-            umask=PRIVATE_UMASK,
-            pass_fds=self.spec.pass_fds,
-            start_new_session=True,
-            limit=MAX_LINE_BYTES,
-        )
+        process = self._process = await start_process(self.spec)
         await self._read_lines(process)
         return await process.wait()  # asyncio closes the pipe that die_with_parent needs
 
-    async def _read_lines(self, process: asyncio.subprocess.Process) -> None:
+    async def _read_lines(self, process: Process) -> None:
         assert process.stdout is not None
         while True:
             try:
@@ -228,7 +239,7 @@ def describe_exit(code: int) -> str:
     return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
-def send_signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+def send_signal(process: Process, number: signal.Signals) -> None:
     """Does nothing if the process has ended."""
     with suppress(ProcessLookupError):
         process.send_signal(number)

@@ -40,7 +40,7 @@ def language_model(settings: Settings) -> LanguageModel:
 
 
 def synthesis(settings: Settings) -> Synthesis:
-    """Raises SetupError."""
+    """Return what makes speech of texts. Raises SetupError."""
     chosen = choice("ADA_SPEECH", settings.speech, SYNTHESES)
     if chosen == "espeak":
         return Espeak(settings.speech_voice or "", settings.speech_timeout)

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from core.admission.quiet_hours import QuietHours
 from core.model.quota import Quota
+from core.redis.store import Durability
 
 _UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
@@ -57,7 +58,7 @@ def parse_bool(text: str) -> bool:
 
 
 def parse_address(text: str) -> Address:
-    """`host:port`, `[::1]:port`, or the port alone for loopback."""
+    """Read `host:port`, `[::1]:port`, or the port alone for loopback."""
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
         raise ValueError("which is not host:port, for example 127.0.0.1:8080")
@@ -65,7 +66,7 @@ def parse_address(text: str) -> Address:
 
 
 def parse_duration(text: str) -> timedelta:
-    """`30d`, `1w 2d 3h 15m 10s`."""
+    """Read `30d`, `1w 2d 3h 15m 10s`."""
     parts = re.findall(r"(\d+)([wdhms])", text)
     if not parts or re.sub(r"\d+[wdhms]|\s", "", text):
         raise ValueError("which is not a duration, for example 30d or 1h 30m")
@@ -82,7 +83,7 @@ def parse_timezone(text: str) -> tzinfo:
 
 
 def parse_quiet_hours(text: str) -> QuietHours | None:
-    """`00:00-07:00`, or `off`."""
+    """Read `00:00-07:00`, or `off`."""
     if text.lower() == "off":
         return None
     try:
@@ -95,7 +96,7 @@ def parse_quiet_hours(text: str) -> QuietHours | None:
 
 
 def parse_timezones(text: str) -> Timezones:
-    """`school-2=Asia/Vladivostok,north=Europe/Kaliningrad`."""
+    """Read `school-2=Asia/Vladivostok,north=Europe/Kaliningrad`."""
     pairs = [part.partition("=") for part in text.split(",")]
     if not all(equals for _, equals, _ in pairs):
         raise ValueError("which is not a list of tenants and time zones, for example school-2=Asia/Vladivostok")
@@ -103,7 +104,7 @@ def parse_timezones(text: str) -> Timezones:
 
 
 def parse_quotas(text: str) -> Quotas:
-    """`trainer=4/24h,staff=16/24h`, or `off`."""
+    """Read `trainer=4/24h,staff=16/24h`, or `off`."""
     if text.lower() == "off":
         return {}
     return dict(parse_quota(part.strip()) for part in text.split(","))
@@ -119,6 +120,13 @@ def parse_quota(text: str) -> tuple[str, Quota]:
     return found[1], quota
 
 
+def parse_durability(text: str) -> Durability:
+    try:
+        return Durability(text)
+    except ValueError:
+        raise ValueError("which is neither local nor replica") from None
+
+
 PARSERS: Mapping[Any, Callable[[str], Any]] = {
     str: str,
     int: parse_int,
@@ -128,6 +136,7 @@ PARSERS: Mapping[Any, Callable[[str], Any]] = {
     timedelta: parse_duration,
     tzinfo: parse_timezone,
     Address: parse_address,
+    Durability: parse_durability,
     QuietHours: parse_quiet_hours,
     Quotas: parse_quotas,
     Timezones: parse_timezones,

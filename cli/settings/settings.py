@@ -22,6 +22,7 @@ from cli.suggestion import did_you_mean
 from core.admission.quiet_hours import QuietHours
 from core.errors import SetupError
 from core.model.quota import Quota
+from core.redis.store import Durability
 
 SECTIONS = {"telegram-bot": "bot"}
 """The names of sections that differ from their channel's: ADA_TELEGRAM_BOT_TOKEN is a setting of telegram."""
@@ -45,6 +46,7 @@ class Settings:
 
     redis_url: str | None = field(default=None, repr=False)
     shards: int = 1
+    durability: Durability = Durability.LOCAL
     http: Address = Address("127.0.0.1", 8080)
     http_rate: float = 0.0
     http_burst: int = 100
@@ -188,7 +190,7 @@ def courier_module(channel: str) -> Any:
 
 
 def loaded_courier(point: EntryPoint) -> Any:
-    """Raises SetupError, so that a package that is broken stops only its own courier."""
+    """Load the module of a courier. Raises SetupError, so that a package that is broken stops only its own courier."""
     try:
         module = point.load()
     except Exception as error:

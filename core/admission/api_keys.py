@@ -75,7 +75,7 @@ class ApiKeys:
         return await self.use_hashed(hash_of(secret))
 
     async def use_hashed(self, hashed: str) -> ApiKey | None:
-        """`use` by the hash of the secret, which a session has."""
+        """Do `use` by the hash of the secret, which a session has."""
         key = await self._find(hashed)
         now = time.monotonic()
         if key and now >= self._noted.get(key.id, now):
@@ -148,7 +148,7 @@ class ApiKeys:
         return sorted(used, key=lambda key: key.created_at)
 
     async def revoke(self, key_id: str) -> None:
-        """Raises NotFound KEY_NOT_FOUND."""
+        """Revoke an API key. Raises NotFound KEY_NOT_FOUND."""
         hashed = await self._store.command("HGET", KEYS["accesses"].at(0), key_id)
         if not hashed:
             raise NotFound("KEY_NOT_FOUND", "There is no such API key.")

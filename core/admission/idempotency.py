@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import blake2b
-from zlib import crc32
 
 from core.errors import Conflict, StoreError, StoreRefuses
 from core.redis.cancel_and_wait import cancel_and_wait
@@ -112,5 +111,5 @@ class Idempotency:
         """The caller's key is hashed because it may contain anything. Name and shard are those of a delivery with this
         key, so that a key of one operation is refused by every other.
         """
-        shard = crc32(key.encode()) % self._store.shards
+        shard = self._store.shard_of(key)
         return KEYS["idempotency"].at(shard, tenant, blake2b(key.encode(), digest_size=16).hexdigest())

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from core.model.clock import in_ms
-from core.model.history_key import Id, shard_of_sender
+from core.model.history_key import Id
 from core.model.quota import Quota, QuotaState
 from core.redis.store import Store
 
@@ -30,7 +30,7 @@ class Quotas:
     async def read(self, tenant: str, sender: Id, quota: Quota | None) -> QuotaState:
         """Return how much a sender has used. `quota` None: the one that held for its last delivery."""
         limit, period_ms = (quota.limit, in_ms(quota.period)) if quota else (0, 0)
-        shard = shard_of_sender(sender, self._store.shards)
+        shard = self._store.shard_of(str(sender))
         reply = await self._store.run("read_quota", shard, tenant, str(sender), limit, period_ms)
         used, limit, period_ms, resets_in_ms = (int(part) for part in reply)
         period, resets_in = timedelta(milliseconds=period_ms), timedelta(milliseconds=resets_in_ms)

@@ -12,8 +12,8 @@ from itertools import islice
 
 from core.audit.event_log import EventChange
 from core.audit.invariants.histories import DeliverySnapshot, HistorySnapshot, ParcelSnapshot, version_of
-from core.deliveries.encoding import PAGE, ChannelPlan, load_plan, load_recipients
-from core.deliveries.parcels import load_parcel, outcome_field
+from core.deliveries.histories.encoding import PAGE, ChannelPlan, load_plan, load_recipients
+from core.deliveries.histories.parcels import load_parcel, outcome_field
 from core.queue.task import viewed_facts
 from core.redis.constants import HISTORY_FACTS
 from core.redis.keys import KEYS

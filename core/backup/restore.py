@@ -41,7 +41,7 @@ def check_archive(file: IO[bytes], shards: int) -> End:
         raise ArchiveFault(
             f"the backup has layout {layout}, this version of Ada works with {LAYOUT}; use the version that made it"
         )
-    if needed > shards:
+    if needed != shards:
         raise ArchiveFault(f"the backup has {counted(needed, 'shard')}; set ADA_SHARDS={needed}")
     file.seek(0)
     check_bytes(file)
@@ -90,7 +90,7 @@ class _Target:
         await self._request("FLUSHDB", "ASYNC")
 
     async def _check_unused(self) -> None:
-        """Raises SetupError if a process of Ada is connected."""
+        """Check that the server is not in use. Raises SetupError if a process of Ada is connected."""
         own = await self._request("CLIENT", "ID")
         clients = (await self._request("CLIENT", "LIST")).decode(errors="replace").splitlines()
         users = [one for one in map(_fields, clients) if one["name"] == NAME and one["db"] == str(self._database)]
@@ -101,7 +101,7 @@ class _Target:
             )
 
     async def _check_content(self, replaces: bool) -> None:
-        """Raises SetupError if the database has keys that must stay."""
+        """Check that the database may be overwritten. Raises SetupError if the database has keys that must stay."""
         size = await self._request("DBSIZE")
         if size and not replaces:
             raise SetupError(f"the database has {counted(size, 'key')}; --replace removes them and restores the backup")

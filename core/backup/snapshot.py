@@ -125,7 +125,7 @@ class _ServerReader:
         ]
 
     async def request(self, *command: Word) -> Reply:
-        """Raises RedisError, TimeoutError."""
+        """Send a command and return its reply. Raises RedisError, TimeoutError."""
         (reply,) = await self._request_all([command])
         if isinstance(reply, RedisError):
             raise reply

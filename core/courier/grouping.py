@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from core.courier.content.files import label_of
 from core.model.content import Attachment, AttachmentType
-from core.model.inner_files import has_no_link
+from core.model.user_files import has_no_link
 
 MAX_GROUP = 10
 _VISUAL = (AttachmentType.PHOTO, AttachmentType.VIDEO)

@@ -207,3 +207,17 @@ class ReadMarkSource(Protocol):
     def read_marks(self) -> AsyncIterator[ReadMark]:
         """Emit the marks as they come, in any order, until cancelled. A lost connection is made again."""
         ...
+
+
+@runtime_checkable
+class HasBalance(Protocol):
+    """A courier whose account is paid in advance may have these as well. `balance`: what was left when it was asked
+    for, None if that is not known; below `low_balance` operators are warned.
+    """
+
+    balance: float | None
+    low_balance: float
+
+    async def check(self) -> float | None:
+        """Return what is left on the account. Raises SetupError if the provider does not say it."""
+        ...

@@ -9,7 +9,7 @@ from core.courier.content.content_for_channel import present
 from core.courier.interface import Message, WritesAsText
 from core.courier.parcels.parcel import Parcel
 from core.courier.parcels.parcel_services import ParcelServices
-from core.deliveries.parcels import Entry
+from core.deliveries.histories.parcels import Entry
 
 
 class Messages:

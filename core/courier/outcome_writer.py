@@ -52,10 +52,17 @@ class OutcomeWriter:
         """Keep an outcome (`Entry.item`) until it is written."""
         self._items.append(item)
 
-    async def write(self, items: Sequence[Any]) -> None:
+    async def announce(self, items: Sequence[Any]) -> None:
+        """Write that entries are being sent, and with durability `replica` wait until a replica has it. Raises
+        StoreError.
+        """
+        await self.write(items, replicated=True)
+
+    async def write(self, items: Sequence[Any], *, replicated: bool = False) -> None:
         """Write outcomes now and extend the lease. Raises StoreError."""
         for start in range(0, max(1, len(items)), _PAGE):
-            extension = await self._queue.extend(self._task, self._lease, items[start : start + _PAGE])
+            page = items[start : start + _PAGE]
+            extension = await self._queue.extend(self._task, self._lease, page, replicated=replicated)
             self.lost = self.lost or not extension.lease_valid
             self.cancelled = self.cancelled or extension.cancelled
             self.skip = extension.skip

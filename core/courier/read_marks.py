@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from core.courier.interface import Courier, ReadMark, ReadMarkSource, Sent
 from core.courier.parcels.parcel import Parcel
 from core.deliveries.delivery_reports import DeliveryReports, EntryName
-from core.deliveries.parcels import Entry
+from core.deliveries.histories.parcels import Entry
 from core.deliveries.references import Reference, References
 from core.errors import StoreError
 from core.redis.store import Store

@@ -27,7 +27,7 @@ from core.courier.read_marks import ReadMarks
 from core.deliveries.channels import ChannelFacts, Channels
 from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
-from core.deliveries.reader import HistoryReader
+from core.deliveries.histories.reader import HistoryReader
 from core.queue import Claim, Queue, Task, Worker, WorkerOptions
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store

@@ -11,9 +11,9 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from core.deliveries.parcels import parcel_task
-from core.deliveries.projection import HistoryFields
-from core.deliveries.reader import HistoryReader
+from core.deliveries.histories.parcels import parcel_task
+from core.deliveries.histories.projection import HistoryFields
+from core.deliveries.histories.reader import HistoryReader
 from core.errors import Invalid, NotFound, StoreError
 from core.model.compact_json import compact_json
 from core.model.delivery import DEFAULT_KIND, Cancelled

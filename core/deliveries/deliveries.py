@@ -16,11 +16,12 @@ from typing import Any
 from core.deliveries.cancel import Canceller
 from core.deliveries.channels import Channels
 from core.deliveries.delivery_reports import DeliveryReports
-from core.deliveries.encoding import history_fields
+from core.deliveries.histories.encoding import history_fields
+from core.deliveries.histories.listing import ListFilter, Listing
+from core.deliveries.histories.reader import HistoryReader
+from core.deliveries.histories.recipient_search import RecipientSearch
 from core.deliveries.idempotent_results import read_first_result, repeat_hash
-from core.deliveries.listing import ListFilter, Listing
-from core.deliveries.reader import HistoryReader
-from core.deliveries.recipient_search import RecipientSearch
+from core.deliveries.of_person import DeliveriesOfPerson
 from core.deliveries.references import References
 from core.deliveries.retry import Retrier
 from core.errors import (
@@ -37,7 +38,7 @@ from core.errors import (
 from core.model.clock import from_ms, in_ms, to_ms
 from core.model.delivery import Accepted, Cancelled, NewDelivery, Repeat
 from core.model.history import History
-from core.model.history_key import HistoryKey, Id, shard_of_sender
+from core.model.history_key import HistoryKey, Id
 from core.model.quota import Quota, QuotaState
 from core.model.states import DeliveryState, Status, Verdict
 from core.redis.store import Argument, Store
@@ -70,16 +71,17 @@ class Deliveries:
         self._listing = Listing(store, self._reader)
         self._canceller = Canceller(store, self._reader)
         self.recipients = RecipientSearch(store, self._reader)
+        self.of_person = DeliveriesOfPerson(store, self._reader, self._listing, self.recipients, self._canceller)
         self._retrier = Retrier(store, self._reader, channels)
         self._delivery_reports = DeliveryReports(store)
         self.shards = store.shards
 
-    async def reserve(self, tenant: str, sender: Id) -> HistoryKey:
+    async def reserve(self, tenant: str, sender: Id, lane: str = "") -> HistoryKey:
         """Return a key for a delivery that does not exist yet (D-04). It is reserved for a day. It is in the shard of
-        the sender, so that a sender with a quota can use it.
+        the delivery's lane; without one in the shard of the sender, so that a sender with a quota can use it.
         """
         while True:
-            key = HistoryKey.new(sender, self.shards, str(sender))
+            key = HistoryKey.new(sender, self.shards, self._store.shard_of(lane or str(sender)))
             if await self._store.run("reserve", key.shard, key.suffix, tenant, _RESERVED_MS):
                 return key
 
@@ -92,13 +94,51 @@ class Deliveries:
         sizes = (await self._channels.current()).parcel_sizes
         while True:
             key, arguments = self._call(delivery, repeat, sizes)
+            counted = await self._take_quota(delivery, key)
+            if counted[:1] == ["quota"]:
+                if repeat and (first := await self.first_result(delivery, repeat)):
+                    return first
+                return _accepted(key, counted, delivery.quota)
             reply = await self._store.run("enqueue", key.shard, *arguments)
+            if counted and not _is_stored(key, reply):
+                await self._return_quota(delivery, key)
+                counted = []
             if not _clashed(delivery, reply):
-                return _accepted(key, reply, delivery.quota)
+                return _accepted(key, [*reply, *counted[1:]], delivery.quota)
 
-    async def first_result(self, tenant: str, sender: Id, repeat: Repeat) -> Accepted | None:
+    async def first_result(self, delivery: NewDelivery, repeat: Repeat) -> Accepted | None:
         """Return the result that the first request with this Idempotency-Key got; None if there was none."""
-        return await read_first_result(self._store, tenant, sender, repeat)
+        return await read_first_result(self._store, delivery, repeat)
+
+    def shard_for(self, delivery: NewDelivery, repeat: Repeat | None) -> int | None:
+        """Return the shard of a delivery: of its history key or its lane, else of its sender if that has a quota, else
+        of its Idempotency-Key; None if any will do. A lane is strict because all of it stands in one shard.
+        """
+        if delivery.history_key:
+            return delivery.history_key.shard
+        by = delivery.lane or (str(delivery.sender.id) if delivery.quota else repeat.key if repeat else "")
+        return self._store.shard_of(by) if by else None
+
+    def _counts_elsewhere(self, delivery: NewDelivery, key: HistoryKey) -> bool:
+        """Return whether the quota is counted in another shard than the delivery's, whose lane decides."""
+        return bool(delivery.quota) and key.shard != self._store.shard_of(str(delivery.sender.id))
+
+    async def _take_quota(self, delivery: NewDelivery, key: HistoryKey) -> list[str]:
+        """Count a delivery in the shard of its sender before it is stored in that of its lane; return [] if its own
+        shard counts it. A process that dies in between leaves it counted.
+        """
+        if not delivery.quota or not self._counts_elsewhere(delivery, key):
+            return []
+        return list(await self._store.run("take_quota", *self._quota_call(delivery, key)))
+
+    async def _return_quota(self, delivery: NewDelivery, key: HistoryKey) -> None:
+        await self._store.run("return_quota", *self._quota_call(delivery, key))
+
+    def _quota_call(self, delivery: NewDelivery, key: HistoryKey) -> tuple[int, str, str, int, int]:
+        """Return the shard and the arguments of `take_quota` and `return_quota`."""
+        assert delivery.quota
+        shard, quota = self._store.shard_of(str(delivery.sender.id)), delivery.quota
+        return shard, delivery.tenant, key.suffix, quota.limit, in_ms(quota.period)
 
     async def enqueue_many(
         self, deliveries: Sequence[tuple[NewDelivery, Repeat | None]]
@@ -113,27 +153,28 @@ class Deliveries:
             for delivery, repeat in deliveries:
                 call = self._call_or_refusal(delivery, repeat, sizes)
                 calls.append(call)
-                if not isinstance(call, Refused):
+                if not isinstance(call, Refused) and not self._counts_elsewhere(delivery, call[0]):
                     yield call[0].shard, call[1]
 
         replies = iter(await self._store.run_each("enqueue", script_calls()))
         return [
-            call if isinstance(call, Refused) else await self._result(delivery, repeat, call[0], next(replies))
+            call if isinstance(call, Refused) else await self._result(delivery, repeat, call[0], replies)
             for call, (delivery, repeat) in zip(calls, deliveries, strict=True)
         ]
 
     async def _result(
-        self, delivery: NewDelivery, repeat: Repeat | None, key: HistoryKey, reply: Any
+        self, delivery: NewDelivery, repeat: Repeat | None, key: HistoryKey, replies: Iterator[Any]
     ) -> Accepted | Refused | StoreRefuses:
-        if isinstance(reply, StoreRefuses):
-            return reply
-        if isinstance(reply, StoreError):
-            raise reply
         try:
+            if self._counts_elsewhere(delivery, key):
+                return await self.enqueue(delivery, repeat)
+            reply = next(replies)
+            if isinstance(reply, StoreError):
+                raise reply
             if _clashed(delivery, reply):
                 return await self.enqueue(delivery, repeat)
             return _accepted(key, reply, delivery.quota)
-        except Refused as refusal:
+        except (Refused, StoreRefuses) as refusal:
             return refusal
 
     def _call_or_refusal(
@@ -148,18 +189,27 @@ class Deliveries:
         """Return the key and the arguments of `lua/delivery/functions/enqueue.lua`. Raises Invalid
         HISTORY_KEY_MALFORMED."""
         key = delivery.history_key or self._new_key(delivery, repeat)
-        if key.shard >= self.shards:
-            raise Invalid("HISTORY_KEY_MALFORMED", "This history key names a shard that does not exist.", "history_key")
-        if delivery.quota and key.shard != shard_of_sender(delivery.sender.id, self.shards):
-            detail = "A sender with a quota can use only the keys that it has reserved."
-            raise Invalid("HISTORY_KEY_MALFORMED", detail, "history_key")
+        if delivery.history_key:
+            self._check_shard(delivery, key)
         call_name = f"{_PROCESS}{next(_CALL_NUMBERS):x}" if delivery.history_key else _PROCESS
-        return key, _enqueue_arguments(key, delivery, repeat, call_name, sizes)
+        limit = None if self._counts_elsewhere(delivery, key) else delivery.quota
+        return key, _enqueue_arguments(key, delivery, repeat, call_name, sizes, limit)
 
     def _new_key(self, delivery: NewDelivery, repeat: Repeat | None) -> HistoryKey:
-        """In the shard of its sender if it has a quota, else in the one of its Idempotency-Key."""
-        shard_by = str(delivery.sender.id) if delivery.quota else repeat.key if repeat else ""
-        return HistoryKey.new(delivery.sender.id, self.shards, shard_by)
+        return HistoryKey.new(delivery.sender.id, self.shards, self.shard_for(delivery, repeat))
+
+    def _check_shard(self, delivery: NewDelivery, key: HistoryKey) -> None:
+        """Check a history key given by the caller. Raises Invalid HISTORY_KEY_MALFORMED if the key given by the caller
+        is not in the delivery's shard.
+        """
+        if key.shard >= self.shards:
+            raise Invalid("HISTORY_KEY_MALFORMED", "This history key names a shard that does not exist.", "history_key")
+        if delivery.lane and key.shard != self._store.shard_of(delivery.lane):
+            detail = "A delivery with a lane can use only a key that was reserved for this lane."
+            raise Invalid("HISTORY_KEY_MALFORMED", detail, "history_key")
+        if delivery.quota and not delivery.lane and self._counts_elsewhere(delivery, key):
+            detail = "A sender with a quota can use only the keys that it has reserved."
+            raise Invalid("HISTORY_KEY_MALFORMED", detail, "history_key")
 
     async def read(self, key: HistoryKey, tenant: str, cursor: str | None = None, limit: int = 100) -> History:
         """Return the history with a page of recipients. Raises NotFound HISTORY_NOT_FOUND, Invalid CURSOR_MALFORMED."""
@@ -238,14 +288,19 @@ class Deliveries:
 
 
 def _enqueue_arguments(
-    key: HistoryKey, delivery: NewDelivery, repeat: Repeat | None, call_name: str, sizes: Mapping[str, int]
+    key: HistoryKey,
+    delivery: NewDelivery,
+    repeat: Repeat | None,
+    call_name: str,
+    sizes: Mapping[str, int],
+    quota: Quota | None,
 ) -> Sequence[Argument]:
     due = to_ms(delivery.deliver_at) if delivery.deliver_at else 0
     expires = to_ms(delivery.expires_at) if delivery.expires_at else 0
     repeat_key = repeat_hash(repeat.key) if repeat else ""
     fingerprint = repeat.fingerprint if repeat else ""
     asked = to_ms(delivery.moved_from) if delivery.moved_from else 0
-    limit, period_ms = (delivery.quota.limit, in_ms(delivery.quota.period)) if delivery.quota else (0, 0)
+    limit, period_ms = (quota.limit, in_ms(quota.period)) if quota else (0, 0)
     rules = due, expires, asked, limit, period_ms
     idempotency = repeat_key, fingerprint, _REPEAT_MS
     fields = history_fields(delivery, sizes)
@@ -255,6 +310,11 @@ def _enqueue_arguments(
 def _clashed(delivery: NewDelivery, reply: list[str]) -> bool:
     """Return whether another process generated the same key in the same nanosecond. Then another key is generated."""
     return reply[0] == "used" and delivery.history_key is None
+
+
+def _is_stored(key: HistoryKey, reply: list[str]) -> bool:
+    """Return whether this call, or an earlier try of it, has stored the delivery; not a request before it."""
+    return reply[0] in ("accepted", "repeated") and reply[1] == key.suffix
 
 
 def _accepted(key: HistoryKey, reply: list[str], quota: Quota | None) -> Accepted:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from core.deliveries.parcels import Entry
+from core.deliveries.histories.parcels import Entry
 from core.errors import Forbidden, NotFound
 from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey, Id

@@ -1,14 +1,13 @@
 """Reads the result of the first request with an Idempotency-Key, which `lua/delivery/functions/enqueue.lua` writes."""
 
 import hashlib
-from zlib import crc32
 
 import msgspec
 from msgspec import Struct
 
 from core.model.clock import from_ms
-from core.model.delivery import Accepted, Repeat
-from core.model.history_key import HistoryKey, Id, shard_of_sender
+from core.model.delivery import Accepted, NewDelivery, Repeat
+from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -27,12 +26,14 @@ def repeat_hash(key: str) -> str:
     return hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
 
 
-async def read_first_result(store: Store, tenant: str, sender: Id, repeat: Repeat) -> Accepted | None:
-    """Return the first result, None if there is none. It is in the shard of the Idempotency-Key, or of the sender if
-    that had a quota.
+async def read_first_result(store: Store, delivery: NewDelivery, repeat: Repeat) -> Accepted | None:
+    """Return the first result, None if there is none. It is in the shard of the delivery: of its lane, of its sender if
+    that had a quota, else of the Idempotency-Key.
     """
-    for shard in {crc32(repeat.key.encode()) % store.shards, shard_of_sender(sender, store.shards)}:
-        text = await store.command("GET", KEYS["idempotency"].at(shard, tenant, repeat_hash(repeat.key)))
+    names = (repeat.key, str(delivery.sender.id), delivery.lane or "")
+    key_shards = (delivery.history_key.shard,) if delivery.history_key else ()
+    for shard in {*(store.shard_of(name) for name in names if name), *key_shards}:
+        text = await store.command("GET", KEYS["idempotency"].at(shard, delivery.tenant, repeat_hash(repeat.key)))
         stored = _decode(text) if text else None
         if stored and stored.answer and stored.fingerprint == repeat.fingerprint:
             return _result(shard, *stored.answer)

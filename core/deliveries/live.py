@@ -11,7 +11,7 @@ Nothing is read while no console is open.
 import asyncio
 import secrets
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -23,14 +23,16 @@ from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
-TOPICS = ("deliveries", "queue", "jobs")
+TOPICS = ("deliveries", "queue", "jobs", "processes", "runs")
 REREAD = "reread"
 _KEPT = 2000
 _PAUSE = 0.25
 """Seconds between two deliveries of changes to one console."""
 _POLL = 1.0
-_JOBS = "jobs."
-"""What the names of the tubes of jobs begin with."""
+_TUBES = {"jobs": "jobs.", "runs": "events"}
+"""What the names of the tubes begin with whose changes are a topic. A run goes on when the task of its event does."""
+_PROCESS = "a process "
+"""What the names of the counts begin with that stand for processes: the ms at which its state began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,8 @@ class LiveEvents:
                 for name in ("states", "counters"):
                     counts = await self._store.command("HGETALL", KEYS[name].at(shard))
                     found |= {f"{field} {name} {shard}": value for field, value in counts.items()}
+            processes = await self._store.command("ZRANGE", KEYS["processes"].at(0), 0, -1, "WITHSCORES")
+            found |= {f"{_PROCESS}{process}": str(since) for process, since in processes}
         except StoreError:
             return None
         return found
@@ -153,9 +157,7 @@ class LiveEvents:
     def _compare(self, old: dict[str, str] | None, new: dict[str, str] | None) -> dict[str, str] | None:
         if new is None or old == new:
             return new
-        changed = [field for field, value in new.items() if old is None or old.get(field) != value]
-        topics = ["queue", *(["jobs"] if any(field.startswith(_JOBS) for field in changed) else [])]
-        for topic in [REREAD] if old is None else topics:
+        for topic in [REREAD] if old is None else _topics_of(old, new):
             self._number += 1
             self._publish(LiveChange(self._number, topic))
         return new
@@ -164,3 +166,12 @@ class LiveEvents:
         self._changes.append(change)
         for changed in self._open:
             changed.set()
+
+
+def _topics_of(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    """Return the topics of what differs between two polls."""
+    changed = [field for field in {**old, **new} if old.get(field) != new.get(field)]
+    processes = [field for field in changed if field.startswith(_PROCESS)]
+    of_tubes = {topic: any(field.startswith(tube) for field in changed) for topic, tube in _TUBES.items()}
+    happened = {"queue": len(changed) > len(processes), **of_tubes, "processes": bool(processes)}
+    return [topic for topic, is_new in happened.items() if is_new]

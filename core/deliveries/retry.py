@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from core.deliveries.channels import Channels
-from core.deliveries.parcels import Entry, cut, cut_aligned, dump_parcel
-from core.deliveries.projection import HistoryFields, channels_of
-from core.deliveries.reader import HistoryReader
+from core.deliveries.histories.parcels import Entry, cut, cut_aligned, dump_parcel
+from core.deliveries.histories.projection import HistoryFields, channels_of
+from core.deliveries.histories.reader import HistoryReader
 from core.errors import Conflict, Invalid, NotFound
 from core.model.compact_json import compact_json
 from core.model.delivery import Strategy
@@ -114,7 +114,7 @@ def _once_more(
 def _in_order(
     chosen: Mapping[str, Sequence[Entry]], groups: Mapping[str, int], sizes: Mapping[str, int]
 ) -> list[list[object]]:
-    """Return a parcel for each channel under each number, empty ones included (`core.deliveries.encoding`)."""
+    """Return a parcel for each channel under each number, empty ones included (`histories/encoding.py`)."""
     aligned = cut_aligned(chosen, sizes[next(iter(chosen))])
     return [
         _parcel(channel, max(groups.values(), default=0), part) for channel, parts in aligned.items() for part in parts

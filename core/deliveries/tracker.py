@@ -10,12 +10,12 @@ Called by `delivery/`, for POST /v1/track and for the server-sent events.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 
-from core.deliveries import projection
-from core.deliveries.encoding import StoredRecipient
 from core.deliveries.events import EventStream, HistoryEvent
-from core.deliveries.parcels import outcome_field
-from core.deliveries.projection import HistoryFields, read_outcome
-from core.deliveries.reader import HistoryReader
+from core.deliveries.histories import projection
+from core.deliveries.histories.encoding import StoredRecipient
+from core.deliveries.histories.parcels import outcome_field
+from core.deliveries.histories.projection import HistoryFields, read_outcome
+from core.deliveries.histories.reader import HistoryReader
 from core.errors import NotFound
 from core.model.clock import from_ms
 from core.model.history import Change, History

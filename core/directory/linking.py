@@ -137,7 +137,7 @@ class Linking:
         return await self.confirm_id(tenant, link_id(channel, canonical(channel, address)), code)
 
     async def confirm_id(self, tenant: str, link: str, code: str) -> Link:
-        """`confirm` by the id of the link."""
+        """Do `confirm` by the id of the link."""
         call = secrets.token_hex(8)
         hashed = code_hash(await self._installation_secret(), f"{tenant}:{link}", code)
         while True:

@@ -24,11 +24,13 @@ class Page(Struct, Generic[T], frozen=True):
     next: str | None = None
 
 
-async def pages_of_ids(store: Store, key: str, after: str = "", size: int = PAGE) -> AsyncIterator[list[str]]:
-    """Emit the ids of a sorted set after an id, at most `size` at a time."""
+async def pages_of_ids(
+    store: Store, key: str, after: str = "", size: int = PAGE, end: str = "+"
+) -> AsyncIterator[list[str]]:
+    """Emit the ids of a sorted set after an id and up to `end`, at most `size` at a time."""
     while True:
         start = f"({after}" if after else "-"
-        page: list[str] = await store.command("ZRANGEBYLEX", key, start, "+", "LIMIT", 0, size)
+        page: list[str] = await store.command("ZRANGEBYLEX", key, start, end, "LIMIT", 0, size)
         if page:
             yield page
         if len(page) < size:

@@ -16,7 +16,7 @@ from msgspec import UNSET, Struct
 from core.errors import Conflict, Invalid, NotFound, Refused
 from core.model.compact_json import compact_json
 from core.model.history_key import Id
-from core.model.people import Group, Supergroup, User, id_text
+from core.model.people import Group, Supergroup, User, id_text, name_words
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -42,8 +42,11 @@ _HASHES: dict[type, Sequence[str]] = {
 
 
 def encode_record(value: User | Group | Supergroup) -> str:
-    """Return the record of a value, with a version of its own."""
-    return compact_json({**msgspec.to_builtins(value), "version": secrets.token_hex(8)})
+    """Return the record of a value, with a version of its own; of a person with the words of its name, by which it is
+    found.
+    """
+    words = {"words": found} if isinstance(value, User) and (found := name_words(value.name)) else {}
+    return compact_json({**msgspec.to_builtins(value), **words, "version": secrets.token_hex(8)})
 
 
 def version_of(record: str) -> str:
@@ -57,7 +60,7 @@ def decode_record(record: str, shape: type[T]) -> T:
 
 
 def raise_first(faults: Iterable[Invalid]) -> None:
-    """Raises the first fault, if there is one."""
+    """Refuse a value that has faults. Raises the first fault, if there is one."""
     for fault in faults:
         raise fault
 

@@ -6,6 +6,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from core.directory.collections import Groups
+from core.directory.merging import Merge, merged
+from core.directory.name_search import by_name
 from core.directory.paging import Page, pages_of_ids, read_cursor, write_cursor
 from core.directory.records import (
     PAGE,
@@ -19,7 +21,7 @@ from core.directory.records import (
     user_not_found,
     version_of,
 )
-from core.errors import Conflict, NotFound
+from core.errors import Conflict, Invalid, NotFound
 from core.model.contacts.addresses import canonical
 from core.model.history_key import Id
 from core.model.people import (
@@ -41,6 +43,7 @@ _MOST_READ = 5000
 class _Filter(NamedTuple):
     """What people of a list have in common; None: anything."""
 
+    name: str | None
     email: str | None
     contact: tuple[str, str] | None
     group: Id | None
@@ -83,12 +86,45 @@ class Users:
         await self.find(tenant, user)
         await self._records.write("delete_user", tenant, id_text(user))
 
-    async def find(self, tenant: str, user: Id) -> User:
-        """Return the person with this id. Raises NotFound USER_NOT_FOUND."""
+    async def merge(self, tenant: str, kept: Id, other: Id) -> Merge:
+        """Make one person of two: `kept` gets what it lacks, and contacts, groups and ownerships of the other, which is
+        deleted in the same step. Raises NotFound USER_NOT_FOUND, Invalid SAME_PERSON, Conflict LIMIT_REACHED.
+        """
+        while True:
+            plan, records = await self._plan(tenant, kept, other)
+            versions = [version_of(record) for record in records]
+            words = (id_text(kept), id_text(other), *versions, encode_record(plan.user))
+            (state, *_) = await self._records.write("merge_users", tenant, *words)
+            if state == "limit":
+                raise limit_reached("The two are in more groups, or own more, than one person can.")
+            if state == "merged":
+                return plan
+
+    async def plan_merge(self, tenant: str, kept: Id, other: Id) -> Merge:
+        """Return what `merge` would do; nothing is written. Raises what `merge` raises, except for the limits of groups
+        and ownerships.
+        """
+        return (await self._plan(tenant, kept, other))[0]
+
+    async def _plan(self, tenant: str, kept: Id, other: Id) -> tuple[Merge, Sequence[str]]:
+        if id_text(kept) == id_text(other):
+            raise Invalid("SAME_PERSON", "A person cannot be merged with itself.", "other")
+        records = [await self._record(tenant, one) for one in (kept, other)]
+        one, another = (decode_record(record, User) for record in records)
+        groups = [await self._groups.with_member(tenant, user) for user in (kept, other)]
+        in_already = {id_text(group.id) for group in groups[0]}
+        joins = [group.id for group in groups[1] if id_text(group.id) not in in_already]
+        return merged(one, another, joins), records
+
+    async def _record(self, tenant: str, user: Id) -> str:
         record = await self._records.find(tenant, User, user)
         if record is None:
             raise user_not_found(user)
-        return decode_record(record, User)
+        return record
+
+    async def find(self, tenant: str, user: Id) -> User:
+        """Return the person with this id. Raises NotFound USER_NOT_FOUND."""
+        return decode_record(await self._record(tenant, user), User)
 
     async def lookup(self, tenant: str, ids: Sequence[Id]) -> list[User | None]:
         """Return the people with these ids, in their order; None for an unknown one."""
@@ -136,6 +172,7 @@ class Users:
         self,
         tenant: str,
         *,
+        name: str | None = None,
         email: str | None = None,
         contact: tuple[str, str] | None = None,
         group: Id | None = None,
@@ -144,14 +181,17 @@ class Users:
         limit: int = 100,
     ) -> Page[User]:
         """Return a page of people, sorted by id as text. `contact`: channel and address. Several conditions must all be
-        true. An unknown group has no members. A page may end early, with a cursor.
+        true. An unknown group has no members. A page may end early, with a cursor. `name`: the beginnings of words of
+        the name, in any case; the page is sorted by the word then.
 
         Raises Invalid CURSOR_MALFORMED.
         """
-        wanted = _Filter(email, contact, group, role)
+        wanted = _Filter(name, email, contact, group, role)
         after = read_cursor(cursor)
         if email is not None or contact is not None:
             return Page([one for one in await self._by_index(tenant, wanted) if id_text(one.id) > after])
+        if name is not None:
+            return await self._by_name(tenant, name, wanted, after, limit)
         found: list[User] = []
         read = 0
         size = PAGE if group is not None and role is not None else min(limit + 1, PAGE)
@@ -163,6 +203,24 @@ class Users:
                 if user and (role is None or user.role == role):
                     found.append(user)
         return Page(found)
+
+    async def _by_name(self, tenant: str, name: str, wanted: _Filter, after: str, limit: int) -> Page[User]:
+        found: list[User] = []
+        read = 0
+        async for hits in by_name(self._records, tenant, name, after, PAGE):
+            for entry, user in hits:
+                if len(found) == limit or read == _MOST_READ:
+                    return Page(found, write_cursor(after))
+                after, read = entry, read + 1
+                if user and await self._fits(tenant, user, wanted):
+                    found.append(user)
+        return Page(found)
+
+    async def _fits(self, tenant: str, user: User, wanted: _Filter) -> bool:
+        """Return whether a person is in the group and has the role that are wanted."""
+        if wanted.role not in (None, user.role):
+            return False
+        return wanted.group is None or await self._groups.has_member(tenant, wanted.group, user.id)
 
     def _index_of(self, tenant: str, wanted: _Filter) -> str:
         """Return the sorted set with the fewest people that may be wanted."""
@@ -177,9 +235,9 @@ class Users:
         found = [await self.by_email(tenant, wanted.email)] if wanted.email is not None else []
         found += [await self.by_contact(tenant, *wanted.contact)] if wanted.contact is not None else []
         user = found[0]
-        if user is None or any(other != user for other in found) or wanted.role not in (None, user.role):
+        if user is None or any(other != user for other in found):
             return []
-        return [user] if wanted.group is None or await self._groups.has_member(tenant, wanted.group, user.id) else []
+        return [user] if await self._fits(tenant, user, wanted) else []
 
     async def _indexed(self, tenant: str, index: str, field: str) -> User | None:
         """Return the person that an index names. None if it is deleted meanwhile."""
@@ -189,9 +247,7 @@ class Users:
     async def _change(self, tenant: str, user: Id, changed: Callable[[User], User]) -> User:
         """Write what `changed` makes of the person; again from its new state if another caller was faster."""
         while True:
-            record = await self._records.find(tenant, User, user)
-            if record is None:
-                raise user_not_found(user)
+            record = await self._record(tenant, user)
             new = changed(decode_record(record, User))
             raise_first(faults_of_user(new))
             new = canonical_user(new)

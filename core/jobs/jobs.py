@@ -177,7 +177,7 @@ class Jobs:
         return await self._change(job_id, verb, by, ended, log, expected)
 
     async def find(self, job_id: JobId) -> StoredJob:
-        """Raises NotFound JOB_NOT_FOUND."""
+        """Return a job. Raises NotFound JOB_NOT_FOUND."""
         job = await self.storage.read(job_id)
         if job is None:
             raise NotFound("JOB_NOT_FOUND", "There is no such job.")
@@ -245,7 +245,7 @@ def _waits_for_sign_in(job: StoredJob, service: str) -> bool:
 
 
 def _in_window(schedule: Schedule | None, at: datetime, record: JobRecord) -> datetime:
-    """`at`, or when the window of the job opens after it. `schedule`: None for a kind that is gone."""
+    """Return `at`, or when the window of the job opens after it. `schedule`: None for a kind that is gone."""
     return schedule.in_window(at, zone_of(record.timezone)) if schedule else at
 
 

@@ -49,7 +49,7 @@ class JobKinds:
             await self._store.command("HSET", KEYS["job_kinds"].at(0), *words)
 
     async def find(self, kind: str) -> JobKind:
-        """Raises Invalid JOB_KIND_UNKNOWN."""
+        """Return a kind of job. Raises Invalid JOB_KIND_UNKNOWN."""
         text = await self._store.command("HGET", KEYS["job_kinds"].at(0), kind)
         if text is None:
             known = ", ".join(await self.names()) or "none"

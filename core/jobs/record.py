@@ -89,7 +89,9 @@ class StoredJob(Struct, frozen=True):
 
 
 def checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Raises Invalid PARAMETERS_TOO_LARGE, PARAMETERS_MALFORMED."""
+    """Return the parameters in the form in which they are stored. Raises Invalid PARAMETERS_TOO_LARGE,
+    PARAMETERS_MALFORMED.
+    """
     try:
         size = len(msgspec.json.encode(parameters))
     except (TypeError, OverflowError, RecursionError) as fault:
@@ -112,7 +114,7 @@ def line_of(text: str) -> str:
 
 
 def zone_of(name: str) -> tzinfo:
-    """Raises Invalid TIMEZONE_UNKNOWN."""
+    """Return the time zone with this name. Raises Invalid TIMEZONE_UNKNOWN."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError):

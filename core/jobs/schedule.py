@@ -43,7 +43,7 @@ class Schedule:
             raise Invalid("WINDOW_EMPTY", "A daily window begins and ends at different times.", "window")
 
     def next(self, anchor: datetime, begun: datetime, now: datetime, timezone: tzinfo) -> datetime:
-        """When the next iteration is due: on the grid from `anchor`, after the last one has `begun`.
+        """Return when the next iteration is due: on the grid from `anchor`, after the last one has `begun`.
 
         If that has passed, it is due at once, and the one after it on the grid again.
         """
@@ -51,7 +51,7 @@ class Schedule:
         return self.in_window(max(on_grid, now), timezone)
 
     def in_window(self, at: datetime, timezone: tzinfo) -> datetime:
-        """When an iteration may begin: at this time, or when the window opens after it."""
+        """Return when an iteration may begin: at this time, or when the window opens after it."""
         wall = at.astimezone(timezone)
         if self.window is None or self.window.contains(wall.time()):
             return at

@@ -85,6 +85,8 @@ def may_override(actor: Actor, paused_by: Actor) -> bool:
 
 
 def check_actor(actor: Actor, paused_by: Actor | None) -> None:
-    """Raises Forbidden JOB_PAUSED_BY_OTHER if a higher actor has paused the job."""
+    """Check whether an actor may change a job that another one has paused. Raises Forbidden JOB_PAUSED_BY_OTHER if a
+    higher actor has paused the job.
+    """
     if paused_by is not None and not may_override(actor, paused_by):
         raise Forbidden("JOB_PAUSED_BY_OTHER", f"The job was paused by: {paused_by}.")

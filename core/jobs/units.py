@@ -141,7 +141,7 @@ class JobUnits:
         return effect.unit if item.status is UnitStatus.UNKNOWN else ""
 
     async def _read(self, job_id: JobId, unit: str) -> tuple[str, UnitRecord]:
-        """Raises NotFound UNIT_NOT_FOUND."""
+        """Return the record of a unit. Raises NotFound UNIT_NOT_FOUND."""
         shard, name = place_of(job_id, self._store.shards)
         (stored,) = await self._store.read_hash(KEYS["job_units"].at(shard, name), unit)
         if stored is None:

@@ -1,4 +1,4 @@
-"""A history: what became of a delivery. Frozen values, assembled by `core.deliveries.projection`."""
+"""A history: what became of a delivery. Frozen values, assembled by `core.deliveries.histories.projection`."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta

@@ -3,7 +3,6 @@
 import re
 import time
 from urllib.parse import quote, unquote
-from zlib import crc32
 
 from msgspec import Struct
 
@@ -58,19 +57,10 @@ class HistoryKey(Struct, frozen=True, gc=False):
         raise Invalid("HISTORY_KEY_MALFORMED", detail, "history_key")
 
     @classmethod
-    def new(cls, sender: Id, shards: int, shard_by: str = "") -> "HistoryKey":
-        """Return a new key for a delivery of `sender`. If `shard_by` (an Idempotency-Key, or the sender) is given, it
-        decides the shard, so that a repeat meets the first request.
-        """
+    def new(cls, sender: Id, shards: int, shard: int | None = None) -> "HistoryKey":
+        """Return a new key for a delivery of `sender`, in this shard or in any."""
         ns = _NANOSECONDS.next()
-        shard = crc32(shard_by.encode()) % shards if shard_by else ns // 1000 % shards
-        return cls(shard, str(sender), ns)
-
-
-def shard_of_sender(sender: Id, shards: int) -> int:
-    """Return the shard of all deliveries of a sender with a quota: one function checks the quota and stores the
-    delivery."""
-    return crc32(str(sender).encode()) % shards
+        return cls(ns // 1000 % shards if shard is None else shard, str(sender), ns)
 
 
 def _escaped(sender: str) -> str:

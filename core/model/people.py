@@ -5,6 +5,7 @@
 """
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, TypeVar, get_args
 
@@ -32,6 +33,7 @@ MAX_CHANNELS = 32
 _MAX_NAME = 256
 _MAX_EMAIL = 254  # RFC 5321, section 4.5.3.1.3, without the brackets
 _INT64 = 2**63
+_WORD = re.compile(r"[^\W_]+")
 _ADDRESS_LENGTH = 256
 # The local part is a dot-atom of RFC 5321; the domain has two labels or more, in ASCII (xn-- for others).
 _EMAIL = re.compile(
@@ -42,7 +44,7 @@ _EMAIL = re.compile(
 
 class User(Struct, frozen=True, omit_defaults=True):
     """A person. `contacts`: channel → addresses; no channel has an empty list. `opt_out`: channels in which the person
-    wants no messages.
+    wants no messages. `blocked`: it gets none at all, cannot sign in, and its orders are refused.
     """
 
     id: Id
@@ -52,6 +54,7 @@ class User(Struct, frozen=True, omit_defaults=True):
     locale: str = DEFAULT_LOCALE
     contacts: Mapping[str, Sequence[str]] = {}
     opt_out: Sequence[str] = ()
+    blocked: bool = False
 
 
 class UserChange(Struct, frozen=True):
@@ -63,6 +66,7 @@ class UserChange(Struct, frozen=True):
     locale: str | UnsetType = UNSET
     contacts: Mapping[str, Sequence[str]] | UnsetType = UNSET
     opt_out: Sequence[str] | UnsetType = UNSET
+    blocked: bool | UnsetType = UNSET
 
 
 class Group(Struct, frozen=True, omit_defaults=True):
@@ -125,7 +129,9 @@ def canonical_user(user: User) -> User:
     repetition."""
     contacts, name = canonical_contacts(user.contacts), canonical_name(user.name)
     email = canonical_email(user.email) if user.email else None
-    return User(user.id, name, email, user.role, user.locale, contacts, tuple(dict.fromkeys(user.opt_out)))
+    return User(
+        user.id, name, email, user.role, user.locale, contacts, tuple(dict.fromkeys(user.opt_out)), user.blocked
+    )
 
 
 def canonical_group(group: AnyGroup) -> AnyGroup:
@@ -147,6 +153,16 @@ def canonical_name(name: str | None) -> str | None:
 def canonical_email(email: str) -> str:
     """In lower case: no mail system that people use distinguishes addresses by case."""
     return email.lower()
+
+
+_MOST_WORDS = 8
+_MOST_LETTERS = 32
+
+
+def name_words(name: str | None) -> Sequence[str]:
+    """Return the words by which a name is found: without case, ё is е, each once; the first 8, of 32 letters."""
+    plain = unicodedata.normalize("NFKC", name or "").casefold().replace("ё", "е")
+    return tuple(dict.fromkeys(word[:_MOST_LETTERS] for word in _WORD.findall(plain)[:_MOST_WORDS]))
 
 
 # faults

@@ -88,7 +88,9 @@ class Addressing:
         return [_with_contacts(one.user, one.user.id, origin=one.origin) for one in expansion.members]
 
     async def _check_owner(self, tenant: str, groups: GroupRefs, sender: Id) -> None:
-        """Raises Forbidden NOT_OWNER for the first group that is not the sender's, or Invalid if it does not exist."""
+        """Check that the sender may write to these groups. Raises Forbidden NOT_OWNER for the first group that is not
+        the sender's, or Invalid if it does not exist.
+        """
         owns = self._directory.ownerships.owns
         owned = await asyncio.gather(*(owns(tenant, sender, _kind_of(one), one.id) for one in groups.values()))
         for (number, group), is_owned in zip(groups.items(), owned, strict=True):
@@ -98,7 +100,7 @@ class Addressing:
                 raise Forbidden("NOT_OWNER", f"The sender is no owner of the {kind} {group.id!r}.", _path(number, kind))
 
     async def _refuse_unknown(self, tenant: str, groups: GroupRefs) -> None:
-        """Raises Invalid for the first group that does not exist."""
+        """Check that all groups exist. Raises Invalid for the first group that does not exist."""
         for number, group in groups.items():
             try:
                 if isinstance(group, GroupRef):
@@ -122,7 +124,7 @@ def _path(number: int, field: str) -> str:
 
 
 def _recipient_of(user: User | None, ref: UserRef, number: int) -> Recipient:
-    """Raises Invalid USER_NOT_FOUND."""
+    """Return a person of the directory as a recipient. Raises Invalid USER_NOT_FOUND."""
     if user is None:
         detail = f"The directory has no person {ref.id!r}, and no contacts are given."
         raise Invalid("USER_NOT_FOUND", detail, _path(number, "id"))
@@ -130,8 +132,12 @@ def _recipient_of(user: User | None, ref: UserRef, number: int) -> Recipient:
 
 
 def _with_contacts(user: User, given: Id, *, name: str | None = None, origin: Sequence[str] = ()) -> Recipient:
-    """Return a person of the directory as a recipient, without the channels in which it wants no messages."""
+    """Return a person of the directory as a recipient, without the channels in which it wants no messages: all, if it
+    is blocked.
+    """
     contacts = user.contacts
+    if user.blocked:
+        return Recipient(given, name or user.name, {}, origin, tuple(contacts))
     if user.opt_out:
         contacts = {channel: addresses for channel, addresses in contacts.items() if channel not in user.opt_out}
     return Recipient(given, name or user.name, contacts, origin, user.opt_out)

@@ -28,7 +28,9 @@ class AttachedUploads:
         return replace(content, attachments=named) if found else content
 
     async def keep_again(self, tenant: str, content: Content, due: datetime | None) -> None:
-        """Raises Conflict FILE_GONE for a delivery that is moved or retried without one of its files."""
+        """Keep the files of a delivery for longer. Raises Conflict FILE_GONE for a delivery that is moved or retried
+        without one of its files.
+        """
         names = {one.file: one.name for one in content.attachments}
         for file, upload in await self._kept(tenant, content, due):
             if upload is None:

@@ -22,9 +22,9 @@ MAX_ATTACHMENTS = 50
 
 
 def check_content(delivery: NewDelivery) -> None:
-    """Raises Invalid TOO_MANY_BUTTONS, BUTTON_MALFORMED, TOO_MANY_ATTACHMENTS, ATTACHMENT_MALFORMED, CONTENT_TOO_LARGE,
-    TEXT_EMPTY, MARKS_BROKEN. Only a text with attachments may be empty, or one with an edit, which then changes the
-    buttons.
+    """Check the content of a delivery. Raises Invalid TOO_MANY_BUTTONS, BUTTON_MALFORMED, TOO_MANY_ATTACHMENTS,
+    ATTACHMENT_MALFORMED, CONTENT_TOO_LARGE, TEXT_EMPTY, MARKS_BROKEN. Only a text with attachments may be empty, or one
+    with an edit, which then changes the buttons.
     """
     content = delivery.content
     if content is None:

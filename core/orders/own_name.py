@@ -38,7 +38,9 @@ def _refuse_contacts(order: Order) -> None:
 
 
 async def _check_people(directory: Directory, tenant: str, person: User, order: Order) -> None:
-    """Raises Forbidden NOT_OWNER for the first person in no group of the sender. An unknown id is refused as one."""
+    """Check that the sender may write to these people. Raises Forbidden NOT_OWNER for the first person in no group of
+    the sender. An unknown id is refused as one.
+    """
     named = [(n, id_text(one.id)) for n, one in enumerate(order.addressees) if isinstance(one, UserRef)]
     if all(user == id_text(person.id) for _, user in named):
         return

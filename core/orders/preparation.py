@@ -80,12 +80,14 @@ class Preparation:
         if caller.is_admin:
             return sender.role
         (user,) = await self._directory.users.lookup(caller.tenant, [sender.id])
+        if user and user.blocked:
+            raise Forbidden("SENDER_BLOCKED", "The sender is blocked.", "sender.id")
         return (user.role if user else None) or sender.role
 
     def moved(
         self, requested: datetime | None, caller: Caller, *, is_urgent: bool
     ) -> tuple[datetime | None, datetime | None]:
-        """When to deliver, and the requested time (that of the call if None) if quiet hours have moved it.
+        """Return when to deliver, and the requested time (that of the call if None) if quiet hours have moved it.
 
         Raises Forbidden URGENT_NOT_ALLOWED.
         """

@@ -8,7 +8,6 @@ Called by `delivery/` and `bots/`.
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from zlib import crc32
 
 from core.admission.idempotency import Idempotency
 from core.admission.quotas import Quotas
@@ -16,7 +15,7 @@ from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
 from core.errors import Conflict, Refused, StoreRefuses
 from core.model.delivery import Accepted, NewDelivery, Recipient, Repeat
-from core.model.history_key import HistoryKey, Id, shard_of_sender
+from core.model.history_key import HistoryKey, Id
 from core.model.quota import NO_QUOTA, QuotaState
 from core.model.states import Status
 from core.orders.attached_uploads import AttachedUploads, files_in
@@ -45,7 +44,7 @@ class Sending:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         policy = policy or SendingPolicy()
-        self._shards = store.shards
+        self._store = store
         self._deliveries = deliveries
         self._directory = directory
         self._idempotency = Idempotency(store)
@@ -74,7 +73,7 @@ class Sending:
         return preview_of(prepared, await self._quotas.read(caller.tenant, sender, quota) if quota else None)
 
     async def send_many(self, orders: Sequence[Ordered], caller: Caller) -> list[Result]:
-        """`send` for each order, all in one batch; the results in their order. Raises StoreError if a result is
+        """Do `send` for each order, all in one batch; the results in their order. Raises StoreError if a result is
         unknown.
         """
         if any(_waits(order, caller) for order, _ in orders):
@@ -101,24 +100,21 @@ class Sending:
         try:
             return (await self._preparation.prepare(order, caller)).delivery
         except Refused:
-            sender = order.delivery.sender.id
-            first = await self._deliveries.first_result(caller.tenant, sender, repeat) if repeat else None
+            first = await self._deliveries.first_result(order.delivery, repeat) if repeat else None
             if first is None:
                 raise
             return first
 
     def _is_bound_elsewhere(self, delivery: NewDelivery, repeat: Repeat) -> bool:
-        """Return whether the delivery is in another shard than its Idempotency-Key: its quota puts it into the
-        sender's."""
-        if not delivery.quota:
-            return False
-        return crc32(repeat.key.encode()) % self._shards != shard_of_sender(delivery.sender.id, self._shards)
+        """Return whether the delivery is in another shard than its Idempotency-Key: its lane or the quota of its sender
+        decides."""
+        return self._deliveries.shard_for(delivery, repeat) != self._store.shard_of(repeat.key)
 
     async def _send_bound(self, delivery: NewDelivery, repeat: Repeat) -> Accepted:
         """Bind the Idempotency-Key in its own shard first, so that every other operation refuses it."""
         is_new = await self._idempotency.bind(delivery.tenant, repeat.key, repeat.fingerprint)
         if not is_new:
-            first = await self._deliveries.first_result(delivery.tenant, delivery.sender.id, repeat)
+            first = await self._deliveries.first_result(delivery, repeat)
             if first:
                 return first
         try:
@@ -159,7 +155,7 @@ class Sending:
         return await self._deliveries.retry(key, caller.tenant, statuses, recipients)
 
     async def _keep_files_of(self, key: HistoryKey, tenant: str, due: datetime | None) -> None:
-        """Raises NotFound HISTORY_NOT_FOUND, Conflict FILE_GONE."""
+        """Keep the files of a delivery for longer. Raises NotFound HISTORY_NOT_FOUND, Conflict FILE_GONE."""
         history = await self._deliveries.read(key, tenant, limit=1)
         if history.content:
             await self._files.keep_again(tenant, history.content, due)

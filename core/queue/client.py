@@ -100,11 +100,8 @@ class QueueClient:
         without a free one. A task whose handler runs longer than `max_runtime` goes to another worker, and so do all
         tasks if a handler blocks the event loop for longer than `lease`, unless `extends_blocked`.
         """
-        executor = Executor(self.queue, self.tubes, tube, handler, lease)
         options = WorkerOptions(lease, max_sleep, concurrency, concurrency, max_runtime, extends_blocked)
-        worker = Worker(self._store, tube, executor.execute, options=options, on_extension=executor.on_extension)
-        executor.is_stopping, executor.lease_end = lambda: worker.stopping, worker.lease_end
-        return worker
+        return Executor(self._store, self.queue, self.tubes, tube, handler, options).worker
 
     async def close(self) -> None:
         """Stop reading replies."""

@@ -1,12 +1,11 @@
 """Runs a handler on claimed tasks and turns what it returns or raises into a settlement.
 
-Called by `core.queue.worker`, which settles the task.
+Its worker calls it, and settles the task.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +14,8 @@ from core.queue.handler import Attempt, Bury, Done, Failed, Handler, Retry, Susp
 from core.queue.queue import Queue
 from core.queue.task import Claim, Extension, Settlement, SettleResult, Task
 from core.queue.tubes import Tube, Tubes
+from core.queue.worker import Worker, WorkerOptions
+from core.redis.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -23,27 +24,26 @@ _TUBE_FRESH = 5.0
 
 
 class Executor:
-    """Runs all attempts of one worker. `is_stopping` returns whether that worker is stopping; `lease_end` until when
-    the lease of a task certainly lasts, by time.monotonic.
-    """
+    """Runs all attempts of its `worker`."""
 
-    def __init__(self, queue: Queue, tubes: Tubes, tube: str, handler: Handler, lease: timedelta) -> None:
+    def __init__(
+        self, store: Store, queue: Queue, tubes: Tubes, tube: str, handler: Handler, options: WorkerOptions
+    ) -> None:
         self._queue = queue
         self._tubes = tubes
         self._name = tube
         self._handler = handler
-        self._lease = lease
-        self._running: dict[str, tuple[Attempt, asyncio.Task[Any] | None]] = {}
+        self._lease = options.lease
+        self._running: dict[tuple[int, str], tuple[Attempt, asyncio.Task[Any] | None]] = {}
         self._tube = Tube(tube)
         self._tube_read = float("-inf")
-        self.is_stopping: Callable[[], bool] = lambda: False
-        self.lease_end: Callable[[Task], float] = lambda _: 0.0
+        self.worker = Worker(store, tube, self.execute, options=options, on_extension=self.on_extension)
 
     async def execute(self, task: Task, claim: Claim) -> Settlement | None:
         """Make one attempt at a task. Returns None if it is suspended."""
         started = time.monotonic()
-        attempt = Attempt(self._queue, task, self._lease, self.lease_end)
-        self._running[task.token] = attempt, asyncio.current_task()
+        attempt = Attempt(self._queue, task, self._lease, self.worker.lease_end)
+        self._running[task.shard, task.token] = attempt, asyncio.current_task()
         try:
             result = await self._handler(attempt)
         except asyncio.CancelledError:
@@ -53,7 +53,7 @@ class Executor:
             log.exception("%s: task %s failed and is retried", self._name, task.task_id)
             result = Retry(error=f"{type(fault).__name__}: {fault}")
         finally:
-            del self._running[task.token]
+            del self._running[task.shard, task.token]
         if isinstance(result, Retry):
             return await self._retry(task, result, started)
         if isinstance(result, Suspend):
@@ -63,7 +63,7 @@ class Executor:
 
     async def _release(self, task: Task) -> None:
         """Return the task uncounted if the worker stops. Otherwise its lease was lost: there is nothing to return."""
-        if not self.is_stopping():
+        if not self.worker.stopping:
             return
         try:
             await self._queue.release(task)
@@ -86,7 +86,7 @@ class Executor:
 
     def on_extension(self, task: Task, extension: Extension) -> None:
         """Cancel an attempt whose lease was lost; notify one whose task was cancelled."""
-        attempt, running = self._running.get(task.token, (None, None))
+        attempt, running = self._running.get((task.shard, task.token), (None, None))
         if attempt and extension.cancelled:
             attempt.cancelled.set()
         if running and not extension.lease_valid:

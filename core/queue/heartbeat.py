@@ -30,7 +30,9 @@ log = logging.getLogger(__name__)
 
 # How often a lease is extended before it would end.
 _EXTENSIONS = 3
-_SOCKET_TIMEOUT = 5.0
+# Seconds. Together less than the leases' grace after a promotion (`core.redis.primary`).
+_SOCKET_TIMEOUT = 3.0
+_RETRY = 1.0
 # How often a thread that waits for a blocked event loop looks whether the worker has ended, in seconds.
 _PATIENCE = 1.0
 
@@ -92,15 +94,22 @@ class Heartbeat:
         self._stopped.set()
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        client = _client(self._store)
-        while not self._stopped.wait(self._lease / _EXTENSIONS):
+        client, url = _client(self._store), self._store.url
+        pause = interval = self._lease / _EXTENSIONS
+        while not self._stopped.wait(pause):
+            pause = interval
+            if url != self._store.url:  # another primary
+                client.close()
+                client, url = _client(self._store), self._store.url
             if not self._extends_blocked and not self._answers(loop):
                 self._lose_all(loop)
                 continue
             try:
                 self._extend_all(client, loop)
             except RedisError as fault:
-                log.warning("leases not extended, next try in %.1f s: %s", self._lease / _EXTENSIONS, fault)
+                pause = min(_RETRY, interval)
+                client.close()  # to another server, if it refuses writes
+                log.warning("leases not extended, next try in %.1f s: %s", pause, fault)
         client.close()
 
     def _answers(self, loop: asyncio.AbstractEventLoop) -> bool:
@@ -128,14 +137,17 @@ class Heartbeat:
         tasks = self._old_enough()
         if not tasks:
             return
-        end = time.monotonic() + self._lease
+        end, faults = time.monotonic() + self._lease, []
         for task, reply in zip(tasks, self._extend(client, tasks), strict=True):
             if isinstance(reply, RedisError):
-                raise reply
+                faults.append(reply)
+                continue
             result = extension(reply)
             self._report(task, result, loop)
             if result.lease_valid:
                 self._note(task, end)
+        if faults:  # one shard holds up no other
+            raise faults[0]
 
     def _note(self, task: Task, end: float) -> None:
         """The task may have ended meanwhile: then there is nothing to note."""

@@ -79,7 +79,7 @@ _TRANSITIONS = frozenset(TubeStats.__struct_fields__) - {"live", "states", "lag_
 
 
 class Inspector:
-    """The reading methods of `Queue`."""
+    """Reads the queue; `Queue.inspector` is one."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -88,7 +88,7 @@ class Inspector:
 
     async def stats(self) -> QueueStats:
         """Return counts of the whole queue and of each tube that has had a task."""
-        transitions, states = await self._sum_by_tube("counters"), await self._sum_by_tube("states")
+        transitions, states = await self.sums_by_tube("counters"), await self.sums_by_tube("states")
         return QueueStats(
             due=await self._size("due"),
             taken=await self._size("lease"),
@@ -101,11 +101,16 @@ class Inspector:
             },
         )
 
+    async def ready_tasks(self) -> dict[str, int]:
+        """Return how many tasks of each tube are ready, behind the first of their lane too; it costs one command."""
+        states = await self.sums_by_tube("states")
+        return {tube: counts.get("ready", 0) for tube, counts in states.items()}
+
     async def _size(self, index: str) -> int:
         sizes = [await self._store.command("ZCARD", KEYS[index].at(shard)) for shard in range(self._store.shards)]
         return sum(sizes)
 
-    async def _sum_by_tube(self, key: str) -> dict[str, dict[str, int]]:
+    async def sums_by_tube(self, key: str) -> dict[str, dict[str, int]]:
         """Return tube → name → count of a hash with fields `<tube>:<name>`."""
         sums: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for shard in range(self._store.shards):
@@ -116,7 +121,8 @@ class Inspector:
                     sums[tube][name] += int(value)
         return sums
 
-    def _now_ms(self) -> float:
+    def now_ms(self) -> float:
+        """Return the time by the server's clock."""
         return time.time() * 1000 + self._store.clock_offset_ms
 
     async def _overdue_ms(self) -> int:
@@ -125,11 +131,11 @@ class Inspector:
             for shard in range(self._store.shards)
         ]
         dues = [float(head[0][1]) for head in heads if head]
-        return max(0, int(self._now_ms() - min(dues))) if dues else 0
+        return max(0, int(self.now_ms() - min(dues))) if dues else 0
 
     async def _oldest_ms(self, tube: str) -> int:
         """Return the age of the oldest ready task: of each tenant the first task of each priority is compared."""
-        now = self._now_ms()
+        now = self.now_ms()
         since = [now]
         for shard in range(self._store.shards):
             tenants = await self._store.command("ZRANGE", KEYS["tenants"].at(shard, tube), 0, _TENANTS - 1)
@@ -153,23 +159,24 @@ class Inspector:
         if member.startswith("@"):
             member = await self._store.command("HGET", KEYS["head"].at(shard, tube), member[1:]) or ""
         view = await self._view_if_there(shard, member)
-        return max(put_ms(member) or self._now_ms(), float(view.due or 0 if view else 0))
+        return max(put_ms(member) or self.now_ms(), float(view.due or 0 if view else 0))
 
     async def peek(self, task_id: str) -> TaskView:
         """Return a task as it is now. Raises NotFound TASK_NOT_FOUND."""
-        return await self._view(*split_id(task_id))
+        return await self.view(*split_id(task_id))
 
-    async def _view(self, shard: int, name: str) -> TaskView:
+    async def view(self, shard: int, name: str) -> TaskView:
+        """Return a task by its place. Raises NotFound TASK_NOT_FOUND."""
         if not (task := await self._view_if_there(shard, name)):
             raise NotFound("TASK_NOT_FOUND", "There is no such task.")
         return task
 
     async def _view_if_there(self, shard: int, name: str) -> TaskView | None:
         """Return None if there is no such task."""
-        (task,) = await self._views(shard, [name])
+        (task,) = await self.views(shard, [name])
         return task
 
-    async def _views(self, shard: int, names: Sequence[str]) -> list[TaskView | None]:
+    async def views(self, shard: int, names: Sequence[str]) -> list[TaskView | None]:
         """Return the tasks as they are now; None for those that are not there."""
         if shard >= self._store.shards:
             return [None] * len(names)
@@ -185,31 +192,31 @@ class Inspector:
         lane first those that stand in it. Raises Invalid SELECTION_EMPTY.
         """
         found: list[TaskView] = []
-        async for _, tasks in self._pages(selected, SearchPosition(), min(limit, _PAGE)):
+        async for _, tasks in self.pages(selected, SearchPosition(), min(limit, _PAGE)):
             found += tasks
             if len(found) >= limit:
                 break
         return found[:limit]
 
     async def page(self, selected: TaskFilter, cursor: str | None, limit: int) -> TaskPage:
-        """`select`, a page at a time; a page may hold fewer than `limit`. Raises Invalid SELECTION_EMPTY,
+        """Return a page of what `select` returns; it may hold fewer than `limit`. Raises Invalid SELECTION_EMPTY,
         CURSOR_MALFORMED.
         """
-        async for position, tasks in self._pages(selected, SearchPosition.read(cursor), limit):
+        async for position, tasks in self.pages(selected, SearchPosition.read(cursor), limit):
             return TaskPage(tasks, str(position))
         return TaskPage((), None)
 
-    async def _pages(
+    async def pages(
         self, selected: TaskFilter, start: SearchPosition, size: int
     ) -> AsyncIterator[tuple[SearchPosition, list[TaskView]]]:
         """Yield (where the page ends, the tasks of the page that the filter selects). Parcels are left out: they are
         found through their delivery.
         """
         async for position, names in self._search.pages(selected, start, size):
-            tasks = await self._views(position.shard, names)
+            tasks = await self.views(position.shard, names)
             yield position, [task for task in tasks if task and task.history is None and selected.matches(task)]
 
-    async def _names(self, index: str, tube: str) -> AsyncIterator[tuple[int, str]]:
+    async def names(self, index: str, tube: str) -> AsyncIterator[tuple[int, str]]:
         """Yield (shard, name) of the tasks of a tube ("": of all) in an index by time, the earliest first. All names
         are read before the first is yielded, because the caller may remove tasks from the index.
         """
@@ -217,7 +224,7 @@ class Inspector:
             names = await self._store.command("ZRANGE", KEYS[index].at(shard), 0, -1)
             for start in range(0, len(names), _PAGE):
                 page = names[start : start + _PAGE]
-                for name, task in zip(page, await self._views(shard, page), strict=True):
+                for name, task in zip(page, await self.views(shard, page), strict=True):
                     if not tube or (task and task.tube == tube):
                         yield shard, name
 
@@ -243,13 +250,13 @@ class Inspector:
         """Return those that the filter selects, with where the list ends if it ends with them."""
         if not members:
             return []
-        views = await self._views(members[0][0].shard, [name for _, name in members])
+        views = await self.views(members[0][0].shard, [name for _, name in members])
         pairs = zip((position for position, _ in members), views, strict=True)
         return [(position, task) for position, task in pairs if task and selected.matches(task)]
 
 
 def _view_of(shard: int, name: str, row: Sequence[str]) -> TaskView | None:
-    """Read a row of `lua/queue/functions/view_tasks.lua`. A ready task behind the first of its lane is `locked`."""
+    """Read a row of `view_tasks.lua`. A ready task behind the first of its lane is `locked`."""
     if not row:
         return None
     stored = viewed_facts(row)

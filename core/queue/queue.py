@@ -43,35 +43,46 @@ _LATENCY = 1.0
 Row = Sequence[str | int]
 
 
-class Queue(Inspector):
-    """One per process. The methods that only read are in `core.queue.inspector`."""
+class Queue:
+    """One per process. `inspector` has the methods that only read."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(store)
+        self.inspector = Inspector(store)
+        self._store = store
         self.ids = TaskIds()
         self.puts: Batcher[tuple[int, str], Row, None] = Batcher(self._put_rows, _PUTS)
         self._calls = itertools.count(1)
         self._unanswered: dict[int, None] = {}
 
     async def put(self, tube: str, task: NewTask, *, shard: int = 0) -> str:
-        """Add a task and return its id: exactly once, also over a broken connection. Raises Invalid."""
+        """Add a task and return its id: exactly once, also over a broken connection. A task with a lane stands in the
+        shard of its lane (I19), another one in `shard`. Raises Invalid.
+        """
         row = task.row(self.ids.next())
+        shard = self._shard_for(task, shard)
         await self.puts.add((shard, tube), row)
         return f"{shard}.{row[0]}"
 
+    def _shard_for(self, task: NewTask, shard: int) -> int:
+        return self._store.shard_of(task.lane) if task.lane else shard
+
     async def put_once(self, tube: str, task: NewTask, *, source: str, name: str) -> bool:
         """Add a task unless `source` has put one under the same name within a day, also if that has ended. Returns
-        whether it was added. Raises Invalid.
+        whether it was added. It stands in shard 0, with what its handler changes in the same step. Raises Invalid.
         """
         return bool(await self._store.run("put_once", 0, source, name, tube, *task.row(self.ids.next())) != "known")
 
     async def put_many(self, tube: str, tasks: Sequence[NewTask], *, shard: int = 0) -> list[str]:
-        """Add tasks in this order and return their ids. Of more than 200 tasks, each page of 200 is put as a whole or
-        not at all. Raises Invalid before anything is written.
+        """Add tasks in this order, each in the shard that `put` chooses, and return their ids. Of more than 200 tasks
+        of a shard, each page of 200 is put as a whole or not at all. Raises Invalid before anything is written.
         """
-        rows = [task.row(self.ids.next()) for task in tasks]
-        await self.puts.send_all((shard, tube), rows)
-        return [f"{shard}.{row[0]}" for row in rows]
+        rows = [(self._shard_for(task, shard), task.row(self.ids.next())) for task in tasks]
+        by_shard: dict[int, list[Row]] = defaultdict(list)
+        for place, row in rows:
+            by_shard[place].append(row)
+        for place, page in by_shard.items():
+            await self.puts.send_all((place, tube), page)
+        return [f"{place}.{row[0]}" for place, row in rows]
 
     async def _put_rows(self, place: tuple[int, str], rows: Sequence[Row]) -> Sequence[None]:
         """Put in one step. The call carries its number and the lowest unanswered one, so that the server recognises its
@@ -88,45 +99,35 @@ class Queue(Inspector):
             del self._unanswered[call]
         return [None] * len(rows)
 
-    async def claim(
-        self,
-        tube: str,
-        owner: str,
-        *,
-        shard: int,
-        limit: int,
-        lease: timedelta,
-        max_sleep: timedelta,
-        account: str = "",
-        budget: int = 0,
-    ) -> Claim:
+    async def claim(self, shard: int, request: ClaimRequest) -> Claim:
         """Take up to `limit` tasks, or fewer once they have `budget` entries. What has fallen due happens first, also
-        with limit 0. `max_sleep`: the longest time until this worker claims again.
+        with limit 0.
         """
-        return await self.claim_page(shard, ClaimRequest(tube, owner, limit, lease, max_sleep, account, budget))
-
-    async def claim_page(self, shard: int, wanted: ClaimRequest) -> Claim:
-        """`claim`, with what is wanted in one value, as a worker keeps it."""
-        asked = time.monotonic()
-        return claim_of(shard, await self._store.run("claim", shard, *wanted.words()), asked)
+        requested_at = time.monotonic()
+        return claim_of(shard, await self._store.run("claim", shard, *request.words()), requested_at)
 
     async def turn(
-        self, shard: int, ends: Sequence[tuple[Task, Settlement]], wanted: ClaimRequest
+        self, shard: int, ends: Sequence[tuple[Task, Settlement]], request: ClaimRequest
     ) -> tuple[list[Settled], Claim]:
-        """`settle` attempts of one shard and `claim` the next tasks in one step."""
-        asked = time.monotonic()
+        """Settle attempts of one shard and claim the next tasks, in one step."""
+        requested_at = time.monotonic()
         flat = [word for task, settlement in ends for word in settlement.row(task)]
-        states, reply = await self._store.run("turn", shard, *wanted.words(), *flat)
-        return [Settled(state) for state in states], claim_of(shard, reply, asked)
+        states, reply = await self._store.run("turn", shard, *request.words(), *flat)
+        return [Settled(state) for state in states], claim_of(shard, reply, requested_at)
 
     async def extend(
-        self, task: Task, lease: timedelta, outcomes: Sequence[Any] = (), checkpoint: str = ""
+        self,
+        task: Task,
+        lease: timedelta,
+        outcomes: Sequence[Any] = (),
+        checkpoint: str = "",
+        *,
+        replicated: bool = False,
     ) -> Extension:
-        """Extend the lease of a task and write a parcel's outcomes so far."""
+        """Extend the lease of a task and write a parcel's outcomes so far. `replicated`: `Store.run_replicated`."""
         lease_ms = int(lease.total_seconds() * 1000)
-        reply = await self._store.run(
-            "extend", task.shard, task.id, task.token, lease_ms, checkpoint, compact_json(list(outcomes))
-        )
+        run = self._store.run_replicated if replicated else self._store.run
+        reply = await run("extend", task.shard, task.id, task.token, lease_ms, checkpoint, compact_json(list(outcomes)))
         return extension(reply)
 
     async def settle(
@@ -146,20 +147,8 @@ class Queue(Inspector):
         settlement = Settlement(result, outcomes, due, checkpoint, unclear, body, answer, error)
         return (await self.settle_page(task.shard, [(task, settlement)]))[0]
 
-    async def settle_many(self, ends: Sequence[tuple[Task, Settlement]]) -> list[Settled]:
-        """`settle` many attempts, a page in one step. Returns the new states in the same order."""
-        by_shard: dict[int, list[int]] = defaultdict(list)
-        for n, (task, _) in enumerate(ends):
-            by_shard[task.shard].append(n)
-        states: dict[int, Settled] = {}
-        for shard, numbers in by_shard.items():
-            for start in range(0, len(numbers), SETTLES):
-                page = numbers[start : start + SETTLES]
-                states |= zip(page, await self.settle_page(shard, [ends[n] for n in page]), strict=True)
-        return [states[n] for n in range(len(ends))]
-
     async def settle_page(self, shard: int, ends: Sequence[tuple[Task, Settlement]]) -> list[Settled]:
-        """`settle` attempts of one shard in one step."""
+        """Settle attempts of one shard in one step."""
         flat = [word for task, settlement in ends for word in settlement.row(task)]
         return [Settled(state) for state in await self._store.run("settle", shard, *flat)]
 
@@ -230,7 +219,7 @@ class Queue(Inspector):
         found: dict[str, int] = {}
         for shard in range(self._store.shards):
             page = await self._store.command(
-                "ZRANGEBYSCORE", KEYS["throttles"].at(shard, tube), int(self._now_ms()), "+inf", "WITHSCORES"
+                "ZRANGEBYSCORE", KEYS["throttles"].at(shard, tube), int(self.inspector.now_ms()), "+inf", "WITHSCORES"
             )
             rows = [(scope, int(float(until))) for scope, until in page if not scope.startswith("chat:")]
             found |= {scope: max(found.get(scope, 0), until) for scope, until in rows}
@@ -246,16 +235,16 @@ class Queue(Inspector):
 
     async def _operate(self, verb: str, task_id: str, code: str, detail: str) -> TaskView:
         shard, name = split_id(task_id)
-        if (await self._view(shard, name)).ended is not None:
+        if (await self.inspector.view(shard, name)).ended is not None:
             raise Conflict("TASK_OVER", "The task has ended.")
         if not await self._store.run(verb, shard, name):
             raise Conflict(code, detail)
-        return await self._view(shard, name)
+        return await self.inspector.view(shard, name)
 
     async def kick_some(self, tube: str, count: int) -> int:
         """Kick up to `count` tasks of a tube, those buried first. Returns how many."""
         kicked = 0
-        async for shard, name in self._names("buried", tube):
+        async for shard, name in self.inspector.names("buried", tube):
             if kicked >= count:
                 break
             kicked += await self._store.run("kick", shard, name)
@@ -264,7 +253,7 @@ class Queue(Inspector):
     async def purge(self, tube: str = "") -> int:
         """Delete the ended tasks that are kept, of one tube or of all. Returns how many."""
         purged = 0
-        names = [found async for found in self._names("finished", tube)]
+        names = [found async for found in self.inspector.names("finished", tube)]
         for shard in range(self._store.shards):
             of_shard = [name for found_in, name in names if found_in == shard]
             for start in range(0, len(of_shard), _CANCELS):
@@ -276,7 +265,7 @@ class Queue(Inspector):
         NotFound.
         """
         shard, name = split_id(task_id)
-        await self._view(shard, name)
+        await self.inspector.view(shard, name)
         return await self._cancel_page(shard, [name])
 
     async def cancel_by(self, selected: TaskFilter) -> CancelResult:
@@ -284,7 +273,7 @@ class Queue(Inspector):
         commands run between two pages. Raises Invalid SELECTION_EMPTY.
         """
         cancelled = flagged = 0
-        async for position, tasks in self._pages(selected, SearchPosition(), _CANCELS):
+        async for position, tasks in self.inspector.pages(selected, SearchPosition(), _CANCELS):
             names = [split_id(task.id)[1] for task in tasks]
             page = await self._cancel_page(position.shard, names)
             cancelled += page.cancelled
@@ -302,12 +291,12 @@ class Queue(Inspector):
         return CancelResult(cancelled, flagged)
 
 
-def claim_of(shard: int, reply: Sequence[Any], asked: float) -> Claim:
-    """Read the reply of `lua/queue/functions/claim.lua`. `asked`: when the claim was sent, by time.monotonic."""
+def claim_of(shard: int, reply: Sequence[Any], requested_at: float) -> Claim:
+    """Read the reply of `lua/queue/functions/claim.lua`. `requested_at`: when the claim was sent, by time.monotonic."""
     now, micros, next_at, keeper, throttles, opens_at, *rows = reply
-    asked = max(asked, time.monotonic() - _LATENCY)
+    requested_at = max(requested_at, time.monotonic() - _LATENCY)
     tasks = [Task.of(shard, now, row) for row in rows]
-    return Claim(now, now + micros / 1000, int(next_at), bool(keeper), throttles, int(opens_at), tasks, asked)
+    return Claim(now, now + micros / 1000, int(next_at), bool(keeper), throttles, int(opens_at), tasks, requested_at)
 
 
 def extension(reply: Sequence[Any]) -> Extension:

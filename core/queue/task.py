@@ -65,8 +65,9 @@ class NewTask:
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A claimed task. `started`, `claimed`, `expires`: server ms. `started` is the first claim since the task was last
-    returned properly, so it is earlier than `claimed` after a crash.
+    """A claimed task. `token`: a number and the owner, without whom it is worth nothing. `started`, `claimed`,
+    `expires`: server ms. `started` is the first claim since the task was last returned properly, so it is earlier than
+    `claimed` after a crash.
 
     `left`: entries still to do, 0 for a task without entries. `attachment`: empty for ordinary tasks; for parcels
     `core.courier.parcels.parcel` decodes it.
@@ -123,7 +124,9 @@ class Task(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ClaimRequest:
-    """What a worker asks for: up to `limit` tasks, or fewer once they have `budget` entries (0: as many as `limit`)."""
+    """The request of a worker: up to `limit` tasks, or fewer once they have `budget` entries (0: as many as `limit`).
+    `max_sleep`: the longest time until this worker claims again.
+    """
 
     tube: str
     owner: str
@@ -264,7 +267,7 @@ class TaskView(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @classmethod
     def read(cls, task_id: str, stored: Mapping[str, str]) -> "TaskView":
-        """Read the facts that `lua/queue/functions/view_tasks.lua` returns."""
+        """Read the facts that `lua/operations/functions/view_tasks.lua` returns."""
         fields: dict[str, Any] = {**stored, "id": task_id}
         if "tags" in stored:
             fields["tags"] = stored["tags"].split("\n")
@@ -272,7 +275,7 @@ class TaskView(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 def viewed_facts(row: Sequence[str]) -> dict[str, str]:
-    """Read a row of `lua/queue/functions/view_tasks.lua`; {} if there is no such task."""
+    """Read a row of `lua/operations/functions/view_tasks.lua`; {} if there is no such task."""
     return dict(zip(row[::2], row[1::2], strict=True))
 
 

@@ -186,7 +186,7 @@ def _tubes_with(state: str, counts: dict[str, str]) -> list[str]:
 
 
 def _number(text: str) -> str:
-    """Raises Invalid CURSOR_MALFORMED."""
+    """Read a number of a cursor. Raises Invalid CURSOR_MALFORMED."""
     if not text.isdecimal():
         raise malformed_cursor()
     return text

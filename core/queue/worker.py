@@ -26,8 +26,8 @@ from core.queue.batcher import Batcher
 from core.queue.heartbeat import Heartbeat, OnExtension
 from core.queue.queue import Queue
 from core.queue.task import Claim, ClaimRequest, Settled, Settlement, Task
+from core.redis.events.keyspace_events import KeyspaceEvents
 from core.redis.keys import KEYS
-from core.redis.keyspace_events import KeyspaceEvents
 from core.redis.store import Store
 
 log = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ class Worker:
         self._stopping = False
         self._kept_timers: set[int] = set()  # shards
         self._first_shard = -1
-        self._fault = ""  # why the last claim failed; each cause is logged once
+        self._faults: dict[int, str] = {}  # why the last claim of a shard failed; each cause is logged once
         self.claims = 0
 
     async def run(self) -> None:
@@ -116,6 +116,7 @@ class Worker:
         events = KeyspaceEvents(self._store, self._listeners())
         listening = asyncio.create_task(events.run(), name=f"events of {self._tube}")
         self._heartbeat.start()
+        self._store.worked_tubes.add(self._tube)
         try:
             while not self._stopping:
                 self._wake.clear()
@@ -123,6 +124,7 @@ class Worker:
             await self._drain()
             await self._release_timers()
         finally:
+            self._store.worked_tubes.discard(self._tube)
             self._heartbeat.stop()
             ending = [listening, *self._running]
             for running in ending:
@@ -167,14 +169,18 @@ class Worker:
 
     async def _claim_all(self) -> float:
         """Claim in every shard, each time in another one first. Returns how many seconds to sleep."""
+        return min([await self._try_claim(shard) for shard in self._shards_in_turn()])
+
+    async def _try_claim(self, shard: int) -> float:
+        """`_claim`; a shard that fails holds up no other (S-09)."""
         try:
-            seconds = min([await self._claim(shard) for shard in self._shards_in_turn()])
-            self._fault = ""
+            seconds = await self._claim(shard)
+            self._faults.pop(shard, None)
             return seconds
         except StoreError as fault:
-            if str(fault) != self._fault:
+            if str(fault) not in self._faults.values():
                 log.warning("%s: no claim, next try every %s s: %s", self._tube, _RETRY_CLAIM, fault)
-            self._fault = str(fault)
+            self._faults[shard] = str(fault)
             return _RETRY_CLAIM
 
     def _shards_in_turn(self) -> list[int]:
@@ -186,7 +192,7 @@ class Worker:
         started = asyncio.get_running_loop().time()
         room = self._options.max_entries - self._open_total
         limit = max(0, min(self._options.max_tasks - len(self._running), room, self._page))
-        claim = await self._queue.claim_page(shard, self._request(limit, max(room, 0)))
+        claim = await self._queue.claim(shard, self._request(limit, max(room, 0)))
         self._start_all(shard, claim, started)
         if claim.tasks and self._has_room():
             return 0.0

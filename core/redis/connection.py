@@ -39,6 +39,7 @@ _ERRORS: dict[str, type[RedisError]] = {
     "OOM": OutOfMemoryError,
     "WRONGPASS": AuthenticationError,
 }
+_REPLICA = {"replica", "slave", b"replica", b"slave"}
 _TOO_MANY_CLIENTS = "ERR max number of clients reached"
 
 
@@ -95,7 +96,9 @@ def _url_parts(url: str) -> dict[str, Any]:
     """`parse_url`, which takes database 0 if the path is not a number, and quotes parts of a password in its errors."""
     scheme, path = url.partition(":")[0], url.partition("?")[0].partition("://")[2].partition("/")[2]
     if scheme not in ("redis", "rediss", "unix"):
-        raise ValueError("it begins with none of redis://, rediss:// and unix://")
+        raise ValueError(
+            "it begins with none of redis://, rediss://, unix://, redis+sentinel:// and rediss+sentinel://"
+        )
     if scheme != "unix" and path and not path.isdecimal() and "@" not in path:
         raise ValueError(f"after the port it has {path!r}, which is not the number of a database")
     try:
@@ -107,17 +110,17 @@ def _url_parts(url: str) -> dict[str, Any]:
     return parts
 
 
-def _ignore(reply: Reply) -> None:
+def ignore(reply: Reply) -> None:
     """Nothing is expected."""
 
 
-def _nothing_to_resume() -> None:
+def nothing_to_resume() -> None:
     """Nothing waits for the connection to become writable."""
 
 
 class Connection(asyncio.Protocol):
     """An open connection. `lost` holds the reason once it is closed. `paused`: the server does not read fast enough;
-    `on_resume` is called when it does again.
+    `on_resume` is called when it does again. `is_replica`: what the server said of itself at the login.
     """
 
     def __init__(
@@ -125,6 +128,8 @@ class Connection(asyncio.Protocol):
     ) -> None:
         self.lost: asyncio.Future[RedisError] = asyncio.get_running_loop().create_future()
         self.paused = False
+        self.is_replica = False
+        self.address: ServerAddress
         self._on_reply = on_reply
         self._on_push = on_push
         self._on_resume = on_resume
@@ -135,9 +140,9 @@ class Connection(asyncio.Protocol):
     async def open(
         cls,
         address: ServerAddress,
-        on_reply: OnReply = _ignore,
-        on_push: OnReply = _ignore,
-        on_resume: Callable[[], None] = _nothing_to_resume,
+        on_reply: OnReply = ignore,
+        on_push: OnReply = ignore,
+        on_resume: Callable[[], None] = nothing_to_resume,
         encoding: str | None = "utf-8",
     ) -> "Connection":
         """Connect and log in. `on_reply` gets the replies in order, errors as values; `on_push` gets what the server
@@ -153,6 +158,7 @@ class Connection(asyncio.Protocol):
                 _, connection = await loop.create_unix_connection(make, address.path)
             else:
                 _, connection = await loop.create_connection(make, address.host, address.port, ssl=address.tls)
+            connection.address = address
             try:
                 await connection._log_in(address)
             except BaseException:
@@ -162,7 +168,8 @@ class Connection(asyncio.Protocol):
 
     async def _log_in(self, address: ServerAddress) -> None:
         login = ("AUTH", address.username, address.password) if address.password else ()
-        await self.request("HELLO", PROTOCOL, *login, "SETNAME", NAME)
+        hello = await self.request("HELLO", PROTOCOL, *login, "SETNAME", NAME)
+        self.is_replica = {hello.get("role"), hello.get(b"role")} & _REPLICA != set()
         if address.database:
             await self.request("SELECT", address.database)
 

@@ -64,15 +64,29 @@ DRAINS = frozenset(
             "learn_rate",
             "reserve_call",
             "release_timer",
+            "note_primary",
             "cancel",
             "cancel_scheduled",
             "cancel_tasks",
             "bury",
             "resume",
         ),
-        *("record_report", "record_late", "read_history", "read_quota"),
+        *("record_report", "record_late", "read_history", "read_quota", "return_quota"),
         *("delete_user", "delete_collection", "remove_member", "disown"),
         *("write_import", "abort_import", "withdraw_link", "forget_sign_ins", "keep_uploads", "delete_upload"),
+    }
+)
+
+# Functions whose success is acknowledged to somebody: with durability `replica` they return when a replica has it.
+ACKNOWLEDGED = frozenset(
+    {
+        *("enqueue", "cancel", "cancel_scheduled", "reschedule", "retry", "record_report"),
+        *("put", "put_once", "cancel_tasks", "kick", "bury", "pause", "resume", "purge"),
+        *("create_user", "update_user", "delete_user", "confirm_link", "withdraw_link"),
+        *("create_collection", "update_collection", "delete_collection", "add_members", "remove_member"),
+        *("own", "disown", "begin_import", "commit_import", "write_import", "abort_import"),
+        *("save_job", "save_turn", "store_promo", "store_webhook", "remove_webhook"),
+        *("reserve_upload", "write_upload_part", "delete_upload"),
     }
 )
 
@@ -166,7 +180,7 @@ def modules() -> dict[str, str]:
 
 
 def function(name: str) -> Function:
-    """Raises KeyError if there is none."""
+    """Return the function with this name. Raises KeyError if there is none."""
     return current().functions[name]
 
 

@@ -1,7 +1,7 @@
 """The setting `notify-keyspace-events` of the server: without our flags no sleeping worker is woken.
 
 A server that restarts without `CONFIG REWRITE` loses them. Therefore they are checked, and set if they are missing, at
-every connect of `core.redis.keyspace_events`, by `connect`, by `/readyz` and by `doctor`. Other flags are kept.
+every connect of `core.redis.events.keyspace_events`, by `connect`, by `/readyz` and by `doctor`. Other flags are kept.
 """
 
 import logging

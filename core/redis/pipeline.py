@@ -2,54 +2,71 @@
 
     call ─▶ waiting ─▶ one write ─▶ server ─▶ replies in order ─▶ the callers' futures
 
-Guarantee: commands are written and answered in the order of their calls. When the connection breaks, it is unknown
-whether the commands in flight ran. Every command must therefore be safe to repeat: the pipeline repeats it on the next
-connection until its deadline. After that the caller gets `StoreUnavailable`.
+Guarantee: commands are written and answered in the order of their calls; a call that the server refuses because of its
+state (READONLY, NOREPLICAS, CLUSTERDOWN …) is repeated on a new connection, behind those in flight. When the connection
+breaks, it is unknown whether the commands in flight ran. Every command must therefore be safe to repeat: the pipeline
+repeats it on the next connection until its deadline. After that the caller gets `StoreUnavailable`.
 """
 
 import asyncio
 import logging
 import time
 from collections import deque
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 from msgspec import Struct
 from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from core.errors import StoreUnavailable
+from core.errors import StoreError, StoreUnavailable
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.connection import Connection, Reply, ServerAddress, Word, encoded
+from core.redis.connection import Connection, Reply, Word, encoded
 from core.redis.outage_log import OutageLog
+from core.redis.refusals import may_pass, refused_write
+from core.redis.topology import Topology
 
 log = logging.getLogger(__name__)
 
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
+# Seconds that a fail-over takes. A server that refuses writes for longer needs its operator.
+_FAIL_OVER = 5.0
 # Bytes of one write. Beyond it the server answers the first commands while the last are still being written.
 _WRITE = 256 * 1024
 # Flush early at this many waiting calls, so the server works while we encode the next ones.
 _EARLY = 8
 
 
-class _Call(Struct, frozen=True, eq=False):
-    """A command with its caller's future. `deadline`: monotonic seconds after which it is not repeated."""
+class Call(Struct, eq=False):
+    """A command with its caller's future. `deadline`: monotonic seconds after which it is not repeated. `is_unclear`:
+    a connection broke before its reply, so that it may have run.
+    """
 
     packed: bytes
     answer: asyncio.Future[Reply]
     deadline: float
+    is_unclear: bool = False
 
 
 class Pipeline:
     """`patience`: seconds for which a command is repeated over broken connections. `silence`: seconds without a reply,
-    while replies are due, after which the connection is cut.
+    while replies are due, after which the connection is cut. `guards`: calls that go before every batch to a server
+    that was a replica at the login (`core.redis.primary`).
     """
 
-    def __init__(self, address: ServerAddress, patience: float = 30.0, silence: float = 10.0) -> None:
-        self._address = address
+    def __init__(
+        self, topology: Topology, patience: float = 30.0, silence: float = 10.0, guards: Sequence[bytes] = ()
+    ) -> None:
+        self._topology = topology
         self._patience = patience
         self._silence = silence
-        self._waiting: deque[_Call] = deque()
-        self._in_flight: deque[_Call] = deque()
+        self._waiting: deque[Call] = deque()
+        self._in_flight: deque[Call] = deque()
+        self._guards = guards
+        self._refused: list[Call] = []  # to be repeated on the next connection
+        self._refusal: RedisError | None = None
+        self._refusing = (0.0, 0.0)  # since when, and when last, by time.monotonic
         self._connection: Connection | None = None
         self._flushing = False
         self._task: asyncio.Task[None] | None = None
@@ -64,10 +81,10 @@ class Pipeline:
         return self.send(encoded(*command))
 
     def send(self, command: bytes) -> "asyncio.Future[Reply]":
-        """`call` for a command in the protocol's form."""
+        """Do `call` for a command in the protocol's form."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Reply] = loop.create_future()
-        self._waiting.append(_Call(command, answer, time.monotonic() + self._patience))
+        self._waiting.append(Call(command, answer, time.monotonic() + self._patience))
         self.commands += 1
         if not self._in_flight or len(self._waiting) >= _EARLY:
             self._write()
@@ -88,18 +105,20 @@ class Pipeline:
         pause = _FIRST_PAUSE
         while True:
             if connection := await self._connect():
-                pause = _FIRST_PAUSE
                 await self._serve(connection)
-            self._waiting.extendleft(reversed(self._in_flight))
-            self._in_flight.clear()
+                pause = pause if self._refused else _FIRST_PAUSE
+            self._waiting.extendleft(reversed(self._unanswered()))
             self._fail_expired()
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _connect(self) -> Connection | None:
         try:
-            connection = await Connection.open(self._address, self._take, on_resume=self._write)
+            connection = await self._topology.open(self._take, on_resume=self._write)
         except (AuthenticationError, ResponseError) as fault:
+            if refused_write(fault):  # at the first call of the connection
+                self._refuse_waiting(fault)
+                return None
             self._fail_all(StoreUnavailable(f"Redis refused the login: {fault}"))
         except (RedisError, OSError, TimeoutError) as fault:
             self._outage.failed(fault)
@@ -127,11 +146,13 @@ class Pipeline:
     def _write(self) -> None:
         """Write the waiting commands, as far as the server reads them."""
         connection = self._connection
+        if self._leaves_server():
+            return
         while self._waiting and connection and not connection.paused and not connection.lost.done():
             connection.write(self._next_batch())
 
     def _next_batch(self) -> bytes:
-        batch, size = [], 0
+        batch, size = self._guarding(), 0
         while self._waiting and size < _WRITE:
             call = self._waiting.popleft()
             batch.append(call.packed)
@@ -139,38 +160,106 @@ class Pipeline:
             self._in_flight.append(call)
         return b"".join(batch)
 
+    def _guarding(self) -> list[bytes]:
+        """Return what goes before a batch: a replica may be promoted at any moment, and is noted before it is used."""
+        connection = self._connection
+        if not connection or not connection.is_replica:
+            return []
+        for guard in self._guards:
+            answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+            answer.add_done_callback(partial(_note_promotion, connection))
+            self._in_flight.append(Call(guard, answer, 0.0))
+        return list(self._guards)
+
     def _take(self, reply: Reply) -> None:
         """Pass a reply to the caller of the oldest command in flight."""
-        call = self._in_flight.popleft()
         self._answered += 1
+        self._answer(self._in_flight.popleft(), reply)
+        if self._refused:
+            self._leaves_server()
+
+    def _answer(self, call: Call, reply: Reply) -> None:
         if call.answer.done():
             return
-        if isinstance(reply, RedisError):
-            call.answer.set_exception(reply)
-        else:
+        if not isinstance(reply, RedisError):
             call.answer.set_result(reply)
+        elif may_pass(reply) and time.monotonic() < call.deadline and self._passes_soon():
+            self._refused.append(call)
+            self._refusal = reply
+        else:
+            call.answer.set_exception(_fault_of(call, reply))
+
+    # states in which the server refuses writes
+
+    def _passes_soon(self) -> bool:
+        """Note a refusal. Returns whether the state is so new that it may end with a fail-over."""
+        now, (since, last) = time.monotonic(), self._refusing
+        since = now if now - last > _FAIL_OVER else since
+        self._refusing = since, now
+        return now - since < _FAIL_OVER
+
+    def _leaves_server(self) -> bool:
+        """Leave a server that refuses writes, as soon as no reply is due. Returns whether nothing may be written."""
+        if not self._refused or not self._connection:
+            return False
+        if not self._is_due() and self._refusal:
+            self._connection.cut(self._refusal)
+        return True
+
+    def _refuse_waiting(self, refusal: RedisError) -> None:
+        self._outage.failed(refusal)
+        if may_pass(refusal) and self._passes_soon():
+            return
+        waiting, self._waiting = self._waiting, deque()
+        for call in waiting:
+            if not call.answer.done():
+                call.answer.set_exception(_fault_of(call, refusal))
+
+    def _unanswered(self) -> list[Call]:
+        """Return the calls without an answer whose connection is lost, in order, and forget them."""
+        for call in self._in_flight:
+            call.is_unclear = True
+        calls = [*self._refused, *self._in_flight]
+        self._refused.clear()
+        self._in_flight.clear()
+        return calls
+
+    def _is_due(self) -> bool:
+        """Return whether the server owes a reply."""
+        return bool(self._in_flight)
 
     async def _watch(self, connection: Connection) -> None:
         """Cut the connection when replies are due and none came for `silence` seconds."""
         while True:
-            answered, are_due = self._answered, bool(self._in_flight)
+            answered, is_due = self._answered, self._is_due()
             await asyncio.sleep(self._silence)
-            if are_due and self._answered == answered:
+            if is_due and self._answered == answered:
                 connection.cut(RedisTimeoutError(f"silent for {self._silence} s"))
 
     def _fail_expired(self) -> None:
         now = time.monotonic()
         expired = [call for call in self._waiting if call.deadline <= now]
         self._waiting = deque(call for call in self._waiting if call.deadline > now)
-        _fail(expired, StoreUnavailable("Redis could not be reached in time; the call is safe to repeat."))
+        fail(expired, StoreUnavailable("Redis could not be reached in time; the call is safe to repeat."))
 
     def _fail_all(self, fault: StoreUnavailable) -> None:
-        _fail([*self._in_flight, *self._waiting], fault)
-        self._in_flight.clear()
+        fail([*self._unanswered(), *self._waiting], fault)
         self._waiting.clear()
 
 
-def _fail(calls: list[_Call], fault: StoreUnavailable) -> None:
+def _fault_of(call: Call, refusal: RedisError) -> Exception:
+    """Return what a caller gets for an error reply. What may have run before is not called refused."""
+    refused = refused_write(refusal) if call.is_unclear else None
+    return StoreUnavailable(f"Whether the call ran before is unknown. {refused}") if refused else refusal
+
+
+def _note_promotion(connection: Connection, answer: "asyncio.Future[Reply]") -> None:
+    if not answer.cancelled() and answer.exception() is None:
+        connection.is_replica = False
+
+
+def fail(calls: Iterable[Call], fault: StoreError) -> None:
+    """Raise a fault to the callers that still wait."""
     for call in calls:
         if not call.answer.done():
             call.answer.set_exception(fault)

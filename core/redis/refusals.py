@@ -36,12 +36,19 @@ _REFUSED_WRITES = {
     ),
     "CLUSTERDOWN": ("STORE_CLUSTER_DOWN", "The Redis cluster is down (CLUSTERDOWN): repair it."),
     "TRYAGAIN": ("STORE_CLUSTER_DOWN", "The Redis cluster moves slots (TRYAGAIN): this passes."),
+    "MOVED": (
+        "STORE_CLUSTER_DOWN",
+        "Another node of the Redis cluster has the data (MOVED): let ADA_REDIS_URL name a server without cluster mode.",
+    ),
 }
 """The first word of a server's error → code and sentence. The server is in a state in which it writes nothing."""
 
+_PASSING = frozenset(_REFUSED_WRITES) - {"MISCONF"}
+"""States of a fail-over: they pass by themselves, or another server is the primary."""
+
 
 def malformed_url(fault: ValueError) -> SetupError:
-    return SetupError(f"ADA_REDIS_URL cannot be read: {fault}. It looks like {URL_FORM}.")
+    return SetupError(f"REDIS_URL_MALFORMED: ADA_REDIS_URL cannot be read: {fault}. It looks like {URL_FORM}.")
 
 
 def explained(fault: RedisError | OSError | TimeoutError, address: ServerAddress) -> AdaError:
@@ -73,6 +80,11 @@ def refused_write(fault: Exception) -> StoreRefuses | None:
         return StoreFull()
     found = _REFUSED_WRITES.get(str(fault).partition(" ")[0].rstrip(":"))
     return StoreRefuses(*found) if found else None
+
+
+def may_pass(fault: Exception) -> bool:
+    """Return whether an error reply means a state that ends with a fail-over."""
+    return str(fault).partition(" ")[0].rstrip(":") in _PASSING
 
 
 def wrong_scheme(address: ServerAddress) -> SetupError:

@@ -11,10 +11,11 @@ from datetime import timedelta
 
 from redis.exceptions import RedisError
 
-from core.errors import FunctionFault, LayoutUnknown, StoreRefuses
-from core.redis.connection import Connection, Reply, encoded
+from core.errors import FunctionFault, LayoutUnknown, ShardsDiffer, StoreRefuses
+from core.redis.connection import Reply, encoded
 from core.redis.keys import KEYS, LAYOUT
 from core.redis.notifications import SETTING, Notifications, ensure_notifications, merged_flags
+from core.redis.primary import GRACE_MS
 from core.redis.refusals import explained
 from core.redis.store import Store
 
@@ -54,7 +55,7 @@ def setting_problems(settings: Mapping[str, str]) -> list[SettingProblem]:
 
 
 async def check(store: Store) -> list[SettingProblem]:
-    """`check_settings`; also switch our notifications on."""
+    """Do `check_settings`; also switch our notifications on."""
     problem = notification_problem(await ensure_notifications(store.command))
     return await check_settings(store) + ([problem] if problem else [])
 
@@ -78,7 +79,7 @@ def notification_problem(state: Notifications) -> SettingProblem | None:
 
 
 async def check_channels(store: Store) -> None:
-    """Raises SetupError if the user may not subscribe to keyspace events; StoreUnavailable."""
+    """Check the rights to keyspace events. Raises SetupError if they are missing; StoreUnavailable."""
     first: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
 
     def take(reply: Reply) -> None:
@@ -87,7 +88,7 @@ async def check_channels(store: Store) -> None:
 
     channel = f"__keyspace@{store.address.database}__:{KEYS['timer'].at(0)}"
     try:
-        connection = await Connection.open(store.address, take, take)
+        connection = await store.topology.open(take, take)
         connection.lost.add_done_callback(lambda lost: take(lost.result()))
         connection.write(encoded("SUBSCRIBE", channel))
         reply = await first
@@ -99,12 +100,15 @@ async def check_channels(store: Store) -> None:
 
 
 async def check_writes(store: Store) -> None:
-    """Raises StoreRefuses if the server takes no writes at present. Changes nothing."""
+    """Check that the server can be written to. Raises StoreRefuses if the server takes no writes at present. Changes
+    nothing.
+    """
     await store.command("SETRANGE", KEYS["layout"].at(0), 0, "")
 
 
 async def check_layout(store: Store) -> None:
-    """Called at every start before anything is written. Raises LayoutUnknown (docs/decisions/0020)."""
+    """Called at every start before anything is written. Raises LayoutUnknown (docs/decisions/0020), ShardsDiffer."""
+    await check_shards(store)
     for shard in range(store.shards):
         found = await layout_of(store, shard)
         if found not in (None, str(LAYOUT)):
@@ -125,14 +129,31 @@ async def layout_of(store: Store, shard: int) -> str | None:
     return None if found is None else str(found)
 
 
+async def check_shards(store: Store) -> None:
+    """A delivery or a task is found in the shard that its id or lane names: with another number of shards a lane would
+    stand in two of them. Raises ShardsDiffer.
+    """
+    found = await store.command("GET", KEYS["shards"].at(0))
+    if found not in (None, str(store.shards)):
+        raise ShardsDiffer(
+            f"{ShardsDiffer.code}: the data on this server is spread over {found} shards, ADA_SHARDS is {store.shards}."
+            f" Set ADA_SHARDS={found}, or give this installation its own server or database."
+        )
+
+
 async def sign_layout(store: Store) -> None:
-    """`check_layout`, then write the layout if it is missing. On a server that refuses writes a later start does it."""
+    """`check_layout`, then write the layout, the number of shards and the primary if they are missing. On a server that
+    refuses writes a later start does it.
+    """
     await check_layout(store)
-    for shard in range(store.shards):
-        try:
+    try:
+        await store.command("SET", KEYS["shards"].at(0), store.shards, "NX")
+        for shard in range(store.shards):
             await store.command("SET", KEYS["layout"].at(shard), LAYOUT, "NX")
-        except StoreRefuses:
-            return
+            await store.run("note_primary", shard, GRACE_MS)
+    except StoreRefuses:
+        return
+    await check_shards(store)  # another process may have started at the same time
 
 
 async def configure(store: Store, retention: timedelta) -> None:

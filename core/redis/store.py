@@ -7,7 +7,10 @@ flushed or the connection breaks meanwhile. The function may have run more than 
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from functools import cached_property
 from typing import Any, Self
+from zlib import crc32
 
 from redis.asyncio import Redis
 from redis.exceptions import (
@@ -23,10 +26,23 @@ from core.redis import library
 from core.redis.connection import PROTOCOL, Connection, ServerAddress, Word, encoded
 from core.redis.keys import KEYS
 from core.redis.pipeline import Pipeline
+from core.redis.primary import Primary
 from core.redis.refusals import explained, malformed_url, refused_write, wrong_scheme
+from core.redis.replicated_pipeline import ReplicatedPipeline
 from core.redis.tls_probe import is_scheme_wrong
+from core.redis.topology import PrimaryNotFound, Topology
 
 log = logging.getLogger(__name__)
+
+
+class Durability(StrEnum):
+    """What an acknowledged write survives. `local`: what the server itself survives. `replica`: the loss of any one
+    server, because a replica has it, too.
+    """
+
+    LOCAL = "local"
+    REPLICA = "replica"
+
 
 _TIMEOUT = 10.0
 _OLDEST = 7  # Functions are there since Redis 7.0.
@@ -39,31 +55,58 @@ Argument = Word | Sequence[Word]
 
 class Store:
     """One per process. `shards`: the number of shard tags over which work is spread. `redis`: a plain client, for
-    commands that must not be repeated. `clock_offset_ms` moves the functions' clock in tests.
+    commands that must not be repeated. `clock_offset_ms` moves the functions' clock in tests. `durability`: see
+    `Durability`. `worked_tubes`: what the workers of this process take tasks from, for the register of processes.
     """
 
-    def __init__(self, url: str, shards: int = 1, *, patience: float = 30.0) -> None:
-        self.url = url
-        self.address = ServerAddress.parse(url)
-        self.redis: Redis = Redis.from_url(
-            url, decode_responses=True, protocol=PROTOCOL, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT
-        )
+    def __init__(
+        self,
+        url: str,
+        shards: int = 1,
+        *,
+        patience: float = 30.0,
+        durability: Durability = Durability.LOCAL,
+    ) -> None:
+        self.topology = Topology(url)
+        primary = Primary(shards)
+        self.topology.first_call = primary.note
         self.shards = shards
         self.clock_offset_ms = 0
-        self.pipeline = Pipeline(self.address, patience=patience)
+        self.worked_tubes: set[str] = set()
+        self.pipeline = Pipeline(self.topology, patience=patience, guards=primary.notes)
+        replicates = durability is Durability.REPLICA
+        self._replicated = ReplicatedPipeline(self.topology, patience, primary.notes) if replicates else self.pipeline
         self.library = library.current()
         # The one declared key routes a call to its shard; the function derives the others from the same tag.
         self._anchors = [(1, KEYS["counters"].at(shard), f"{{{shard}}}") for shard in range(shards)]
         self._loading: asyncio.Future[Any] | None = None
 
+    @property
+    def address(self) -> ServerAddress:
+        """Return the address of the primary that was found last."""
+        return self.topology.address
+
+    @property
+    def url(self) -> str:
+        """Return the URL of the primary that was found last, with its password."""
+        return self.topology.url
+
+    @cached_property
+    def redis(self) -> Redis:
+        return Redis.from_url(
+            self.url, decode_responses=True, protocol=PROTOCOL, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT
+        )
+
     @classmethod
-    async def open(cls, url: str, shards: int = 1, *, patience: float = 30.0) -> Self:
-        """Connect. `url`: redis://, rediss:// (TLS) or unix://, with user and password.
+    async def open(
+        cls, url: str, shards: int = 1, *, patience: float = 30.0, durability: Durability = Durability.LOCAL
+    ) -> Self:
+        """Connect. `url`: redis://, rediss:// (TLS), unix:// or redis+sentinel://, with user and password.
 
         Raises StoreUnavailable if waiting may help; SetupError if the URL is wrong or the server refuses it.
         """
         try:
-            store = cls(url, shards, patience=patience)
+            store = cls(url, shards, patience=patience, durability=durability)
         except ValueError as fault:
             raise malformed_url(fault) from None
         try:
@@ -71,6 +114,8 @@ class Store:
                 await store._check_server()
         except (RedisError, OSError, TimeoutError) as fault:
             await store.close()
+            if isinstance(fault, PrimaryNotFound):
+                raise (SetupError if fault.is_wrong_name else StoreUnavailable)(str(fault)) from None
             is_silent = not isinstance(fault, ResponseError | AuthenticationError | BusyLoadingError)
             if is_silent and await is_scheme_wrong(store.address):
                 raise wrong_scheme(store.address) from None
@@ -86,7 +131,7 @@ class Store:
 
         HELLO and not INFO: a user without rights over the server may send it.
         """
-        connection = await Connection.open(self.address)
+        connection = await self.topology.open()
         try:
             hello = await connection.request("HELLO")
             self._check_version(str(hello["version"]))
@@ -113,22 +158,39 @@ class Store:
         if int(version.partition(".")[0]) < _OLDEST:
             raise SetupError(f"Redis {version} is too old: Redis 7.0 or Valkey is needed.")
 
+    def shard_of(self, name: str) -> int:
+        """Return the shard of everything that belongs to this name: a lane, a sender, an Idempotency-Key."""
+        return crc32(name.encode()) % self.shards
+
     async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
         """Run the function `name`. Raises FunctionFault (a bug in Ada), StoreRefuses or StoreUnavailable."""
+        return await self._run(self._pipeline_of(name), name, shard, arguments)
+
+    async def run_replicated(self, name: str, shard: int, *arguments: Argument) -> Any:
+        """Do `run`; with durability `replica` it returns when a replica has what was written by then. Also raises
+        StoreRefuses if there is none.
+        """
+        return await self._run(self._replicated, name, shard, arguments)
+
+    def _pipeline_of(self, name: str) -> Pipeline:
+        return self._replicated if name in library.ACKNOWLEDGED else self.pipeline
+
+    async def _run(self, pipeline: Pipeline, name: str, shard: int, arguments: Sequence[Argument]) -> Any:
         call = self._call(name, shard, arguments)
         for _ in range(_LOADS):
             load = self._loading
             try:
-                return await self.pipeline.send(call)
+                return await pipeline.send(call)
             except ResponseError as refusal:
                 if not library.is_missing(refusal):
                     raise self._fault_of(refusal) from None
-            self._load_after(load)
+            self._load_after(load, pipeline)
         raise StoreUnavailable("The functions of Ada vanish from the server again and again.")
 
     async def run_each(self, name: str, calls: Iterable[tuple[int, Sequence[Argument]]]) -> list[Any]:
-        """`run` for each (shard, arguments), all in flight at once. Returns the replies in order, faults as values."""
-        in_flight = [(self.pipeline.send(self._call(name, *call)), call) for call in calls]
+        """Do `run` for each (shard, arguments), at once. Return the replies in order, faults as values."""
+        pipeline = self._pipeline_of(name)
+        in_flight = [(pipeline.send(self._call(name, *call)), call) for call in calls]
         return [await self._reply(name, answer, call) for answer, call in in_flight]
 
     async def _reply(self, name: str, answer: "asyncio.Future[Any]", call: tuple[int, Sequence[Argument]]) -> Any:
@@ -137,7 +199,7 @@ class Store:
         except ResponseError as refusal:
             if not library.is_missing(refusal):
                 return self._fault_of(refusal)
-        except StoreUnavailable as fault:
+        except StoreError as fault:
             return fault
         try:
             return await self.run(name, call[0], *call[1])
@@ -151,7 +213,7 @@ class Store:
     def _rest(self, shard: int, arguments: Sequence[Word]) -> tuple[Word, ...]:
         return (*self._anchors[shard], self.clock_offset_ms, *arguments)
 
-    def _load_after(self, before: "asyncio.Future[Any] | None") -> None:
+    def _load_after(self, before: "asyncio.Future[Any] | None", pipeline: Pipeline) -> None:
         """Send the library to a server that lost it (restart, FUNCTION FLUSH, failover), once for all callers that find
         it missing at once. `before`: the last load when the call was sent. Raises what that load ended with.
         """
@@ -159,8 +221,8 @@ class Store:
             self._loading = None if self._loading is before else self._loading
             raise self._fault_of(failure) if isinstance(failure, ResponseError) else failure
         if self._loading is before:
-            # The calls that follow are written behind it.
-            self._loading = self.pipeline.call("FUNCTION", "LOAD", self.library.text)
+            # The calls that follow on this connection are written behind it.
+            self._loading = pipeline.call("FUNCTION", "LOAD", self.library.text)
             self._loading.add_done_callback(lambda load: load.cancelled() or load.exception())
 
     async def command(self, *command: Word) -> Any:
@@ -190,7 +252,10 @@ class Store:
 
     async def close(self) -> None:
         await self.pipeline.close()
-        await self.redis.aclose()
+        await self._replicated.close()
+        await self.topology.close()
+        if "redis" in self.__dict__:
+            await self.redis.aclose()
 
     def _fault_of(self, refusal: ResponseError) -> StoreError:
         """Return the error of core for an error reply of the server."""

@@ -115,7 +115,7 @@ class SignInCodes:
 
 
 class SignInLinks:
-    """The links of all tenants. Anybody who has a link can use it."""
+    """The links of all tenants. A link needs no further proof."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -91,7 +91,11 @@ class Sessions:
             key = await self._api_keys.use_hashed(session.key)
             return Identity(key, session=hashed) if key else None
         (person,) = await self._directory.users.lookup(session.tenant, [session.person])
-        return Identity.of_person(session.tenant, person, hashed, session.begun_at) if person else None
+        return (
+            Identity.of_person(session.tenant, person, hashed, session.begun_at)
+            if person and not person.blocked
+            else None
+        )
 
     async def end(self, identity: Identity) -> None:
         """End the session of a request; a request with an API key has none."""

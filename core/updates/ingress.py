@@ -83,7 +83,7 @@ class Ingress:
         return self._oldest is not None and datetime.fromisoformat(event["event_date"]) < self._oldest
 
     async def _put(self, arrival: Arrival) -> None:
-        """Raises Invalid."""
+        """Put an event, or add it to those that are gathered. Raises Invalid."""
         if arrival.gathered_as and self._gathering is not None:
             await self._gathering.add(self._source, arrival.gathered_as, arrival.event)
             return

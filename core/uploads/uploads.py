@@ -14,8 +14,7 @@ from redis.exceptions import RedisError
 from core.errors import Conflict, Invalid, NotFound, StoreUnavailable
 from core.model.clock import from_ms, in_ms, to_ms
 from core.model.content import TYPES_BY_ENDING, AttachmentType
-from core.model.file_names import safe_name
-from core.redis.connection import Connection
+from core.model.user_files import safe_name
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -103,7 +102,7 @@ class Uploads:
         return [_stored(upload_id, row) if row else None for upload_id, row in zip(ids, rows, strict=True)]
 
     async def find(self, tenant: str, upload_id: str) -> Upload:
-        """Raises NotFound FILE_NOT_FOUND."""
+        """Return an uploaded file. Raises NotFound FILE_NOT_FOUND."""
         (found,) = await self.keep(tenant, [upload_id])
         if found is None:
             raise not_found(upload_id)
@@ -123,7 +122,7 @@ class Uploads:
 
     async def _read_parts(self, tenant: str, stored: _Stored, file: IO[bytes]) -> bool:
         """Over a connection of its own: its replies are bytes, and the calls of others do not wait behind them."""
-        connection = await Connection.open(self._store.address, encoding=None)
+        connection = await self._store.topology.open(encoding=None)
         try:
             for number in range(stored.parts):
                 part = await connection.request(

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple
 
-from core.deliveries.reader import HistoryReader
+from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.tracker import Tracker
 from core.errors import NotFound, StoreUnavailable
 from core.model.clock import to_ms

@@ -17,14 +17,14 @@ from typing import Any
 from zlib import crc32
 
 from core.deliveries.events import HistoryEvent, history_event
-from core.deliveries.reader import HistoryReader
+from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.tracker import read_change
 from core.errors import NotFound
 from core.model.history_key import HistoryKey
 from core.queue import NewTask, Queue
 from core.redis.constants import EVENTS_KEPT
+from core.redis.events.stream_reader import entry_fields
 from core.redis.store import Store
-from core.redis.stream_reader import entry_fields
 from core.webhooks.catch_up import CatchUp, Mark
 from core.webhooks.messages import WebhookMessage, finished_message, is_outcome, outcome_message
 from core.webhooks.registry import Webhooks
@@ -49,7 +49,7 @@ EntryId = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class ReadingLimits:
-    """Messages of one webhook and shard. `pending`: how many may wait. `kept_dead`: of how many dead letters, if there
+    """Messages of one webhook. `pending`: how many may wait. `kept_dead`: of how many dead letters, if there
     is no more room.
     """
 
@@ -164,7 +164,7 @@ class EventReader:
     async def _has_room(self, webhook: Webhook) -> bool:
         """Return whether at most half of what may wait does."""
         half = self._limits.pending // 2
-        if await self._webhooks.pending(self._shard, webhook.id) <= half:
+        if await self._webhooks.pending(webhook.id) <= half:
             return True
         if dropped := await self._webhooks.drop_dead(webhook.id, min(self._limits.kept_dead, half)):
             log.warning("webhook %s: %s dead letters were dropped", webhook.id, dropped)
@@ -183,7 +183,7 @@ class EventReader:
                     first.setdefault(webhook.id, ms)
                     found.setdefault(webhook, []).extend(messages)
         for webhook, messages in list(found.items()):
-            waiting = await self._webhooks.pending(self._shard, webhook.id)
+            waiting = await self._webhooks.pending(webhook.id)
             if waiting + len(messages) > self._limits.pending:
                 self._mark_behind(page, webhook, first[webhook.id])
                 del found[webhook]
@@ -216,7 +216,7 @@ class EventReader:
     async def _put(self, found: Mapping[Webhook, Sequence[WebhookMessage]]) -> None:
         tasks = [task_of(webhook, message) for webhook, messages in found.items() for message in messages]
         if tasks:
-            await self._queue.put_many(TUBE, tasks, shard=self._shard)
+            await self._queue.put_many(TUBE, tasks)
 
     # the position
 

@@ -14,8 +14,6 @@ from core.webhooks.webhook import TUBE, EventType
 
 log = logging.getLogger(__name__)
 
-_SHARD = 0
-
 
 async def put_message(
     webhooks: Webhooks, queue: Queue, tenant: str, event: EventType, name: str, at: datetime, data: object
@@ -26,9 +24,9 @@ async def put_message(
     for webhook in await webhooks.of_tenant(tenant):
         if event not in webhook.events or webhook.disabled:
             continue
-        if await webhooks.pending(_SHARD, webhook.id) >= ReadingLimits().pending:
+        if await webhooks.pending(webhook.id) >= ReadingLimits().pending:
             log.warning("webhook %s: too much waits for it, %s of %s is not sent", webhook.id, event, name)
             continue
         digest = blake2b(f"{webhook.id} {name}".encode(), digest_size=16).hexdigest()
         message = WebhookMessage.make(f"msg_{digest}", event, at, data, name.partition(" ")[0])
-        await queue.put_many(TUBE, [task_of(webhook, message)], shard=_SHARD)
+        await queue.put(TUBE, task_of(webhook, message))

@@ -28,6 +28,13 @@ _VERSION = "version"
 _KICKS = 50
 
 
+async def stored_webhooks(store: Store) -> tuple[str | None, list[Webhook]]:
+    """Return the version of the webhooks, and those of all tenants, the oldest first."""
+    stored = await store.command("HGETALL", KEYS["webhooks"].at(0))
+    found = [webhooks.read_webhook(text) for name, text in stored.items() if name != _VERSION]
+    return stored.get(_VERSION), sorted(found, key=lambda one: (one.created, one.id))
+
+
 class Webhooks:
     """One per process."""
 
@@ -67,9 +74,7 @@ class Webhooks:
         """Return the webhooks of all tenants, the oldest first. They are read again only if one has changed."""
         version = await self.version()
         if version != self._cached[0]:
-            stored = await self._store.command("HGETALL", KEYS["webhooks"].at(0))
-            found = [webhooks.read_webhook(text) for name, text in stored.items() if name != _VERSION]
-            self._cached = stored.get(_VERSION), sorted(found, key=lambda one: (one.created, one.id))
+            self._cached = await stored_webhooks(self._store)
         return self._cached[1]
 
     async def version(self) -> str | None:
@@ -78,7 +83,7 @@ class Webhooks:
         return version
 
     async def find(self, tenant: str, webhook_id: str) -> Webhook:
-        """Raises NotFound WEBHOOK_NOT_FOUND."""
+        """Return a webhook. Raises NotFound WEBHOOK_NOT_FOUND."""
         text = await self._store.command("HGET", KEYS["webhooks"].at(0), f"{tenant}/{webhook_id}")
         if text is None:
             raise NotFound("WEBHOOK_NOT_FOUND", "There is no such webhook.")
@@ -112,13 +117,14 @@ class Webhooks:
         """Return what waits, and the last attempts. Raises NotFound WEBHOOK_NOT_FOUND."""
         await self.find(tenant, webhook_id)
         texts = await self._store.command("LRANGE", KEYS["attempts"].at(0, webhook_id), 0, -1)
-        pending = sum([await self.pending(shard, webhook_id) for shard in range(self._store.shards)])
+        pending = await self.pending(webhook_id)
         dead = len(await self._dead(webhook_id))
         return WebhookState(max(0, pending - dead), dead, [webhooks.read_attempt(text) for text in texts])
 
-    async def pending(self, shard: int, webhook_id: str) -> int:
-        """Return how many messages of a shard wait for a webhook, dead letters included."""
-        return int(await self._store.command("ZCARD", KEYS["by"].at(shard, "user", webhook_id)))
+    async def pending(self, webhook_id: str) -> int:
+        """Return how many messages wait for a webhook, dead letters included: they stand in the shards of its lanes."""
+        keys = [KEYS["by"].at(shard, "user", webhook_id) for shard in range(self._store.shards)]
+        return sum([int(await self._store.command("ZCARD", key)) for key in keys])
 
     async def replay(self, tenant: str, webhook_id: str) -> int:
         """Send all dead letters again, each with all its attempts, and enable a webhook that was disabled. Returns how

@@ -14,9 +14,9 @@ from core.errors import StoreError
 from core.queue import Queue, Tubes, Worker, WorkerOptions
 from core.queue.executor import Executor
 from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.events.stream_reader import StreamReader
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.redis.stream_reader import StreamReader
 from core.webhooks.event_reader import EventReader, ReadingLimits
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
@@ -32,7 +32,6 @@ _NO_WEBHOOKS = 2.0
 # An event wakes the reader. It waits for those that follow at once, and looks now and then in case one was missed.
 _GATHER = 0.05
 _POLL = 2.0
-_AFTER_A_FAULT = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +100,9 @@ class WebhookRuntime:
             return False
 
     def _worker(self) -> Worker:
-        executor = Executor(self._queue, Tubes(self._store), TUBE, self._sender.handle, _LEASE)
         many = self._options.concurrency
         options = WorkerOptions(lease=_LEASE, max_tasks=many, max_entries=many)
-        worker = Worker(self._store, TUBE, executor.execute, options=options, on_extension=executor.on_extension)
-        executor.is_stopping = lambda: worker.stopping
-        return worker
+        return Executor(self._store, self._queue, Tubes(self._store), TUBE, self._sender.handle, options).worker
 
     def _listener(self, shard: int) -> StreamReader:
         """Wakes the reader at each new event."""
@@ -115,14 +111,9 @@ class WebhookRuntime:
     async def _read(self, readers: list[EventReader]) -> None:
         while True:
             self._news.clear()  # before the step: an event during it leads to another one
-            try:
-                more = [await reader.step() for reader in readers]
-            except StoreError as fault:
-                log.warning("events for webhooks not read, again in %s s: %s", _AFTER_A_FAULT, fault)
-                await asyncio.sleep(_AFTER_A_FAULT)
-            else:
-                if not any(more):
-                    await self._wait_for_events()
+            more = [await _step(reader) for reader in readers]
+            if not any(more):
+                await self._wait_for_events()
 
     async def _wait_for_events(self) -> None:
         with suppress(TimeoutError):
@@ -137,3 +128,12 @@ class WebhookRuntime:
                     await reader.release()
         except (StoreError, TimeoutError):
             pass
+
+
+async def _step(reader: EventReader) -> bool:
+    """Return whether there may be more to do at once. A shard that fails holds up no other."""
+    try:
+        return await reader.step()
+    except StoreError as fault:
+        log.warning("events for webhooks not read, again in %s s: %s", _POLL, fault)
+        return False

@@ -19,7 +19,7 @@ _RESOLVE_SECONDS = 5.0
 
 
 async def check_target(url: str, *, allow_private: bool) -> None:
-    """Raises Invalid WEBHOOK_URL_MALFORMED, WEBHOOK_HOST_UNKNOWN, WEBHOOK_TARGET_FORBIDDEN."""
+    """Check a URL. Raises Invalid WEBHOOK_URL_MALFORMED, WEBHOOK_HOST_UNKNOWN, WEBHOOK_TARGET_FORBIDDEN."""
     host, port = host_of(url)
     addresses = await _resolve(host, port)
     if not allow_private and not all(is_public(address) for address in addresses):
@@ -47,7 +47,7 @@ def _malformed(detail: str) -> Invalid:
 
 
 async def _resolve(host: str, port: int) -> list[str]:
-    """Raises Invalid WEBHOOK_HOST_UNKNOWN."""
+    """Return the addresses of a host. Raises Invalid WEBHOOK_HOST_UNKNOWN."""
     try:
         async with asyncio.timeout(_RESOLVE_SECONDS):
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)

@@ -109,7 +109,7 @@ class Email:
             return outcome_of(error)
 
     def _mail(self, message: Message, content: Content, attached: Attached) -> MailMessage:
-        """Raises Invalid."""
+        """Return the mail of a message. Raises Invalid."""
         text = plain_text(message.text, content.parse_mode)
         subject = beginning_of(text) or next((file.name for file in attached.files), "")
         mail = self._filled(message.address, text, subject)

@@ -6,7 +6,6 @@ Buttons become numbered choices, and files with an address links.
 Delivery reports do not come here: the gateway calls `Message.report`, an address of Ada's HTTP API.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -14,27 +13,12 @@ from pathlib import Path
 import aiohttp
 from yarl import URL
 
-from core.courier import (
-    EVERY_FEATURE,
-    NEVER,
-    Content,
-    Feature,
-    Halted,
-    Limits,
-    Message,
-    Outcome,
-    Reason,
-    Rejected,
-    SetupError,
-    coding_of,
-    e164,
-    sms_parts,
-)
+from core.courier import Halted, Message, Outcome, SetupError, coding_of
 from couriers.sms import outcomes
 from couriers.sms.by_profile import ProfileSms
+from couriers.sms.courier import SmsCourier
 from providers.sms.profile import KANNEL, load_profile
 
-INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a phone number")
 ALL_REPORTS = "31"  # dlr-mask: delivered 1, failed 2, buffered 4, accepted 8, rejected 16
 # Kannel replaces the escapes: the report's status, the SMS centre's message id, and the centre's own text.
 REPORT_QUERY = "status=%d&id=%F&answer=%A"
@@ -54,7 +38,7 @@ class Settings:
     most_parts: int = 255  # Kannel's `max-messages` (default 10): it drops further parts silently
     price: str = ""  # of one part, with its currency, such as "4.20 ₽": shown before sending
     timeout: timedelta = timedelta(seconds=30)  # of one request; after it the outcome is unknown
-    low_balance: float = 100.0  # below it `./ada doctor` warns
+    low_balance: float = 100.0  # below it the console and `./ada doctor` warn
     profile: str = field(default=KANNEL, metadata={"setting": "ADA_SMS_PROFILE"})
 
     def __post_init__(self) -> None:
@@ -75,40 +59,19 @@ class Settings:
         return url
 
 
-class Sms:
-    """Implements `core.courier.Courier`. Safe for concurrent attempts."""
-
-    channel = "sms"
-    batch = 1
-    parcel = 100
-    remembers = NEVER
-    shows = frozenset[Feature]()
+class Sms(SmsCourier):
+    """Sends through Kannel."""
 
     def __init__(self, settings: Settings, session: aiohttp.ClientSession) -> None:
-        self._settings, self._session = settings, session
-        self.limits = Limits(in_sms=True, price=settings.price)
+        super().__init__(session, settings.price, settings.most_parts, "the gateway")
+        self._sender = settings.sender or ""
         self._url = settings.sendsms_url().update_query(
             username=settings.username or "", password=settings.password or ""
         )
         self.account = f"{settings.username}@{self._url.host_port_subcomponent}"
 
-    def as_text(self, content: Content) -> frozenset[Feature]:
-        """Buttons and files."""
-        return EVERY_FEATURE
-
-    async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
-        return [await self._attempt(message) for message in messages]
-
-    async def _attempt(self, message: Message) -> Outcome:
-        number = e164(message.address)
-        if number is None:
-            return INVALID_ADDRESS
-        if (needed := sms_parts(message.text)) > self._settings.most_parts:
-            detail = f"{needed} parts, and the gateway joins {self._settings.most_parts}"
-            return Rejected(Reason.CONTENT_REFUSED, detail)
-        return await self._send(sendsms_parameters(message, number) | {"from": self._settings.sender or ""})
-
-    async def _send(self, parameters: dict[str, str]) -> Outcome:
+    async def _send(self, message: Message, number: str) -> Outcome:
+        parameters = sendsms_parameters(message, number) | {"from": self._sender}
         try:
             return outcomes.outcome_of(*await self.request(parameters))
         except (aiohttp.ClientError, OSError) as error:
@@ -118,9 +81,6 @@ class Sms:
         """Return status and body of one request. Its URL holds the password and must not be shown."""
         async with self._session.get(self._url.update_query(parameters), allow_redirects=False) as response:
             return response.status, await response.text(errors="replace")
-
-    async def close(self) -> None:
-        await self._session.close()
 
 
 def sendsms_parameters(message: Message, number: str) -> dict[str, str]:
@@ -161,7 +121,7 @@ async def _open_profile(settings: Settings) -> ProfileSms:
     base = settings.sendsms_url() if settings.url else None
     known = {name: value for name, value in values.items() if value}
     profile, session = load_profile(settings.profile), _session(settings.timeout)
-    courier = ProfileSms(profile, known, session, base, settings.price)
+    courier = ProfileSms(profile, known, session, base, settings.price, settings.low_balance)
     try:
         courier.balance = await courier.check()
     except BaseException:

@@ -4,20 +4,15 @@ A request is made once. What no rule of the profile names, and a lost answer, is
 asked for the message by our own id and has it. Only a connection that was never made has surely sent nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 
 import aiohttp
 from yarl import URL
 
 from core.courier import (
-    EVERY_FEATURE,
-    NEVER,
-    Content,
     Deferred,
-    Feature,
     Halted,
-    Limits,
     Message,
     Outcome,
     Reason,
@@ -26,26 +21,18 @@ from core.courier import (
     Sent,
     SetupError,
     Unknown,
-    e164,
-    sms_parts,
 )
 from couriers.sms import outcomes
+from couriers.sms.courier import SmsCourier
 from providers.sms.profile import Balance, Profile, Read, Request, Rule, decide, decoded, read_answer, value_at
 
-INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a phone number")
 _FAILURES = (aiohttp.ClientError, OSError)
 
 
-class ProfileSms:
-    """Implements `core.courier.Courier`. Safe for concurrent attempts. `base`: the host in place of the provider's, for
-    a test. `account` is the profile's name, by which delivery reports find the message.
+class ProfileSms(SmsCourier):
+    """Sends as a profile describes. `base`: the host in place of the provider's, for a test. `account` is the profile's
+    name, by which delivery reports find the message.
     """
-
-    channel = "sms"
-    batch = 1
-    parcel = 100
-    remembers = NEVER
-    shows = frozenset[Feature]()
 
     def __init__(
         self,
@@ -54,30 +41,17 @@ class ProfileSms:
         session: aiohttp.ClientSession,
         base: URL | None = None,
         price: str = "",
+        low_balance: float = 0.0,
     ) -> None:
-        self.limits = Limits(in_sms=True, price=price)
+        super().__init__(session, price, profile.most_parts, profile.name)
         self.profile = profile
         self.balance: float | None = None  # of the account, as far as it was asked for
+        self.low_balance = low_balance
         self.account = profile.name
         self._values = {"sender": "", **values}
-        self._session = session
         self._base = base
 
-    def as_text(self, content: Content) -> frozenset[Feature]:
-        """Buttons and files."""
-        return EVERY_FEATURE
-
-    async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
-        return [await self._attempt(message) for message in messages]
-
-    async def _attempt(self, message: Message) -> Outcome:
-        number = e164(message.address)
-        if number is None:
-            return INVALID_ADDRESS
-        if (needed := sms_parts(message.text)) > self.profile.most_parts:
-            return Rejected(
-                Reason.CONTENT_REFUSED, f"{needed} parts, and {self.account} joins {self.profile.most_parts}"
-            )
+    async def _send(self, message: Message, number: str) -> Outcome:
         values = self._values | {
             "number": number,
             "digits": number.removeprefix("+"),
@@ -85,7 +59,7 @@ class ProfileSms:
             "own_id": str(message.random_id(bits=31)),
             "report_url": self._report_url(message.report_url),
         }
-        return await self._send(values)
+        return await self._send_values(values)
 
     def _report_url(self, report: str) -> str:
         """Return the address for the reports of one message: that of the profile, with the token of the message."""
@@ -95,7 +69,7 @@ class ProfileSms:
         url = URL(report)
         return str(url.with_path(f"{url.path}/{self.profile.name}").with_query(url.query))
 
-    async def _send(self, values: Mapping[str, str]) -> Outcome:
+    async def _send_values(self, values: Mapping[str, str]) -> Outcome:
         try:
             answer = read_answer(self.profile.answer, *await self._request(self.profile.send, values))
         except _FAILURES as error:
@@ -166,9 +140,6 @@ class ProfileSms:
             allow_redirects=False,
         ) as response:
             return response.status, await response.text(errors="replace")
-
-    async def close(self) -> None:
-        await self._session.close()
 
 
 def _authorization(request: Request, values: Mapping[str, str]) -> str:

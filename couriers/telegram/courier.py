@@ -117,7 +117,7 @@ class Telegram:
         return replace(outcome, not_shown=(*outcome.not_shown, Feature.REMOVE))
 
     async def _send_content(self, peer: Any, content: Content, planned: Requests) -> Outcome:
-        """Raises PeerIdInvalidError."""
+        """Send the content of a message. Raises PeerIdInvalidError."""
         if not planned.requests:
             return Rejected(Reason.CONTENT_REFUSED, f"nothing is left without {', '.join(planned.not_shown)}")
         outcome = await self._send_parts(peer, planned)

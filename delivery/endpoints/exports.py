@@ -11,8 +11,8 @@ from delivery.endpoints.directory.reading import part
 from delivery.http.context import Request
 from delivery.http.responses.csv import Rows, respond_csv
 from delivery.http.responses.problems import invalid_field
-from delivery.schemas.exports import ExportQuery, OutcomeExportQuery
-from delivery.schemas.timestamps import write_optional_time
+from delivery.schemas.directory.exports import ExportQuery, OutcomeExportQuery
+from delivery.schemas.fields.timestamps import write_optional_time
 
 _OUTCOME_COLUMNS = (
     "recipient",

@@ -3,7 +3,7 @@
 import tempfile
 
 from delivery.http.context import Request, Response
-from delivery.http.receiving import receive_file
+from delivery.http.input.receiving import receive_file
 from delivery.http.route import NoParameters
 from delivery.schemas import files
 

@@ -12,7 +12,7 @@ from core.redis.server_checks import notification_problem
 from delivery.http import metrics
 from delivery.http.authentication import authenticate, bearer_token
 from delivery.http.context import Context, Response
-from delivery.http.decoding import QueryReader
+from delivery.http.input.decoding import QueryReader
 from delivery.http.responses.problems import problem, respond
 from delivery.schemas import requests, responses
 
@@ -79,6 +79,6 @@ def show_metrics(context: Context) -> Handler:
 
 
 def _has_metrics_key(request: web.Request, expected: str) -> bool:
-    """Raises Forbidden KEY_MISSING."""
+    """Return whether a request may read the metrics. Raises Forbidden KEY_MISSING."""
     given = bearer_token(request)
     return bool(expected) and compare_digest(given.encode(errors="replace"), expected.encode())

@@ -8,11 +8,11 @@ from aiohttp import web
 from core.directory.importing.kinds import Kind
 from core.model.delivery import Repeat
 from delivery.http.context import Request, Response
-from delivery.http.decoding import check_content_type
 from delivery.http.idempotency import respond_once
-from delivery.http.receiving import receive_file
+from delivery.http.input.decoding import check_content_type
+from delivery.http.input.receiving import receive_file
 from delivery.http.route import NoParameters
-from delivery.schemas import imports
+from delivery.schemas.directory import imports
 
 CSV = "text/csv"
 CSV_TYPES = frozenset({CSV, "application/csv", "application/vnd.ms-excel", "application/octet-stream"})

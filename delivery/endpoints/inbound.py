@@ -16,9 +16,9 @@ from aiohttp.typedefs import Handler
 
 from core.model.contacts.phone_numbers import e164
 from delivery.http.context import Context
-from delivery.http.decoding import QueryReader, parse
+from delivery.http.input.decoding import QueryReader, parse
+from delivery.http.input.receiving import receive
 from delivery.http.options import Options
-from delivery.http.receiving import receive
 from delivery.http.responses.problems import invalid_field
 from delivery.http.secrets import check_secret
 from delivery.schemas.requests import InboundSmsQuery
@@ -119,27 +119,27 @@ def receive_vk(context: Context) -> Handler:
 
 
 def receive_telegram(context: Context) -> Handler:
-    """Return the handler of Telegram's webhook. An update that is not answered is acknowledged, so that it is not
-    repeated."""
-
-    async def handle(request: web.Request) -> web.Response:
-        check_secret(request.headers.get(TELEGRAM_SECRET), context.options.inbound.telegram_secret)
-        update = await _event(request, context.options)
-        if not await context.services.ingress[telegram_bot.CHANNEL].put(update):
-            log.info("update %.20r is ignored: it is no message or press that the bot answers", update.get("update_id"))
-        return web.Response(text="ok", content_type=TEXT_TYPE)
-
-    return handle
+    """Return the handler of Telegram's webhook."""
+    secret = context.options.inbound.telegram_secret
+    return _receive_updates(context, telegram_bot.CHANNEL, TELEGRAM_SECRET, secret, "update_id")
 
 
 def receive_max(context: Context) -> Handler:
-    """Return the handler of MAX's webhook. An update that is no event is acknowledged, so that it is not repeated."""
+    """Return the handler of MAX's webhook."""
+    secret = context.options.inbound.max_secret
+    return _receive_updates(context, max_provider.CHANNEL, MAX_SECRET, secret, "update_type")
+
+
+def _receive_updates(context: Context, channel: str, header: str, secret: str, name: str) -> Handler:
+    """Return a handler of updates. One that is no event is acknowledged, so that it is not repeated; the log has its
+    field `name`.
+    """
 
     async def handle(request: web.Request) -> web.Response:
-        check_secret(request.headers.get(MAX_SECRET), context.options.inbound.max_secret)
+        check_secret(request.headers.get(header), secret)
         update = await _event(request, context.options)
-        if not await context.services.ingress[max_provider.CHANNEL].put(update):
-            log.info("an update %.40r of MAX is ignored", update.get("update_type"))
+        if not await context.services.ingress[channel].put(update):
+            log.info("%s: update %.40r is ignored: it is no message or press of a person", channel, update.get(name))
         return web.Response(text="ok", content_type=TEXT_TYPE)
 
     return handle

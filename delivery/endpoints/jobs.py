@@ -132,7 +132,7 @@ def _actor_of(request: ChangeRequest) -> Actor:
 
 
 def _actor(request: Request[Any, Any], by: str) -> Actor:
-    """Raises Forbidden ADMIN_NEEDED."""
+    """Return the actor of a request. Raises Forbidden ADMIN_NEEDED."""
     actor = Actor(by)
     if actor is Actor.ADMIN and not request.key.permits("admin"):
         raise Forbidden("ADMIN_NEEDED", "To act as an administrator the key needs the scope admin.")
@@ -140,5 +140,5 @@ def _actor(request: Request[Any, Any], by: str) -> Actor:
 
 
 def _id(request: Request[Any, Any]) -> JobId:
-    """Raises NotFound JOB_NOT_FOUND."""
+    """Read the id of a job. Raises NotFound JOB_NOT_FOUND."""
     return JobId.parse(request.tenant, request.http.match_info["job_id"])

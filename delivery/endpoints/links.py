@@ -4,7 +4,7 @@ from core.model.people import faults_of_contacts, faults_of_email
 from delivery.endpoints.directory.reading import check
 from delivery.http.context import Request, Response
 from delivery.http.route import NoParameters
-from delivery.schemas import links
+from delivery.schemas.directory import links
 
 
 async def request_link(request: Request[links.LinkBody, NoParameters]) -> Response:

@@ -14,7 +14,7 @@ from core.updates import rights
 from core.updates.events import Events, person_of
 from delivery.http.context import Request, Response
 from delivery.http.route import NoParameters
-from delivery.schemas.events import EventAccepted, EventRequest
+from delivery.schemas.bots.events import EventAccepted, EventRequest
 
 SOURCE = "@api"
 """Ids of events are unique in it. No tenant has this name, and the source of Telegram's updates is the tenant's."""

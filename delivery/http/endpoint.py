@@ -13,11 +13,11 @@ from msgspec import Struct
 from delivery.http.action_log import is_logged, write_action
 from delivery.http.authentication import authenticate
 from delivery.http.context import Context, Request, Response
-from delivery.http.decoding import JSON_TYPES, BodyReader, QueryReader, check_content_type
 from delivery.http.idempotency import IDEMPOTENCY_KEY, repeat_of, respond_once
+from delivery.http.input.decoding import JSON_TYPES, BodyReader, QueryReader, check_content_type
+from delivery.http.input.receiving import read_body
 from delivery.http.options import Options
 from delivery.http.rate_limit import add_rate_limit
-from delivery.http.receiving import read_body
 from delivery.http.route import Repeats, Route
 
 

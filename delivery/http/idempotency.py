@@ -27,7 +27,7 @@ def check_key(key: str) -> str:
 
 
 def repeat_of(request: web.Request, key: str, body: bytes, identity: Identity) -> Repeat:
-    """Return the key with a fingerprint of the request; nobody gets the response to a person but the person. Raises
+    """Return the key with a fingerprint of the request; only that person gets the response to a person. Raises
     `InvalidFields` IDEMPOTENCY_KEY_MALFORMED.
     """
     whose = f"{identity.key.id} " if identity.person else ""

@@ -6,7 +6,7 @@ from core.errors import Forbidden, NotFound
 
 
 def check_secret(given: object, expected: str) -> None:
-    """Raises NotFound INBOUND_NOT_SET_UP, Forbidden INBOUND_SECRET_WRONG."""
+    """Check the secret of a provider. Raises NotFound INBOUND_NOT_SET_UP, Forbidden INBOUND_SECRET_WRONG."""
     if not expected:
         raise NotFound("INBOUND_NOT_SET_UP", "Nothing is received here: no secret is set for this provider.")
     text = given if isinstance(given, str) else ""

@@ -6,8 +6,8 @@ from msgspec import Meta, Struct
 
 from core.model.content import AttachmentType
 from core.uploads import Upload
+from delivery.schemas.fields.timestamps import write_time
 from delivery.schemas.requests import RequestModel
-from delivery.schemas.timestamps import write_time
 
 
 class FileQuery(RequestModel, frozen=True):

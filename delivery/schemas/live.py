@@ -6,16 +6,18 @@ from msgspec import Meta
 
 from delivery.schemas.requests import RequestModel
 
+_TOPICS = "deliveries|queue|jobs|processes|runs"
+
 
 class LiveQuery(RequestModel, frozen=True):
-    """What is followed: deliveries, queue, jobs, separated by commas."""
+    """What is followed: deliveries, queue, jobs, processes, runs, separated by commas."""
 
     topics: Annotated[
         str,
         Meta(
             min_length=1,
             max_length=64,
-            description="deliveries, queue, jobs, separated by commas",
-            extra_json_schema={"pattern": "^(deliveries|queue|jobs)(,(deliveries|queue|jobs))*$"},
+            description="deliveries, queue, jobs, processes, runs, separated by commas",
+            extra_json_schema={"pattern": f"^({_TOPICS})(,({_TOPICS}))*$"},
         ),
     ]

@@ -12,9 +12,9 @@ from core.model.display import Display
 from core.model.history_key import Id
 from core.model.quota import QuotaState
 from core.orders.preview import ChannelPreview, Preview, Unreachable
-from delivery.schemas.content import AttachmentResponse
+from delivery.schemas.fields.content import AttachmentResponse
+from delivery.schemas.fields.timestamps import write_optional_time
 from delivery.schemas.requests import Name, RequestModel
-from delivery.schemas.timestamps import write_optional_time
 
 MOST_NAMED = 100
 """People without a way to be reached who are named in a preview; all of them are counted."""

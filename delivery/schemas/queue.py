@@ -3,23 +3,26 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
+from core.model.states import TaskState
 from core.queue import TubeStats
 from core.queue.dead_letters import DeadLetterGroup
 from core.queue.tubes import Pause
-from delivery.schemas.requests import RequestModel
+from delivery.schemas.requests import Name, RequestModel, ShortText, TaskCancellationRequest, TaskCursor
 
 
 class TubeView(Struct, frozen=True):
     """A tube. `stats`: its tasks by state and what has happened. `attempts` 0: the installation's setting. `pace`:
-    tasks per second. `paused`: who paused it, why and when.
+    tasks per second. `rate`: tasks ended per second in the last minute, null if it was not recorded. `paused`: who
+    paused it, why and when.
     """
 
     name: str
     stats: TubeStats | None
     attempts: int
     pace: float | None
+    rate: float | None
     paused: Pause | None
 
 
@@ -35,6 +38,34 @@ class PauseRequest(RequestModel, frozen=True):
     """Why a tube is paused, for other operators."""
 
     reason: Annotated[str, Meta(min_length=1, max_length=300)]
+
+
+class TubePatch(RequestModel, frozen=True):
+    """`pace`: tasks per second over all processes; null for as many as there are workers."""
+
+    pace: Annotated[float, Meta(ge=0.01, le=1_000_000)] | None
+
+
+class TaskCountQuery(RequestModel, frozen=True):
+    """Which tasks are counted; at least one field is needed."""
+
+    tube: Name | UnsetType = UNSET
+    state: TaskState | UnsetType = UNSET
+    tenant: Name | UnsetType = UNSET
+    user: Name | UnsetType = UNSET
+    lane: Name | UnsetType = UNSET
+    kind_prefix: ShortText | UnsetType = UNSET
+    tag: ShortText | UnsetType = UNSET
+
+
+class TaskChangeRequest(TaskCancellationRequest, frozen=True, kw_only=True):
+    """Which tasks are changed: those put and buried by `before` (Unix ms), at most `expected`. `cursor`: where the call
+    before has stopped.
+    """
+
+    before: Annotated[int, Meta(ge=0, le=2**52)]
+    expected: Annotated[int, Meta(ge=1, le=2**40)]
+    cursor: TaskCursor | UnsetType = UNSET
 
 
 class DeadLetterList(Struct, frozen=True):

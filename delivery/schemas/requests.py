@@ -1,6 +1,6 @@
 """The types of all bodies and queries. Decoding, validation and the OpenAPI document use them.
 
-An optional field is `… | UnsetType`: the decoded value has exactly the fields that were sent (`delivery.http.decoding`
+An optional field is `… | UnsetType`: the decoded value has exactly the fields that were sent (`http/input/decoding.py`
 counts them). `extra` of a bound names the code of its error, where the general code would say too little.
 """
 
@@ -10,11 +10,11 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from core.admission.server_proof import NONCE
-from core.deliveries.recipient_search import RecipientFilter
+from core.deliveries.histories.recipient_search import RecipientFilter
 from core.model.states import DeliveryState, Reason, Status, TaskState, Verdict
 from core.webhooks.webhook import EventType
-from delivery.schemas import durations, recipient_notation
-from delivery.schemas.content import AttachmentRequest, ButtonRequest, ContentRequest
+from delivery.schemas.fields import durations, recipient_notation
+from delivery.schemas.fields.content import AttachmentRequest, ButtonRequest, ContentRequest
 
 INT64 = 2**63
 
@@ -182,9 +182,10 @@ class BulkLine(DeliveryRequest, frozen=True):
 
 
 class HistoryKeyRequest(RequestModel, frozen=True):
-    """The sender that the history key is for."""
+    """The sender, and the lane if the delivery will have one, that the history key is for."""
 
     sender: Sender
+    lane: Name | UnsetType = UNSET
 
 
 class RescheduleRequest(RequestModel, frozen=True):

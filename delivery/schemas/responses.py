@@ -6,17 +6,17 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType, json
 
-from core.deliveries import recipient_search
-from core.deliveries.recipient_search import why_not_reached
+from core.deliveries.histories import recipient_search
+from core.deliveries.histories.recipient_search import why_not_reached
 from core.model import delivery, history
 from core.model.clock import from_ms
 from core.model.history_key import HistoryKey, Id
 from core.model.quota import QuotaState
 from core.model.states import DeliveryState, Status, Verdict
 from core.webhooks import webhook
-from delivery.schemas.content import ContentResponse
-from delivery.schemas.durations import write_duration
-from delivery.schemas.timestamps import write_optional_time, write_time
+from delivery.schemas.fields.content import ContentResponse
+from delivery.schemas.fields.durations import write_duration
+from delivery.schemas.fields.timestamps import write_optional_time, write_time
 
 encode = json.Encoder().encode
 

@@ -41,7 +41,7 @@ _SHORT = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class _Person:
-    """Whom a notice reaches: `channels` in their order, `locale` as the directory has it."""
+    """The person whom a notice reaches: `channels` in their order, `locale` as the directory has it."""
 
     recipient: Recipient
     locale: str = DEFAULT_LOCALE

@@ -48,7 +48,7 @@ async def _standing(jobs: Jobs, queue: Queue, job_id: JobId) -> Standing | None:
     if job is None or job.record.state is not JobState.RUNNING:
         return None
     try:
-        task = await queue.peek(job.record.task)
+        task = await queue.inspector.peek(job.record.task)
     except NotFound:
         return None
     if task.state is TaskState.TAKEN:

@@ -80,7 +80,7 @@ class Watchdog:
     async def _task_state(self, job: StoredJob) -> TaskState | None:
         """None if the job has no task, or one that has ended."""
         try:
-            task = await self._queue.peek(job.record.task)
+            task = await self._queue.inspector.peek(job.record.task)
         except NotFound:
             return None
         return None if task.ended is not None else task.state

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import Invalid, SetupError
-from core.model.inner_files import inner_path
+from core.model.user_files import inner_path
 from providers.mail.message import MailMessage, sender_address
 
 LOCALES = ("ru", "en")
@@ -93,7 +93,7 @@ def _read(file: Path, allowed: frozenset[str]) -> Template:
 
 
 def _parse(content: str) -> Template:
-    """Raises ValueError with the mistake."""
+    """Read a template. Raises ValueError with the mistake."""
     head, _, text = content.partition("\n\n")
     headers = dict(_header(line) for line in head.splitlines())
     if "Subject" not in headers:

@@ -52,7 +52,7 @@ class Models:
 
     @property
     def sound_folder(self) -> Path:
-        """Where the files of `synthesize` are. Nothing else is there, so they may be sent."""
+        """Return where the files of `synthesize` are. Nothing else is there, so they may be sent."""
         return self._sounds.folder
 
     async def complete(self, prompt: Prompt, max_age: timedelta | None = None) -> Completion:

@@ -69,7 +69,7 @@ def _is_https(url: str) -> bool:
 
 
 def find_service(services: Mapping[str, Service], name: str) -> Service:
-    """Raises Invalid SERVICE_UNKNOWN."""
+    """Return the service with this name. Raises Invalid SERVICE_UNKNOWN."""
     if name not in services:
         known = ", ".join(sorted(services)) or "none"
         raise Invalid("SERVICE_UNKNOWN", f"There is no service {name!r}; known are: {known}.", "service")

@@ -160,7 +160,7 @@ class SignIn:
         await self._store.run("begin_sign_in", 0, *words, lifetime // timedelta(milliseconds=1))
 
     def _decoded(self, stored: str | None, kind: type[_Value]) -> _Value:
-        """Raises Invalid SIGN_IN_UNKNOWN."""
+        """Decrypt a stored value. Raises Invalid SIGN_IN_UNKNOWN."""
         try:
             return msgspec.json.decode(self._vault.decrypt(stored or ""), type=kind)
         except (Undecryptable, msgspec.MsgspecError):

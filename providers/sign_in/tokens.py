@@ -114,7 +114,9 @@ class Tokens:
         return bool(await self._store.command("HEXISTS", tokens_key(tenant, user), service))
 
     async def check_keys(self) -> None:
-        """Raises KeyLost if tokens were encrypted with a key that this process does not have."""
+        """Check that all tokens can be decrypted. Raises KeyLost if tokens were encrypted with a key that this process
+        does not have.
+        """
         if await keys_in_use(self._store) - set(self._vault.fingerprints):
             raise KeyLost
 
@@ -166,7 +168,7 @@ class Tokens:
         return bool(replaced == _REPLACED)
 
     async def _read(self, place: _Place) -> _Read:
-        """Raises SignInExpired, KeyLost."""
+        """Return the tokens of a user. Raises SignInExpired, KeyLost."""
         stored = await self._store.command("HGET", place.key, place.service)
         if stored is None:
             raise SignInExpired("the user has not signed in")
@@ -181,7 +183,7 @@ class Tokens:
 
 
 async def _fetch_refreshed(service: Service, old: StoredTokens) -> Mapping[str, Any]:
-    """Raises GrantRefused, ServiceUnavailable."""
+    """Exchange a refresh token for new tokens. Raises GrantRefused, ServiceUnavailable."""
     if not old.refresh:
         raise GrantRefused("the sign-in has expired")
     client = WebApplicationClient(service.client_id)

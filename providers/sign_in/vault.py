@@ -33,7 +33,7 @@ class Vault:
         return self._fernet.encrypt(text.encode()).decode()
 
     def decrypt(self, stored: str) -> str:
-        """Raises Undecryptable."""
+        """Return the text of what `encrypt` has made. Raises Undecryptable."""
         try:
             return self._fernet.decrypt(stored.encode(errors="replace")).decode()
         except InvalidToken:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sandbox.bot_api.bot import Bot
-from sandbox.bot_api.parameters import Parameters
+from sandbox.bot_api.state.bot import Bot
+from sandbox.bot_api.state.parameters import Parameters
 
 Json = dict[str, Any]
 

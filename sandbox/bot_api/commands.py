@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sandbox.bot_api.bot import Bot
-from sandbox.bot_api.errors import bad_request
-from sandbox.bot_api.parameters import Parameters
+from sandbox.bot_api.state.bot import Bot
+from sandbox.bot_api.state.errors import bad_request
+from sandbox.bot_api.state.parameters import Parameters
 
 MAX_COMMANDS = 100
 _COMMAND = re.compile(r"[a-z0-9_]{1,32}")
@@ -33,7 +33,7 @@ def set_my_commands(bot: Bot, parameters: Parameters) -> bool:
 
 
 def _check(command: Any) -> None:
-    """Raises ApiError."""
+    """Check a menu. Raises ApiError."""
     if not isinstance(command, dict):
         raise bad_request("expected an Object as a BotCommand")
     if not _COMMAND.fullmatch(str(command.get("command", "")).removeprefix("/")):

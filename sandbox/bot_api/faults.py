@@ -4,14 +4,11 @@ import time
 
 from aiohttp import web
 
-from sandbox.bot_api.bot import CHANNEL, Bot
-from sandbox.bot_api.errors import UNAUTHORIZED, ApiError, bad_request, forbidden, migrated, too_many_requests
+from sandbox.bot_api.state.bot import CHANNEL, Bot
+from sandbox.bot_api.state.errors import UNAUTHORIZED, ApiError, bad_request, forbidden, migrated, too_many_requests
 from sandbox.events import Fault
-from sandbox.http_listener import disconnect, html_page, no_response
+from sandbox.http_listener import respond_with
 
-STORED = frozenset(
-    {"stored_then_not_json", "stored_then_bad_gateway", "stored_then_error", "stored_then_silence", "disconnect_after"}
-)
 CONNECTION = frozenset({"bad_gateway", "not_json", "timeout", "disconnect_before"})
 REFUSALS = {
     "blocked": forbidden("bot was blocked by the user"),
@@ -51,14 +48,6 @@ def _check_rate(bot: Bot, calls_per_second: int) -> None:
 
 
 async def respond(request: web.Request, fault: Fault) -> web.StreamResponse:
-    """Respond with a failure that is not a response of the API."""
-    match fault.name:
-        case "bad_gateway" | "stored_then_bad_gateway":
-            return html_page(502, "502 Bad Gateway")
-        case "not_json" | "stored_then_not_json":
-            return html_page(200, "Technical works")
-        case "stored_then_error":
-            return web.json_response(ApiError(500, "Internal Server Error").body(), status=500)
-        case "timeout" | "stored_then_silence":
-            return await no_response()
-    return await disconnect(request)
+    """Respond with a failure that is not a refusal of the API."""
+    error = ApiError(500, "Internal Server Error").body()
+    return await respond_with(request, fault.name, web.json_response(error, status=500))

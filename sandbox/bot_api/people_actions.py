@@ -4,12 +4,12 @@ import time
 from secrets import token_hex
 from typing import Any
 
-from sandbox.bot_api.bot import Bot
-from sandbox.bot_api.chats import Chat
-from sandbox.bot_api.errors import ApiError
-from sandbox.bot_api.files import KINDS, files_of, is_linked
-from sandbox.bot_api.parameters import Upload
-from sandbox.bot_api.people import Person
+from sandbox.bot_api.messages.files import KINDS, files_of, is_linked
+from sandbox.bot_api.state.bot import Bot
+from sandbox.bot_api.state.chats import Chat
+from sandbox.bot_api.state.errors import ApiError
+from sandbox.bot_api.state.parameters import Upload
+from sandbox.bot_api.state.people import Person
 
 Json = dict[str, Any]
 MAX_SHOWN_ANSWERS = 20

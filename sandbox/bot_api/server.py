@@ -6,26 +6,26 @@ from typing import Any
 
 from aiohttp import web
 
-from sandbox.bot_api.bot import CHANNEL, Bot
 from sandbox.bot_api.chat_methods import CHAT_METHODS
 from sandbox.bot_api.commands import COMMANDS
-from sandbox.bot_api.editing import EDITING
-from sandbox.bot_api.errors import UNAUTHORIZED, ApiError
-from sandbox.bot_api.faults import CONNECTION, STORED, check_refused, respond
-from sandbox.bot_api.files import FILES
-from sandbox.bot_api.inline import INLINE
-from sandbox.bot_api.invite_links import INVITE_LINKS
-from sandbox.bot_api.joining import Joining
-from sandbox.bot_api.media import MEDIA
-from sandbox.bot_api.members import MEMBERS
-from sandbox.bot_api.parameters import Parameters, read_parameters
+from sandbox.bot_api.faults import CONNECTION, check_refused, respond
+from sandbox.bot_api.membership.invite_links import INVITE_LINKS
+from sandbox.bot_api.membership.joining import Joining
+from sandbox.bot_api.membership.members import MEMBERS
+from sandbox.bot_api.messages.editing import EDITING
+from sandbox.bot_api.messages.files import FILES
+from sandbox.bot_api.messages.inline import INLINE
+from sandbox.bot_api.messages.media import MEDIA
+from sandbox.bot_api.messages.sending import SENDING
 from sandbox.bot_api.people_actions import PeopleActions
-from sandbox.bot_api.sending import SENDING
+from sandbox.bot_api.state.bot import CHANNEL, Bot
+from sandbox.bot_api.state.errors import UNAUTHORIZED, ApiError
+from sandbox.bot_api.state.parameters import Parameters, read_parameters
+from sandbox.bot_api.state.updates import Updates
+from sandbox.bot_api.state.webhook import WebhookSender
 from sandbox.bot_api.update_methods import UPDATE_METHODS
-from sandbox.bot_api.updates import Updates
-from sandbox.bot_api.webhook import WebhookSender
 from sandbox.events import ANY, Fault
-from sandbox.http_listener import MAX_BODY, HttpListener
+from sandbox.http_listener import MAX_BODY, STORED, HttpListener
 from sandbox.state import SandboxState
 
 TOKEN = "4343:sandbox"

@@ -48,6 +48,7 @@ class Handler:
         self._credentials = (username.encode(), password.encode())
         self._rate = RateLimit()
         self.contents: deque[bytes] = deque(maxlen=NEWEST)
+        self.received: dict[int, bytes] = {}  # the newest mails, by the number of their message
         self._refusals: Counter[str] = Counter()  # by address: how often greylisting has refused it
 
     def sign_in(self, _: SMTP, session: Session, envelope: Envelope, mechanism: str, given: Any) -> AuthResult:
@@ -114,8 +115,14 @@ class Handler:
         return OK
 
     def _store(self, address: str, envelope: Envelope) -> None:
-        mail = read_mail(as_bytes(envelope.content))
-        self._state.receive("email", address, mail.text, reference=mail.message_id, subject=mail.subject)
+        content = as_bytes(envelope.content)
+        mail = read_mail(content)
+        number = self._state.receive(
+            "email", address, mail.text, reference=mail.message_id, subject=mail.subject
+        ).number
+        self.received[number] = content
+        if len(self.received) > NEWEST:
+            del self.received[min(self.received)]
         self._state.count("email", "messages")
 
     def _refuse(self, answer: str) -> str:

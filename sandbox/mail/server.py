@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 from weakref import WeakSet
 
@@ -84,6 +84,11 @@ class SmtpServer:
     def contents(self) -> Sequence[bytes]:
         """The newest mails as they were transferred, oldest first."""
         return self._handler.contents
+
+    @property
+    def received(self) -> Mapping[int, bytes]:
+        """The newest mails that have arrived, by the number of their message in the inbox."""
+        return self._handler.received
 
     @property
     def url(self) -> str:

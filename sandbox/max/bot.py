@@ -79,7 +79,7 @@ class Bot:
         self.state.changed()
 
     def delete(self, mid: str) -> None:
-        """Raises ApiError."""
+        """Delete a message. Raises ApiError."""
         chat, _ = self._own(mid)
         del chat.messages[mid]
         self.state.changed()

@@ -42,7 +42,7 @@ class Chats:
         self._last = 0
 
     def dialog(self, person: int) -> Chat:
-        """Return the dialog with a person. The id is that of MAX as it was observed; nobody may rely on it."""
+        """Return the dialog with a person. The id is that of MAX as it was observed; it may change."""
         return self._chats.setdefault(person ^ self._bot, Chat(person ^ self._bot, person))
 
     def group(self, chat_id: int) -> Chat:
@@ -80,14 +80,14 @@ class Chats:
         return message
 
     def find(self, mid: str) -> tuple[Chat, Json]:
-        """Raises ApiError if there is no such message."""
+        """Return a message. Raises ApiError if there is no such message."""
         chat = self._order.get(mid)
         if chat is None or mid not in chat.messages:
             raise ApiError(404, "message.not.found", f"Message {mid} not found")
         return chat, chat.messages[mid]
 
     def check_may_write(self, chat: Chat) -> None:
-        """Raises ApiError if the person has stopped the bot."""
+        """Check that the bot may write to a person. Raises ApiError if the person has stopped the bot."""
         if chat.is_stopped:
             raise suspended(chat.address)
 

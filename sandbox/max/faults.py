@@ -6,13 +6,10 @@ from collections import Counter, defaultdict
 from aiohttp import web
 
 from sandbox.events import Fault
-from sandbox.http_listener import disconnect, html_page, no_response
+from sandbox.http_listener import respond_with
 from sandbox.max.errors import ApiError, malformed, suspended, too_many_requests, unauthorized
 from sandbox.rate_limit import RateLimit
 
-STORED = frozenset(
-    {"stored_then_not_json", "stored_then_bad_gateway", "stored_then_error", "stored_then_silence", "disconnect_after"}
-)
 CONNECTION = frozenset({"bad_gateway", "not_json", "denied_with_200", "error_with_200", "timeout", "disconnect_before"})
 
 
@@ -25,7 +22,7 @@ class Refusals:
         self._early: Counter[tuple[str, str]] = Counter()
 
     def check(self, fault: Fault | None, address: str) -> None:
-        """Raises the ApiError of a fault that refuses the call, if it is one."""
+        """Check a call against a fault. Raises the ApiError of a fault that refuses the call, if it is one."""
         if fault is not None and (refusal := self._refusal(fault, address)) is not None:
             raise refusal
 
@@ -66,16 +63,9 @@ def refusal_of(name: str, address: str) -> ApiError | None:
 async def respond(request: web.Request, fault: Fault) -> web.StreamResponse:
     """Respond with a failure that is not a refusal of the API."""
     match fault.name:
-        case "bad_gateway" | "stored_then_bad_gateway":
-            return html_page(502, "502 Bad Gateway")
-        case "not_json" | "stored_then_not_json":
-            return html_page(200, "Technical works")
         case "denied_with_200":
             return web.json_response(suspended("").body())
         case "error_with_200":
             return web.json_response({"code": "internal.error", "message": "Internal server error"})
-        case "stored_then_error":
-            return ApiError(500, "internal.error", "Internal server error").response()
-        case "timeout" | "stored_then_silence":
-            return await no_response()
-    return await disconnect(request)
+    error = ApiError(500, "internal.error", "Internal server error")
+    return await respond_with(request, fault.name, error.response())

@@ -134,7 +134,7 @@ class PeopleActions:
         return {"messages": [_shown(one, chat) for one in self.messages(person, chat)], "blocked": is_stopped}
 
     def file(self, token: str) -> UploadedFile:
-        """Raises LookupError."""
+        """Return an uploaded file. Raises LookupError."""
         return self._bot.uploads.get(token)
 
 

@@ -7,10 +7,10 @@ from typing import Any
 from aiohttp import web
 
 from sandbox.events import Fault
-from sandbox.http_listener import MAX_BODY, HttpListener
+from sandbox.http_listener import MAX_BODY, STORED, HttpListener
 from sandbox.max.bot import CHANNEL, Bot
 from sandbox.max.errors import ApiError, malformed, unauthorized
-from sandbox.max.faults import CONNECTION, STORED, Refusals, respond
+from sandbox.max.faults import CONNECTION, Refusals, respond
 from sandbox.max.people_actions import PeopleActions
 from sandbox.max.updates import Subscription, Updates
 from sandbox.state import SandboxState

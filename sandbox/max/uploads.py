@@ -68,7 +68,9 @@ class Uploads:
             self._files.popitem(last=False)
 
     def find(self, kind: str, payload: dict[str, Any]) -> UploadedFile:
-        """Raises ApiError if no file of this type has the token of the payload."""
+        """Return the uploaded file that a payload names. Raises ApiError if no file of this type has the token of the
+        payload.
+        """
         photos = payload.get("photos")
         named = next(iter(photos.values()), {}) if isinstance(photos, dict) else payload
         file = self._files.get(str(named.get("token")))
@@ -77,5 +79,5 @@ class Uploads:
         return file
 
     def get(self, token: str) -> UploadedFile:
-        """Raises LookupError."""
+        """Return an uploaded file. Raises LookupError."""
         return self._files[token]

@@ -28,7 +28,7 @@ class Answered:
 
 
 def check_key(request: web.Request, key: str) -> None:
-    """Raises Refusal."""
+    """Check the key of a request. Raises Refusal."""
     if request.headers.get("Authorization") != f"Bearer {key}":
         raise Refusal(401, "Incorrect API key provided.")
 

@@ -45,7 +45,7 @@ class Tokens:
         return Answered(scope, json.dumps(answer).encode(), "application/json")
 
     def check(self, request: web.Request) -> None:
-        """Raises Refusal, also for a token that has expired."""
+        """Check the token of a request. Raises Refusal, also for a token that has expired."""
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if self._ends.get(token, 0) < time.time():
             raise Refusal(401, "Unauthorized")

@@ -8,9 +8,9 @@
     client = TelegramClient(session, 1, "any hash")
     await client.start(bot_token="4242:any-token-will-do")   # or phone="+79990000042", code_callback=lambda: "22222"
 
-A packet passes `connection` → `framing` → `encryption` → `messages` → `dispatch` → the method's module (`sending` with
-`faults`, `contact_methods`, `sign_in`, `updates`, `config`) → `replies` → back. `handshake` creates the authorization
-keys, `key_store` keeps them; all connections share `accounts` and `hub`. Every user id exists: see `identities`.
+A packet passes `connection` → `protocol` (`framing`, `encryption`, `messages`) → `methods` (`dispatch`, then the module
+of the method) → `methods.replies` → back. `protocol.handshake` creates the authorization keys, `protocol.key_store`
+keeps them; all connections share `state`. Every user id exists: see `state.identities`.
 """
 
 from sandbox.telegram.client_trust import set_server, trust_server_key

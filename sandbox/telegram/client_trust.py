@@ -3,7 +3,7 @@
 from telethon.crypto import rsa
 from telethon.sessions.abstract import Session
 
-from sandbox.telegram.config import DC
+from sandbox.telegram.methods.config import DC
 
 
 def trust_server_key(public_key_pem: str) -> None:

@@ -14,13 +14,14 @@ from telethon.extensions import BinaryReader
 from telethon.tl import functions, types
 from telethon.tl.alltlobjects import tlobjects
 
-from sandbox.telegram import encryption, framing, messages, service_messages
-from sandbox.telegram.dispatch import reply_to
-from sandbox.telegram.handshake import Handshake
-from sandbox.telegram.hub import Hub
-from sandbox.telegram.key_store import AuthKey
-from sandbox.telegram.malformed import UNREADABLE, MalformedError
-from sandbox.telegram.replies import DelayedReply, Disconnect, NoReply, Refusal, Reply, encode
+from sandbox.telegram import service_messages
+from sandbox.telegram.methods.dispatch import reply_to
+from sandbox.telegram.methods.replies import DelayedReply, Disconnect, NoReply, Refusal, Reply, encode
+from sandbox.telegram.protocol import encryption, framing, messages
+from sandbox.telegram.protocol.handshake import Handshake
+from sandbox.telegram.protocol.key_store import AuthKey
+from sandbox.telegram.protocol.malformed import UNREADABLE, MalformedError
+from sandbox.telegram.state.hub import Hub
 
 _log = logging.getLogger(__name__)
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sandbox.state import SandboxState
-from sandbox.telegram import updates
-from sandbox.telegram.accounts import Accounts
 from sandbox.telegram.connection import Connection
-from sandbox.telegram.dialogs import DialogMessage
-from sandbox.telegram.hub import Hub
-from sandbox.telegram.key_store import KeyStore
+from sandbox.telegram.methods import updates
+from sandbox.telegram.protocol.key_store import KeyStore
+from sandbox.telegram.state.accounts import Accounts
+from sandbox.telegram.state.dialogs import DialogMessage
+from sandbox.telegram.state.hub import Hub
 
 
 class TelegramServer:

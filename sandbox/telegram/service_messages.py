@@ -5,9 +5,9 @@ from typing import Any
 
 from telethon.tl import functions, types
 
-from sandbox.telegram import messages
-from sandbox.telegram.hub import now
-from sandbox.telegram.key_store import AuthKey
+from sandbox.telegram.protocol import messages
+from sandbox.telegram.protocol.key_store import AuthKey
+from sandbox.telegram.state.hub import now
 
 _TEN_YEARS = 10 * 365 * 86_400  # seconds
 

@@ -87,7 +87,9 @@ class Dialogs:
         return self._messages[key] if key and key[0] == peer else None
 
     def check(self, peer: str, number: int) -> None:
-        """Raises CallFailed with VK's code 100 if a dialog has had no such message of either side."""
+        """Check that a message exists. Raises CallFailed with VK's code 100 if a dialog has had no such message of
+        either side.
+        """
         if not 1 <= number <= self._numbers[peer]:
             raise parameter_error("message_ids is invalid")
 

@@ -97,7 +97,7 @@ class Uploads:
         return {"id": self._last, "owner_id": self._owner, "access_key": saved.attachment.rpartition("_")[2]}
 
     def find(self, attachment: str) -> SavedFile:
-        """Raises CallFailed with VK's code 100 if there is no such file."""
+        """Return an uploaded file. Raises CallFailed with VK's code 100 if there is no such file."""
         saved = self._saved.get(attachment)
         if saved is None:
             raise parameter_error("attachment is invalid")

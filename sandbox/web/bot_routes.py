@@ -1,15 +1,19 @@
 """The calls about people who use the bot: what they do, and what their chat shows."""
 
-from typing import Any
-
 from aiohttp import web
 
 from sandbox.bot_api import BotApiServer
+from sandbox.web.chat_fields import (
+    HIGHEST_USER,
+    found,
+    optional_text,
+    read_group,
+    read_only_user,
+    read_user,
+    require_group,
+)
 from sandbox.web.input import Fields, read_body
-from sandbox.web.problems import Problem
 from sandbox.web.shown_file import file_response, media_type_of
-
-_LOWEST_CHAT, _HIGHEST_USER = -(2**52), 2**52
 
 
 class BotRoutes:
@@ -38,101 +42,80 @@ class BotRoutes:
         fields = Fields(request.query)
         chat = _chat(fields, "address")
         fields.check()
-        return web.json_response(_found(self._people.shown, chat))
+        return web.json_response(found(self._people.shown, chat))
 
     async def _file(self, request: web.Request) -> web.Response:
-        name, content = _found(self._people.file, request.match_info["attachment"])
+        name, content = found(self._people.file, request.match_info["attachment"])
         return file_response(content, media_type_of(name))
 
     async def _write(self, request: web.Request) -> web.Response:
         fields = await read_body(request)
-        user, text, chat = _user(fields), fields.text("text"), _group(fields)
+        user, text, chat = read_user(fields), fields.text("text"), read_group(fields)
         person = {name: fields.text(name) for name in ("name", "username", "language") if name in fields}
         fields.check()
-        _found(self._people.set_person, user, **person)
-        return web.json_response({"message": _found(self._people.write, user, text, chat)})
+        found(self._people.set_person, user, **person)
+        return web.json_response({"message": found(self._people.write, user, text, chat)})
 
     async def _press(self, request: web.Request) -> web.Response:
         fields = await read_body(request)
-        user, message, chat = _user(fields), fields.integer("message", 1, 2**31) or 0, _group(fields)
+        user, message, chat = read_user(fields), fields.integer("message", 1, 2**31) or 0, read_group(fields)
         button = fields.text("button")
         fields.check()
-        return web.json_response({"query": _found(self._people.press, user, message, button, chat)})
+        return web.json_response({"query": found(self._people.press, user, message, button, chat)})
 
     async def _edit(self, request: web.Request) -> web.Response:
         fields = await read_body(request)
-        user, message, chat = _user(fields), fields.integer("message", 1, 2**31) or 0, _group(fields)
+        user, message, chat = read_user(fields), fields.integer("message", 1, 2**31) or 0, read_group(fields)
         text = fields.text("text")
         fields.check()
-        _found(self._people.edit, user, message, text, chat)
+        found(self._people.edit, user, message, text, chat)
         return web.Response(status=204)
 
     async def _ask_inline(self, request: web.Request) -> web.Response:
         fields = await read_body(request)
-        user, text = _user(fields), fields.text("text") if "text" in fields else ""
+        user, text = read_user(fields), optional_text(fields, "text")
         fields.check()
-        return web.json_response({"query": _found(self._people.ask_inline, user, text)})
+        return web.json_response({"query": found(self._people.ask_inline, user, text)})
 
     async def _inline_answer(self, request: web.Request) -> web.Response:
-        return web.json_response(_found(self._people.answer, request.query.get("query", "")))
+        return web.json_response(found(self._people.answer, request.query.get("query", "")))
 
     async def _share_contact(self, request: web.Request) -> web.Response:
         fields = await read_body(request)
-        user, phone = _user(fields), fields.text("phone") if "phone" in fields else ""
+        user, phone = read_user(fields), optional_text(fields, "phone")
         fields.check()
-        return web.json_response({"message": _found(self._people.share_contact, user, phone)})
+        return web.json_response({"message": found(self._people.share_contact, user, phone)})
 
     async def _block(self, request: web.Request) -> web.Response:
-        fields = await read_body(request)
-        user = _user(fields)
-        fields.check()
-        _found(self._people.block, user)
+        found(self._people.block, await read_only_user(request))
         return web.Response(status=204)
 
     async def _set_up_group(self, request: web.Request) -> web.Response:
         fields = await read_body(request)
         chat, names = (
-            _required_group(fields),
+            require_group(fields),
             {name: fields.text(name) for name in ("title", "username") if name in fields},
         )
-        creator = fields.integer("creator", 1, _HIGHEST_USER) or 0
+        creator = fields.integer("creator", 1, HIGHEST_USER) or 0
         fields.check()
-        _found(self._joining.set_up, chat, creator=creator, **names)
+        found(self._joining.set_up, chat, creator=creator, **names)
         return web.Response(status=204)
 
     async def _join(self, request: web.Request) -> web.Response:
         fields = await read_body(request)
-        user, link = _user(fields), fields.text("link") if "link" in fields else ""
-        chat = 0 if link else _required_group(fields)
-        added_by = fields.integer("added_by", 1, _HIGHEST_USER) or 0
+        user, link = read_user(fields), optional_text(fields, "link")
+        chat = 0 if link else require_group(fields)
+        added_by = fields.integer("added_by", 1, HIGHEST_USER) or 0
         fields.check()
-        joined = _found(self._joining.join, user, chat, link=link, added_by=added_by)
+        joined = found(self._joining.join, user, chat, link=link, added_by=added_by)
         return web.json_response({"joined": joined})
 
     async def _leave(self, request: web.Request) -> web.Response:
         fields = await read_body(request)
-        user, chat = _user(fields), _required_group(fields)
+        user, chat = read_user(fields), require_group(fields)
         fields.check()
-        _found(self._joining.leave, user, chat)
+        found(self._joining.leave, user, chat)
         return web.Response(status=204)
-
-
-def _user(fields: Fields) -> int:
-    """Take the id of a person."""
-    if "address" not in fields:
-        fields.add_error("address", "missing", "must be a user id")
-        return 0
-    return fields.integer("address", 1, _HIGHEST_USER) or 0
-
-
-def _group(fields: Fields) -> int | None:
-    return fields.integer("chat", _LOWEST_CHAT, -1)
-
-
-def _required_group(fields: Fields) -> int:
-    if "chat" not in fields:
-        fields.add_error("chat", "missing", "must be the id of a group")
-    return _group(fields) or 0
 
 
 def _chat(fields: Fields, name: str) -> int:
@@ -142,11 +125,3 @@ def _chat(fields: Fields, name: str) -> int:
         fields.add_error(name, "invalid", "must be a chat id")
         return 0
     return int(text[:20]) if text else 0
-
-
-def _found(action: Any, *arguments: Any, **named: Any) -> Any:
-    """Call an action of a person. Raises Problem if the person, message or button does not exist."""
-    try:
-        return action(*arguments, **named)
-    except LookupError as error:
-        raise Problem(404, "NOT_FOUND", str(error)) from None

@@ -108,6 +108,7 @@ class InboxQuery:
     address: str | None
     after: int
     limit: int
+    text: str  # a part of the text, the subject or the address; "" for all
     wait: int  # seconds to wait for a message if there is none
 
 
@@ -119,5 +120,6 @@ def read_inbox_query(query: Mapping[str, str]) -> InboxQuery:
     after = fields.integer("after", 0, 10**11) or 0
     limit = fields.integer("limit", 1, MAX_MESSAGES) or 1000
     wait = fields.integer("wait", 0, MAX_WAIT) or 0
+    part = fields.text("text") if "text" in query else ""
     fields.check()
-    return InboxQuery(channel, normalized_address(channel, to) if channel and to else to, after, limit, wait)
+    return InboxQuery(channel, normalized_address(channel, to) if channel and to else to, after, limit, part, wait)

@@ -71,7 +71,7 @@ class People:
         return person
 
     def owner(self, channel: str, address: str) -> Person | None:
-        """Return the person with this address, None if nobody has it."""
+        """Return the person with this address, None if there is none."""
         return next((person for person in self._all.values() if person.addresses().get(channel) == address), None)
 
     def get(self, number: int) -> Person:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from aiohttp import web
 
 from sandbox.state import SandboxState
-from sandbox.telegram.identities import MAX_ID
+from sandbox.telegram.state.identities import MAX_ID
 from sandbox.web.chats import Chats
 from sandbox.web.input import MAX_WAIT, Fields, normalized_address, read_body
 from sandbox.web.people import AddressTaken, People, Person, TooManyPeople

@@ -13,6 +13,7 @@ from sandbox.events import ReceivedMessage, Rule
 from sandbox.faults import FAULTS
 from sandbox.http_listener import HttpListener
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
+from sandbox.mail import SmtpServer
 from sandbox.max import MaxServer
 from sandbox.sms import SmsServer
 from sandbox.state import SandboxState
@@ -21,6 +22,7 @@ from sandbox.vk import VkServer
 from sandbox.web.bot_routes import BotRoutes
 from sandbox.web.chats import Chats
 from sandbox.web.input import Fields, InboxQuery, normalized_address, read_body, read_inbox_query, read_rule
+from sandbox.web.mail_routes import MailRoutes
 from sandbox.web.max_routes import MaxRoutes
 from sandbox.web.people import People
 from sandbox.web.people_routes import PeopleRoutes
@@ -31,14 +33,16 @@ _PAGE = {file.name: file for file in Path(__file__).with_name("page").iterdir()}
 _KINDS = {".html": "html", ".css": "css", ".js": "javascript"}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; "
-    "script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; media-src 'self'",
+    "script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; media-src 'self'; frame-src 'self'",
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",
 }
 
 
 class WebServer(HttpListener):
-    """Shows the state and changes its rules. `environment` is shown in /state.json."""
+    """Shows the state and changes its rules. `environment` is shown in /state.json; `console`: the address of Ada's
+    console, "" if it is not known.
+    """
 
     def __init__(
         self,
@@ -48,16 +52,19 @@ class WebServer(HttpListener):
         sms: SmsServer,
         bot_api: BotApiServer,
         max_server: MaxServer,
+        mail: SmtpServer,
         environment: Callable[[], Mapping[str, str]],
+        console: str,
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
         self._state, self._telegram, self._sms = state, telegram, sms
-        self._environment = environment
+        self._environment, self._console = environment, console
         app = web.Application(middlewares=[problems])
         chats = Chats(state, bot_api, vk.people, max_server.people)
         people = PeopleRoutes(state, People(), chats)
         of_channels = [*BotRoutes(bot_api).routes(), *VkRoutes(vk, chats).routes(), *MaxRoutes(max_server).routes()]
+        of_channels += MailRoutes(mail).routes()
         app.add_routes([*self._routes(), *of_channels, *people.routes()])
         super().__init__(app, host, port, "/")
 
@@ -104,7 +111,7 @@ class WebServer(HttpListener):
         return found
 
     def _read(self, query: InboxQuery) -> list[ReceivedMessage]:
-        return self._state.messages.read(query.channel, query.address, query.after, query.limit)
+        return self._state.messages.read(query.channel, query.address, query.after, query.limit, query.text)
 
     async def _clear_inbox(self, _: web.Request) -> web.Response:
         self._state.messages.clear()
@@ -116,6 +123,7 @@ class WebServer(HttpListener):
         inbox = self._state.messages
         shown = {"stored": len(inbox), "newest": inbox.newest, "people": inbox.recipient_counts()}
         state = {"counters": self._state.counters(), "inbox": shown, "environment": dict(self._environment())}
+        state["console"] = self._console
         return web.json_response(state)
 
     async def _magic(self, _: web.Request) -> web.Response:

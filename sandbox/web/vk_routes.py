@@ -4,6 +4,7 @@ from aiohttp import web
 
 from sandbox.vk import VkServer
 from sandbox.vk.events import NotConfirmed
+from sandbox.web.chat_fields import read_only_user, read_user
 from sandbox.web.chats import Chats
 from sandbox.web.input import Fields, read_body
 from sandbox.web.problems import Problem
@@ -31,7 +32,7 @@ class VkRoutes:
 
     async def _show(self, request: web.Request) -> web.Response:
         fields = Fields(request.query)
-        user = _user(fields)
+        user = str(read_user(fields))
         fields.check()
         return web.json_response(self._chats.vk(user))
 
@@ -43,13 +44,13 @@ class VkRoutes:
 
     async def _write(self, request: web.Request) -> web.Response:
         fields = await read_body(request)
-        user, text = _user(fields), fields.text("text")
+        user, text = str(read_user(fields)), fields.text("text")
         fields.check()
         return web.json_response({"message": self._people.write(user, text)})
 
     async def _press(self, request: web.Request) -> web.Response:
         fields = await read_body(request)
-        user, message, button = _user(fields), fields.integer("message", 0, 2**31) or 0, fields.text("button")
+        user, message, button = str(read_user(fields)), fields.integer("message", 0, 2**31) or 0, fields.text("button")
         fields.check()
         try:
             return web.json_response({"event": self._people.press(user, message, button)})
@@ -57,14 +58,14 @@ class VkRoutes:
             raise Problem(404, "NOT_FOUND", str(error)) from None
 
     async def _read(self, request: web.Request) -> web.Response:
-        return web.json_response({"notified": self._people.mark_read(await _only_user(request))})
+        return web.json_response({"notified": self._people.mark_read(str(await read_only_user(request)))})
 
     async def _allow(self, request: web.Request) -> web.Response:
-        self._people.allow(await _only_user(request))
+        self._people.allow(str(await read_only_user(request)))
         return web.Response(status=204)
 
     async def _deny(self, request: web.Request) -> web.Response:
-        self._people.deny(await _only_user(request))
+        self._people.deny(str(await read_only_user(request)))
         return web.Response(status=204)
 
     async def _connect(self, request: web.Request) -> web.Response:
@@ -80,18 +81,3 @@ class VkRoutes:
     async def _disconnect(self, _: web.Request) -> web.Response:
         await self._vk.events.disconnect()
         return web.Response(status=204)
-
-
-async def _only_user(request: web.Request) -> str:
-    fields = await read_body(request)
-    user = _user(fields)
-    fields.check()
-    return user
-
-
-def _user(fields: Fields) -> str:
-    """Take the id of a person in VK."""
-    if "address" not in fields:
-        fields.add_error("address", "missing", "must be a user id")
-        return "0"
-    return str(fields.integer("address", 1, 2**52) or 0)

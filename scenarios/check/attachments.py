@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.model.inner_files import inner_path
+from core.model.user_files import inner_path
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar
 from scenarios.check.paths.references import is_address, names_in
 from scenarios.check.step import Step

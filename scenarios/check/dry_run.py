@@ -1,10 +1,12 @@
 """Runs a bot's scenarios for one recorded event, without Redis and providers: nothing is sent or written (C-89).
 
 Triggers, chains, placeholders, roles and the validator work as they do on the server. What providers and the store
-would return are samples (`scenarios.check.samples`). `fail` names types of actions that fail instead, `unclear` those
-whose outcome is unknown.
+would return are samples (`scenarios.check.samples`). `fail` names what fails instead, `unclear` what has an unknown
+outcome: types of actions, or single ones as the graph names them (`menu.start:2`).
 """
 
+import math
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,6 +17,7 @@ from scenarios.bot.access import refusal
 from scenarios.bot.event_fields import with_derived
 from scenarios.check.samples import Sampled, ending_of
 from scenarios.engine import Effects, Ending, Path, Run, Step, begin, end
+from scenarios.engine.graph import node_id
 from scenarios.engine.reasons import explain
 from scenarios.engine.results import failed, unknown
 from scenarios.engine.splicing import splice, unknown_scenario
@@ -27,12 +30,14 @@ from scenarios.sending.message import message
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One action of the run. `n` counts from 1 in the author's order; `why`: what released or dropped it, and an error.
+    """One action of the run. `n` counts from 1 in the author's order; `node`: its id in the graph of the scenario;
+    `why`: what released or dropped it, and an error.
 
     `given`: its fields, with placeholders replaced. `send`: the message, if it sent one. `results`: what it returned.
     """
 
     n: int
+    node: str
     scenario: str
     type: str
     outcome: str
@@ -44,16 +49,26 @@ class Row:
 
 @dataclass(slots=True)
 class Result:
-    """The rows of the actions, and warnings: no trigger, broken patterns, placeholders, the loop guard."""
+    """The scenarios that the event starts, each with the place of its trigger, "" for a button that names it; the rows
+    of the actions; warnings: no trigger, broken patterns, placeholders, the loop guard, the time limit.
+    """
 
+    started: Mapping[str, str] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
-def dry_run(bot: Bot, event: Mapping[str, Any], fail: Collection[str] = (), unclear: Collection[str] = ()) -> Result:
+def dry_run(
+    bot: Bot,
+    event: Mapping[str, Any],
+    fail: Collection[str] = (),
+    unclear: Collection[str] = (),
+    seconds: float = math.inf,
+) -> Result:
     """Return the actions that this event starts, each with its outcome. The person's state is `user_state` of the
-    event."""
-    return _DryRun(bot, event, fail, unclear).result()
+    event. No action begins later than `seconds` after the first.
+    """
+    return _DryRun(bot, event, fail, unclear).result(seconds)
 
 
 class _DryRun:
@@ -66,15 +81,19 @@ class _DryRun:
         self._given: dict[Path, Mapping[str, Any]] = {}
         self._sent: dict[Path, Mapping[str, Any]] = {}
         self._warnings: list[str] = []
+        self._started: Mapping[str, str] = {}
 
-    def result(self) -> Result:
+    def result(self, seconds: float) -> Result:
+        ends = time.monotonic() + seconds
         run, effects = begin([scenario for name in self._chosen() if (scenario := self._bot.find(name))])
         ready = self._noted(effects)
-        while ready:
+        while ready and time.monotonic() < ends:
             path = ready.pop(0)
             run, effects = end(run, path, self._execute(run.steps[path]))
             ready = sorted([*ready, *self._noted(effects)])
-        return Result(list(self._rows(run)), self._warnings)
+        if ready:
+            self._warnings.append(f"the dry run ends after {seconds:.0f} s; the other actions were not tried")
+        return Result(self._started, list(self._rows(run)), self._warnings)
 
     def _chosen(self) -> Iterable[str]:
         """Return the scenarios of the triggers. One that does not exist is a warning (C-35)."""
@@ -84,6 +103,7 @@ class _DryRun:
         self._warnings += [
             unknown_scenario(self._bot, name) for name in selection.scenarios if self._bot.find(name) is None
         ]
+        self._started = dict(zip(selection.scenarios, selection.places, strict=True))
         return selection.scenarios
 
     def _noted(self, effects: Effects) -> list[Path]:
@@ -101,15 +121,15 @@ class _DryRun:
         self._warnings += [f"{step.scenario}: {warning}" for warning in prepared.warnings]
         if error := self._obstacle(step, settings):
             return failed(error)
-        if kind.name in self._unclear:
-            return unknown("its outcome is unknown because of --unknown")
+        if _is_named(step, self._unclear):
+            return unknown("its outcome is set to unknown")
         ending = EXECUTORS.get(kind.name, _DryRun.succeed)(self, step, prepared, kind)
         return replace(ending, returned=prepared.returned.and_then(ending.returned))
 
     def _obstacle(self, step: Step, settings: Mapping[str, Any]) -> str:
         """Return why the action cannot run; empty if it can."""
-        if step.action.type in self._fail:
-            return "it fails because of --fail"
+        if _is_named(step, self._fail):
+            return "its outcome is set to failed"
         if settings.get("enabled") is False:
             return f"settings.yaml switches the action {step.action.type} off"
         return refusal(self._bot.roles, {**settings, **step.action.fields}, self._event.get("user_id"))
@@ -137,11 +157,19 @@ class _DryRun:
     def _rows(self, run: Run) -> Iterable[Row]:
         numbers = {step.path: n for n, step in enumerate(run.in_order, 1)}
         for step in run.in_order:
-            why = explain(step, numbers, run)
-            place = numbers[step.path], step.scenario, step.action.type
+            why = explain(step, numbers, run) if step.cause else "it waits for the action before it"
+            place = numbers[step.path], _node(step), step.scenario, step.action.type
             results = step.ending.returned.results if step.ending else {}
             given, send = self._given.get(step.path, {}), self._sent.get(step.path)
             yield Row(*place, str(step.state), why, given, send, results)
+
+
+def _node(step: Step) -> str:
+    return node_id(step.scenario, step.path[-1] + 1)
+
+
+def _is_named(step: Step, names: Collection[str]) -> bool:
+    return step.action.type in names or _node(step) in names
 
 
 EXECUTORS: Mapping[str, Callable[[_DryRun, Step, Prepared, ActionType], Ending]] = {

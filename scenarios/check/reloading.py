@@ -8,6 +8,7 @@ Reading and checking happen in a thread, so events go on.
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
@@ -33,7 +34,8 @@ Fingerprint = tuple[tuple[str, int, int], ...]
 
 class ActiveBot:
     """One per process. `bot` and `version` belong together as long as no other coroutine runs in between. `is_good`:
-    whether this version has no mistakes.
+    whether this version has no mistakes. `loaded_at`: since when it is in force (s). `problems`: those of the files as
+    they were last read.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -44,10 +46,11 @@ class ActiveBot:
         self._listeners: list[Callable[[], None]] = []
         checked = check(self.folder)
         report(self._shown, checked)
+        self.problems = checked.problems
         self._use(checked)
 
     def _use(self, checked: Checked) -> None:
-        self.bot = checked.bot
+        self.bot, self.loaded_at = checked.bot, time.time()
         self.version = version_of(self.folder, checked.bot)
         self.is_good = not checked.has_errors
 
@@ -57,7 +60,7 @@ class ActiveBot:
         log.error("%s has mistakes; the last good version %s stays active", self._shown, version)
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Call this after each swap."""
+        """Call this after each swap, and after the problems of the files have changed."""
         self._listeners.append(listener)
 
     async def watch(self, every: float = EVERY) -> None:
@@ -79,8 +82,12 @@ class ActiveBot:
         self._seen = found = await self._settled(found)
         checked = await asyncio.to_thread(check, self.folder)
         version = await asyncio.to_thread(version_of, self.folder, checked.bot)
+        has_changed = checked.problems != self.problems
+        self.problems = checked.problems
         if version != self.version:
-            self._swap(checked)
+            has_changed |= self._swap(checked)
+        for listener in self._listeners if has_changed else ():
+            listener()
 
     async def _settled(self, found: Fingerprint) -> Fingerprint:
         """Wait until nothing is being written; return the last fingerprint."""
@@ -91,15 +98,15 @@ class ActiveBot:
                 return later
             found = later
 
-    def _swap(self, checked: Checked) -> None:
+    def _swap(self, checked: Checked) -> bool:
+        """Puts what was read in force if it is good; returns whether it is."""
         report(self._shown, checked)
         if checked.has_errors and self.is_good:
             log.error("%s has mistakes; the last good version %s stays active", self._shown, self.version)
-            return
+            return False
         self._use(checked)
         log.info("%s has changed; version %s is active", self._shown, self.version)
-        for listener in self._listeners:
-            listener()
+        return True
 
 
 def report(folder: Path, checked: Checked) -> None:

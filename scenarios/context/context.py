@@ -89,7 +89,7 @@ class Context:
         return f"the API key with which the event was handed in lacks the scope {scope}"
 
     def require(self, scope: str) -> None:
-        """Raises Forbidden SCOPE_MISSING."""
+        """Check a right of the bot. Raises Forbidden SCOPE_MISSING."""
         if reason := self.missing_scope(scope):
             raise Forbidden("SCOPE_MISSING", reason)
 

@@ -61,7 +61,7 @@ def is_parallel(action: Action) -> bool:
 
 def _add(graph: Graph, bot: Bot, scenario: Scenario, number: int, action: Action) -> Iterator[Scenario]:
     """Adds one action with its edges; yields the scenarios that it splices in."""
-    own = _id(scenario, number)
+    own = node_id(scenario.name, number)
     graph.nodes.append(Node(own, scenario.name, action.type))
     if number > 1 and action.chain is not None:
         graph.edges.append(Edge(before(bot, scenario, number), own, words(action.chain)))
@@ -70,7 +70,7 @@ def _add(graph: Graph, bot: Bot, scenario: Scenario, number: int, action: Action
         if target is None:
             graph.unknown.append(name)
         else:
-            graph.edges.append(Edge(own, _id(target, 1), "splices in"))
+            graph.edges.append(Edge(own, node_id(target.name, 1), "splices in"))
             yield target
 
 
@@ -79,11 +79,14 @@ def before(bot: Bot, scenario: Scenario, number: int) -> str:
     previous = scenario.actions[number - 2]
     names = spliced_names(previous)
     target = bot.find(names[0], scenario) if names and not is_parallel(previous) else None
-    return _id(target, len(target.actions)) if target and target.actions else _id(scenario, number - 1)
+    return (
+        node_id(target.name, len(target.actions)) if target and target.actions else node_id(scenario.name, number - 1)
+    )
 
 
-def _id(scenario: Scenario, number: int) -> str:
-    return f"{scenario.name}:{number}"
+def node_id(scenario: str, number: int) -> str:
+    """Return the id of an action; `number` counts from 1."""
+    return f"{scenario}:{number}"
 
 
 def words(outcomes: frozenset[str]) -> str:

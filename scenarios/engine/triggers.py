@@ -30,9 +30,12 @@ _ADDRESSED = re.compile(r"\A(/\w+)@\w+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The scenarios to run, in order, each once; and warnings for the log."""
+    """The scenarios to run, in order, each once; where their triggers are written, "" for a button that names its
+    scenario; and warnings for the log.
+    """
 
     scenarios: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -88,13 +91,15 @@ class CompiledTriggers:
         """
         source = source_of(event)
         if source == "callback" and (name := self._goal(_text(event.get("callback_data")))):
-            return Selection((name,))
+            return Selection((name,), ("",))
         search = _Search(event, source, state)
         entries = self._entries[chat_kind(event)].get(source, ())
-        chosen = dict.fromkeys(_select(entries, search))
+        chosen: dict[str, str] = {}
+        for scenario, place in _select(entries, search):
+            chosen.setdefault(scenario, place)
         if not chosen and (entries or source not in bot.OPTIONAL):
             search.warnings.append(f"no trigger matches this event ({source}): {search.shown}")
-        return Selection(tuple(chosen), tuple(search.warnings))
+        return Selection(tuple(chosen), tuple(chosen.values()), tuple(search.warnings))
 
     def _goal(self, callback_data: str) -> str:
         """Return the scenario that a button names; empty if it names none."""
@@ -160,13 +165,13 @@ def jump(callback_data: str) -> str:
     return callback_data.removeprefix(JUMP) if callback_data.startswith(JUMP) else ""
 
 
-def _select(entries: tuple[Entry, ...], search: "_Search") -> Iterator[str]:
-    """Emit the scenarios of the first entry that matches; after `continue` also of lower kinds."""
+def _select(entries: tuple[Entry, ...], search: "_Search") -> Iterator[tuple[str, str]]:
+    """Emit the scenarios of the first entry that matches, with its place; after `continue` also of lower kinds."""
     tried = ""
     for entry in entries:
         if entry.kind == tried or not (targets := search.targets(entry)):
             continue
-        yield from (target.scenario for target in targets)
+        yield from ((target.scenario, entry.where) for target in targets)
         if not any(target.continues for target in targets):
             return
         tried = entry.kind

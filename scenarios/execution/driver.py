@@ -17,7 +17,7 @@ from core.model.history_key import HistoryKey
 from core.model.states import REACHED
 from scenarios.context import Waiting
 from scenarios.engine import Ending, Path, State, Step
-from scenarios.engine.results import failed
+from scenarios.engine.results import unknown
 from scenarios.execution.runs import Runs, StoredRun
 from scenarios.execution.step_executor import StepExecutor
 from scenarios.execution.waiting.delivery_ends import DeliveryEnds
@@ -77,7 +77,7 @@ class Driver:
         try:
             history = await self._deliveries.read(key, tenant)
         except NotFound:
-            return failed("the delivery is not stored any more")
+            return unknown("the delivery is not stored any more; it may have been sent")
         return ending_of(history) if history.finished_at else None
 
 

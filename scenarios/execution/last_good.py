@@ -6,19 +6,41 @@ takes the version from there. A folder at another place is another bot.
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from hashlib import blake2b
 
 import msgspec
+from msgspec import Struct
 
 from core.errors import StoreError
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.check.reloading import ActiveBot
 from scenarios.execution.versions import LIFETIME, Versions
+from scenarios.loader import Problem
 
 log = logging.getLogger(__name__)
 
+SHOWN_PROBLEMS = 200
 _RETRY = 1.0
+
+
+class ActiveVersion(Struct, frozen=True):
+    """What people are shown of the bot in force. `loaded_at`: since when (s). `is_good`: whether this version has no
+    mistakes. `problems`: the first of the files as they are now; `problem_count`: all.
+    """
+
+    version: str
+    loaded_at: float
+    folder: str
+    is_good: bool
+    problems: Sequence[Problem]
+    problem_count: int
+
+    @classmethod
+    def of(cls, bot: ActiveBot) -> "ActiveVersion":
+        shown = bot.problems[:SHOWN_PROBLEMS]
+        return cls(bot.version, bot.loaded_at, str(bot.folder), bot.is_good, shown, len(bot.problems))
 
 
 class LastGood:
@@ -30,6 +52,7 @@ class LastGood:
         self._bot = bot
         folder = blake2b(str(bot.folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
         self._key = KEYS["goodversion"].at(0, tenant, folder)
+        self._shown_at = KEYS["active_bot"].at(0, tenant)
         self._changed = asyncio.Event()
         bot.on_change(self._changed.set)
 
@@ -42,8 +65,10 @@ class LastGood:
         await self.store()
 
     async def store(self) -> None:
-        """Stores the version in force, and that it is good if it is. Raises StoreError."""
+        """Stores the version in force, what people are shown of it, and that it is good if it is. Raises StoreError."""
         await self._versions.publish(self._bot.version, self._bot.bot)
+        shown = msgspec.json.encode(ActiveVersion.of(self._bot)).decode()
+        await self._store.command("SET", self._shown_at, shown, "EX", int(LIFETIME.total_seconds()))
         if self._bot.is_good:
             await self._store.command("SET", self._key, self._bot.version, "EX", int(LIFETIME.total_seconds()))
 

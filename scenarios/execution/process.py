@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from core.errors import StoreError
@@ -35,13 +35,14 @@ _GRACE = timedelta(seconds=5)
 class ProcessOptions:
     """`lease`: after the death of a process its people wait so long. `concurrency`: events that are handled at once.
     `patience`: seconds that a run waits for a delivery in place. `adopt_every`: seconds between two looks for runs that
-    other processes have parked.
+    other processes have parked. `secrets`: those of the process, by the names of their variables.
     """
 
     lease: timedelta = timedelta(seconds=5)
     concurrency: int = 200
     patience: float = PATIENCE
     adopt_every: float = 5.0
+    secrets: Mapping[str, str] = field(default_factory=dict)
 
 
 class Process:
@@ -63,7 +64,7 @@ class Process:
         self._last_good = LastGood(store, self._versions, tenant, bot)
         self._ends = DeliveryEnds(store)
         self._runs = Runs(store, self._versions, tenant)
-        executor = StepExecutor(services, types, bot.folder)
+        executor = StepExecutor(services, types, bot.folder, options.secrets)
         self._parking = Parking(store, services.core.client, self._runs, self._ends, options.adopt_every)
         self._slow = SlowSteps(services.core.client, self._runs, executor, self._parking, types)
         driver = Driver(

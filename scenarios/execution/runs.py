@@ -20,7 +20,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios import engine
 from scenarios.bot.event_fields import with_derived
-from scenarios.engine import Effects, Ending, Path, Run
+from scenarios.engine import Effects, Ending, Path, Run, State
 from scenarios.execution import entries
 from scenarios.execution.versions import Version, Versions
 from scenarios.execution.waiting import waits
@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 KEPT = 1000
 """Runs of one person that are listed."""
 
+FAULTS = (State.FAILED, State.UNKNOWN)
 _WAITS = "waits:"
 _DROPPED = 100
 """Runs that one script call drops."""
@@ -45,7 +46,7 @@ class RunGone(Exception):
 @dataclass(frozen=True, slots=True)
 class StoredRun:
     """A run as it was last read or written. `task`: that of its event. `entries`: how many of its actions have ended.
-    `waits`: what the steps of a parked run wait for.
+    `waits`: what the steps of a parked run wait for. `is_dropped`: an operator has ended it.
     """
 
     id: str
@@ -59,10 +60,11 @@ class StoredRun:
     entries: int
     waits: Waits = field(default_factory=dict)
     ended: int | None = None
+    is_dropped: bool = False
 
     @property
     def is_over(self) -> bool:
-        return self.run.is_over
+        return self.is_dropped or self.run.is_over
 
 
 def run_id(identity: str, person: str, shards: int) -> str:
@@ -93,9 +95,10 @@ class Runs:
         self, run: str, task: str, person: str, event: Event, version: Version, scenarios: Sequence[str]
     ) -> StoredRun:
         """Return the new run of an event, or the one that it has already. `task`: that of the event. Raises RunGone."""
-        stored = {"version": version.name, "event": compact_json(event), "scenarios": compact_json(list(scenarios))}
-        fields = chain.from_iterable({**stored, "task": task}.items())
-        reply = await self._store.run("begin_run", _shard(run), run, self._tenant, person, KEPT, *fields)
+        stored = {"version": version.name, "event": compact_json(event), "task": task}
+        arguments = run, self._tenant, person, KEPT, compact_json(list(scenarios))
+        fields = chain.from_iterable(stored.items())
+        reply = await self._store.run("begin_run", _shard(run), *arguments, *fields)
         if len(reply) > 1:
             return await self._read(run, dict(zip(reply[::2], reply[1::2], strict=True)))
         began = int(reply[0])
@@ -129,17 +132,20 @@ class Runs:
             len(ended),
             _waits(fields),
             int(fields["ended"]) if "ended" in fields else None,
+            "dropped" in fields,
         )
 
     async def record(self, stored: StoredRun, path: Path, ending: Ending) -> StoredRun:
-        """Records how an action ended; returns the run after it. If it has ended already, that ending stays.
+        """Records how an action ended; returns the run after it. If it has ended already, that ending stays. A run that
+        was dropped stays as it is.
 
         Raises RunGone.
         """
-        while not stored.run.steps[path].is_over:
+        while not (stored.is_dropped or stored.run.steps[path].is_over):
             text = entries.encode(path, ending, self.now())
-            run, effects = entries.apply(stored.run, entries.decode(text), stored.version.bot)
-            arguments = stored.id, stored.entries, int(run.is_over), text
+            entry = entries.decode(text)
+            run, effects = entries.apply(stored.run, entry, stored.version.bot)
+            arguments = stored.id, stored.entries, int(run.is_over), int(entry.state in FAULTS), text
             reply = await self._store.run("save_run", _shard(stored.id), *arguments)
             if reply == "saved":
                 _report(stored.id, effects)
@@ -151,6 +157,10 @@ class Runs:
         """Notes what steps wait for."""
         words = [word for path, one in found.items() for word in (path_text(path), waits.encode(one))]
         await self._store.run("park_run", _shard(stored.id), stored.id, stored.task, *words)
+
+    async def drop(self, run: str) -> str:
+        """Ends a run without its remaining actions. Returns "dropped"; "over" or "missing" if nothing was done."""
+        return str(await self._store.run("drop_run", _shard(run), run))
 
     async def drop_ended(self) -> None:
         """Drops finished runs whose retention is over."""

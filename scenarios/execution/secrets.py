@@ -1,25 +1,34 @@
-"""Hides secrets in what is shown of a run: variables of the environment, and what has the name of a secret. Pure."""
+"""Hides secrets in what is shown of a run, by their names and, wherever their values stand, by their values. Pure.
+
+A value is a secret if it is a variable of the environment in the bot's files, a variable of the process with the name
+of a secret, or stands under such a name in settings.yaml, in the event, in a field or a result of the run.
+"""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 HIDDEN = "•••"
 
 SHORTEST = 4
 """Characters; a shorter value stands in too many texts by chance."""
+SHORTEST_OF_A_PROCESS = 8
+"""Of a variable that no file of the bot names."""
 
-_SECRET = re.compile(r"(?:^|_)(?:token|secret|password|passphrase|authorization|api_?key|sign_in_url)$", re.IGNORECASE)
+_NAMES = "token|secret|password|passphrase|authorization|api_?key|sign_in_url"
+_SECRET = re.compile(rf"(?:^|_)(?:{_NAMES})$", re.IGNORECASE)
+_VARIABLE = re.compile(rf"(?:^|_)(?:{_NAMES}|key|pass|pwd)$", re.IGNORECASE)
 
 
 class Secrets:
     """What must not be shown of one run."""
 
-    def __init__(self, variables: Mapping[str, str], values: Iterable[Mapping[str, Any]]) -> None:
-        """`variables`: of the environment, in the bot's files. `values`: what the run's actions have returned."""
-        named = {value: HIDDEN for found in values for name, value in found.items() if is_secret(name)}
-        known = {**{value: f"${{{name}}}" for name, value in variables.items()}, **named}
-        self._shown = {text: shown for text, shown in known.items() if isinstance(text, str) and len(text) >= SHORTEST}
+    def __init__(self, variables: Mapping[str, str], values: Iterable[Any] = ()) -> None:
+        """`variables`: of the environment, all of which are secret. `values`: settings, events, fields and results."""
+        named = {text: HIDDEN for value in values for text in _secrets_in(value)}
+        known = {**named, **{value: f"${{{name}}}" for name, value in variables.items()}}
+        self._shown = {text: shown for text, shown in known.items() if len(text) >= SHORTEST}
         longest_first = sorted(map(re.escape, self._shown), key=len, reverse=True)
         self._pattern = re.compile("|".join(longest_first)) if longest_first else None
 
@@ -35,6 +44,36 @@ class Secrets:
 
     def in_text(self, text: str) -> str:
         return self._pattern.sub(lambda found: self._shown[found[0]], text) if self._pattern else text
+
+
+def secret_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that have the name of a secret, and the passwords in addresses."""
+    found = {}
+    for name, value in environment.items():
+        secret = _password(value) or (value if _VARIABLE.search(name) else "")
+        if len(secret) >= SHORTEST_OF_A_PROCESS:
+            found[name] = secret
+    return found
+
+
+def _password(value: str) -> str:
+    try:
+        return urlsplit(value).password or "" if "@" in value else ""
+    except ValueError:  # it looks like an address and is none
+        return ""
+
+
+def _secrets_in(value: Any, name: str = "") -> Iterator[str]:
+    """Emit the texts under names of secrets, at any depth."""
+    if isinstance(value, str):
+        if is_secret(name):
+            yield value
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _secrets_in(one, str(key))
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _secrets_in(one, name)
 
 
 def is_secret(name: str) -> bool:

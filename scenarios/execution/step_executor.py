@@ -16,6 +16,7 @@ from scenarios.context import Context, ScenarioServices, Waiting
 from scenarios.engine import Ending, State, Step
 from scenarios.engine.results import failed
 from scenarios.execution.runs import StoredRun
+from scenarios.execution.secrets import Secrets
 from scenarios.placeholders.attributes import Prepared, prepare
 from scenarios.schema import ActionType
 from scenarios.telegram.authorisation import denial
@@ -24,9 +25,18 @@ log = logging.getLogger(__name__)
 
 
 class StepExecutor:
-    """One per process. `types`: the action types by name. `folder`: that of the bot's files."""
+    """One per process. `types`: the action types by name. `folder`: that of the bot's files. `secrets`: those of the
+    process, which no error may show.
+    """
 
-    def __init__(self, services: ScenarioServices, types: Mapping[str, ActionType], folder: FolderPath) -> None:
+    def __init__(
+        self,
+        services: ScenarioServices,
+        types: Mapping[str, ActionType],
+        folder: FolderPath,
+        secrets: Mapping[str, str] | None = None,
+    ) -> None:
+        self._secrets = Secrets(secrets or {})
         self._services = services
         self._types = types
         self._folder = folder
@@ -49,7 +59,8 @@ class StepExecutor:
         except Exception as error:
             if isinstance(error, StoreError):
                 raise
-            found = _failure(context, error)
+            failure = _failure(context, error)
+            found = replace(failure, error=self._secrets.in_text(failure.error))
         return found if isinstance(found, Waiting) else self.finished(stored, step, found)
 
     def finished(self, stored: StoredRun, step: Step, ending: Ending) -> Ending:

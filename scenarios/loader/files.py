@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from core.model.inner_files import inner_path
+from core.model.user_files import inner_path
 from scenarios.bot import Place
 from scenarios.bot.nodes import MapNode, Node, is_empty
 from scenarios.bot.suggestion import did_you_mean

@@ -194,7 +194,7 @@ class _Rendering:
             return value
 
     def applied(self, value: _Value, step: Step, depth: int, markup: bool) -> _Value:
-        """Raises ModifierError."""
+        """Return a value with one modifier applied. Raises ModifierError."""
         assert step.modifier
         if step.modifier.chooses:
             chosen = step.modifier.apply(value.data, PARAMETER, None)

@@ -101,7 +101,7 @@ def _written(value: Any) -> datetime | None:
 
 
 def _parsed(text: str) -> datetime:
-    """Raises ValueError if the text has none of the forms."""
+    """Read a value written as a text. Raises ValueError if the text has none of the forms."""
     for form in _WRITTEN:
         try:
             return datetime.strptime(text, form)  # noqa: DTZ007 - a time on the wall clock, as the author wrote it

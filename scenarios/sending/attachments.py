@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from core.model.content import TYPES_BY_ENDING, Attachment, AttachmentType
-from core.model.inner_files import inner_path
+from core.model.user_files import inner_path
 
 LARGEST_FILE = 2_000_000_000
 """Bytes; a file of this size or more is left out. No provider takes it."""

@@ -28,7 +28,7 @@ def content_of(message: Message, attachments: Sequence[Attachment], event: Event
 
 
 def refusal_of(message: Message) -> Invalid | None:
-    """Why no delivery may have this message; None if one may. Files are not looked at."""
+    """Return why no delivery may have this message; None if one may. Files are not looked at."""
     content = content_of(message, (), {}, same_chat=False)
     try:
         check_content(NewDelivery("", Sender("bot"), message["text"] or "x", (), (), content=content))

@@ -21,8 +21,8 @@ def ending_of_one(key: HistoryKey, outcome: OutcomeRecord) -> Ending:
 
 
 def ending_of(history: History) -> Ending:
-    """Return the end of a step by the end of its delivery: completed if anyone was reached; unknown if nobody is known
-    to be reached, but somebody may be.
+    """Return the end of a step by the end of its delivery: completed if a recipient was reached;
+    unknown if none is known to be reached, but one may be.
 
     Results: `delivery_id`, `verdict`, `reached` (how many people), and for one person `last_message_id`.
     """

@@ -38,7 +38,7 @@ ALWAYS = datetime(2000, 1, 1, tzinfo=UTC), datetime(2999, 12, 31, 23, 59, 59, tz
 
 
 class Promo(Struct, frozen=True, omit_defaults=True):
-    """A promo code. `user_id`: the only person who may use it, "" for everybody. Times in ms; `ends` 0: never.
+    """A promo code. `user_id`: the only person who may use it, "" for all. Times in ms; `ends` 0: never.
     `step`: the step that made it. `id`: its number, 0 before it is stored.
     """
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import Invalid, NotFound
-from core.model.inner_files import inner_path
+from core.model.user_files import inner_path
 from providers.models import AiUnavailable
 from scenarios.context import Context
 from scenarios.context.arguments import text_of

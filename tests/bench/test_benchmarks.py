@@ -47,6 +47,15 @@ async def test_enqueue_compares_one_by_one_and_bulk_with_a_bare_handler(capsys: 
     assert rows[0]["to_bare"] == 1.0
 
 
+@pytest.mark.row("S-06")
+@pytest.mark.long
+async def test_durability_compares_replica_with_local(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = await rows_of(capsys, "durability", "--seconds", "0.4", "--rounds", "1", "--connections", "4")
+    expected = [("local", 4), ("local", 1), ("replica", 4), ("replica", 1)]
+    assert [(row["durability"], row["clients"]) for row in rows] == expected
+    assert all(row["deliveries_per_s"] > 0 for row in rows)
+
+
 @pytest.mark.row("D-21")
 @pytest.mark.long
 async def test_deliver_counts_the_http_calls_to_vk(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from bots.button_bot import ButtonBot, button_workers
 from bots.max.long_poll import LongPoll
 from bots.max.sending import Replies
 from bots.max.webhook import Webhook
-from bots.poller import Poller
+from bots.receiving.poller import Poller
 from core.directory import Directory
 from core.errors import SetupError
 from core.queue import QueueClient

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bots.dialog_event import DialogEvent, dialog_event
-from bots.poller import Poller
+from bots.receiving.poller import Poller
 from bots.vk.acknowledging import Acknowledging
 from bots.vk.long_poll import LongPoll
 from core.queue import QueueClient

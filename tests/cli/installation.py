@@ -34,9 +34,9 @@ class Installation:
         await_sync(lambda: self.facts() is not None, within=150, what=f"the start ({self.log})")
         return self.facts() or {}
 
-    def up_for_people(self) -> None:
+    def up_for_people(self, *args: str) -> None:
         """Starts `./ada up` as people read it; returns when it is ready."""
-        self.start("up")
+        self.start("up", *args)
         await_sync(lambda: "Ada is up" in self.log.read_text(), within=150, what=f"the start ({self.log})")
 
     def start(self, *args: str) -> None:

@@ -3,30 +3,42 @@
 """
 
 import json
+import re
+import shlex
+import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from redis import Redis
 
 from tests.cli.installation import Installation, new_installation
+from tests.support.paths import ROOT
 from tests.support.servers import Server, program_of
+from tests.system.guides.blocks import commands_run_by
 
 pytestmark = pytest.mark.timeout(300)
 
 LATER = f"{datetime.now(UTC) + timedelta(days=3):%FT%TZ}"
+RESTORE, MORE_RIGHTS = commands_run_by("tests/cli/test_backups.py", ROOT / "docs" / "backup.md")
+RIGHTS = re.findall(r"^ *redis-cli (ACL SETUSER .*)", (ROOT / "docs" / "own-redis.md").read_text(), re.MULTILINE)
 SEND = ("send", "--to", "1", "--text", "later", "--at", LATER)
 
 
 @pytest.fixture
-def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    yield from new_installation(tmp_path_factory.mktemp("first"))
+def installation(tmp_path_factory: pytest.TempPathFactory, sms_account: Mapping[str, str]) -> Iterator[Installation]:
+    for one in new_installation(tmp_path_factory.mktemp("first")):
+        one.environment |= sms_account
+        yield one
 
 
 @pytest.fixture
-def another(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    yield from new_installation(tmp_path_factory.mktemp("second"))
+def another(tmp_path_factory: pytest.TempPathFactory, sms_account: Mapping[str, str]) -> Iterator[Installation]:
+    for one in new_installation(tmp_path_factory.mktemp("second")):
+        one.environment |= sms_account
+        yield one
 
 
 def test_a_backup_of_a_running_ada_is_restored_in_another_data_directory(
@@ -44,7 +56,8 @@ def test_a_backup_of_a_running_ada_is_restored_in_another_data_directory(
     refused = installation.ada("restore", str(file), "--replace")
     assert (refused.returncode, "stop it" in refused.stderr) == (1, True)
 
-    restored = another.ada("restore", str(file))
+    shutil.copy(file, another.directory)
+    restored = another.ada(*RESTORE[1:])
     assert restored.returncode == 0, restored.stderr
     assert "\nsound: " in restored.stdout
     another.up()
@@ -66,7 +79,11 @@ def test_the_data_of_the_embedded_server_move_to_a_server_of_ones_own(
     file = str(installation.directory / "ada.backup")
     assert installation.result("backup", file)["keys"] > 10
     installation.end()
-    installation.environment["ADA_REDIS_URL"] = own_redis.url
+    with Redis.from_url(own_redis.url) as operator:
+        for command in (shlex.split(RIGHTS[0]), MORE_RIGHTS[1:]):
+            operator.execute_command(*command)
+        operator.execute_command("ACL", "SETUSER", "default", "off")
+    installation.environment["ADA_REDIS_URL"] = f"redis://ada:LONG-SECRET@127.0.0.1:{own_redis.place.port}/0"
     done = installation.ada("restore", file, "--json")
     assert done.returncode == 0, done.stderr
     assert [json.loads(line).get("violations") for line in done.stdout.splitlines()] == [None, 0]

@@ -4,26 +4,32 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from cli.commands.start.up import CHANNELS, SANDBOX_BOTS, forked_child
 from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import last_port_and_password, prepare
 from cli.settings.secrets import READERS, may_receive, receiver
 from cli.settings.settings import Settings, load, setting_name
 from core.errors import SetupError
-from tests.cli.installation import Installation, new_installation
+from tests.cli.installation import Installation
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.timeout(240)
 
-CHANNEL_SECRETS = {"ADA_TELEGRAM_API_HASH": "telegram", "ADA_VK_TOKEN": "vk", "ADA_SMS_PASSWORD": "sms",
-                   "ADA_BOT_TOKEN": "telegram-bot"}  # fmt: skip
-BOT_SECRETS = {"ADA_VK_TOKEN": "bot vk", "ADA_BOT_TOKEN": "bot telegram"}
-SMTP_READERS = {"serve", "courier email"}
+CHANNEL_SECRETS = {
+    "ADA_TELEGRAM_API_HASH": {"telegram"},
+    "ADA_VK_TOKEN": {"vk", "bot vk"},
+    "ADA_SMS_PASSWORD": {"sms"},
+    "ADA_BOT_TOKEN": {"telegram-bot", "bot telegram"},
+    "ADA_SMTP_URL": {"email", *(f"bot {channel}" for channel in SANDBOX_BOTS)},
+    "ADA_API_KEY": set(),
+    "ADA_INBOUND_SMS_SECRET": set(),
+}
+"""Secrets → the couriers and bots that receive them."""
 
 
 def test_the_page_of_settings_says_which_process_receives_a_secret() -> None:
@@ -36,14 +42,6 @@ def test_the_page_of_settings_says_which_process_receives_a_secret() -> None:
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """An installation that is up, started by a user whose files are readable by all."""
-    for installation in new_installation(tmp_path_factory.mktemp("running")):
-        installation.up()
-        yield installation
 
 
 def test_only_the_owner_can_read_what_ada_stores(running: Installation) -> None:
@@ -67,17 +65,26 @@ def test_up_prints_no_password_of_the_server(running: Installation) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the environment of a process")
 def test_each_process_receives_only_its_own_secrets(running: Installation) -> None:
     key = Path((running.facts() or {})["key_file"]).read_text().strip()
-    bots = [f"bot {channel}" for channel in ("telegram", "vk", "sms")]
-    couriers = [f"courier {channel}" for channel in ("telegram", "vk", "sms", "telegram-bot", "email")]
-    for process in ("serve", "sandbox", *couriers, *bots, "valkey-server"):
-        shown = environment_of(running.child(process if process == "valkey-server" else f"cli {process}"))
-        expected = {name for name, channel in CHANNEL_SECRETS.items() if process == f"courier {channel}"}
-        expected |= {name for name, reader in BOT_SECRETS.items() if process == reader}
-        assert {name for name in CHANNEL_SECRETS if f"{name}=" in shown} == expected, process
-        assert ("ADA_SMTP_URL=" in shown) == (process in SMTP_READERS or process in bots), process
-        assert ("ADA_INBOUND_SMS_SECRET=" in shown) == (process in ("serve", "sandbox")), process
-        assert (key in shown) == (process == "serve"), process
-        assert ("ADA_REDIS_URL" in shown) == (process == "serve" or process in (*couriers, *bots)), process
+    for process in ("cli serve", "cli sandbox", "valkey-server"):
+        shown = environment_of(running.child(process))
+        assert not [name for name in ("ADA_TELEGRAM_API_HASH", "ADA_VK_TOKEN", "ADA_BOT_TOKEN") if name in shown], (
+            process
+        )
+        assert ("ADA_SMTP_URL=" in shown) == (process == "cli serve"), process
+        assert ("ADA_INBOUND_SMS_SECRET=" in shown) == (process in ("cli serve", "cli sandbox")), process
+        assert (key in shown) == (process == "cli serve"), process
+        assert ("ADA_REDIS_URL" in shown) == (process == "cli serve"), process
+    for fork in (*(f"courier {channel}" for channel in CHANNELS), *(f"bot {channel}" for channel in SANDBOX_BOTS)):
+        assert "ADA_" not in environment_of(running.child(f"cli {fork}")), fork
+
+
+@pytest.mark.parametrize("name", [*CHANNELS, *(f"bot {channel}" for channel in SANDBOX_BOTS)])
+def test_a_courier_or_bot_receives_only_its_own_secrets(name: str) -> None:
+    received = forked_child(name, dict.fromkeys([*CHANNEL_SECRETS, "ADA_REDIS_URL"], "x"), "verb").whole_environment()
+    assert {
+        secret for secret, readers in CHANNEL_SECRETS.items() if name in readers
+    } == received.keys() & CHANNEL_SECRETS
+    assert received["ADA_REDIS_URL"] == "x"
 
 
 def environment_of(pid: int) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -14,9 +15,11 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.mark.row("D-19")
-def test_processes_that_restart_while_the_server_is_down_wait_for_it(tmp_path: Path, own_server: Server) -> None:
+def test_processes_that_restart_while_the_server_is_down_wait_for_it(
+    tmp_path: Path, own_server: Server, sms_account: Mapping[str, str]
+) -> None:
     installation = Installation(tmp_path)
-    installation.environment["ADA_REDIS_URL"] = own_server.url
+    installation.environment |= {"ADA_REDIS_URL": own_server.url, **sms_account}
     installation.up()
     try:
         own_server.kill()

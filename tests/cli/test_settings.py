@@ -14,6 +14,7 @@ from core.courier.options import CourierOptions
 from core.errors import SetupError
 from core.model.backoff import Backoff
 from core.model.quota import Quota
+from core.redis.store import Durability
 from tests.support.paths import ROOT
 
 
@@ -56,6 +57,7 @@ def test_the_environment_overrides_dotenv_and_dotenv_overrides_the_yaml_file(tmp
         ),
         ("ADA_RETENTION", "1w 2d", "retention", timedelta(days=9)),
         ("ADA_LEASE", "1s", "lease", timedelta(seconds=1)),
+        ("ADA_DURABILITY", "replica", "durability", Durability.REPLICA),
         ("ADA_REDIS_URL", "rediss://ada:secret@host:6380/1", "redis_url", "rediss://ada:secret@host:6380/1"),
     ],
 )
@@ -79,6 +81,7 @@ def test_a_setting_is_parsed_as_its_type(tmp_path: Path, name: str, text: str, f
         ("ADA_TENANT_TIMEZONES", "a=Europe/Mosow", "not a time zone"),
         ("ADA_RETENTION", "30 days", "not a duration"),
         ("ADA_LEASE", "0s", "ADA_LEASE is too short"),
+        ("ADA_DURABILITY", "all", "ADA_DURABILITY .* 'all', which is neither local nor replica"),
     ],
 )
 def test_a_value_of_the_wrong_type_is_reported_with_its_name_and_source(

@@ -1,15 +1,13 @@
 """`./ada up` and the verbs used beside it, as a user runs them: real processes, real ports, real kills."""
 
-import itertools
 import json
 import os
 import re
 import signal
 import socket
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -20,7 +18,7 @@ from redis import Redis
 from redis.exceptions import ConnectionError as Unreachable
 
 from cli.processes.embedded_valkey import ENVIRONMENT, running_url
-from tests.cli.installation import ADA, Installation, have_ended, new_installation
+from tests.cli.installation import Installation, have_ended, new_installation
 from tests.support.servers import Server, await_sync
 from tests.system.crash.process import AdaProcess
 
@@ -34,27 +32,10 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
     yield from new_installation(tmp_path)
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """An installation that is up without a setting for quiet hours, shared by the tests that leave it up."""
-    for installation in new_installation(tmp_path_factory.mktemp("running")):
-        del installation.environment["ADA_QUIET_HOURS"]
-        installation.up()
-        yield installation
-
-
-def test_demo_delivers_over_every_channel_and_succeeds(installation: Installation) -> None:
-    done = installation.ada("demo", "--json")
-    assert done.returncode == 0, done.stderr + done.stdout
-    shown = json.loads(done.stdout)
-    assert shown["history"]["verdict"] == "all_reached"
-    assert {one["channel"] for one in shown["received"]} == {"telegram", "vk", "max", "sms", "telegram-bot", "email"}
-    assert (shown["chat"]["origin"], shown["chat"]["verdict"]) == ("telegram-bot", "all_reached")
-
-
-def test_demo_plays_its_story_in_the_language_of_the_terminal_and_shows_one_line_for_each_person(
+def test_demo_delivers_over_every_channel_and_plays_its_story_in_the_language_of_the_terminal(
     installation: Installation,
 ) -> None:
+    """It fails unless every text arrived once. The table has one line for each person."""
     installation.environment["LC_ALL"] = "ru_RU.UTF-8"
     done = installation.ada("demo")
     assert done.returncode == 0, done.stderr + done.stdout
@@ -62,6 +43,8 @@ def test_demo_plays_its_story_in_the_language_of_the_terminal_and_shows_one_line
     assert not [line for line in done.stdout.splitlines() if " shall " in line or line.endswith("| ready")]
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith("  Вера")]
     assert rows == [["Вера", "–", "отправлено", "–", "–", "–", "–"]] * 2
+    channels = ["telegram", "vk", "max", "sms", "telegram-bot", "email"]
+    assert [line.split() for line in done.stdout.splitlines()].count(channels) == 2
     assert "no_contact" not in done.stdout
     assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
 
@@ -214,39 +197,23 @@ def test_a_killed_courier_is_restarted_and_the_others_keep_working(running: Inst
 
 
 @pytest.mark.row("D-07")
-def test_ctrl_c_stops_everything_in_seconds_the_data_is_kept_and_a_kill_ends_everything(
-    installation: Installation,
+def test_up_prints_one_line_for_each_event_ctrl_c_stops_it_in_seconds_and_the_data_are_kept(
+    installation: Installation, sms_account: Mapping[str, str]
 ) -> None:
-    facts = installation.up()
-    key = Path(facts["key_file"]).read_text()
+    """No line for each message, and the first API key only if it is asked for."""
+    installation.up_for_people("--show-key")
+    key = (installation.directory / "data" / "api_key").read_text().strip()
+    os.kill(installation.child("cli courier vk"), signal.SIGKILL)
+    await_sync(lambda: "vk | ready" in installation.log.read_text(), within=60, what="the courier")
+    assert installation.ada("send", *PEOPLE, "--text", "x", "--wait").returncode == 0
     sent = installation.result("send", "--to", "vk:200001", "--text", "после", "--at", "2027-01-01T00:00:00Z")
     pids, began = installation.children(), time.monotonic()
     assert installation.end(signal.SIGINT) == 0
     assert time.monotonic() - began < 20, "about 2 s on an idle machine"
-    lines = installation.log.read_text().splitlines()
-    assert len(lines) == len(set(lines)), "each line is printed once"
-    assert "stopping; couriers finish what they are sending" in lines[-2]
-    assert "stopped" in lines[-1]
     await_sync(lambda: have_ended(pids), within=30, what="the end of all processes")
-    again = installation.up()
-    assert again["key_file"] == facts["key_file"]
-    assert Path(facts["key_file"]).read_text() == key
-    assert installation.result("show", sent["id"])["state"] == "scheduled"
-    pids = installation.children()
-    assert len(pids) > 6
-    installation.end(signal.SIGKILL)
-    await_sync(lambda: have_ended(pids), within=30, what="the end of all processes")
-
-
-def test_what_up_prints_is_one_line_for_each_event_that_a_person_needs(installation: Installation) -> None:
-    """None for each message."""
-    installation.up_for_people()
-    os.kill(installation.child("cli courier vk"), signal.SIGKILL)
-    await_sync(lambda: "vk | ready" in installation.log.read_text(), within=60, what="the courier")
-    assert installation.ada("send", *PEOPLE, "--text", "x", "--wait").returncode == 0
-    installation.end(signal.SIGINT)
     start, _, events = installation.log.read_text().partition("Ada is up")
     assert [line[9:].strip() for line in start.splitlines()] == ["up | starting", ""]
+    assert ["key", key] in [line.split() for line in events.splitlines()]
     timed = [line for line in events.splitlines() if re.match(r"\d\d:\d\d:\d\d ", line)]
     assert [line[9:].strip() for line in timed] == [
         "vk | ended (signal SIGKILL), restarts in 0.5 s",
@@ -254,6 +221,15 @@ def test_what_up_prints_is_one_line_for_each_event_that_a_person_needs(installat
         "up | stopping; couriers finish what they are sending",
         "up | stopped",
     ]
+    installation.environment |= sms_account
+    again = installation.up()
+    assert Path(again["key_file"]).read_text().strip() == key
+    assert key not in installation.log.read_text()
+    assert installation.result("show", sent["id"])["state"] == "scheduled"
+    pids = installation.children()
+    assert len(pids) > 6
+    installation.end(signal.SIGKILL)
+    await_sync(lambda: have_ended(pids), within=30, what="the end of all processes")
 
 
 def test_a_second_up_on_the_same_data_is_refused_with_a_clear_message(running: Installation) -> None:
@@ -271,23 +247,6 @@ def test_up_fails_at_once_if_the_port_is_taken_and_starts_nothing(installation: 
         f"ada: cannot listen on {host}:{port}: Address already in use; set ADA_HTTP to another\n",
     )
     assert done.stdout.split()[1:] == ["up", "|", "starting"], "no process was started"
-
-
-def test_up_prints_the_api_key_only_if_it_is_asked_to(running: Installation, tmp_path: Path) -> None:
-    file = Path((running.facts() or {})["key_file"])
-    key = file.read_text().strip()
-    assert key.startswith("ada_")
-    assert key not in running.log.read_text()
-    other = Installation(tmp_path)
-    other.environment |= {"ADA_DATA": str(tmp_path / "other"), "ADA_HTTP": "127.0.0.1:0"}
-    started = subprocess.Popen(
-        [*ADA, "up", "--show-key"], cwd=tmp_path, env=other.environment, stdout=subprocess.PIPE, text=True
-    )
-    assert started.stdout is not None
-    (line,) = itertools.islice((one for one in started.stdout if "key  " in one), 1)
-    started.terminate()
-    started.communicate(timeout=60)
-    assert line.split() == ["key", (tmp_path / "other" / "api_key").read_text().strip()]
 
 
 def test_a_killed_embedded_server_is_restarted_with_its_data(running: Installation) -> None:

@@ -22,7 +22,7 @@ from core.courier import (
     Rejected,
     Sent,
 )
-from sandbox.telegram.dialogs import DialogMessage
+from sandbox.telegram.state.dialogs import DialogMessage
 from tests.couriers.contract import as_shown, message
 from tests.couriers.telegram_provider import SHORT_TIMEOUT, TelegramProvider, provider
 

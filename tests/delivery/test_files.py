@@ -17,13 +17,17 @@ from couriers import telegram_bot
 from delivery.http.options import Options
 from sandbox.bot_api import BotApiServer
 from sandbox.state import SandboxState
+from tests.couriers.conftest import telegram_key
+from tests.couriers.telegram_provider import TelegramProvider
+from tests.couriers.test_email import MailProvider, last_mail
+from tests.couriers.test_vk import VkProvider
 from tests.delivery.conftest import Api, delivery_body
 from tests.delivery.test_deliveries import finished
 from tests.delivery.test_directory_commands import Ada, ada, result
 from tests.support.servers import Server
 from tests.support.stack import Stack
 
-__all__ = ["ada"]
+__all__ = ["ada", "telegram_key"]
 
 CONTENT = bytes(range(256)) * 4000  # four parts, the last one short
 UNKNOWN = "0" * 32
@@ -73,6 +77,35 @@ async def test_a_file_of_this_machine_arrives_byte_for_byte(
     assert history["content"]["attachments"][0]["name"] == "отчёт.pdf"
     assert contents(telegram) == [("отчёт.pdf", CONTENT)]
     assert [one async for one in Audit(api.store).find()] == []
+
+
+async def test_an_upload_arrives_byte_for_byte_by_mail_in_vk_and_over_mtproto(
+    api: Api, server: Server, tmp_path: Path, telegram_key: Path
+) -> None:
+    mail, vk, mtproto = MailProvider(tmp_path), VkProvider(tmp_path), TelegramProvider(tmp_path, telegram_key)
+    stack = await Stack.open(server)
+    for provider in (mail, vk, mtproto):
+        await provider.start()
+        await stack.courier(await provider.open())  # type: ignore[arg-type]  # typed for the stack's own class
+    file = await upload(api)
+    people = [
+        {"id": n, "contacts": {n: a}} for n, a in {"email": "a@b.org", "vk": "200001", "telegram": "100002"}.items()
+    ]
+    made = await api.call("POST", "/v1/deliveries", {**naming(file), "recipients": people})
+    assert (await finished(api, made.headers["Location"]))["verdict"] == "all_reached"
+    (attached,) = last_mail(mail).iter_attachments()
+    (shown,) = mtproto.server.messages("100002")
+    in_vk = (vk.server.people.shown("200001", "1") or {})["files"][0]
+    assert attached.get_payload(decode=True) == CONTENT
+    assert shown.file is not None
+    assert shown.file.content == CONTENT
+    assert vk.server.uploads.find(in_vk["attachment"]).data == CONTENT
+    assert {attached.get_filename(), shown.file.name, in_vk["name"]} == {"report.pdf"}
+    await stack.end_everything()
+    await stack.close()
+    for provider in (mail, vk, mtproto):
+        await provider.close()
+        await provider.stop()
 
 
 async def test_one_upload_serves_many_recipients_and_leaves_nothing_on_the_disk(

@@ -120,9 +120,9 @@ class SlowDeliveries(Deliveries):
         self.reserved, self.proceed = asyncio.Event(), asyncio.Event()
         self.calls = 0
 
-    async def reserve(self, tenant: str, sender: Id) -> HistoryKey:
+    async def reserve(self, tenant: str, sender: Id, lane: str = "") -> HistoryKey:
         self.calls += 1
-        key = await super().reserve(tenant, sender)
+        key = await super().reserve(tenant, sender, lane)
         self.reserved.set()
         await self.proceed.wait()
         return key

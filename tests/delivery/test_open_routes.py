@@ -9,7 +9,7 @@ from aiohttp import ClientSession
 from redis.asyncio import Redis
 
 from core.deliveries.delivery_reports import DeliveryReports
-from core.deliveries.parcels import Entry
+from core.deliveries.histories.parcels import Entry
 from core.model.history_key import HistoryKey
 from delivery.app import build
 from delivery.endpoints.pages import content_security_policy

@@ -160,6 +160,9 @@ OPEN_TO_PEOPLE = {
     ("GET", "/v1/quota"),
     ("POST", "/v1/track"),
     ("GET", "/v1/live"),
+    ("GET", "/v1/templates"),
+    ("POST", "/v1/templates"),
+    ("DELETE", "/v1/templates/{id}"),
 }
 
 

@@ -1,9 +1,12 @@
 """The queue over HTTP: search, list and cancel tasks."""
 
+import time
+
 import pytest
 
-from core.queue import NewTask, Queue
+from core.queue import NewTask, Queue, Tube, Tubes
 from tests.delivery.conftest import Api
+from tests.support.waiting import until
 
 TASKS = "/v1/queue/tasks"
 ALL_MARKS = "user=u&tenant=uni&lane=l&kind_prefix=timer.&tag=exam&tube=t"
@@ -122,3 +125,79 @@ async def test_a_group_of_dead_letters_is_listed_kicked_and_dropped(api: Api, qu
     response = await api.call("POST", "/v1/queue/dead-letters:cancel", {**body, "expected": 3})
     assert (response.status, response.json) == (200, {"changed": 3, "left": 0})
     assert (await api.call("GET", "/v1/queue/dead-letters")).json["groups"] == []
+
+
+@pytest.mark.row("W-12")
+async def test_everything_filtered_is_changed_but_no_more_than_was_seen_and_nothing_later(
+    api: Api, queue: Queue
+) -> None:
+    async def change(verb: str, **body: object) -> object:
+        response = await api.call("POST", f"{TASKS}:{verb}", body)
+        return response.json if response.status == 200 else response.code
+
+    seen = (await api.call("GET", f"{TASKS}:count?user=u")).json
+    assert (seen["count"], seen["has_more"]) == (5, False)
+    before = seen["now"] + 1
+    await until(lambda: time.time() * 1000 > before)
+    (late,) = await queue.put_many("t", [NewTask("", "uni", user="u", kind="late")])
+    assert await change("bury", user="u", before=before, expected=3) == {"changed": 3, "unchanged": 0, "next": None}
+    assert await change("bury", user="u", before=before, expected=9) == {"changed": 2, "unchanged": 4, "next": None}
+    for query, count in (("state=buried", 5), ("state=ready", 2), ("state=ready&tube=t", 2), ("kind_prefix=timer", 5)):
+        assert (await api.call("GET", f"{TASKS}:count?{query}")).json["count"] == count
+    assert await change("kick", state="buried", before=before - 10_000, expected=9) == {
+        "changed": 0,
+        "unchanged": 5,
+        "next": None,
+    }
+    now = before + 60_000
+    assert await change("kick", state="buried", tube="t", before=now, expected=4) == {
+        "changed": 4,
+        "unchanged": 0,
+        "next": None,
+    }
+    assert await change("cancel", user="u", before=now, expected=100) == {"changed": 6, "unchanged": 0, "next": None}
+    assert await change("cancel", before=now, expected=100) == "SELECTION_EMPTY"
+    assert (await api.call("GET", f"{TASKS}:count")).code == "SELECTION_EMPTY"
+    assert (await api.call("GET", f"{TASKS}/{late}")).status == 404
+
+
+@pytest.mark.row("W-12")
+async def test_a_tube_has_a_pace_that_an_operator_changes_and_a_task_says_what_it_belongs_to(
+    api: Api, queue: Queue
+) -> None:
+    await Tubes(api.store).create(Tube("t", attempts=7))
+    changed = await api.call("PATCH", "/v1/queue/tubes/t", {"pace": 2.5})
+    assert (changed.status, changed.json["pace"], changed.json["attempts"]) == (200, 2.5, 7)
+    assert (await api.call("PATCH", "/v1/queue/tubes/t", {"pace": None})).json["pace"] is None
+    assert (await api.call("PATCH", "/v1/queue/tubes/t", {"pace": 0})).status == 400
+    job = await queue.put("jobs.digest", NewTask("", lane="uni/digest.7"))
+    event = await queue.put("events", NewTask("", lane="telegram:42"))
+    step = await queue.put("scenarios.models", NewTask("", tags=["run:0.ab"]))
+    links = [(await api.call("GET", f"{TASKS}/{one}")).json["links"] for one in (job, event, step)]
+    assert links == [{"job": "digest.7"}, {"person": "telegram:42"}, {"run": "0.ab"}]
+    assert (await api.call("GET", f"{TASKS}/{job}")).json["put"] > 1_700_000_000_000
+
+
+@pytest.mark.row("W-13")
+async def test_the_longest_lanes_and_one_lane_in_its_order(api: Api) -> None:
+    queue, lanes = Queue(api.store), "/v1/queue/lanes"
+    for tube, lane, count in (("t", "a/b", 3), ("t", "c", 5), ("u", "d", 2), ("u", "alone", 1)):
+        await queue.put_many(tube, [NewTask(str(n), lane=lane) for n in range(count)])
+    found = (await api.call("GET", lanes)).json
+    assert [(one["tube"], one["lane"], one["tasks"]) for one in found["lanes"]] == [
+        ("t", "c", 5),
+        ("t", "a/b", 3),
+        ("u", "d", 2),
+    ]
+    assert (found["lanes"][0]["head"]["body"], found["read"], found["is_complete"]) == ("0", 4, True)
+    assert [one["lane"] for one in (await api.call("GET", f"{lanes}?tube=t&limit=1")).json["lanes"]] == ["c"]
+    bodies, path = "", "/v1/queue/tubes/t/lanes/c?limit=2"
+    while path:
+        page = (await api.call("GET", path)).json
+        assert page["behind"] == 4
+        bodies += "".join(task["body"] for task in page["tasks"])
+        path = page["next"] and f"/v1/queue/tubes/t/lanes/c?limit=2&cursor={page['next']}"
+    assert bodies == "01234"
+    slash = (await api.call("GET", "/v1/queue/tubes/t/lanes/a%2Fb")).json
+    assert [task["state"] for task in slash["tasks"]] == ["ready", "locked", "locked"]
+    assert (await api.call("GET", "/v1/queue/tubes/t/lanes/none")).json == {"tasks": [], "behind": 0, "next": None}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.model.people import User
-from delivery.schemas import recipient_notation
+from delivery.schemas.fields import recipient_notation
 from tests.delivery.conftest import Api, delivery_body
 
 

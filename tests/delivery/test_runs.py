@@ -1,80 +1,161 @@
-"""The runs of scenarios over HTTP."""
+"""The bot in force and the runs of its scenarios over HTTP."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from core.errors import NotFound
-from core.model.clock import from_ms
 from delivery.services import ApiServices
-from scenarios.execution.reading import ActionView, RunView
+from scenarios.check.reloading import ActiveBot
+from scenarios.engine.results import completed, failed
+from scenarios.execution.last_good import LastGood
+from scenarios.execution.runs import Runs, StoredRun, run_id
+from scenarios.execution.versions import Versions
+from scenarios.inspection.bots import BotReader
+from scenarios.inspection.runs import RunReader
+from scenarios.loader import load
 from tests.delivery.conftest import Api
 
-AT = from_ms(1_800_000_000_000)
-ACTION = ActionView(
-    1,
-    "s.main",
-    "send",
-    "s.yaml:3",
-    "completed",
-    "unchained",
-    None,
-    "why",
-    AT,
-    AT,
-    "",
-    {"text": "x"},
-    {"text": "x"},
-    {"a": 1},
-    None,
-)
-RUN = RunView("0.abc", "vk:7", "over", "v1", ["s.main"], AT, None, {"event_text": "x"}, [ACTION])
+TRIGGERS = 'text: {exact: {/join: club.join}, "*": club.other}'
+CLUB = """
+join:
+  actions:
+    - {type: send, text: "Welcome, {first_name}", inline: [[Rules]]}
+    - {type: user, user_state: member, chain: completed}
+    - {type: send, text: Try again, chain: failed}
+    - {type: scenario, value: club.other, chain: completed}
+other:
+  actions: [{type: send, text: "by ${CLUB_KEY}"}]
+"""
+SECRET = "s3cret-of-the-club"
 
 
-class Runs:
-    """Two runs of one person, in place of the store."""
-
-    async def read(self, tenant: str, run: str) -> Any:
-        if run != RUN.id:
-            raise NotFound("RUN_NOT_FOUND", "There is no such run.")
-        return RUN
-
-    async def newest(self, tenant: str, person: str, cursor: str | None, limit: int) -> tuple[list[Any], str | None]:
-        return ([RUN], None) if cursor else ([RUN], "0.abc")
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The bot's files."""
+    monkeypatch.setenv("CLUB_KEY", SECRET)
+    (tmp_path / "scenarios").mkdir()
+    (tmp_path / "scenarios" / "club.yaml").write_text(CLUB)
+    (tmp_path / "triggers.yaml").write_text(TRIGGERS)
+    return tmp_path
 
 
 @pytest.fixture
 async def services(services: ApiServices) -> ApiServices:
-    return replace(services, runs=Runs())
+    store = services.core.store
+    return replace(services, runs=RunReader(store), bots=BotReader(store))
 
 
-async def test_a_run_is_shown_with_its_actions(api: Api) -> None:
-    response = await api.call("GET", "/v1/runs/0.abc")
-    assert response.status == 200
-    assert (response.json["state"], response.json["began"]) == ("over", "2027-01-15T08:00:00Z")
-    assert response.json["actions"][0]["why"] == "why"
-    assert response.json["actions"][0]["send"] == response.json["actions"][0]["given"] == {"text": "x"}
-    assert response.json["actions"][0]["results"] == {"a": 1}
+async def put_in_force(api: Api, folder: Path) -> ActiveBot:
+    """The bot as a process of the scenarios has loaded it."""
+    store, bot = api.services.core.store, ActiveBot(folder)
+    await LastGood(store, Versions(store), "default", bot).store()
+    return bot
 
 
-async def test_an_unknown_run_is_not_found(api: Api) -> None:
-    response = await api.call("GET", "/v1/runs/0.def")
-    assert (response.status, response.json["code"]) == (404, "RUN_NOT_FOUND")
+async def begun(api: Api, folder: Path, user: int = 7) -> tuple[Runs, StoredRun]:
+    """A run whose first action has ended."""
+    store = api.services.core.store
+    versions = Versions(store)
+    version = await versions.publish("abc", load(folder).bot)
+    runs = Runs(store, versions, "default")
+    event = {"id": str(user), "source": "t", "channel": "vk", "user_id": user, "event_text": "/join"}
+    person = f"vk:{user}"
+    run = await runs.begin(run_id(f"vk.t.{user}", person, store.shards), "0.1", person, event, version, ["club.join"])
+    return runs, await runs.record(run, run.run.in_order[0].path, completed({"reached": 1}))
 
 
-async def test_the_runs_of_a_person_have_a_next_page(api: Api) -> None:
-    first = await api.call("GET", "/v1/runs?user=vk:7&limit=1")
-    assert first.json["next"] == "0.abc"
-    assert (await api.call("GET", "/v1/runs?user=vk:7&cursor=0.abc")).json["next"] is None
-
-
-async def test_a_list_needs_a_person(api: Api) -> None:
-    assert (await api.call("GET", "/v1/runs")).status == 400
+@pytest.mark.row("W-19")
+async def test_runs_are_listed_shown_and_dropped(api: Api, folder: Path) -> None:
+    runs, run = await begun(api, folder)
+    await begun(api, folder, user=8)
+    page = (await api.call("GET", "/v1/runs?limit=1")).json
+    assert [one["person"] for one in page["runs"]] == ["vk:8"]
+    page = (await api.call("GET", f"/v1/runs?limit=1&cursor={page['next']}")).json
+    assert [(one["person"], one["state"], one["text"]) for one in page["runs"]] == [("vk:7", "running", "/join")]
+    assert (await api.call("GET", "/v1/runs?person=vk:9")).json == {"runs": [], "next": None}
+    shown = (await api.call("GET", f"/v1/runs/{run.id}")).json
+    assert [(one["node"], one["state"]) for one in shown["actions"]][:2] == [
+        ("club.join:1", "completed"),
+        ("club.join:2", "pending"),
+    ]
+    assert (await api.call("POST", f"/v1/runs/{run.id}:drive")).code == "RUN_WITHOUT_TASK"
+    reason = {"Ada-Reason": "it hangs"}
+    assert (await api.call("POST", f"/v1/runs/{run.id}:drop", headers=reason)).json["state"] == "dropped"
+    assert (await api.call("POST", f"/v1/runs/{run.id}:drop")).code == "RUN_OVER"
+    late = await runs.record(run, run.run.in_order[1].path, failed("too late"))
+    assert late.is_dropped
+    assert not late.run.in_order[1].is_over
+    log = (await api.call("GET", "/v1/actions")).json["actions"]
+    assert (log[0]["target"], log[0]["why"]) == (f"/v1/runs/{run.id}:drop", "it hangs")
 
 
 @pytest.mark.row("D-27")
-@pytest.mark.parametrize("query", ["user=", "user=7", "user=vk:7&cursor=", "user=vk:7&cursor=x"])
-async def test_a_malformed_person_or_cursor_is_refused(api: Api, query: str) -> None:
-    response = await api.call("GET", f"/v1/runs?{query}")
-    assert (response.status, response.code) == (400, "WRONG_FORMAT")
+async def test_what_is_unknown_or_malformed_is_refused(api: Api) -> None:
+    for path, code in (
+        ("/v1/runs/0.def", "RUN_NOT_FOUND"),
+        ("/v1/runs/nonsense", "RUN_NOT_FOUND"),
+        ("/v1/bots", "BOT_NOT_LOADED"),
+        ("/v1/scenarios/x", "BOT_NOT_LOADED"),
+        ("/v1/scenarios/x?version=00", "SCENARIO_NOT_FOUND"),
+        *((f"/v1/runs?{query}", "WRONG_FORMAT") for query in ("person=", "person=7", "cursor=", "cursor=0.abc")),
+        ("/v1/runs?state=done", "WRONG_VALUE"),
+        ("/v1/runs?since=yesterday", "TIME_MALFORMED"),
+    ):
+        assert (await api.call("GET", path)).code == code, path
+
+
+@pytest.mark.row("W-17")
+async def test_the_bot_in_force_is_shown_with_its_problems_and_without_secrets(api: Api, folder: Path) -> None:
+    good = await put_in_force(api, folder)
+    bot = (await api.call("GET", "/v1/bots")).json
+    assert (bot["version"], bot["is_good"], bot["problem_count"]) == (good.version, True, 2)
+    assert {one["severity"] for one in bot["problems"]} == {"warning"}
+    assert [(one["event"], one["kind"], one["key"], one["scenario"]) for one in bot["triggers"]] == [
+        ("text", "exact", "/join", "club.join"),
+        ("text", "*", "", "club.other"),
+    ]
+    assert [(one["name"], one["place"], one["actions"]) for one in bot["scenarios"]] == [
+        ("club.join", "scenarios/club.yaml:2", 4),
+        ("club.other", "scenarios/club.yaml:8", 1),
+    ]
+    graph = (await api.call("GET", "/v1/scenarios/club.join")).json
+    assert [(one["source"], one["target"], one["label"]) for one in graph["edges"]] == [
+        ("club.join:1", "club.join:2", "completed"),
+        ("club.join:2", "club.join:3", "failed"),
+        ("club.join:3", "club.join:4", "completed"),
+        ("club.join:4", "club.other:1", "splices in"),
+    ]
+    assert [one["y"] for one in graph["nodes"]] == [42, 150, 258, 366, 474]
+    assert graph["nodes"][4]["fields"]["text"] == "by ${CLUB_KEY}"
+    (folder / "scenarios" / "club.yaml").write_text(CLUB.replace("user_state", "user_stat"))
+    await put_in_force(api, folder)
+    problems = (await api.call("GET", "/v1/bots")).json["problems"]
+    errors = [one for one in problems if one["severity"] == "error"]
+    assert {(one["file"], one["line"]) for one in errors} == {("scenarios/club.yaml", 5)}
+    first = await api.call("GET", f"/v1/scenarios/club.join?version={good.version}")
+    assert "user_state" in first.json["nodes"][1]["fields"]
+
+
+@pytest.mark.row("W-18")
+async def test_a_dry_run_shows_each_step_and_message_and_takes_outcomes(api: Api, folder: Path) -> None:
+    await put_in_force(api, folder)
+    event = {"channel": "vk", "user_id": 7, "event_text": "/join", "first_name": "Anna"}
+
+    async def played(**outcomes: Any) -> Any:
+        return (await api.call("POST", "/v1/scenarios:dry-run", {"event": event, **outcomes})).json
+
+    found = await played()
+    assert found["started"] == {"club.join": "triggers.yaml:1"}
+    assert [one["outcome"] for one in found["actions"]] == ["completed", "completed", "drop", "drop"]
+    assert found["actions"][0]["shown"]["messages"][0]["text"] == "Welcome, Anna"
+    assert found["actions"][1]["why"] == "action 1 ended as completed; the chain is completed"
+    found = await played(fail=["club.join:2"])
+    assert [one["outcome"] for one in found["actions"]][:3] == ["completed", "failed", "completed"]
+    assert SECRET not in str(found)
+    assert "by ${CLUB_KEY}" in str(found)
+    assert (await api.call("GET", "/v1/runs")).json["runs"] == []
+    for wrong in ({}, {"channel": "vk"}, {"channel": "vk", "user_id": 7, "kind": "thunder"}, {"Text": 1}):
+        refused = await api.call("POST", "/v1/scenarios:dry-run", {"event": wrong})
+        assert refused.status == 400, wrong

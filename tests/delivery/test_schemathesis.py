@@ -14,7 +14,7 @@ from tests.delivery.conftest import Api
 from tests.support.paths import ROOT
 
 HERE = Path(__file__).parent
-CASES, CASES_OF_LONG_FORM = 2, 300
+CASES, CASES_OF_LONG_FORM = 1, 300
 """Random requests of each operation and phase."""
 PHASES, PHASES_OF_LONG_FORM = "fuzzing,stateful", "coverage,fuzzing,stateful"
 """coverage: every limit of every field, thousands of requests. stateful: sequences of requests along the links."""

@@ -53,7 +53,7 @@ async def test_a_job_waits_for_a_process_that_has_its_kind_and_no_other_touches_
     job = await playground.jobs.start(ANNA)
     await playground.jobs.start(BERT)
     await playground.iterations(1, BERT)
-    waiting = await playground.stack.queue.peek(job.record.task)
+    waiting = await playground.stack.queue.inspector.peek(job.record.task)
     assert (waiting.tube, waiting.attempts) == ("jobs.hunt", None)
     playground.run = hunt
     playground.start_worker()

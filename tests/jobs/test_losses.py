@@ -182,7 +182,7 @@ async def test_deploys_pauses_and_failures_are_no_losses(playground: Playground)
 
 
 async def _retried(playground: Playground) -> int:
-    stats = await playground.stack.queue.stats()
+    stats = await playground.stack.queue.inspector.stats()
     return stats.tubes["jobs.hunt"].retried
 
 

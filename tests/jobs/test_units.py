@@ -14,6 +14,8 @@ from core.jobs.units import Outcome, UnitStatus
 from core.redis.keys import KEYS
 from jobs import Iteration
 from tests.jobs.conftest import ANNA, HOUR, Playground
+from tests.support.paths import ROOT
+from tests.system.guides.blocks import commands_run_by
 
 EFFECT = "effect:apply"
 
@@ -193,9 +195,14 @@ async def test_the_command_line_lists_resolves_and_resets(
 
     begun = await playground.jobs.storage.save(await playground.jobs.start(ANNA), holder="1 attempt")
     assert begun is not None
+    record = '{"status":"unknown","reason":"why"}'
     for name in ("apply 7", "apply 8"):
-        record = '{"status":"unknown","reason":"why"}'
         await playground.jobs.storage.write(ANNA, "1 attempt", "unit", f"effect:{name}", record)
+    await playground.jobs.storage.write(ANNA, "1 attempt", "unit", "unit:7", '{"status":"failed"}')
+    for guided in commands_run_by("tests/jobs/test_units.py", ROOT / "docs" / "jobs.md"):
+        assert guided[:2] == ["./ada", "jobs"]
+        await ada_jobs(*(word.replace("hunt.42", "hunt.1") for word in guided[2:]))
+        await playground.jobs.storage.write(ANNA, "1 attempt", "unit", "effect:apply 7", record)
     listed = await ada_jobs("units", "hunt.1", "--status", "unknown")
     assert [line.split() for line in sorted(listed.splitlines())] == [
         ["effect:apply", str(number), "unknown", "-", "iteration", "0", "why"] for number in (7, 8)

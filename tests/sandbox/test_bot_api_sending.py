@@ -15,7 +15,7 @@ from aiogram.types import (
     ReplyParameters,
 )
 
-from sandbox.telegram import identities
+from sandbox.telegram.state import identities
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api, refusal
 
 __all__ = ["bot_api"]

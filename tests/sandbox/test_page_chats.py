@@ -92,6 +92,43 @@ async def test_a_mail_appears_with_subject_and_text_while_the_page_is_open(
     assert await browser.text("#chat-email form") == "", "nobody writes a mail on this page"
 
 
+@pytest.mark.row("D-43", "W-24")
+async def test_a_mail_is_found_and_shown_as_html_text_source_headers_and_files(
+    page: PersonAtThePage, sandbox: Sandbox, browser: Browser
+) -> None:
+    smtp = urlsplit(sandbox.mail.url)
+    for number in range(2):
+        mail = EmailMessage()
+        mail["From"], mail["To"], mail["Subject"] = "ada@sandbox.example", "anna@example.org", f"Lesson {number}"
+        mail.set_content(f"Room {number}")
+        mail.add_alternative(f"<h1>Room {number}</h1>{HOSTILE}", subtype="html")
+        mail.add_attachment(b"a,b", maintype="text", subtype="csv", filename="table.csv")
+        await _submit(str(smtp.hostname), smtp.port or 0, mail)
+    await page.open("#all")
+    await page.sees("Lesson 1", "#messages")
+    await browser.type("#search", "room 0")
+    await page.sees_no("Lesson 1", "#messages")
+    await browser.wait_for("Boolean(document.querySelector('#messages button'))")
+    await browser.run("document.querySelector('#messages button').click()")
+    await page.sees("Lesson 0", "#message")
+    await browser.wait_for("document.querySelector('#message iframe')?.getAttribute('sandbox') === ''")
+    await page.sees("table.csv text/csv, 3 bytes", "#files")
+    await page.press("Headers", "#views")
+    await page.sees("anna@example.org", "#view")
+    await page.press("Source", "#views")
+    await page.sees("multipart/alternative", "#view")
+    await page.press("Text", "#views")
+    await page.sees("Room 0", "#view")
+    async with ClientSession() as session:
+        async with session.get(f"{sandbox.page_url}mails/1/html") as shown:
+            assert shown.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
+            assert "<h1>Room 0</h1>" in await shown.text()
+        async with session.get(f"{sandbox.page_url}mails/1/files/0") as file:
+            assert (await file.read(), file.content_type) == (b"a,b", "application/octet-stream")
+        for missing in ("mails/9", "mails/9/html", "mails/1/files/1"):
+            assert (await session.get(sandbox.page_url + missing)).status == 404
+
+
 async def _submit(host: str, port: int, message: EmailMessage) -> None:
     def send() -> None:
         with smtplib.SMTP(host, port, timeout=10) as smtp:

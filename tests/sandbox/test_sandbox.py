@@ -12,7 +12,7 @@ from telethon import TelegramClient, events
 from telethon.sessions import StringSession
 from vkbottle import API
 
-from sandbox.sandbox import Sandbox
+from sandbox.sandbox import Ports, Sandbox
 from sandbox.telegram import set_server, trust_server_key
 from tests.sandbox.conftest import CallbackServer, WebClient
 from tests.support.waiting import until
@@ -83,7 +83,7 @@ async def test_a_taken_port_starts_nothing(directory: Path, session: ClientSessi
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        whole = Sandbox(directory, web_port=taken.getsockname()[1])
+        whole = Sandbox(directory, ports=Ports(web=taken.getsockname()[1]))
         with pytest.raises(OSError, match="in use"):
             await whole.start()
     with pytest.raises(ClientError):
@@ -99,12 +99,12 @@ def unused_port() -> int:
 
 
 async def test_a_stopped_sandbox_frees_its_ports_and_starts_again(directory: Path) -> None:
-    first = Sandbox(directory, web_port=unused_port(), vk_port=unused_port())
+    first = Sandbox(directory, ports=Ports(web=unused_port(), vk=unused_port()))
     await first.start()
     web_port, vk_port = first.web.port, first.vk.port
     await first.stop()
     await first.stop()
-    second = Sandbox(directory, web_port=web_port, vk_port=vk_port)
+    second = Sandbox(directory, ports=Ports(web=web_port, vk=vk_port))
     await second.start()
     assert (second.web.port, second.vk.port) == (web_port, vk_port)
     assert second.environment["ADA_TELEGRAM_SERVER_KEY"] == first.environment["ADA_TELEGRAM_SERVER_KEY"]

@@ -20,7 +20,7 @@ from telethon.network.mtprotostate import MTProtoState
 from telethon.tl import functions as f
 from telethon.tl import types as t
 
-from sandbox.telegram.dispatch import METHODS
+from sandbox.telegram.methods.dispatch import METHODS
 from tests.sandbox.telegram_clients import TelegramSandbox, record, request_once, rpc_error, send
 from tests.support.waiting import until
 
@@ -146,7 +146,7 @@ class TestConnection:
             size = len(body) + randomness.choice((0, 0, 0, -4, 100))
             await _answered(telegram, _encrypted(client, struct.pack("<qii", 4, 1, size) + body))
         assert (await client.get_me()).id == 4242
-        assert not [record for record in caplog.records if record.name == "sandbox.telegram.dispatch"]
+        assert not [record for record in caplog.records if record.name == "sandbox.telegram.methods.dispatch"]
         assert "protocol.data_received" not in caplog.text  # asyncio's log of an exception in the server itself
 
     async def test_an_unknown_key_is_the_transport_error_404(self, telegram: TelegramSandbox) -> None:

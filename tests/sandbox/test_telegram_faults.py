@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from telethon import errors
 
-from sandbox.telegram.faults import NAMES
+from sandbox.telegram.methods.faults import NAMES
 from tests.sandbox.telegram_clients import USER, TelegramSandbox, assert_no_answer, request_once, rpc_error, send
 from tests.support.waiting import until
 

@@ -88,6 +88,7 @@ async def test_the_state(web_client: WebClient) -> None:
         "counters": {"vk": {"execute": 1}},
         "inbox": {"stored": 1, "newest": 1, "people": {"vk": 1}},
         "environment": web_client.sandbox.environment,
+        "console": "",
     }
 
 

@@ -93,7 +93,7 @@ def test_the_example_of_the_dialect_gives_what_the_specification_says(
     assert found == rows
     assert [row["n"] for row in played] == [1, 2, 3]
     assert {row["scenario"] for row in played} == {"user.user_validate"}
-    assert set(played[0]) == {"n", "scenario", "type", "outcome", "why", "given", "send", "results"}
+    assert set(played[0]) == {"n", "node", "scenario", "type", "outcome", "why", "given", "send", "results"}
 
 
 @pytest.mark.row("C-39")
@@ -126,7 +126,7 @@ def test_providers_are_answered_as_if_they_succeeded_unless_a_type_shall_fail(bo
     assert outcomes(bot.play()) == ["completed", "completed", "drop"]
     failing = bot.play("--fail", "invite_link")
     assert outcomes(failing) == ["failed", "drop", "completed"]
-    assert texts(failing) == ["leider: it fails because of --fail"]
+    assert texts(failing) == ["leider: its outcome is set to failed"]
 
 
 @pytest.mark.row("C-31")
@@ -184,7 +184,7 @@ def test_an_unknown_outcome_is_explained_and_its_error_can_be_sent(bot: Folder) 
 """)
     first, second = bot.play("--unknown", "send")
     assert first["outcome"] == "unknown"
-    assert "its outcome is unknown because of --unknown" in first["why"]
+    assert "its outcome is set to unknown" in first["why"]
     assert second["why"] == "action 1 ended as unknown; the chain is unknown"
 
 

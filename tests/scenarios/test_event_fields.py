@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from aiogram import types
 
-from delivery.schemas.events import EventRequest
+from delivery.schemas.bots.events import EventRequest
 from providers.telegram_bot.events import read_arrival
 from providers.vk import events as vk_events
 from scenarios.bot import Action, Place

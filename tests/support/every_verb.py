@@ -13,7 +13,7 @@ from bots.dialogs import Dialogs
 from core.admission.quotas import Quotas
 from core.courier.interface import Message, Outcome, Rejected, Sent
 from core.deliveries.delivery_reports import DeliveryReports, EntryName
-from core.deliveries.parcels import Entry, load_parcel
+from core.deliveries.histories.parcels import Entry, load_parcel
 from core.deliveries.references import Reference, References
 from core.directory import Directory
 from core.directory.importing import Importing, Kind
@@ -25,8 +25,10 @@ from core.model.history_key import HistoryKey
 from core.model.people import Group, GroupChange, Supergroup, User, UserChange
 from core.model.quota import Quota
 from core.model.states import Reason, Status
+from core.monitoring import Lanes
 from core.queue import Attempt, NewTask, Tube, Tubes
 from core.queue.task import ClaimRequest, Settlement, SettleResult
+from core.redis.primary import GRACE_MS
 from core.redis.store import Argument, Store
 from core.sessions import SignInCodes
 from core.uploads import Uploads
@@ -114,6 +116,7 @@ async def _call_queue_verbs(stack: Stack) -> None:
     await queue.turn(0, [(third, Settlement(SettleResult.RETRY))], ClaimRequest("t", "worker", 0, HOUR, HOUR))
     await queue.bury(ids[6])
     await queue.kick(ids[6])
+    await Lanes(stack.store, queue).longest("", 1)
     await Tubes(stack.store).pause("t", "an operator", "a reason")
     await Tubes(stack.store).resume("t")
     await queue.bury(ids[7])
@@ -128,6 +131,7 @@ async def _call_queue_verbs(stack: Stack) -> None:
     await queue.learn_rate("t", "somebody", 20)
     await queue.reserve_call("t", "somebody")
     await queue.release_timer("worker", 0)
+    await stack.store.run("note_primary", 0, GRACE_MS)
 
 
 async def _call_delivery_verbs(stack: Stack) -> None:
@@ -145,6 +149,10 @@ async def _call_delivery_verbs(stack: Stack) -> None:
     await stack.deliveries.record_report(await report_token(stack, key), Status.DELIVERED, "1")
     late = [(await entry_of(stack, key, "echo", 0, 0)).item(Status.SENT)]
     await DeliveryReports(stack.store).record_late(key, "echo", 0, late)
+    assert await stack.deliveries.of_person.erase(TENANT, "2") == 1
+    quotas = 0, TENANT, "another:1763712000000000000", 4, 1000
+    for name in ("take_quota", "return_quota"):  # called only where a lane places a delivery elsewhere
+        await stack.store.run(name, *quotas)
     references = References(stack.store, DeliveryReports(stack.store), "echo", "ada")
     await references.note([Reference("p1", 1, "1", EntryName(key.shard, key.suffix, "echo", 0, 1, 0, 0, 1))])
     await references.mark_read("p1", 1)
@@ -178,6 +186,8 @@ async def _call_directory_verbs(directory: Directory) -> None:
     await directory.ownerships.disown(TENANT, 1, "group", "B")
     await directory.supergroups.delete(TENANT, "T")
     await directory.groups.delete(TENANT, "B")
+    await directory.users.create(TENANT, User(3))
+    await directory.users.merge(TENANT, 1, 3)
     await directory.users.delete(TENANT, 2)
 
 
@@ -194,6 +204,7 @@ async def _call_scenario_verbs(stack: Stack) -> None:
         for name in ("e1", "e2")
     ]
     await runs.record(ended, (0, 0), completed())
+    await runs.drop(ended.id)
     await runs.park(waiting, {(0, 0): Waiting(HistoryKey.new("bot", stack.store.shards))})
     await runs.drop_ended()
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from redis import Redis
@@ -16,6 +17,8 @@ from redis.exceptions import RedisError
 
 from cli.processes.die_with_parent import die_with_parent
 from cli.processes.embedded_valkey import EmbeddedValkey, prepare, server_program
+
+T = TypeVar("T")
 
 DEBIAN_REDIS = shutil.which("redis-server")
 
@@ -152,10 +155,11 @@ class Server:
             return False
 
 
-def await_sync(condition: Callable[[], bool], within: float, what: str) -> None:
+def await_sync(condition: Callable[[], T], within: float, what: str) -> T:
     """`until` without an event loop, for the start of processes."""
     limit = time.monotonic() + within
-    while not condition():
+    while not (found := condition()):
         if time.monotonic() > limit:
             raise TimeoutError(f"waited {within} s for {what}")
         time.sleep(0.005)
+    return found

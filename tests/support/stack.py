@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import Any
 
 from redis.asyncio import Redis
@@ -21,6 +22,8 @@ from core.model.delivery import Accepted, NewDelivery, Recipient, Sender
 from core.model.history import History
 from core.model.history_key import HistoryKey, Id
 from core.queue import Claim, Queue, Task
+from core.queue.queue import SETTLES
+from core.queue.task import ClaimRequest, Settled, Settlement
 from core.redis.store import Store
 from tests.support.audited import Dump, dump_through, unfinished_keys, violations_in
 from tests.support.servers import Server
@@ -119,13 +122,22 @@ class Stack:
     async def claim(
         self, tube: str = "t", limit: int = 1, *, owner: str = "worker", lease: timedelta = LEASE, account: str = ""
     ) -> Claim:
-        return await self.queue.claim(tube, owner, shard=0, limit=limit, lease=lease, max_sleep=FLOOR, account=account)
+        return await self.queue.claim(0, ClaimRequest(tube, owner, limit, lease, FLOOR, account))
+
+    async def settle_all(self, ends: Sequence[tuple[Task, Settlement]]) -> list[Settled]:
+        """Settle attempts, those of each shard together, a page in one step."""
+        states: list[Settled] = []
+        for shard, of_shard in groupby(ends, key=lambda end: end[0].shard):
+            page = list(of_shard)
+            for start in range(0, len(page), SETTLES):
+                states += await self.queue.settle_page(shard, page[start : start + SETTLES])
+        return states
 
     async def take(self, tube: str = "t", limit: int = 1, **options: Any) -> list[Task]:
         return list((await self.claim(tube, limit, **options)).tasks)
 
     async def state(self, task_id: str) -> str:
-        return str((await self.queue.peek(task_id)).state)
+        return str((await self.queue.inspector.peek(task_id)).state)
 
     async def finish_all(self, tube: str = "t") -> list[str]:
         """Take and settle until the tube is empty; return the bodies in their order."""
@@ -200,7 +212,7 @@ class Stack:
         await self.deliveries.cancel_by(TENANT, "kind_prefix", "")
         self.advance_clock(HOUR)
         for number in range(self.store.shards):
-            await self.queue.claim("nobody's", "end", shard=number, limit=0, lease=LEASE, max_sleep=FLOOR)
+            await self.queue.claim(number, ClaimRequest("nobody's", "end", 0, LEASE, FLOOR))
         await self.audit()
 
 

@@ -79,7 +79,9 @@ async def all_done(server: PlainServer, system: System, count: int) -> float:
 
 
 def check_lines(numbers: list[int], count: int, lanes: bool) -> None:
-    """Raises CommandFailed unless each task was handled exactly once, and with lanes in the order of its lane."""
+    """Check what a system has handled. Raises CommandFailed unless each task was handled exactly once, and with lanes
+    in the order of its lane.
+    """
     if sorted(numbers) != list(range(count)):
         raise CommandFailed(f"{len(set(numbers)):,} of {count:,} tasks were handled, in {len(numbers):,} attempts")
     if lanes and sorted(numbers, key=lane) != sorted(numbers, key=lambda number: (lane(number), number)):

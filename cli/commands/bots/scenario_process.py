@@ -4,6 +4,7 @@ Exit codes: 0 after a request to stop, 2 for wrong settings.
 """
 
 import asyncio
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 
 from cli.command import FAILURE, SUCCESS
 from cli.processes.data_directory import prepare_data_directory, private_directory
-from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, report_health
+from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy
+from cli.processes.noted_process import NotedProcess, noted_process
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
 from cli.services.models import open_models
@@ -28,6 +30,7 @@ from scenarios.context import ScenarioServices
 from scenarios.execution.last_good import LastGood
 from scenarios.execution.opening import Options, open_services
 from scenarios.execution.process import Process, ProcessOptions
+from scenarios.execution.secrets import secret_variables
 from scenarios.execution.versions import Versions
 from scenarios.plugins import started
 
@@ -55,6 +58,7 @@ async def run_scenarios(configuration: Configuration, folder: Path, health_file:
     bot = ActiveBot(folder)
     async with (
         open_store(configuration, waits=True) as store,
+        noted_process(store, "scenarios", healthy=health_file) as noted,
         open_models(settings) as models,
         open_services(store, options_of(settings, models, await open_sign_in(store, settings))) as services,
         started(services, await _settings_in_force(services, bot)) as platform,
@@ -63,17 +67,26 @@ async def run_scenarios(configuration: Configuration, folder: Path, health_file:
             platform.services,
             bot,
             platform.types,
-            options=ProcessOptions(lease=min(settings.lease, ProcessOptions().lease)),
+            options=ProcessOptions(lease=min(settings.lease, ProcessOptions().lease), secrets=_secrets(configuration)),
         )
         stopping = asyncio.create_task(stop_requested().wait())
         stopping.add_done_callback(lambda _: process.stop())
         collect_garbage_less_often()
-        reporting = asyncio.create_task(report_health(store, health_file))
         try:
-            await process.run(lambda: announce(scenarios=str(folder), version=bot.version))
+            await process.run(lambda: is_ready(noted, folder, bot))
         finally:
-            await cancel_and_wait(stopping, reporting)
+            await cancel_and_wait(stopping)
     return SUCCESS
+
+
+def is_ready(noted: NotedProcess, folder: Path, bot: ActiveBot) -> None:
+    announce(scenarios=str(folder), version=bot.version)
+    noted.runs()
+
+
+def _secrets(configuration: Configuration) -> Mapping[str, str]:
+    own = {name: setting.text for name, setting in configuration.raw.items()}
+    return secret_variables({**os.environ, **own})
 
 
 async def _settings_in_force(services: ScenarioServices, bot: ActiveBot) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""The action show of the verb scenarios: what became of each action of a run, from a running Ada over HTTP."""
+"""The actions show, drive and drop of the verb scenarios: what became of each action of a run, over HTTP."""
 
 import json
 from argparse import ArgumentParser, Namespace
@@ -16,7 +16,9 @@ def declare_show(parser: ArgumentParser) -> None:
 
 
 async def show(api: HttpClient, arguments: Namespace) -> int:
-    run = await api.call("GET", f"/v1/runs/{quote(arguments.run, safe='')}")
+    """Prints a run; `drive` and `drop` change it first."""
+    verb = "" if arguments.action == "show" else f":{arguments.action}"
+    run = await api.call("POST" if verb else "GET", f"/v1/runs/{quote(arguments.run, safe='')}{verb}")
     print(json.dumps(run, ensure_ascii=False) if arguments.json else "\n".join(lines(run)))
     return SUCCESS
 

@@ -34,8 +34,12 @@ def declare(parser: ArgumentParser) -> None:
     declare_graph(graph_parser)
     schema_parser = verbs.add_parser("schema", help="print the JSON Schema of scenario files, for editors")
     show_parser = verbs.add_parser("show", help="show what became of each action of a run, and why")
-    declare_show(show_parser)
-    for subparser in (check_parser, new_parser, run_parser, graph_parser, schema_parser, show_parser):
+    drive_parser = verbs.add_parser("drive", help="have a run that waits driven on now")
+    drop_parser = verbs.add_parser("drop", help="end a run without its remaining actions; its messages are sent")
+    for subparser in (show_parser, drive_parser, drop_parser):
+        declare_show(subparser)
+    offline = (check_parser, new_parser, run_parser, graph_parser, schema_parser)
+    for subparser in (*offline, show_parser, drive_parser, drop_parser):
         add_json_option(subparser, default=SUPPRESS)
 
 
@@ -97,6 +101,8 @@ ACTIONS: Mapping[str, Callable[[Namespace], int]] = {
     "run": run_update,
     "schema": print_schema,
     "show": show_run,
+    "drive": show_run,
+    "drop": show_run,
 }
 
 COMMANDS: Mapping[str, Command] = {"scenarios": Command(declare, run)}

@@ -12,6 +12,7 @@ BENCHMARKS: Mapping[str, str] = {
     "lag": "how late first attempts are, with up to a million others pending",
     "enqueue": "POSTs per second of one API process, beside a bare handler",
     "deliver": "messages per second and commands per message, by channel",
+    "durability": "POSTs per second with durability replica, beside local",
     "idle": "what a fleet without work costs",
     "memory": "bytes of a scheduled delivery",
     "queue": "complexity, rates, latency and memory of the queue",

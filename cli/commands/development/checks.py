@@ -19,8 +19,9 @@ from tools.python_versions import environment_of, further_pythons
 from tools.second_run import MOST_UNSTABLE, run_twice
 
 ROOT = Path(__file__).resolve().parents[3]
-WORKERS = ("-n", "4", "--dist", "worksteal")
-"""Two for each core of a small machine: most tests wait for something half of their time."""
+WORKERS = ("-n", "4", "--dist", "loadfile", "--no-loadscope-reorder")
+"""Two for each core of a small machine: most tests wait for something half of their time. The tests of a file share
+what they start; the longest begin first (`tests.support.distribution`)."""
 
 RESOLVER = "uv==0.13.8"
 """Resolves for all systems and Python versions at once; pip-compile omits what its own machine does not need."""
@@ -79,9 +80,13 @@ def totals(report: Path) -> dict[str, float]:
 
 
 def run_python(words: Sequence[str], output: TextIO | None = None, python: str | Path = sys.executable) -> int:
-    """Runs Python in the directory of the clone. Returns its exit code."""
+    """Runs Python in the directory of the clone. Returns its exit code.
+
+    Bytecode is kept, whatever the environment says: the tests start hundreds of processes with the same modules.
+    """
     sys.stdout.flush()
-    return subprocess.run([python, *words], cwd=ROOT, stdout=output, check=False).returncode
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    return subprocess.run([python, *words], cwd=ROOT, env=environment, stdout=output, check=False).returncode
 
 
 def check(arguments: Namespace) -> int:

@@ -29,7 +29,7 @@ def keys_page() -> str:
     """Return every Redis key: name, type, what removes it, content."""
     rows = [(f"`{key.pattern}`", key.type, str(key.lifetime), key.what) for key in KEYS.values()]
     return (
-        _MADE.format(source="core/redis/keys.py")
+        _MADE.format(source="core/redis/keys/")
         + "# Keys\n\n`{s}` is the shard tag, `{0}` by default; `<…>` are parts.\n\n"
         + _table(("key", "type", "removed by", "what"), rows)
         + _CONTRACT

@@ -46,6 +46,10 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
         "300 jobs of users lose and double nothing under two minutes of blows",
         ("-m", "tests.jobs.soak"),
     ),
+    "failover": (
+        "ten minutes of lost primaries lose and double nothing that was accepted",
+        ("-m", "tests.system.failover"),
+    ),
     "benchmarks": ("every benchmark runs and counts what it should", (*PYTEST, "tests/bench")),
     "functions": (
         "every call of the functions of the server is needed by a test",
@@ -62,22 +66,32 @@ def declare(parser: ArgumentParser) -> None:
     parts = ", ".join(f"{name}: {meaning}" for name, (meaning, _) in PARTS.items())
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], metavar="PART", help=f"all by default; {parts}")
     parser.add_argument("--package", action="append", metavar="FOLDER", help="of mutation: core/queue, …; repeatable")
-    parser.add_argument("--seed", type=int, help="of mutation: which changes (1)")
+    parser.add_argument("--seed", type=int, help="of mutation: which changes (1); of failover: the order of blows")
+    parser.add_argument("--seconds", type=float, help="of failover: how long blows are struck (600)")
     parser.add_argument("--count", type=int, help="of mutation: how many of each package (100)")
 
 
 def prove(arguments: Namespace) -> int:
     """Runs the parts one after another, also after a failure; prints one line per part."""
     need_clone()
-    options = {"mutation": options_of_mutation(arguments)}
+    options = {
+        "mutation": options_of(arguments, "seed", "count", "package"),
+        "failover": options_of(arguments, "seed", "seconds"),
+    }
     results = [passes(part, arguments.json, options.get(part, ())) for part in arguments.parts or PARTS]
     return SUCCESS if all(results) else FAILURE
 
 
-def options_of_mutation(arguments: Namespace) -> list[str]:
-    found = [(name, getattr(arguments, name)) for name in ("seed", "count")]
-    found += [("package", package) for package in arguments.package or ()]
-    return [f"--{name}={value}" for name, value in found if value is not None]
+def options_of(arguments: Namespace, *names: str) -> list[str]:
+    """Return the options of a part that are given; `package` may be given several times."""
+    values = [(name, value) for name in names for value in _as_list(getattr(arguments, name))]
+    return [f"--{name}={value}" for name, value in values]
+
+
+def _as_list(value: object) -> Sequence[object]:
+    if isinstance(value, list):
+        return value
+    return () if value is None else (value,)
 
 
 def passes(part: str, as_json: bool, options: Sequence[str] = ()) -> bool:

@@ -2,20 +2,24 @@
 
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 from cli.client.format_directory import format_user, format_user_line
-from cli.client.http_client import HttpClient
-from cli.command import WRONG_USAGE, Command, CommandFailed, add_json_option
+from cli.client.http_client import HttpClient, JsonObject
+from cli.client.pages import items
+from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option
 from cli.commands.directory.resources import Resource
-from cli.commands.messages.deliveries import over_http
+from cli.commands.messages.deliveries import over_http, parse_id, print_result
 
+_LIMIT = 20
 _FIELDS = ("name", "email", "role", "locale")
 
 
 def declare(parser: ArgumentParser) -> None:
-    verbs = parser.add_subparsers(dest="action", required=True, metavar="list|show|add|change|remove")
+    verbs = parser.add_subparsers(dest="action", required=True, metavar="list|show|add|change|remove|merge|deliveries")
     list_parser = verbs.add_parser("list", help="list people: all, or those with something in common")
+    list_parser.add_argument("--name", help="those with words in their name that begin so")
     list_parser.add_argument("--email", help="the person with this e-mail address")
     list_parser.add_argument("--contact", metavar="CHANNEL:ADDRESS", help="the person with this contact")
     list_parser.add_argument("--group", metavar="ID", help="the members of this group")
@@ -24,8 +28,13 @@ def declare(parser: ArgumentParser) -> None:
     add_parser = verbs.add_parser("add", help="add a person")
     change_parser = verbs.add_parser("change", help="change a person; what is not given stays")
     remove_parser = verbs.add_parser("remove", help="delete a person with its contacts, memberships and ownerships")
-    for subparser in (show_parser, add_parser, change_parser, remove_parser):
+    merge_parser = verbs.add_parser("merge", help="make one person of two; shows what that does, --yes does it")
+    merge_parser.add_argument("--yes", action="store_true", help="do it")
+    deliveries_parser = verbs.add_parser("deliveries", help="list what was sent to a person, newest first")
+    deliveries_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number ({_LIMIT})")
+    for subparser in (show_parser, add_parser, change_parser, remove_parser, merge_parser, deliveries_parser):
         subparser.add_argument("id", metavar="ID")
+    merge_parser.add_argument("other", metavar="OTHER", help="the person that is deleted")
     for subparser in (add_parser, change_parser):
         declare_fields(subparser)
     for subparser in verbs.choices.values():
@@ -37,6 +46,7 @@ def declare_fields(parser: ArgumentParser) -> None:
     add("--name", help='the name, "" for none')
     add("--email", metavar="ADDRESS", help='the e-mail address, "" for none')
     add("--role", help='student, trainer, staff or admin, "" for none')
+    add("--blocked", choices=("yes", "no"), help="whether it gets nothing, cannot sign in and cannot send")
     add("--locale", help="the language of mails and of the bot: ru or en")
     add(
         "--contact",
@@ -62,6 +72,8 @@ def given_fields(arguments: Namespace) -> dict[str, Any]:
         fields["contacts"] = contacts_of(arguments.contact)
     if arguments.opt_out is not None:
         fields["opt_out"] = [channel for channel in arguments.opt_out if channel]
+    if arguments.blocked is not None:
+        fields["blocked"] = arguments.blocked == "yes"
     return fields
 
 
@@ -88,12 +100,43 @@ USERS = Resource(
     given_fields,
     given_fields,
     "change what? Give at least one option, for example --name",
-    filters=("email", "contact", "group", "role"),
+    filters=("name", "email", "contact", "group", "role"),
 )
 
 
+async def merge(api: HttpClient, arguments: Namespace) -> int:
+    """Show what becomes of two people, and with `--yes` do it."""
+    body, query = {"other": parse_id(arguments.other)}, {} if arguments.yes else {"dry_run": ""}
+    done = await api.call("POST", f"{USERS.path_of(arguments)}:merge", body, query)
+    print_result(done, arguments.json, f"{'merged' if arguments.yes else 'would become'} {describe_merge(done)}")
+    return SUCCESS
+
+
+def describe_merge(merged: JsonObject) -> str:
+    lines = [format_user_line(merged["user"])]
+    brought = {name: merged[name] for name in ("groups", "jobs") if merged[name]}
+    lines += [f"{name} of {merged['other']['id']}: {', '.join(map(str, some))}" for name, some in brought.items()]
+    lines += [f"given up: {name} {value}" for name, value in merged["lost"].items()]
+    return "\n  ".join(lines)
+
+
+async def deliveries(api: HttpClient, arguments: Namespace) -> int:
+    """Print one line per delivery, also with `--json`."""
+    numbers = count(1)
+    async for one in items(api, f"{USERS.path_of(arguments)}/deliveries", "deliveries", {}):
+        if next(numbers) > arguments.limit:
+            break
+        outcomes = ", ".join(f"{channel} {outcome['status']}" for channel, outcome in one["outcomes"].items())
+        print_result(one, arguments.json, f"{one['id']}  {one['created_at']}  {outcomes}  {one['text'][:60]!r}")
+    return SUCCESS
+
+
 async def run(api: HttpClient, arguments: Namespace) -> int:
+    if arguments.action in _FURTHER:
+        return await _FURTHER[arguments.action](api, arguments)
     return await USERS.actions[arguments.action](api, arguments)
 
+
+_FURTHER = {"merge": merge, "deliveries": deliveries}
 
 COMMANDS: Mapping[str, Command] = {"user": Command(declare, over_http(run))}

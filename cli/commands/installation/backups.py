@@ -36,13 +36,14 @@ from core.backup import (
     take_snapshot,
 )
 from core.backup.archive import FORMAT
-from core.errors import SetupError
+from core.errors import SetupError, StoreUnavailable
 from core.model.text.plurals import counted
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import ServerAddress
 from core.redis.keys import LAYOUT
 from core.redis.server_checks import check_layout, layout_of
 from core.redis.store import Store
+from core.redis.topology import PrimaryNotFound, Topology, find_primary
 
 _INTERVAL = 1.0
 """Seconds between two lines of progress on a terminal."""
@@ -71,7 +72,7 @@ async def back_up(configuration: Configuration, arguments: Namespace) -> int:
         with written_whole(arguments.file) as file:
             archive = ArchiveWriter(file, ArchiveHeader(FORMAT, LAYOUT, shards, int(time.time() * 1000)))
             async with shown_progress(lambda: f"backup: {counted(archive.entries, 'key')}"):
-                end = await take_snapshot(ServerAddress.parse(url), archive)
+                end = await take_snapshot(await primary_of(url), archive)
     print_backup(end, configuration, arguments)
     return SUCCESS
 
@@ -87,10 +88,20 @@ async def stored_shards(url: str, settings: Settings) -> int:
     finally:
         await store.close()
     if not shards:
-        raise SetupError(
-            f"there are no data of Ada on the server at {ServerAddress.parse(url)}; set ADA_REDIS_URL or ADA_DATA"
-        )
+        raise SetupError(f"there are no data of Ada on the server at {Topology(url)}; set ADA_REDIS_URL or ADA_DATA")
     return shards
+
+
+async def primary_of(url: str) -> ServerAddress:
+    """Return the address of the server, or of the primary that its Sentinels name. Raises StoreUnavailable."""
+    topology = Topology(url)
+    if topology.sentinels is None:
+        return topology.address
+    try:
+        _, host, port = await find_primary(topology.sentinels)
+        return ServerAddress.parse(topology.sentinels.url_of(host, port))
+    except PrimaryNotFound as fault:
+        raise StoreUnavailable(str(fault)) from None
 
 
 def print_backup(end: End, configuration: Configuration, arguments: Namespace) -> None:
@@ -117,7 +128,7 @@ async def put_back(configuration: Configuration, arguments: Namespace) -> int:
             async with shown_progress(
                 lambda: f"restore: {archive.entries:,} of {counted(end.entries, 'entry', 'entries')}"
             ):
-                await restore(archive, ServerAddress.parse(url), replaces=arguments.replace)
+                await restore(archive, await primary_of(url), replaces=arguments.replace)
             result = {"file": arguments.file, "keys": end.keys, "at": moment(end)}
             text = f"restored {arguments.file}: {counted(end.keys, 'key')}, as of {moment(end)}"
             print_result(result, arguments.json, text)

@@ -18,7 +18,8 @@ from cli.client.format_jobs import format_job, format_job_line, format_log_line,
 from cli.command import FAILURE, SUCCESS, Command, add_json_option
 from cli.commands.installation.queue import print_result
 from cli.processes.data_directory import prepare_data_directory, private_directory
-from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, report_health
+from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy
+from cli.processes.noted_process import noted_process
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
 from cli.services.sending_policy import sending_policy_of
@@ -126,6 +127,7 @@ async def run_process(configuration: Configuration, health_file: Path) -> int:
     registry = installed((settings.jobs or "").replace(",", " ").split())
     async with (
         open_store(configuration, waits=True) as store,
+        noted_process(store, "jobs", healthy=health_file) as process,
         open_services(store, sending_policy_of(settings)) as core,
         open_models(settings) as models,
     ):
@@ -137,13 +139,14 @@ async def run_process(configuration: Configuration, health_file: Path) -> int:
         lease = min(settings.lease, LEASE)
         worker = JobWorker(store, core.client, registry, lease=lease, outside=outside, notifier=notifier)
         running = asyncio.create_task(worker.run())
-        beside = [asyncio.create_task(one) for one in (report_health(store, health_file), watch_loop())]
+        watching = asyncio.create_task(watch_loop())
         announce(jobs=sorted(registry.kinds))
+        process.runs()
         requested = asyncio.create_task(stop.wait())
         await asyncio.wait({running, requested}, return_when=asyncio.FIRST_COMPLETED)
         worker.stop(_GRACE)
         await running
-        await cancel_and_wait(requested, *beside)
+        await cancel_and_wait(requested, watching)
     return SUCCESS
 
 
@@ -238,7 +241,7 @@ def shown(arguments: Namespace, job: StoredJob) -> int:
 
 
 def _decoded(option: str, text: str, type_: Any) -> Any:
-    """Raises Invalid PARAMETERS_MALFORMED."""
+    """Read parameters written as JSON. Raises Invalid PARAMETERS_MALFORMED."""
     try:
         return msgspec.json.decode(text, type=type_)
     except msgspec.DecodeError as fault:

@@ -68,7 +68,7 @@ async def run_action(arguments: Namespace) -> int:
 
 
 async def stats(queue: Queue, arguments: Namespace) -> int:
-    found = await queue.stats()
+    found = await queue.inspector.stats()
     if arguments.tube is not None:
         tubes = {name: tube for name, tube in found.tubes.items() if name == arguments.tube}
         found = msgspec.structs.replace(found, tubes=tubes)
@@ -86,11 +86,11 @@ async def list_tasks(queue: Queue, arguments: Namespace) -> int:
 async def find_tasks(queue: Queue, chosen: TaskFilter, limit: int) -> list[TaskView]:
     """Through the index of a field if the filter has one, else through those of the states."""
     if chosen.is_indexed:
-        return await queue.select(chosen, limit)
+        return await queue.inspector.select(chosen, limit)
     found: list[TaskView] = []
     cursor: str | None = None
     while len(found) < limit:
-        page = await queue.list(chosen, cursor, limit - len(found))
+        page = await queue.inspector.list(chosen, cursor, limit - len(found))
         found += page.tasks
         cursor = page.cursor
         if cursor is None:
@@ -103,7 +103,7 @@ def task_filter(arguments: Namespace) -> TaskFilter:
 
 
 async def peek(queue: Queue, arguments: Namespace) -> int:
-    task = await queue.peek(arguments.id)
+    task = await queue.inspector.peek(arguments.id)
     print_result(arguments, task, format_task(task))
     return SUCCESS
 

@@ -102,7 +102,7 @@ async def reset_all(store: Store, settings: Settings, arguments: Namespace) -> i
 
 
 async def _opened(store: Store, settings: Settings) -> SignIn:
-    """Raises SetupError."""
+    """Return the sign-in of this installation. Raises SetupError."""
     sign_in = await open_sign_in(store, settings)
     if sign_in is None:
         raise SetupError("ADA_SIGN_IN is not set: there is no service to sign in to")

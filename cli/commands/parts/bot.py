@@ -12,12 +12,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from bots.button_bot import ButtonBot, button_workers
-from bots.poller import Poller
+from bots.receiving.poller import Poller
 from bots.services import BotServices
 from bots.text_bot import TextBot
 from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
 from cli.processes.data_directory import prepare_data_directory, private_directory
-from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, report_health
+from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy
+from cli.processes.noted_process import NotedProcess, noted_process
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
 from cli.services.bots import open_bot_services
@@ -31,7 +32,9 @@ from core.updates.presses import Acknowledge, Presses
 from providers import max as max_provider
 from providers import sms, vk
 
-Run = Callable[[Configuration, BotServices, asyncio.Event], Awaitable[None]]
+Ready = Callable[..., None]
+"""Says that the bot works, with what it announces."""
+Run = Callable[[Configuration, BotServices, asyncio.Event, Ready], Awaitable[None]]
 """Runs a bot until a stop is requested."""
 
 
@@ -54,19 +57,21 @@ def run(arguments: Namespace) -> int:
 async def run_bot(configuration: Configuration, channel: str, health_file: Path) -> int:
     async with (
         open_store(configuration, waits=True) as store,
+        noted_process(store, "bot", channel, health_file) as process,
         open_bot_services(store, configuration.settings) as services,
     ):
         stop = stop_requested()
         collect_garbage_less_often()
-        reporting = asyncio.create_task(report_health(store, health_file))
-        try:
-            await BOTS[channel](configuration, services, stop)
-        finally:
-            await cancel_and_wait(reporting)
+        await BOTS[channel](configuration, services, stop, lambda **facts: is_ready(process, **facts))
     return SUCCESS
 
 
-async def run_telegram(configuration: Configuration, services: BotServices, stop: asyncio.Event) -> None:
+def is_ready(process: NotedProcess, **facts: str) -> None:
+    announce(**facts)
+    process.runs(account=facts.get("account", ""))
+
+
+async def run_telegram(configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Ready) -> None:
     """The bot of ADA_BOT_TOKEN. Raises SetupError, CommandFailed."""
     # aiogram takes a second of processor time to import; the other bots do not need it.
     from bots.telegram.bot import open_bot
@@ -88,7 +93,7 @@ async def run_telegram(configuration: Configuration, services: BotServices, stop
     stopping = asyncio.create_task(stop.wait())
     stopping.add_done_callback(lambda _: bot.stop())
     try:
-        await bot.run(lambda: announce(bot="telegram", account=bot.account))
+        await bot.run(lambda: ready(bot="telegram", account=bot.account))
     except TokenRefused as refusal:
         raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
     finally:
@@ -96,17 +101,17 @@ async def run_telegram(configuration: Configuration, services: BotServices, stop
         await bot.close()
 
 
-async def run_sms(configuration: Configuration, services: BotServices, stop: asyncio.Event) -> None:
+async def run_sms(configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Ready) -> None:
     """Answers the SMS that a gateway has posted to `serve`. With ADA_SCENARIOS `./ada scenarios` does that."""
     await open_ingress(services.core.store, services.core.client, configuration.settings)[sms.CHANNEL].open()
-    announce(bot="sms")
+    ready(bot="sms")
     if configuration.settings.scenarios:
         await stop.wait()
     else:
         await work(TextBot(services, sms.CHANNEL), stop)
 
 
-async def run_vk(configuration: Configuration, services: BotServices, stop: asyncio.Event) -> None:
+async def run_vk(configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Ready) -> None:
     """Answers what people write to the VK community; with ADA_SCENARIOS it only acknowledges presses of buttons. With
     ADA_VK_LONG_POLL it polls; callbacks go to `serve`.
     """
@@ -123,7 +128,7 @@ async def run_vk(configuration: Configuration, services: BotServices, stop: asyn
     acknowledge = Acknowledging(client).acknowledge if configuration.settings.scenarios else None
     poller = Poller(services.core.store, LongPoll(client), ingress)
     polls = [asyncio.create_task(poller.run())] if settings.long_poll else []
-    announce(bot="vk")
+    ready(bot="vk")
     try:
         await work(vk_work(services, acknowledge), stop, *polls)
     except TokenRefused as refusal:
@@ -132,7 +137,7 @@ async def run_vk(configuration: Configuration, services: BotServices, stop: asyn
         await client.close()
 
 
-async def run_max(configuration: Configuration, services: BotServices, stop: asyncio.Event) -> None:
+async def run_max(configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Ready) -> None:
     """Answers what people write to the bot in MAX; with ADA_SCENARIOS it only gets the updates. It polls, or keeps the
     subscription of ADA_MAX_WEBHOOK_URL, whose updates go to `serve`.
     """
@@ -151,7 +156,7 @@ async def run_max(configuration: Configuration, services: BotServices, stop: asy
     channel = max_provider.CHANNEL
     workers = [] if common.scenarios else await button_workers(services, channel, replies.send, replies.edit)
     getting = webhook.keep(client) if webhook else Poller(services.core.store, LongPoll(client), ingress).run()
-    announce(bot="max")
+    ready(bot="max")
     try:
         await work(ButtonBot(workers) if workers else None, stop, asyncio.create_task(getting))
     except TokenRefused as refusal:

@@ -7,6 +7,7 @@ Exit codes: 0 after a request to stop, 1 when the provider could not be reached 
 import asyncio
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,21 @@ from typing import Any
 from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.health import HEALTH_FILE, HEALTH_INTERVAL, add_healthy_option, is_healthy
+from cli.processes.noted_process import NotedProcess, noted_process
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import announce
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, channels, courier_module, load
-from core.courier.interface import Courier
+from core.courier.interface import Courier, HasBalance
 from core.courier.options import CourierOptions
 from core.courier.runtime import Runtime
 from core.errors import SetupError
 from core.model.backoff import Backoff
+from core.processes import ProcessState
+from core.redis.cancel_and_wait import cancel_and_wait
+
+BALANCE_INTERVAL = 600.0
+"""Seconds between two looks at the balance of an account."""
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -47,13 +54,13 @@ def courier_directory(configuration: Configuration, channel: str) -> Path:
 
 async def run_courier(configuration: Configuration, channel: str, directory: Path) -> int:
     settings = configuration.channel(channel)
-    async with open_store(configuration, waits=True) as store:
+    async with open_store(configuration, waits=True) as store, noted_process(store, "courier", channel) as process:
         stop = stop_requested()  # before, a signal simply ends the process
         courier = await open_courier(channel, settings, directory)
         collect_garbage_less_often()
         try:
             options = courier_options(channel, settings, configuration.settings.lease)
-            return await deliver(Runtime(store, courier, options), stop, directory / HEALTH_FILE)
+            return await deliver(Runtime(store, courier, options), process, stop, directory / HEALTH_FILE)
         finally:
             await courier.close()
 
@@ -84,16 +91,35 @@ def courier_options(channel: str, settings: Any, lease: timedelta) -> CourierOpt
     )
 
 
-async def deliver(runtime: Runtime, stop: asyncio.Event, health_file: Path) -> int:
+async def deliver(runtime: Runtime, process: NotedProcess, stop: asyncio.Event, health_file: Path) -> int:
     stopping = asyncio.create_task(stop.wait())
     stopping.add_done_callback(lambda _: runtime.stop())
-    reporting = asyncio.create_task(report_claims(runtime, health_file))
+    courier = runtime.courier
+    beside = [asyncio.create_task(one) for one in (report_claims(runtime, health_file), note_balance(courier, process))]
     try:
-        await runtime.run(lambda: announce(channel=runtime.courier.channel, account=runtime.courier.account))
+        await runtime.run(lambda: is_ready(courier, process))
     finally:
-        stopping.cancel()
-        reporting.cancel()
-    return OPERATOR_NEEDED if runtime.halted else SUCCESS
+        await cancel_and_wait(stopping, *beside)
+    if runtime.halted:
+        process.ends(ProcessState.HALTED, runtime.halted)
+        return OPERATOR_NEEDED
+    return SUCCESS
+
+
+def is_ready(courier: Courier, process: NotedProcess) -> None:
+    announce(channel=courier.channel, account=courier.account)
+    process.runs(account=courier.account)
+
+
+async def note_balance(courier: Courier, process: NotedProcess) -> None:
+    """Notes what is left on an account that is paid in advance. It is asked for again every ten minutes."""
+    if not isinstance(courier, HasBalance):
+        return
+    while True:
+        process.note(balance=courier.balance, low_balance=courier.low_balance)
+        await asyncio.sleep(BALANCE_INTERVAL)
+        with suppress(SetupError):  # the provider is away; an attempt shows it
+            courier.balance = await courier.check()
 
 
 async def report_claims(runtime: Runtime, health_file: Path) -> None:

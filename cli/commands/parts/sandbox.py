@@ -5,6 +5,7 @@ import json
 import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,20 +16,9 @@ from cli.processes.startup import configure_logging, stop_requested
 from cli.processes.supervisor import announce
 from cli.settings.parsing import parse_address
 from cli.settings.settings import load
-from sandbox.sandbox import Sandbox
+from sandbox.sandbox import Ports, Sandbox
 
-PORTS = (
-    "web_port",
-    "telegram_port",
-    "vk_port",
-    "sms_port",
-    "bot_api_port",
-    "max_port",
-    "sms_providers_port",
-    "smtp_port",
-    "models_port",
-    "vacancies_port",
-)
+PORTS = tuple(field.name for field in fields(Ports))
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -90,8 +80,8 @@ def create_sandbox(directory: Path, arguments: Namespace) -> Sandbox:
             page = parse_address(arguments.http)
         except ValueError as error:
             raise CommandFailed(f"--http is {arguments.http}, {error}", WRONG_USAGE) from None
-        host, ports["web_port"] = page.host, page.port
-    return Sandbox(directory, host, sms_inbound_url=arguments.inbound_url, **ports)
+        host, ports["web"] = page.host, page.port
+    return Sandbox(directory, host, Ports(**ports), arguments.inbound_url, arguments.inbound or "")
 
 
 def last_ports(file: Path) -> dict[str, int]:

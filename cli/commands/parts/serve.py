@@ -10,6 +10,7 @@ restarted; its connections break, and clients repeat (safely, with an Idempotenc
 
 import asyncio
 import logging
+import os
 import socket
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from dataclasses import replace
 from cli.client.first_api_key import stored_api_key
 from cli.command import SUCCESS, Command, CommandFailed
 from cli.commands.start.up import ada_child, run_until, start_required
+from cli.processes.noted_process import noted_process
 from cli.processes.ports import bind, cannot_listen
 from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
 from cli.processes.supervisor import ChildSpec, Supervisor, announce
@@ -36,6 +38,7 @@ from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
 from core.deliveries.choice_store import Choices
 from core.directory.importing import Importing
+from core.monitoring import Recorder
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from core.services import Services, open_services
@@ -51,7 +54,9 @@ from delivery.http.options import Inbound, MiB, Options
 from delivery.http.server import listening
 from delivery.services import ApiServices
 from providers.sms.profile import KANNEL, load_profile
-from scenarios.execution.reading import RunReader
+from scenarios.execution.secrets import secret_variables
+from scenarios.inspection.bots import BotReader
+from scenarios.inspection.runs import RunReader
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +89,11 @@ def run(arguments: Namespace) -> int:
 async def serve(configuration: Configuration, share_port: bool) -> int:
     settings = configuration.settings
     address, options = settings.http, options_of(settings)
-    async with open_store(configuration, waits=True) as store, open_api_services(store, settings) as services:
+    async with (
+        open_store(configuration, waits=True) as store,
+        noted_process(store, "serve") as process,
+        open_api_services(store, settings) as services,
+    ):
         stop = stop_requested()  # before, a signal simply ends the process
         app = build(services, options)
         collect_garbage_less_often()
@@ -93,6 +102,7 @@ async def serve(configuration: Configuration, share_port: bool) -> int:
                 app, address.host, address.port, share_port=share_port, shutdown_timeout=SHUTDOWN_TIMEOUT
             ) as (host, port):
                 announce(http=url(Address(address.host or host, port)))
+                process.runs()
                 await stop.wait()
     return SUCCESS
 
@@ -109,6 +119,7 @@ async def open_api_services(store: Store, settings: Settings) -> AsyncIterator[A
         open_sign_in_codes(store, core.directory, settings) as sign_in_codes,
         sending_webhooks(core, settings) as webhooks,
         recovering_imports(core) as importing,
+        recording_figures(core),
     ):
         yield ApiServices(
             core=core,
@@ -124,7 +135,8 @@ async def open_api_services(store: Store, settings: Settings) -> AsyncIterator[A
             uploads=Uploads(store, settings.files_total_mb * MiB),
             ingress=await opened_ingress(core, settings),
             events=events_of(core, settings),
-            runs=RunReader(store),
+            runs=RunReader(store, secret_variables(os.environ)),
+            bots=BotReader(store, secret_variables(os.environ)),
             sign_in=await open_sign_in(store, settings),
         )
 
@@ -154,6 +166,16 @@ async def recovering_imports(core: Services) -> AsyncIterator[Importing]:
         yield importing
     finally:
         await cancel_and_wait(recovering)
+
+
+@asynccontextmanager
+async def recording_figures(core: Services) -> AsyncIterator[None]:
+    """The recording of figures, beside the API."""
+    recording = asyncio.create_task(Recorder(core.store, core.queue).run(), name="figures")
+    try:
+        yield
+    finally:
+        await cancel_and_wait(recording)
 
 
 def options_of(settings: Settings) -> Options:

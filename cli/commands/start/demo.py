@@ -127,7 +127,9 @@ async def perform(play: Play, configuration: Configuration, language: str, print
 
 
 async def show(play: Play, configuration: Configuration, language: str, print_line: PrintLine, as_json: bool) -> int:
-    """Raises CommandFailed if something did not happen as it should."""
+    """Start everything, play a demo and return the exit code. Raises CommandFailed if something did not happen as it
+    should.
+    """
     starting, started, stopped = WORDS[language]
     print_line("demo", starting)
     began = time.monotonic()

@@ -162,7 +162,9 @@ async def inbox(sandbox: HttpClient) -> list[JsonObject]:
 def check(
     what: str, history: JsonObject, received: list[JsonObject], text: str, people: tuple[Mapping[str, str], ...]
 ) -> None:
-    """Raises CommandFailed unless these people, and no others, got the exact text once on each of their channels."""
+    """Check who got what. Raises CommandFailed unless these people, and no others, got the exact text once on each of
+    their channels.
+    """
     expected = sorted((channel, address, text) for contacts in people for channel, address in contacts.items())
     arrived = sorted((message["channel"], message["address"], message["text"]) for message in received)
     if history["state"] != "finished" or history["verdict"] != "all_reached" or arrived != expected:

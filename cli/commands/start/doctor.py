@@ -6,20 +6,23 @@ import shutil
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from cli.command import FAILURE, SUCCESS, Command
+from cli.commands.start.finding import Finding
+from cli.commands.start.replication_findings import check_replication, facts_of
 from cli.processes.startup import redis_url
 from cli.services.models import language_model, synthesis, transcription
 from cli.services.sign_in import check_secret_key
 from cli.settings.settings import Configuration, Settings, channels, courier_module, load
-from core.errors import LayoutUnknown, SetupError, StoreRefuses, StoreUnavailable
+from core.errors import LayoutUnknown, SetupError, ShardsDiffer, StoreRefuses, StoreUnavailable
 from core.redis.keys import LAYOUT
 from core.redis.notifications import SETTING, ensure_notifications
 from core.redis.refusals import grant
 from core.redis.server_checks import check_channels, check_layout, check_settings, check_writes, notification_problem
 from core.redis.store import Store
+from core.webhooks.registry import stored_webhooks
 from providers.models import AiNotSetUp, LanguageModel, Synthesis, Transcription
 from providers.sign_in.services import read_services
 
@@ -27,20 +30,6 @@ CLOCK_TOLERANCE = 1.0
 """Seconds between our clock and the server's. The server's clock decides when a delivery is due."""
 
 MIN_FREE_BYTES = 2**30
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The result of one check. `is_good` is None if there is nothing to check, for example without credentials."""
-
-    what: str
-    is_good: bool | None
-    detail: str
-    repair: str = ""
-
-    def __str__(self) -> str:
-        mark = {True: "good", False: "BAD ", None: "    "}[self.is_good]
-        return f"{mark}  {self.what:<12} {self.detail}" + (f"\n                   {self.repair}" if self.repair else "")
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -116,10 +105,13 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
             text = f"{problem.setting} is {problem.found or 'empty'}, not {problem.wanted}: {problem.why}"
             yield Finding("redis", False if problem.fatal else None, text, problem.correction)
         yield await check_store_writes(store)
+        async for finding in check_replication(store, configuration.settings.durability):
+            yield finding
         yield await check_notifications(store)
         yield await check_data_layout(store)
         yield await check_clock(store)
         yield await check_sign_in(store, configuration.settings)
+        yield await check_webhooks(store)
     finally:
         await store.close()
 
@@ -146,7 +138,7 @@ async def check_notifications(store: Store) -> Finding:
 
 
 async def check_version(store: Store) -> Finding:
-    facts = await store.redis.info("server")
+    facts = facts_of(str(await store.command("INFO", "server")))
     name = facts.get("server_name", "redis")
     version = facts.get(f"{name}_version", facts.get("redis_version"))
     return Finding("redis", True, f"{name} {version}")
@@ -163,7 +155,7 @@ async def check_store_writes(store: Store) -> Finding:
 async def check_data_layout(store: Store) -> Finding:
     try:
         await check_layout(store)
-    except LayoutUnknown as error:
+    except (LayoutUnknown, ShardsDiffer) as error:
         return Finding("layout", False, str(error))
     return Finding("layout", True, str(LAYOUT))
 
@@ -171,7 +163,7 @@ async def check_data_layout(store: Store) -> Finding:
 async def check_clock(store: Store) -> Finding:
     """Return the difference between the two clocks, corrected by half of the round trip."""
     began = time.time()
-    seconds, micros = await store.redis.time()
+    seconds, micros = map(int, await store.command("TIME"))
     difference = abs(seconds + micros / 1e6 - (began + time.time()) / 2)
     if difference > CLOCK_TOLERANCE:
         return Finding(
@@ -181,7 +173,7 @@ async def check_clock(store: Store) -> Finding:
 
 
 async def check_sign_in(store: Store, settings: Settings) -> Finding:
-    """Whether users can sign in to outside services, and jobs can use it. Makes no key."""
+    """Return whether users can sign in to outside services, and jobs can use it. Makes no key."""
     if settings.sign_in is None:
         return Finding("sign-in", None, "not set up (ADA_SIGN_IN)")
     try:
@@ -190,6 +182,17 @@ async def check_sign_in(store: Store, settings: Settings) -> Finding:
     except SetupError as error:
         return Finding("sign-in", False, str(error))
     return Finding("sign-in", True, services)
+
+
+async def check_webhooks(store: Store) -> Finding:
+    _, found = await stored_webhooks(store)
+    disabled = [webhook.id for webhook in found if webhook.disabled]
+    if not found:
+        return Finding("webhooks", None, "there are none")
+    if disabled:
+        detail = f"disabled, because the receiver answered 410: {', '.join(disabled)}"
+        return Finding("webhooks", None, detail, "./ada webhook replay ID, or ./ada webhook remove ID")
+    return Finding("webhooks", True, str(len(found)))
 
 
 async def check_channel(configuration: Configuration, channel: str, sign_in: bool) -> Finding:

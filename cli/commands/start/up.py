@@ -25,13 +25,14 @@ from cli.processes.aof_fsync import fsync_periodically
 from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import DirectoryInUse, EmbeddedValkey, free_port
 from cli.processes.event_lines import EventLines
+from cli.processes.forked_process import start_fork_server
 from cli.processes.ports import check_is_free
 from cli.processes.startup import stop_requested
 from cli.processes.supervisor import Announcement, ChildFailed, ChildSpec, PrintLine, Supervisor
 from cli.settings.secrets import BOT, receiver
 from cli.settings.settings import Configuration, Settings, load
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.connection import ServerAddress
+from core.redis.topology import Topology
 from providers.sms.profile import KANNEL
 
 CHANNELS = ("telegram", "vk", "max", "sms", "telegram-bot", "email")
@@ -84,6 +85,7 @@ async def start_everything(configuration: Configuration, print_line: PrintLine) 
     try:
         with embedded_valkey.locked(data / "valkey") as lock:
             check_is_free(settings.http)  # before anything is started
+            start_fork_server(libraries(configuration))
             fsync = asyncio.create_task(fsync_periodically(data / "valkey"))  # idle with ADA_REDIS_URL
             try:
                 url, tools_url = await store_urls(settings, supervisor, lock)
@@ -149,6 +151,25 @@ async def start_after_store(configuration: Configuration, supervisor: Supervisor
     await start_couriers(supervisor, installation)
 
 
+def libraries(configuration: Configuration) -> list[str]:
+    """Return the modules that couriers and bots import. An installed courier imports its own libraries by itself."""
+    channels = [channel for channel in CHANNELS if configuration.has_channel(channel)] or CHANNELS
+    return [
+        "cli.commands.parts.courier",
+        "cli.commands.parts.bot",
+        *(f"couriers.{channel.replace('-', '_')}" for channel in channels),
+        *(module for channel in channels for module in BOT_MODULES.get(channel, ())),
+    ]
+
+
+BOT_MODULES = {
+    "telegram-bot": ("bots.telegram.bot", "bots.telegram.dialogs", "bots.telegram.events", "bots.telegram.webhook"),
+    "vk": ("bots.vk.long_poll",),
+    "max": ("bots.max.long_poll",),
+}
+"""What the bots import when they start, by the channel of their account."""
+
+
 def bots_of(configuration: Configuration, channels: Sequence[str]) -> Sequence[str]:
     """Return the bots for which there is an account."""
     writes = {
@@ -191,8 +212,8 @@ def simulated(environment: Mapping[str, str], own: Collection[str]) -> dict[str,
 async def start_couriers(supervisor: Supervisor, installation: Installation) -> None:
     """Starts all couriers and bots at once. One that is not ready in time stays supervised and is in `not_ready`."""
     environment = installation.environment
-    specs = [ada_child(channel, COURIERS, environment, "courier", channel) for channel in installation.channels]
-    specs += [ada_child(f"bot {channel}", COURIERS, environment, "bot", channel) for channel in installation.bots]
+    specs = [forked_child(channel, environment, "courier", channel) for channel in installation.channels]
+    specs += [forked_child(f"bot {channel}", environment, "bot", channel) for channel in installation.bots]
     specs += [ada_child("scenarios", COURIERS, environment, "scenarios")] if installation.scenarios else []
     specs += [ada_child("jobs", COURIERS, environment, "jobs")] if installation.jobs else []
     timeout = START_TIMEOUT if installation.inbox else COURIER_START_TIMEOUT
@@ -210,8 +231,13 @@ def ada_child(name: str, stage: int, environment: Mapping[str, str], *args: str)
     return ChildSpec(name, command, stage, dict(environment), may_receive=receiver(process))
 
 
+def forked_child(name: str, environment: Mapping[str, str], *args: str) -> ChildSpec:
+    """Return a child of the last stage that shares the memory of its libraries with the others."""
+    return replace(ada_child(name, COURIERS, environment, *args), command=("cli", *args), forked=True)
+
+
 async def start_required(supervisor: Supervisor, spec: ChildSpec) -> Announcement:
-    """Raises CommandFailed if the child does not become ready."""
+    """Start a child and wait until it is ready. Raises CommandFailed if the child does not become ready."""
     try:
         return await asyncio.wait_for(supervisor.start(replace(spec, needed=True)), START_TIMEOUT)
     except TimeoutError:
@@ -316,7 +342,7 @@ def summary(installation: Installation, key: Mapping[str, str | None]) -> dict[s
         "bots": ", ".join(name for name in installation.bots if f"{BOT}{name}" not in installation.not_ready),
         "scenarios": str(installation.scenarios or "") or None,
         "jobs": installation.jobs,
-        "redis": str(ServerAddress.parse(installation.redis_url)),
+        "redis": str(Topology(installation.redis_url)),
         "data": str(installation.data),
         "night": installation.night,
     }

@@ -1,6 +1,6 @@
 """The invariants of the directory (I19 to I21), as implications between entries of its keys. Pure.
 
-I19: a person's record and the indexes by id, e-mail address, contact and role name each other.
+I19: a person's record and the indexes by id, e-mail address, contact, role and name name each other.
 I20: members and memberships, groups and supergroups, owners and what they own name each other, and exist.
 I21: the owner of a supergroup owns each of its groups.
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from core.audit.invariants.invariant import Violation
-from core.model.people import User
+from core.model.people import User, name_words
 from core.redis.keys import KEYS
 
 _WHY = "which of the two is right is unknown"
@@ -143,6 +143,8 @@ def _of_user(place: _DirectoryKey, _: Sequence[str], user_id: str, record: str) 
     yield place.member("I19", seen, user_id, "userids")
     if user.role is not None:
         yield place.member("I19", seen, user_id, "role", user.role)
+    for word in name_words(user.name):
+        yield place.member("I19", seen, f"{word} {user_id}", "names")
     for kind, entry in _unique_of(user):
         conclusion = Read("HGET", place.of(kind), entry)
         yield Implication("I19", (seen,), conclusion, _is(user_id), f"the id of {user_id}, who has it")
@@ -191,6 +193,17 @@ def _of_role(place: _DirectoryKey, of: Sequence[str], user_id: str, _: str) -> I
 
     conclusion = Read("HGET", place.of("users"), user_id)
     yield Implication("I19", (place.seen(user_id),), conclusion, has_it, f"a person with the role {role}")
+
+
+def _of_name(place: _DirectoryKey, of: Sequence[str], entry: str, _: str) -> Iterator[Implication]:
+    word, _, user_id = entry.partition(" ")
+
+    def has_it(record: str | None) -> bool:
+        user = _user(record)
+        return user is not None and word in name_words(user.name)
+
+    conclusion = Read("HGET", place.of("users"), user_id)
+    yield Implication("I19", (place.seen(entry),), conclusion, has_it, f"a person whose name has the word {word}")
 
 
 # groups, supergroups, owners
@@ -251,6 +264,7 @@ _BY_KIND: dict[str, Make] = {
     "emails": _of_unique("emails"),
     "contacts": _of_unique("contacts"),
     "role": _of_role,
+    "names": _of_name,
     "collections": _of_collection,
     "collectionids": _of_collection_id,
     "members": _of_member,

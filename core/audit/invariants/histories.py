@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from core.audit.invariants.invariant import Repair, Violation
-from core.deliveries.encoding import ChannelPlan, StoredRecipient
-from core.deliveries.parcels import outcome_field
+from core.deliveries.histories.encoding import ChannelPlan, StoredRecipient
+from core.deliveries.histories.parcels import outcome_field
 from core.model.compact_json import compact_json
 from core.model.states import OPEN, REACHED, Status, best
 from core.redis.constants import HISTORY_FACTS

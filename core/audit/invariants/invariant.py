@@ -89,7 +89,7 @@ def key_violations(name: str, kind: str, ttl: int) -> Iterator[Violation]:
     parsed = parse_key(name)
     if parsed is None:
         why = "its owner is unknown"
-        yield Violation("I16", name, f"a {kind}", "a key that core/redis/keys.py declares", why=why)
+        yield Violation("I16", name, f"a {kind}", "a key that core/redis/keys declares", why=why)
         return
     key = parsed[0]
     if key.name == "damaged":

@@ -144,7 +144,7 @@ def _numbers(key: str, facts: Mapping[str, str], numbers: Numbers) -> Iterator[V
     """I8. A task has no number that was not given out yet; a taken task has a token."""
     why = "which of the two is wrong is unknown"
     for name, last in (("order", numbers.order), ("token", numbers.token)):
-        if int(facts.get(name, 0)) > last:
+        if int(facts.get(name, "0").partition(" ")[0]) > last:  # the token ends with its owner
             yield Violation("I8", key, f"{name} {facts[name]}", f"at most {last}, the last given out", why=why)
     if facts["state"] == TaskState.TAKEN and "token" not in facts:
         why = "it is reclaimed when its lease ends"

@@ -15,9 +15,8 @@ from urllib.parse import unquote, urlsplit
 import aiohttp
 
 from core.model.content import Attachment
-from core.model.file_names import safe_name
-from core.model.inner_files import has_no_link
 from core.model.public_addresses import guarded_socket, plain_socket
+from core.model.user_files import has_no_link, safe_name
 
 TIME_LIMIT = timedelta(minutes=1)
 _MOST_REDIRECTS = 3

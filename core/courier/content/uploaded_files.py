@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from core.errors import StoreError, StoreUnavailable
 from core.model.content import Attachment, Content
-from core.model.file_names import safe_name
+from core.model.user_files import safe_name
 from core.uploads import Uploads
 
 _PREFIX = "ada-files-"

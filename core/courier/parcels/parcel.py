@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.deliveries.encoding import load_content
-from core.deliveries.parcels import Entry, load_parcel
+from core.deliveries.histories.encoding import load_content
+from core.deliveries.histories.parcels import Entry, load_parcel
 from core.model.content import Content
 from core.model.history_key import HistoryKey
 from core.queue import Task

@@ -208,7 +208,7 @@ class ParcelExecutor:
         if self._courier.remembers != NEVER:
             return True
         items = [pending.entry.item(Status.SENDING, attempts=pending.attempts + 1) for pending in batch]
-        await self._writer.write(items)
+        await self._writer.announce(items)
         return not self._writer.lost and not self._writer.cancelled and not self._services.account.is_throttled
 
     def _put_back(self, batch: Sequence[PendingEntry]) -> None:

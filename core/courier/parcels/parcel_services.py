@@ -12,7 +12,7 @@ from core.courier.options import CourierOptions
 from core.courier.read_marks import ReadMarks
 from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
-from core.deliveries.reader import HistoryReader
+from core.deliveries.histories.reader import HistoryReader
 from core.queue import Queue, Task
 
 

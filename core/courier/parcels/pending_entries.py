@@ -21,8 +21,8 @@ from typing import NamedTuple
 from core.courier.interface import NEVER
 from core.courier.parcels.parcel import Parcel
 from core.courier.retry_policy import still_remembered
-from core.deliveries.parcels import Entry
-from core.deliveries.reader import HistoryReader
+from core.deliveries.histories.parcels import Entry
+from core.deliveries.histories.reader import HistoryReader
 from core.model.compact_json import compact_json
 from core.model.states import OPEN, Status
 from core.queue import Task

@@ -9,9 +9,9 @@ Called by `core.courier.parcels.parcel_executor`.
 from collections.abc import Collection
 
 from core.courier.parcels.parcel import Parcel
-from core.deliveries.encoding import load_plan
-from core.deliveries.parcels import load_parcel
-from core.deliveries.reader import HistoryReader
+from core.deliveries.histories.encoding import load_plan
+from core.deliveries.histories.parcels import load_parcel
+from core.deliveries.histories.reader import HistoryReader
 from core.model.states import REACHED, Status
 
 _CONFIRMED = frozenset({Status.DELIVERED, Status.READ})

@@ -76,8 +76,11 @@ def _named(records: Iterator[Record], header: Header, source: "_Source") -> tupl
 
 def _row(number: int, cells: Sequence[str], header: Header) -> Row:
     """Excel leaves out empty cells at the end of a row."""
-    named = zip_longest(header.columns, cells[: len(header.columns)], fillvalue="")
-    return Row(number, {name: cell for name, cell in named if name}, header.written)
+    places = zip_longest(header.columns, cells[: len(header.columns)], fillvalue="")
+    named = {name: cell for name, cell in places if name}
+    if header.parts:
+        named[header.whole] = " ".join(cell for part in header.parts if (cell := named.pop(part)))
+    return Row(number, named, header.written)
 
 
 def _misplaced(number: int, cells: Sequence[str], header: Header) -> RowError | None:

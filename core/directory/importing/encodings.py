@@ -53,7 +53,7 @@ def _encoding_of(file: IO[bytes]) -> str:
 
 
 def _utf8_or_windows(file: IO[bytes]) -> str:
-    """Raises ImportRefused CSV_NOT_UTF8 with the first line that is not UTF-8."""
+    """Find out in which encoding a file is. Raises ImportRefused CSV_NOT_UTF8 with the first line that is not UTF-8."""
     first_wrong, wrong, foreign, letters = 0, 0, 0, 0
     for number, line in enumerate(file, 1):
         beyond_ascii = line.translate(None, _ASCII)

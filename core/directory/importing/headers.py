@@ -2,7 +2,7 @@
 
 import difflib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -13,19 +13,31 @@ from core.model.text.characters import with_plain_spaces
 @dataclass(frozen=True, slots=True)
 class Columns:
     """The columns that a kind of file has. `families`: prefixes, such as "contacts." in contacts.telegram. `names`:
-    other names of columns, as `normal` returns them.
+    other names of columns, as `normal` returns them. `identifying`: columns and families of which a file needs one.
+    `parts`: columns that are joined to the column `whole`; `part_names`: names that mean a part beside another part.
     """
 
     required: Sequence[str]
     optional: Sequence[str] = ()
     families: Sequence[str] = ()
     names: Mapping[str, str] = field(default_factory=dict)
+    identifying: Sequence[str] = ()
+    whole: str = ""
+    parts: Sequence[str] = ()
+    part_names: Mapping[str, str] = field(default_factory=dict)
 
     def column(self, written: str) -> str | None:
         """Return the column that a cell of a header names; None if there is none."""
         name = normal(written)
         name = self.names.get(name, name)
         return name if name in (*self.required, *self.optional) or self._is_in_family(name) else None
+
+    def columns(self, cells: Sequence[str]) -> list[str | None]:
+        """Return the column of each cell of a header; "" for an empty cell."""
+        found = [self.column(cell) if cell else "" for cell in cells]
+        if not set(found) & set(self.parts):
+            return found
+        return [self.part_names.get(normal(cell), name) for cell, name in zip(cells, found, strict=True)]
 
     def _is_in_family(self, name: str) -> bool:
         return any(name.startswith(family) and len(name) > len(family) for family in self.families)
@@ -37,11 +49,15 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """`columns`: the column at each place; "" for a place without a name. `written`: column → how the file names it."""
+    """`columns`: the column at each place; "" for a place without a name. `written`: column → how the file names it.
+    `parts`: those that are joined to the column `whole`, in the order of the file.
+    """
 
     number: int
     columns: Sequence[str]
     written: Mapping[str, str]
+    whole: str = ""
+    parts: Sequence[str] = ()
 
 
 def normal(written: str) -> str:
@@ -51,15 +67,21 @@ def normal(written: str) -> str:
 
 
 def read_header(number: int, cells: Sequence[str], columns: Columns) -> Header:
-    """Raises ImportRefused CSV_EMPTY, COLUMN_UNKNOWN, COLUMN_MISSING, COLUMN_REPEATED."""
+    """Read the first row: which column is what. Raises ImportRefused CSV_EMPTY, COLUMN_UNKNOWN, COLUMN_MISSING,
+    COLUMN_REPEATED, PERSON_UNIDENTIFIED.
+    """
     if not cells:
         raise ImportRefused([RowError(1, "", "CSV_EMPTY", "The file is empty: its first row must name the columns.")])
-    found = [columns.column(cell) if cell else "" for cell in cells]
+    found = columns.columns(cells)
     errors = [RowError(number, *error) for error in _errors(cells, found, columns)]
     if errors:
         raise ImportRefused(list(islice(errors, MOST_ERRORS)))
     names = [name or "" for name in found]
-    return Header(number, names, {name: cell for name, cell in zip(names, cells, strict=True) if name})
+    written = {name: cell for name, cell in zip(names, cells, strict=True) if name}
+    parts = [name for name in names if name in columns.parts]
+    if parts:
+        written[columns.whole] = ", ".join(written[part] for part in parts)
+    return Header(number, names, written, columns.whole, parts)
 
 
 def _errors(cells: Sequence[str], found: Sequence[str | None], columns: Columns) -> Iterator[tuple[str, str, str]]:
@@ -73,6 +95,16 @@ def _errors(cells: Sequence[str], found: Sequence[str | None], columns: Columns)
     for name, count in Counter(filter(None, found)).items():
         if count > 1:
             yield name, "COLUMN_REPEATED", f"The column {name!r} occurs {count} times."
+    yield from _errors_of_set({name for name in found if name}, columns)
+
+
+def _errors_of_set(found: Collection[str], columns: Columns) -> Iterator[tuple[str, str, str]]:
+    """The errors of the columns together, each of which is right."""
+    if columns.whole in found and any(part in found for part in columns.parts):
+        yield columns.whole, "COLUMN_REPEATED", f"The {columns.whole} is there as a whole and in parts: leave out one."
+    if columns.identifying and not any(name.startswith(tuple(columns.identifying)) for name in found):
+        message = "No column says who is meant: add id, email or contacts.CHANNEL (ИД, Почта, Телефон …)."
+        yield columns.identifying[0], "PERSON_UNIDENTIFIED", message
 
 
 def _hint(cell: str, columns: Columns) -> str:

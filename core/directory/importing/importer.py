@@ -117,7 +117,7 @@ class Importing:
         return await journal.roll_forward_all(self._store)
 
     async def keep_recovering(self) -> None:
-        """`recover` every 2 seconds, until cancelled."""
+        """Do `recover` every 2 seconds, until cancelled."""
         while True:
             try:
                 if completed := await self.recover():
@@ -144,7 +144,8 @@ def _read(kind: Kind, file: IO[bytes]) -> tuple[list[Row], list[RowError]]:
 def _repeated(kind: Kind, rows: Iterable[Row]) -> Iterator[RowError]:
     first: dict[tuple[str, ...], int] = {}
     for row in rows:
-        number = first.setdefault(row_key(kind, row), row.number)
+        key = row_key(kind, row)
+        number = first.setdefault(key, row.number) if key else row.number
         if number != row.number:
             yield row.error(KEY_COLUMNS[kind][-1], "DUPLICATE_ROW", f"Row {number} is the same {kind.singular}.")
 
@@ -207,6 +208,6 @@ def _parts(steps: Sequence[Step]) -> Iterator[list[Step]]:
 
 
 def _refuse(errors: Sequence[RowError]) -> None:
-    """Raises ImportRefused with the first errors, by row."""
+    """Refuse a file. Raises ImportRefused with the first errors, by row."""
     if errors:
         raise ImportRefused(sorted(errors, key=lambda one: one.row)[:MOST_ERRORS], len(errors))

@@ -39,8 +39,18 @@ class Kind(StrEnum):
         return {"users": "person"}.get(self.value, self.value.removesuffix("s"))
 
 
+NAME_PARTS = ("last_name", "first_name", "middle_name")
+
 _SHAPES: Mapping[Kind, Columns] = {
-    Kind.USERS: Columns(("id",), ("name", "email", "role", "locale", "opt_out", "groups"), (CONTACTS,)),
+    Kind.USERS: Columns(
+        (),
+        ("id", "name", *NAME_PARTS, "email", "role", "locale", "opt_out", "groups"),
+        (CONTACTS,),
+        identifying=("id", "email", CONTACTS),
+        whole="name",
+        parts=NAME_PARTS,
+        part_names=russian.PARTS_OF_A_NAME,
+    ),
     Kind.CONTACTS: Columns(("user", "channel", "address")),
     Kind.GROUPS: Columns(("id",), ("title", "virtual")),
     Kind.MEMBERS: Columns(("group", "user")),
@@ -71,7 +81,9 @@ def parse_id(text: str) -> Id:
 def form_errors(kind: Kind, row: Row) -> Iterator[RowError]:
     """Emit the errors of a row that show without the directory, except those that the model finds in a whole value."""
     for column in KEY_COLUMNS[kind]:
-        if not row.cells[column]:
+        if kind is Kind.USERS and not row.cells.get(column):
+            yield from _errors_without_id(row)
+        elif not row.cells[column]:
             yield row.error(column, "REQUIRED", f"The cell {column!r} is empty.")
         elif column in ("id", "user", "group"):
             yield from as_row_errors(row, faults_of_id(parse_id(row.cells[column]), column))
@@ -81,6 +93,12 @@ def form_errors(kind: Kind, row: Row) -> Iterator[RowError]:
         yield row.error("kind", "WRONG_VALUE", f"Allowed values: {', '.join(OBJECT_KINDS)}.")
 
 
+def _errors_without_id(row: Row) -> Iterator[RowError]:
+    if not row.cells.get("email") and not any(contact_cells(row).values()):
+        message = "The row has neither an id nor an address that says who is meant: fill in one of them."
+        yield row.error("id", "PERSON_UNIDENTIFIED", message)
+
+
 def as_row_errors(row: Row, faults: Iterator[Invalid]) -> Iterator[RowError]:
     """Faults of a value as errors of its row. The path "contacts.sms.0" is in the column contacts.sms."""
     for fault in faults:
@@ -88,8 +106,12 @@ def as_row_errors(row: Row, faults: Iterator[Invalid]) -> Iterator[RowError]:
         yield row.error(column, fault.code, fault.detail)
 
 
-def row_key(kind: Kind, row: Row) -> tuple[str, ...]:
-    """Return what a row is about: two rows of a file may not be about the same."""
+def row_key(kind: Kind, row: Row) -> tuple[str, ...] | None:
+    """Return what a row is about: two rows of a file may not be about the same. None for people, whose rows may have
+    no id.
+    """
+    if kind is Kind.USERS:
+        return None
     key = tuple(row.cells[column] for column in KEY_COLUMNS[kind])
     if kind is Kind.CONTACTS:
         user, channel, address = key

@@ -9,6 +9,7 @@ from core.directory.csv_cells import CONTACTS, joined, listed, user_cells
 from core.directory.importing.csv_rows import Row
 from core.directory.importing.errors import RowError
 from core.directory.importing.groups import Memberships, member_steps
+from core.directory.importing.identities import Identities
 from core.directory.importing.kinds import as_row_errors, contact_cells, parse_id, user_fields
 from core.directory.importing.page import CheckedPage
 from core.directory.importing.reader import Reader, in_pages
@@ -65,9 +66,10 @@ class Claimed:
 
 async def check_users(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
     """Each row creates a person or changes the fields that the file has."""
-    claimed, memberships = Claimed(), Memberships(reader)
-    for some in in_pages(rows):
-        page = CheckedPage(len(some))
+    claimed, memberships, identities = Claimed(), Memberships(reader), Identities(reader)
+    for in_file in in_pages(rows):
+        page = CheckedPage(len(in_file))
+        some = await identities.resolve(in_file, page)
         found = await reader.users([row.cells["id"] for row in some])
         candidates = [
             candidate for row, old in zip(some, found, strict=True) if (candidate := _candidate(row, old, reader, page))

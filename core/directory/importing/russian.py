@@ -17,6 +17,9 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         {
             "id": ("ид", "идентификатор", "код", "табельный номер"),
             "name": ("фио", "ф и о", "имя", "фамилия имя отчество", "фамилия и имя", "фамилия имя"),
+            "last_name": ("фамилия", "last name", "surname"),
+            "first_name": ("first name",),
+            "middle_name": ("отчество", "middle name", "patronymic"),
             "email": ("почта", "электронная почта", "эл почта", "e-mail"),
             "role": ("роль",),
             "locale": ("язык",),
@@ -25,6 +28,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
             "contacts.sms": ("телефон", "номер телефона", "мобильный телефон", "мобильный", "тел", "phone"),
             "contacts.telegram": ("telegram", "телеграм", "телеграмм"),
             "contacts.vk": ("vk", "вк", "вконтакте"),
+            "contacts.max": ("max", "макс"),
         }
     ),
     "contacts": _names({"user": _PERSON, "channel": ("канал",), "address": ("адрес", "контакт")}),
@@ -33,6 +37,9 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "supergroups": _names({"id": ("ид", "супергруппа", "код"), "title": _TITLE, "groups": ("группы",)}),
     "ownerships": _names({"user": ("владелец", *_PERSON), "kind": ("вид",), "id": ("группа", "код")}),
 }
+
+PARTS_OF_A_NAME: Mapping[str, str] = {"имя": "first_name", "name": "first_name"}
+"""Names of columns that mean a part beside another part: Имя is the first name beside Фамилия, else the whole name."""
 
 ROLES: Mapping[str, str] = {
     "студент": "student",

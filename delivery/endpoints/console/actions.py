@@ -6,8 +6,8 @@ from aiohttp import web
 
 from core.admission.actions import ActionFilter, Entry
 from delivery.http.context import Request, Response, next_page_link
+from delivery.http.input.timestamps import read_time
 from delivery.http.responses.csv import Rows, respond_csv
-from delivery.http.timestamps import read_time
 from delivery.schemas import actions as schemas
 
 ActionRequest = Request[None, schemas.ActionQuery]

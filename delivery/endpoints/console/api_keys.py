@@ -1,4 +1,4 @@
-"""API keys: list, create, revoke. Nobody gives a right away that it does not have itself, or takes away a wider key."""
+"""API keys: list, create, revoke. A key gives no right that it lacks, and revokes no wider key."""
 
 from typing import Any
 

@@ -14,7 +14,7 @@ from delivery.http.responses.problems import invalid_field
 from delivery.schemas.live import LiveQuery
 
 LiveRequest = Request[None, LiveQuery]
-_SCOPES = {"deliveries": "read", "queue": "admin", "jobs": "read"}
+_SCOPES = {"deliveries": "read", "queue": "admin", "jobs": "read", "processes": "operator", "runs": "read"}
 _OPEN_TO_PEOPLE = frozenset({"deliveries"})
 
 
@@ -43,7 +43,7 @@ def _event(event_id: str, change: LiveChange) -> bytes:
 
 
 def _topics(request: LiveRequest) -> list[str]:
-    """Raises InvalidFields WRONG_VALUE, Forbidden NOT_FOR_PEOPLE, SCOPE_MISSING."""
+    """Read the topics of a stream. Raises InvalidFields WRONG_VALUE, Forbidden NOT_FOR_PEOPLE, SCOPE_MISSING."""
     topics = request.query.topics.split(",")
     for topic in topics:
         if topic not in TOPICS:

@@ -12,9 +12,9 @@ from core.sessions.sessions import NewSession
 from delivery.endpoints.console.me import describe
 from delivery.http.authentication import SESSION_COOKIE, came_from_elsewhere
 from delivery.http.context import Context, Request, Response, no_content
-from delivery.http.decoding import JSON_TYPES, BodyReader, check_content_type
+from delivery.http.input.decoding import JSON_TYPES, BodyReader, check_content_type
+from delivery.http.input.receiving import read_body
 from delivery.http.rate_limit import RateLimiter
-from delivery.http.receiving import read_body
 from delivery.http.responses.problems import invalid_field
 from delivery.schemas import sessions as schemas
 from delivery.services import ApiServices
@@ -41,7 +41,7 @@ def sign_in(context: Context) -> Handler:
 
 
 def mail_code(context: Context) -> Handler:
-    """Mails a code to sign in. The response is the same for an address that nobody has."""
+    """Mails a code to sign in. The response is the same for an unknown address."""
     limiter = _limiter()
 
     async def handle(request: web.Request) -> web.Response:
@@ -54,12 +54,14 @@ def mail_code(context: Context) -> Handler:
 
 
 def _limiter() -> RateLimiter:
-    """Return the limit for each client address: nobody signs in so often."""
+    """Return the limit for each client address, above what a person needs."""
     return RateLimiter(rate=2, burst=60)
 
 
 async def _begin(body: schemas.SessionRequest, services: ApiServices) -> NewSession:
-    """Raises InvalidFields ONE_FIELD_WANTED, Forbidden KEY_UNKNOWN, CODE_WRONG, LINK_USED."""
+    """Begin a session by a key, a code or a link. Raises InvalidFields ONE_FIELD_WANTED, Forbidden KEY_UNKNOWN,
+    CODE_WRONG, LINK_USED.
+    """
     given = {name for name in body.__struct_fields__ if getattr(body, name)}
     if given == {"key"}:
         return await services.sessions.begin_with_key(body.key or "")
@@ -75,7 +77,7 @@ async def _begin_as(proven: Proven, services: ApiServices) -> NewSession:
 
 
 async def _body(request: web.Request, context: Context) -> bytes:
-    """Raises Forbidden CROSS_SITE: a page of another site signs nobody in."""
+    """Read a body that a page has sent. Raises Forbidden CROSS_SITE: a page of another site cannot sign a person in."""
     if came_from_elsewhere(request, context):
         raise Forbidden("CROSS_SITE", "Sign in on a page of this server.")
     check_content_type(request, JSON_TYPES)

@@ -1,6 +1,6 @@
 """Groups and their members, supergroups and their groups: the same operations on two kinds of collection."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from core.model.people import Group, GroupChange, Supergroup, faults_of_group, f
 from delivery.endpoints.directory.reading import PAGE, check, given, location, optional, part
 from delivery.http.context import Request, Response, next_page_link, no_content
 from delivery.http.route import NoParameters
-from delivery.schemas import directory as schemas
+from delivery.schemas.directory import people as schemas
 
 PlainRequest = Request[None, NoParameters]
 PageRequest = Request[None, schemas.PageQuery]
@@ -27,7 +27,7 @@ class CollectionEndpoints:
     member: str
     value: type[Group] | type[Supergroup]
     collections: Callable[[Directory], Groups | Supergroups]
-    response: Callable[[Any], Any]
+    response: Callable[[Any, int], Any]
     page: Callable[[Any, str | None], Any]
 
     async def create(self, request: Request[Any, NoParameters]) -> Response:
@@ -38,7 +38,7 @@ class CollectionEndpoints:
         check(faults_of_group(value))
         check(fault for number, one in enumerate(members) for fault in faults_of_id(one, f"{self.members}.{number}"))
         created = await self._collections(request).create(request.tenant, value, members)
-        return Response(self.response(created), 201, location(self.path, created.id))
+        return Response(await self._shown(request, created), 201, location(self.path, created.id))
 
     async def update(self, request: Request[Any, NoParameters]) -> Response:
         """Change some fields of a collection."""
@@ -46,12 +46,12 @@ class CollectionEndpoints:
         check(faults_of_group(self.value(**{"id": 0, **fields})))
         collections = self._collections(request)
         changed = await collections.update(request.tenant, part(request, "id"), GroupChange(**fields))
-        return Response(self.response(changed))
+        return Response(await self._shown(request, changed))
 
     async def show(self, request: PlainRequest) -> Response:
         """Show one collection."""
         found = await self._collections(request).find(request.tenant, part(request, "id"))
-        return Response(self.response(found))
+        return Response(await self._shown(request, found))
 
     async def delete(self, request: PlainRequest) -> Response:
         """Delete a collection; its members stay."""
@@ -62,7 +62,7 @@ class CollectionEndpoints:
         """Return one page of collections."""
         cursor, limit = optional(request.query.cursor), request.query.limit or PAGE
         page = await self._collections(request).page(request.tenant, cursor=cursor, limit=limit)
-        body = self.page([self.response(one) for one in page.items], page.next)
+        body = self.page(await self._all_shown(request, page.items), page.next)
         return Response(body, headers=next_page_link(request.http, page.next))
 
     async def add_member(self, request: PlainRequest) -> Response:
@@ -76,6 +76,14 @@ class CollectionEndpoints:
         names = (part(request, "id"), part(request, self.member))
         await self._collections(request).remove_member(request.tenant, *names)
         return no_content()
+
+    async def _shown(self, request: Request[Any, Any], value: Group | Supergroup) -> Any:
+        return (await self._all_shown(request, [value]))[0]
+
+    async def _all_shown(self, request: Request[Any, Any], values: Sequence[Group | Supergroup]) -> list[Any]:
+        """Return the collections with their sizes."""
+        sizes = await self._collections(request).sizes(request.tenant, [one.id for one in values])
+        return [self.response(one, size) for one, size in zip(values, sizes, strict=True)]
 
     def _collections(self, request: Request[Any, Any]) -> Groups | Supergroups:
         return self.collections(request.services.core.directory)

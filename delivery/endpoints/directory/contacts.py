@@ -5,7 +5,7 @@ from core.model.people import faults_of_contacts
 from delivery.endpoints.directory.reading import check, part
 from delivery.http.context import Request, Response, no_content
 from delivery.http.route import NoParameters
-from delivery.schemas import directory as schemas
+from delivery.schemas.directory import people as schemas
 
 
 async def add(request: Request[schemas.ContactRequest, NoParameters]) -> Response:

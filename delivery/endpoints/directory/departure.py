@@ -1,27 +1,59 @@
-"""What ends with a person: jobs and sign-ins, under its id and under each of its contacts.
+"""What ends with a person: jobs and sign-ins, under its id and under each of its contacts; its data in histories.
 
 They are in other parts of the store than the person, so they are ended before the person is deleted, and once more
 after it: what was begun in between ends, too. A repeat after a crash does the rest.
 """
 
+import time
+from collections.abc import Sequence
+
+from core.directory.merging import Merge
 from core.jobs import Actor
 from core.model.people import User, id_text
+from core.orders.templates import Templates
+from core.redis.keys import KEYS
 from delivery.services import ApiServices
 from providers.sign_in.stored import forget_all
 
-_REASON = "the person was deleted"
+_DELETED = "the person was deleted"
+_MERGED = "the person was merged with another"
+_OVERLAP_MS = 60_000
+"""Deliveries are looked through again from so long before: clocks differ."""
 
 
 async def delete_person(services: ApiServices, tenant: str, user: User) -> None:
     """Raises NotFound USER_NOT_FOUND if another was faster."""
-    await _end_all(services, tenant, user)
+    began = int(time.time() * 1000) + services.core.store.clock_offset_ms - _OVERLAP_MS
+    erase = services.core.deliveries.of_person.erase
+    await _end_all(services, tenant, _names(user), _DELETED)
+    await erase(tenant, id_text(user.id))
+    await _forget_dialogs(services, tenant, user)
+    await Templates(services.core.store).delete_all(tenant, user.id)
     await services.core.directory.users.delete(tenant, user.id)
-    await _end_all(services, tenant, user)
+    await _end_all(services, tenant, _names(user), _DELETED)
+    await erase(tenant, id_text(user.id), began)
 
 
-async def _end_all(services: ApiServices, tenant: str, user: User) -> None:
-    for name in _names(user):
-        await services.core.jobs.stop_all(tenant, name, Actor.ADMIN, _REASON)
+async def merge_people(services: ApiServices, tenant: str, kept: str, other: str) -> Merge:
+    """Make one person of two; the jobs and sign-ins under the id of the other end. Raises what `Users.merge` raises."""
+    await services.core.directory.users.plan_merge(tenant, kept, other)
+    await _end_all(services, tenant, [other], _MERGED)
+    merge = await services.core.directory.users.merge(tenant, kept, other)
+    await _end_all(services, tenant, [other], _MERGED)
+    return merge
+
+
+async def _forget_dialogs(services: ApiServices, tenant: str, user: User) -> None:
+    """Delete the state of the bots' dialogs with a person."""
+    for channel, addresses in user.contacts.items():
+        for address in addresses:
+            for name in ("dialog", "replies", "person"):
+                await services.core.store.command("DEL", KEYS[name].at(0, tenant, channel, address))
+
+
+async def _end_all(services: ApiServices, tenant: str, names: Sequence[str], reason: str) -> None:
+    for name in names:
+        await services.core.jobs.stop_all(tenant, name, Actor.ADMIN, reason)
         await forget_all(services.core.store, tenant, name)
 
 

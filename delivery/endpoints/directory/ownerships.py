@@ -7,7 +7,7 @@ from delivery.endpoints.directory.reading import part
 from delivery.http.context import Request, Response, no_content
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NoParameters
-from delivery.schemas import directory as schemas
+from delivery.schemas.directory import people as schemas
 
 PlainRequest = Request[None, NoParameters]
 
@@ -35,7 +35,7 @@ async def list_all(request: Request[None, schemas.OfUserQuery]) -> Response:
 
 
 def _kind(request: PlainRequest) -> ObjectKind:
-    """Raises `InvalidFields` WRONG_VALUE."""
+    """Read the kind of an owned thing. Raises `InvalidFields` WRONG_VALUE."""
     kind = part(request, "kind")
     if kind not in OBJECT_KINDS:
         raise invalid_field("kind", "WRONG_VALUE", f"Allowed values: {', '.join(OBJECT_KINDS)}.")

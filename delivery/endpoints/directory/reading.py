@@ -9,8 +9,8 @@ from msgspec import UNSET, Struct, UnsetType
 from core.errors import Invalid
 from core.model.history_key import Id
 from delivery.http.context import Request
+from delivery.http.input.validation import MAX_ERRORS
 from delivery.http.responses.problems import InvalidFields
-from delivery.http.validation import MAX_ERRORS
 from delivery.schemas.responses import FieldError
 
 PAGE = 100
@@ -34,7 +34,7 @@ def optional(value: Any) -> Any:
 
 
 def check(faults: Iterable[Invalid]) -> None:
-    """Raises `InvalidFields` with all faults."""
+    """Check that there are no faults. Raises `InvalidFields` with all faults."""
     errors = [FieldError(fault.path, fault.code, fault.detail) for fault in faults]
     if errors:
         raise InvalidFields(errors[:MAX_ERRORS])

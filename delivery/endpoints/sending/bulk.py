@@ -25,9 +25,9 @@ from core.model.delivery import Accepted, Repeat
 from core.orders import Order
 from delivery.endpoints.sending.order_validation import ValidationContext, make_order
 from delivery.http.context import Request
-from delivery.http.decoding import NDJSON_TYPES, BodyReader, check_content_type
 from delivery.http.idempotency import IDEMPOTENCY_KEY, check_key, fingerprint
-from delivery.http.receiving import Unpacker, check_content_length, chunks, unpacker_of
+from delivery.http.input.decoding import NDJSON_TYPES, BodyReader, check_content_type
+from delivery.http.input.receiving import Unpacker, check_content_length, chunks, unpacker_of
 from delivery.http.responses.ndjson import CONTENT_TYPE, Line, ResponseBuffer, read_lines
 from delivery.http.responses.problems import OUTCOME_UNKNOWN, problem, problem_of_refusal, problem_of_refused_write
 from delivery.http.route import NoParameters

@@ -4,7 +4,7 @@ from core.model.clock import from_ms
 from delivery.http.context import Request, Response
 from delivery.http.route import NoParameters
 from delivery.schemas import channels as schemas
-from delivery.schemas.timestamps import write_time
+from delivery.schemas.fields.timestamps import write_time
 
 
 async def list_all(request: Request[None, NoParameters]) -> Response:

@@ -10,10 +10,10 @@ from core.model.text.characters import refusal
 from delivery.endpoints.sending.order_validation import ValidationContext, make_order
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.idempotency import REPLAYED_HEADERS
+from delivery.http.input.timestamps import read_time
 from delivery.http.rate_limit import quota_headers
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NoParameters
-from delivery.http.timestamps import read_time
 from delivery.schemas import requests, responses
 
 
@@ -21,12 +21,14 @@ async def reserve(request: Request[requests.HistoryKeyRequest, NoParameters]) ->
     """Return a history key for a later delivery."""
     check_sender(request.body.sender)
     request.check_own(request.body.sender.id, "sender.id")
-    key = await request.services.core.deliveries.reserve(request.tenant, request.body.sender.id)
+    key = await request.services.core.deliveries.reserve(
+        request.tenant, request.body.sender.id, request.body.lane or ""
+    )
     return Response(responses.HistoryKeyResponse.of(key), 201)
 
 
 def check_sender(sender: requests.Sender) -> None:
-    """Raises `InvalidFields` NOT_PRINTABLE: the id becomes a part of the key."""
+    """Check the id of a sender. Raises `InvalidFields` NOT_PRINTABLE: the id becomes a part of the key."""
     if isinstance(sender.id, str) and (refused := refusal(sender.id)):
         raise invalid_field("sender.id", "NOT_PRINTABLE", refused)
 

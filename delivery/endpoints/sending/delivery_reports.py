@@ -13,9 +13,9 @@ from aiohttp.typedefs import Handler
 from core.errors import NotFound
 from core.model.states import Status
 from delivery.http.context import Context, Response
-from delivery.http.decoding import QueryReader, parse
+from delivery.http.input.decoding import QueryReader, parse
+from delivery.http.input.receiving import receive
 from delivery.http.options import Options
-from delivery.http.receiving import receive
 from delivery.http.responses.problems import invalid_field
 from delivery.http.secrets import check_secret
 from delivery.schemas import requests, responses
@@ -69,7 +69,9 @@ def receive_by_profile(context: Context) -> Handler:
 
 
 async def _record(context: Context, request: web.Request, profile: Profile, reference: str, status: Status) -> None:
-    """Raises NotFound, so that a report that came before its message was noted is repeated; Forbidden."""
+    """Record a delivery report. Raises NotFound, so that a report that came before its message was noted is repeated;
+    Forbidden.
+    """
     deliveries = context.services.core.deliveries
     if profile.reports is not None and profile.reports.by == "token":
         await deliveries.record_report(request.query.get("token", ""), status, reference)

@@ -17,12 +17,13 @@ from core.model.people import faults_of_address
 from core.model.text.characters import refusal
 from core.orders import Addressee, GroupRef, Order, SupergroupRef, UserRef
 from delivery.http.context import Request
+from delivery.http.input.timestamps import read_time
+from delivery.http.input.validation import MAX_ERRORS, field_errors
 from delivery.http.options import Options
 from delivery.http.responses.problems import InvalidFields, invalid_field
-from delivery.http.timestamps import read_time
-from delivery.http.validation import MAX_ERRORS, field_errors
-from delivery.schemas import recipient_notation, requests
-from delivery.schemas.durations import read_duration
+from delivery.schemas import requests
+from delivery.schemas.fields import recipient_notation
+from delivery.schemas.fields.durations import read_duration
 from delivery.schemas.responses import FieldError
 
 Errors = list[FieldError]
@@ -115,7 +116,9 @@ def _addressee(given: requests.Recipient, number: int) -> Addressee:
 
 
 def _group(given: requests.Recipient, path: str) -> GroupRef | SupergroupRef:
-    """Raises `InvalidFields` RECIPIENT_AMBIGUOUS, RECIPIENT_WITHOUT_ID."""
+    """Read a recipient that is a group or a supergroup. Raises `InvalidFields` RECIPIENT_AMBIGUOUS,
+    RECIPIENT_WITHOUT_ID.
+    """
     named = [name for name in ("id", "group", "supergroup") if not isinstance(getattr(given, name), UnsetType)]
     personal = [name for name in ("name", "contacts") if not isinstance(getattr(given, name), UnsetType)]
     if not named:

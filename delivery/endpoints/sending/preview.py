@@ -24,7 +24,7 @@ async def preview(request: Request[requests.DeliveryRequest, previews.PreviewQue
 
 
 def _person(found: Preview, recipient: str | None) -> Recipient | None:
-    """Raises NotFound RECIPIENT_NOT_FOUND."""
+    """Return the person for whom messages are shown. Raises NotFound RECIPIENT_NOT_FOUND."""
     if recipient is None:
         return None
     if (person := found.find(recipient)) is None:
@@ -33,6 +33,6 @@ def _person(found: Preview, recipient: str | None) -> Recipient | None:
 
 
 def _shown(found: Preview, view: ChannelView | None) -> Shown:
-    """A channel that has never had a courier shows the text alone, as far as anybody knows."""
+    """A channel that has never had a courier shows the text alone, as far as is known."""
     display = view.display if view and view.display else Display()
     return shown_in(display, found.delivery.text, found.delivery.content)

@@ -19,7 +19,7 @@ let endPage = null;
 export function parse(hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
   const [name, ...parameters] = path.split("/").map(decodeURIComponent);
-  return { name: name || "home", parameters, query: Object.fromEntries(new URLSearchParams(query)) };
+  return { name, parameters, query: Object.fromEntries(new URLSearchParams(query)) };
 }
 
 /** Goes to a page: go("messages/ID"). */
@@ -56,6 +56,7 @@ async function show(isNew = true) {
   ending = new AbortController();
   const mine = ending;
   const place = parse(location.hash);
+  place.name ||= may(me, "inspect") ? "overview" : "home";
   if (!me && place.name !== SIGN_IN) return signIn();
   const root = h("div", { class: `page page-${place.name}` });
   frame.showPage(place.name, me);
@@ -107,7 +108,7 @@ function signIn() {
 
 async function signedIn() {
   await loadMe();
-  const back = sessionStorage.getItem(RETURN) || "#/home";
+  const back = sessionStorage.getItem(RETURN) || "#/";
   sessionStorage.removeItem(RETURN);
   location.replace(back);
 }

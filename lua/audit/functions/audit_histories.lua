@@ -68,46 +68,43 @@ local function position_of(name)
   end
 end
 
+local function row_of(suffix, facts, owner)
+  local ns = select(2, Plan.split_suffix(suffix))
+  local reached = presence(Key.reached(suffix))
+  return {
+    suffix, facts, {}, redis_call('ZSCORE', Key.listed(owner), suffix), redis_call('ZSCORE', Key.live(owner), suffix),
+    redis_call('ZSCORE', Key.retained(), owner .. '|' .. suffix),
+    ns and redis_call('ZSCORE', Key.due(), Plan.order_member(suffix)) or false,
+    presence(Key.order(suffix)), presence(Key.history(suffix)), presence(Key.outcomes(suffix)), reached,
+    reached > 0 and hex(redis_call('GET', Key.reached(suffix)) or '') or '',
+  }
+end
+
+-- Returns how many entries the content of a history has; nil with outcomes of another type, which are a violation of their own.
+local function size_of(suffix, plan, recipients)
+  local size = redis_pcall('HLEN', Key.outcomes(suffix))
+  if type(size) ~= 'number' then return nil end
+  for _, channel_plan in ipairs(plan) do
+    for _, parcel in ipairs(channel_plan.parcels) do size = size + parcel end
+  end
+  return size + recipients
+end
+
 return function(tenant, entries, suffixes)
-  local function row_of(suffix, facts)
-    local owner = tenant ~= '' and tenant or facts[1] or ''
-    local ns = select(2, Plan.split_suffix(suffix))
-    local reached = presence(Key.reached(suffix))
-    return {
-      suffix, facts, {}, redis_call('ZSCORE', Key.listed(owner), suffix), redis_call('ZSCORE', Key.live(owner), suffix),
-      redis_call('ZSCORE', Key.retained(), owner .. '|' .. suffix),
-      ns and redis_call('ZSCORE', Key.due(), Plan.order_member(suffix)) or false,
-      presence(Key.order(suffix)), presence(Key.history(suffix)), presence(Key.outcomes(suffix)), reached,
-      reached > 0 and hex(redis_call('GET', Key.reached(suffix)) or '') or '',
-    }
-  end
-
-  -- Returns the outcomes, or false if that is too much. Outcomes of another type are a violation of their own.
-  local function outcomes_within(suffix, plan, size)
-    local stored = redis_pcall('HLEN', Key.outcomes(suffix))
-    if type(stored) ~= 'number' then return false end
-    size = size + stored
-    for _, channel_plan in ipairs(plan) do
-      for _, parcel in ipairs(channel_plan.parcels) do size = size + parcel end
-    end
-    if size > entries then return false end
-    entries = entries - size
-    return stored == 0 and {} or redis_call('HGETALL', Key.outcomes(suffix))
-  end
-
   local PLAN, RECIPIENTS = position_of('plan'), position_of('recipients')
-
   local reply = { now }
   for _, suffix in ipairs(suffixes) do
     local facts = redis_call('HMGET', Key.history(suffix), unpack(HISTORY_FACTS))
-    local row, plan = row_of(suffix, facts), Plan.plan_in(facts[PLAN] or '')
-    local outcomes = entries > 0 and outcomes_within(suffix, plan, tonumber(facts[RECIPIENTS] or 0))
-    row[#row + 1] = false
-    if outcomes then
+    local row = row_of(suffix, facts, tenant ~= '' and tenant or facts[1] or '')
+    local plan = Plan.plan_in(facts[PLAN] or '')
+    local size = entries > 0 and size_of(suffix, plan, tonumber(facts[RECIPIENTS] or 0))
+    if size and size <= entries then
+      entries = entries - size
       local fields, counters = fields_of(suffix)
-      row[3], row[#row] = counters, { outcomes, pages_in(fields), parcels_in(fields, suffix, plan) }
+      local outcomes = redis_call('HGETALL', Key.outcomes(suffix))
+      row[3], row[#row + 1] = counters, { outcomes, pages_in(fields), parcels_in(fields, suffix, plan) }
     else
-      row[3] = counters_of(suffix, plan)
+      row[3], row[#row + 1] = counters_of(suffix, plan), false
     end
     reply[#reply + 1] = row
   end

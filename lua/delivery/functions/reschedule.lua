@@ -15,7 +15,7 @@ return function(suffix, tenant, due, asked)
   due = math.max(due, now)
   redis_call('HSET', history, 'due', due)
   if asked then redis_call('HSET', history, 'asked', asked) else redis_call('HDEL', history, 'asked') end
-  redis_call('HSET', history, 'rescheduled', redis_call('HINCRBY', history, 'version', 1))
+  redis_call('HSET', history, 'rescheduled', Version.raise(suffix))
   redis_call('SET', Key.order(suffix), 1, 'PXAT', math.max(due, now + 1))
   redis_call('ZREM', Key.due(), Plan.order_member(suffix))
   if due > now then

@@ -12,8 +12,34 @@ local function channel_plan_of(plan, channel)
   end
 end
 
-return function(suffix, tenant, version, parcels)
+-- A finished delivery becomes released again: its retention ends, and it finishes when the new parcels have.
+local function reopen(suffix, fields)
+  if fields.state == 'released' then return end
   local history = Key.history(suffix)
+  redis_call('ZREM', Key.retained(), fields.tenant .. '|' .. suffix)
+  redis_call('ZADD', Key.live(fields.tenant), redis_call('HGET', history, 'created'), suffix)
+  redis_call('HSET', history, 'state', 'released')
+  redis_call('HDEL', history, 'finished', 'expires')
+  for _, key in ipairs({ history, Key.outcomes(suffix), Key.reached(suffix) }) do redis_call('PERSIST', key) end
+end
+
+-- In a delivery with the strategy `first` a parcel may be empty: the parcels with one number have the same recipients in all channels.
+local function add_retried_parcel(suffix, fields, plan, channel, encoded, items)
+  local history, channel_plan, place = Key.history(suffix), channel_plan_of(plan, channel)
+  local n = #channel_plan.parcels
+  channel_plan.parcels[n + 1] = #items
+  redis_call('HSET', history, 'parcel:' .. channel .. ':' .. n, encoded)
+  if #items == 0 then return 0 end
+  -- The number of the first retried parcel. An earlier parcel may still be taken and report outcomes for the same entries.
+  redis_call('HSETNX', history, 'retried:' .. channel, n)
+  if redis_call('HINCRBY', history, 'left:' .. channel, #items) == #items then redis_call('HINCRBY', history, 'reported', -1) end
+  Outcome.record(suffix, channel, items, true)
+  fields.expires = nil
+  Parcels.add_parcel(suffix, fields, channel, n, #items, place)
+  return #items
+end
+
+return function(suffix, tenant, version, parcels)
   local fields = Parcels.facts_of(suffix)
   if fields.tenant ~= tenant then return { 'missing' } end
   if fields.lane and Due.overdue(Key.due(), 1)[1] then
@@ -21,37 +47,11 @@ return function(suffix, tenant, version, parcels)
     fields = Parcels.facts_of(suffix)
   end
   if fields.state == 'scheduled' or fields.state == 'cancelled' then return { fields.state } end
-  if tonumber(redis_call('HGET', history, 'version')) ~= version then return { 'changed' } end
+  if tonumber(redis_call('HGET', Key.history(suffix), 'version')) ~= version then return { 'changed' } end
 
-  -- A finished delivery becomes released again: its retention ends, and it finishes when the new parcels have.
-  local function reopen()
-    if fields.state == 'released' then return end
-    redis_call('ZREM', Key.retained(), tenant .. '|' .. suffix)
-    redis_call('ZADD', Key.live(tenant), redis_call('HGET', history, 'created'), suffix)
-    redis_call('HSET', history, 'state', 'released')
-    redis_call('HDEL', history, 'finished', 'expires')
-    for _, key in ipairs({ history, Key.outcomes(suffix), Key.reached(suffix) }) do redis_call('PERSIST', key) end
-  end
-
-  -- In a delivery with the strategy `first` a parcel may be empty: the parcels with one number have the same recipients in all channels.
-  local function add_retried_parcel(plan, channel, encoded, items)
-    local channel_plan, place = channel_plan_of(plan, channel)
-    local n = #channel_plan.parcels
-    channel_plan.parcels[n + 1] = #items
-    redis_call('HSET', history, 'parcel:' .. channel .. ':' .. n, encoded)
-    if #items == 0 then return 0 end
-    -- The number of the first retried parcel. An earlier parcel may still be taken and report outcomes for the same entries.
-    redis_call('HSETNX', history, 'retried:' .. channel, n)
-    if redis_call('HINCRBY', history, 'left:' .. channel, #items) == #items then redis_call('HINCRBY', history, 'reported', -1) end
-    Outcome.record(suffix, channel, items, true)
-    fields.expires = nil
-    Parcels.add_parcel(suffix, fields, channel, n, #items, place)
-    return #items
-  end
-
-  reopen()
+  reopen(suffix, fields)
   local plan, queued = Plan.plan_of(suffix), 0
-  for _, parcel in ipairs(parcels) do queued = queued + add_retried_parcel(plan, parcel[1], parcel[2], parcel[3]) end
+  for _, parcel in ipairs(parcels) do queued = queued + add_retried_parcel(suffix, fields, plan, unpack(parcel)) end
   Plan.save_plan(suffix, plan)
   return { 'retried', queued }
 end

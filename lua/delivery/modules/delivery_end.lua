@@ -13,7 +13,7 @@ function DeliveryEnd.finish_history(suffix)
   local history = Key.history(suffix)
   local facts = redis_call('HMGET', history, 'state', 'tenant')
   redis_call('HSET', history, 'state', final_state(suffix, facts[1]), 'finished', now)
-  redis_call('HINCRBY', history, 'version', 1)
+  Version.raise(suffix)
   redis_call('ZREM', Key.live(facts[2]), suffix)
   redis_call('ZREM', Key.due(), Plan.order_member(suffix))
   redis_call('DEL', Key.order(suffix))
@@ -27,7 +27,7 @@ end
 -- Marks a whole delivery as cancelled. Its parcels, if it has any, end by themselves.
 function DeliveryEnd.withdraw(suffix)
   redis_call('HSET', Key.history(suffix), 'state', 'cancelled', 'withdrawn', 1)
-  redis_call('HINCRBY', Key.history(suffix), 'version', 1)
+  Version.raise(suffix)
   Outcome.announce(suffix, 'cancelled')
 end
 

@@ -111,6 +111,66 @@ local function end_with_history(suffix)
   for _, key in ipairs({ Key.outcomes(suffix), Key.reached(suffix) }) do redis_call('PEXPIRE', key, ends_in) end
 end
 
+local function value_of(item, stored, version, forced)
+  local attempts = item.attempts >= 0 and item.attempts or Outcome.attempts_in(stored)
+  -- A delivery report does not know what was not shown.
+  local not_shown = item.not_shown or (forced and '' or not_shown_in(stored))
+  local numbers = string.format('%.0f|%.0f|%.0f', now, version, attempts)
+  return item.status .. '|' .. item.reason .. '|' .. numbers .. '|' .. item.reference .. not_shown
+end
+
+local function count_change(step, item, old, new)
+  if old == new then return end
+  step.by_status[old] = (step.by_status[old] or 0) - 1
+  step.by_status[new] = (step.by_status[new] or 0) + 1
+  step.reached = step.reached + mark_reached(step.suffix, item, step.channel, old, new)
+end
+
+-- Counts what was written by channel, status and reason, for the figures of operators (core/monitoring). `counted`: `status|reason` → n.
+local function count_written(channel, counted)
+  for name, n in pairs(counted) do WriteBuffer.add_up(Key.outcome_counts(), channel, name, n) end
+end
+
+-- Counts entries that ended without a stored outcome.
+function Outcome.count_derived(channel, final, n)
+  if n > 0 then count_written(channel, { [final .. '|'] = n }) end
+end
+
+local function add_outcome(step, item, field, old, stored)
+  local new, old_merged, new_merged = item.status, old, item.status
+  if item.contacts > 1 then old_merged = merged_status(step.suffix, item.recipient, step.channel, item.contacts, step.written) end
+  step.written[field] = new
+  if item.contacts > 1 then new_merged = merged_status(step.suffix, item.recipient, step.channel, item.contacts, step.written) end
+  step.version = step.version + 1
+  local value = value_of(item, stored, step.version, step.forced)
+  WriteBuffer.add_words(step.fields, field, value)
+  step.changes[#step.changes + 1] = item.type .. item.recipient .. '\t' .. step.channel .. '\t' .. value
+  if not OPEN[new] then
+    local name = new .. '|' .. item.reason
+    step.counted[name] = (step.counted[name] or 0) + 1
+  end
+  if OPEN[old] and not OPEN[new] then step.closed = step.closed + 1 end
+  if OPEN[new] and not OPEN[old] then step.closed = step.closed - 1 end
+  count_change(step, item, old_merged, new_merged)
+end
+
+local function store_step(step)
+  local history = Key.history(step.suffix)
+  if #step.fields > 0 then store_outcomes(step.suffix, step.fields) end
+  if #step.changes == 0 then return end
+  count_written(step.channel, step.counted)
+  if step.reached ~= 0 then redis_call('HINCRBY', history, 'reached', step.reached) end
+  end_with_history(step.suffix)
+  step.by_status.queued = nil
+  for status, n in pairs(step.by_status) do
+    if n ~= 0 then redis_call('HINCRBY', history, 'n:' .. step.channel .. ':' .. status, n) end
+  end
+  redis_call('HSET', history, 'version', step.version)
+  Outcome.announce(step.suffix, 'outcomes', table.concat(step.changes, '\n'))
+  -- The version of a finished history belongs to its end: a later report moves the end behind itself, so no two events have one version.
+  if step.finished then Version.raise(step.suffix) end
+end
+
 -- Writes outcomes, keeps the counters and emits the event. Returns how many entries were closed, less those opened again.
 -- `forced`: a retry asked for by a person, the one case in which a higher rank gives way to a lower one.
 function Outcome.record(suffix, channel, raw_items, forced)
@@ -119,48 +179,20 @@ function Outcome.record(suffix, channel, raw_items, forced)
   local items = Outcome.read_items(raw_items)
   local stored = Outcome.stored_outcomes(suffix, channel, items)
   local facts = redis_call('HMGET', history, 'version', 'finished')
-  local version = tonumber(facts[1] or '0')
-  local fields, changes, written, by_status, closed, reached = {}, {}, {}, {}, 0, 0
+  local step = {
+    suffix = suffix, channel = channel, forced = forced, version = Version.of(facts[1]), finished = facts[2],
+    fields = {}, changes = {}, written = {}, by_status = {}, counted = {}, closed = 0, reached = 0,
+  }
   for n, item in ipairs(items) do
     local field = Outcome.field_of(item.recipient, channel, item.contact)
-    local old, new = written[field] or Outcome.status_in(stored[n]), item.status
-    if forced or supersedes(new, old) then
-      local old_merged, new_merged = old, new
-      if item.contacts > 1 then old_merged = merged_status(suffix, item.recipient, channel, item.contacts, written) end
-      written[field] = new
-      if item.contacts > 1 then new_merged = merged_status(suffix, item.recipient, channel, item.contacts, written) end
-      version = version + 1
-      local attempts = item.attempts >= 0 and item.attempts or Outcome.attempts_in(stored[n])
-      -- A delivery report does not know what was not shown.
-      local not_shown = item.not_shown or (forced and '' or not_shown_in(stored[n]))
-      local numbers = string.format('%.0f|%.0f|%.0f', now, version, attempts)
-      local value = new .. '|' .. item.reason .. '|' .. numbers .. '|' .. item.reference .. not_shown
-      fields[#fields + 1] = field
-      fields[#fields + 1] = value
-      changes[#changes + 1] = item.type .. item.recipient .. '\t' .. channel .. '\t' .. value
-      if OPEN[old] and not OPEN[new] then closed = closed + 1 elseif OPEN[new] and not OPEN[old] then closed = closed - 1 end
-      if old_merged ~= new_merged then
-        by_status[old_merged] = (by_status[old_merged] or 0) - 1
-        by_status[new_merged] = (by_status[new_merged] or 0) + 1
-        reached = reached + mark_reached(suffix, item, channel, old_merged, new_merged)
-      end
+    local old = step.written[field] or Outcome.status_in(stored[n])
+    if forced or supersedes(item.status, old) then
+      add_outcome(step, item, field, old, stored[n])
     elseif item.not_shown and stored[n] and not_shown_in(stored[n]) == '' then
       -- The delivery report came before the courier's own outcome.
-      fields[#fields + 1] = field
-      fields[#fields + 1] = stored[n] .. item.not_shown
+      WriteBuffer.add_words(step.fields, field, stored[n] .. item.not_shown)
     end
   end
-  if #fields > 0 then store_outcomes(suffix, fields) end
-  if #changes == 0 then return 0 end
-  if reached ~= 0 then redis_call('HINCRBY', history, 'reached', reached) end
-  end_with_history(suffix)
-  by_status.queued = nil
-  for status, n in pairs(by_status) do
-    if n ~= 0 then redis_call('HINCRBY', history, 'n:' .. channel .. ':' .. status, n) end
-  end
-  redis_call('HSET', history, 'version', version)
-  Outcome.announce(suffix, 'outcomes', table.concat(changes, '\n'))
-  -- The version of a finished history belongs to its end: a later report moves the end behind itself, so no two events have one version.
-  if facts[2] then redis_call('HINCRBY', history, 'version', 1) end
-  return closed
+  store_step(step)
+  return step.closed
 end

@@ -52,7 +52,7 @@ function Parcels.release_delivery(suffix)
   if facts.state ~= 'scheduled' then return 0 end
   redis_call('HSET', history, 'state', 'released', 'released', now)
   Parcels.open_channels(suffix, plan)
-  redis_call('HINCRBY', history, 'version', 1)
+  Version.raise(suffix)
   Outcome.announce(suffix, 'released')
   local made = 0
   for place, channel_plan in ipairs(plan) do
@@ -154,6 +154,7 @@ end
 function Parcels.close_parcel(id, task, final)
   Parcels.close_unclear(id, task)
   Task.finish(id, task, final)
+  Outcome.count_derived(task.tube, final, task.left)
   DeliveryEnd.close_entries(task.history, task.tube, task.left)
   if task.place then wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
 end

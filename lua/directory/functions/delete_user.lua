@@ -16,9 +16,7 @@ return function(tenant, id)
     WriteBuffer.write('ZREM', Key.owners(tenant, object), id)
     WriteBuffer.write('ZREM', Key.owned(tenant, id), object)
   end
-  local sessions = Key.sessions(tenant, 'user:' .. id)
-  for _, session in ipairs(redis_call('ZRANGE', sessions, 0, -1)) do redis_call('DEL', Key.session(session)) end
-  redis_call('DEL', sessions)
+  People.end_sessions(tenant, id)
   WriteBuffer.write('HDEL', Key.users(tenant), id)
   WriteBuffer.write_gathered()
   return 1

@@ -1,4 +1,4 @@
--- people: the indexes of a person's record: e-mail, contacts, role, sorted ids
+-- people: the indexes of a person's record: e-mail, contacts, role, words of the name, sorted ids
 
 function People.contacts_of(user)
   local found = {}
@@ -18,8 +18,16 @@ function People.taken_by_another(tenant, id, user)
   end
 end
 
+-- Returns the entries of the index of names. The words are in the record: Lua knows no letters beyond ASCII.
+function People.names_of(user, id)
+  local found = {}
+  for _, word in ipairs(user.words or {}) do found[#found + 1] = word .. ' ' .. id end
+  return found
+end
+
 function People.index_user(tenant, id, user)
   WriteBuffer.write('ZADD', Key.userids(tenant), 0, id)
+  for _, name in ipairs(People.names_of(user, id)) do WriteBuffer.write('ZADD', Key.names(tenant), 0, name) end
   if user.email then WriteBuffer.write('HSET', Key.emails(tenant), user.email, id) end
   if user.role then WriteBuffer.write('ZADD', Key.role(tenant, user.role), 0, id) end
   for _, contact in ipairs(People.contacts_of(user)) do WriteBuffer.write('HSET', Key.contacts(tenant), contact, id) end
@@ -27,7 +35,14 @@ end
 
 function People.unindex_user(tenant, id, user)
   WriteBuffer.write('ZREM', Key.userids(tenant), id)
+  for _, name in ipairs(People.names_of(user, id)) do WriteBuffer.write('ZREM', Key.names(tenant), name) end
   if user.email then WriteBuffer.write('HDEL', Key.emails(tenant), user.email) end
   if user.role then WriteBuffer.write('ZREM', Key.role(tenant, user.role), id) end
   for _, contact in ipairs(People.contacts_of(user)) do WriteBuffer.write('HDEL', Key.contacts(tenant), contact) end
+end
+
+function People.end_sessions(tenant, id)
+  local sessions = Key.sessions(tenant, 'user:' .. id)
+  for _, session in ipairs(redis_call('ZRANGE', sessions, 0, -1)) do redis_call('DEL', Key.session(session)) end
+  redis_call('DEL', sessions)
 end

@@ -13,6 +13,18 @@ local function write_contacts(tenant, id, old, new)
   end
 end
 
+local function write_names(tenant, id, old, new)
+  local names, had, has = Key.names(tenant), {}, {}
+  for _, name in ipairs(People.names_of(old, id)) do had[name] = true end
+  for _, name in ipairs(People.names_of(new, id)) do
+    has[name] = true
+    if not had[name] then WriteBuffer.write('ZADD', names, 0, name) end
+  end
+  for name in pairs(had) do
+    if not has[name] then WriteBuffer.write('ZREM', names, name) end
+  end
+end
+
 local function write_email(tenant, id, old, new)
   if old.email == new.email then return end
   if old.email then WriteBuffer.write('HDEL', Key.emails(tenant), old.email) end
@@ -41,6 +53,7 @@ function STEPS.user(tenant, id, record)
   write_email(tenant, id, old, new)
   write_role(tenant, id, old, new)
   write_contacts(tenant, id, old, new)
+  write_names(tenant, id, old, new)
 end
 
 function STEPS.group(tenant, id, record) Collections.store(tenant, 'group', id, record) end

@@ -8,9 +8,9 @@
 
 -- Returns whether the task of the attempt that holds the job is still taken by it. A holder is `token task`.
 local function is_running(id)
-  local token, task = string.match(redis_call('HGET', Key.job(id), 'holder') or '', '(%d+) (%S+)$')
+  local token, task = string.match(redis_call('HGET', Key.job(id), 'holder') or '', '(%d+ .*) (%S+)$')
   local lease = task and redis_call('HGET', Key.taken(), task)
-  return lease and string.match(lease, '^%d+') == token
+  return lease and Record.read_lease(lease) == token
 end
 
 return function(id, name, expected, value, item, log)

@@ -6,7 +6,7 @@
 
 return function(id, token, lease_ms, checkpoint, outcomes)
   local lease = redis_call('HGET', Key.taken(), id)
-  if not lease or string.match(lease, '^%d+') ~= token then return { 'stale' } end
+  if not lease or Record.read_lease(lease) ~= token then return { 'stale' } end
   local task = Record.read(id)
   if not task then return { 'stale' } end
   local fields = Damaged.read_hash(Key.progress(id), 'cancel', 'skip')

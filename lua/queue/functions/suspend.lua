@@ -24,6 +24,6 @@ return function(id, token, due, leaves_lane, checkpoint)
     return 'ready'
   end
   Timers.new_moment(due)
-  if leaves_lane == 1 then Task.park(id, task, due) else Task.put_off(id, task, due) end
+  if leaves_lane == 1 then Task.requeue_last(id, task, due) else Task.put_off(id, task, due) end
   return 'waiting'
 end

@@ -1,12 +1,12 @@
 -- claiming: gives ready tasks of a tube to a worker
--- `by` is the worker's request: tube, owner, account, limit, budget, lease_ms, max_sleep_ms.
+-- `request`, of a worker: tube, owner, account, limit, budget, lease_ms, max_sleep_ms.
 
 -- Returns the ms until which the account is throttled, 0 if it is not.
-local function throttled_until(by)
-  local key = Key.throttles(by.tube)
+local function throttled_until(request)
+  local key = Key.throttles(request.tube)
   redis_call('ZREMRANGEBYSCORE', key, '-inf', now)
   local latest = 0
-  for _, scope in ipairs({ 'account:' .. by.account, 'method:' .. by.account }) do
+  for _, scope in ipairs({ 'account:' .. request.account, 'method:' .. request.account }) do
     latest = math.max(latest, tonumber(redis_call('ZSCORE', key, scope) or '0'))
   end
   return latest
@@ -67,17 +67,17 @@ local function progress_of(id, task)
   return Damaged.read_hash(Key.progress(id), 'checkpoint', 'left', 'started')
 end
 
-local function hold(by, page, id, started)
+local function lease_to_worker(request, page, id, started)
   page.token = page.token + 1
-  local lease = string.format('%.0f %s %s', page.token, started, by.owner)
+  local lease = string.format('%.0f %s %s', page.token, started, request.owner)
   Record.taken_by[id] = lease
   WriteBuffer.add_words(page.taken, id, lease)
-  WriteBuffer.add_words(page.leases, now + by.lease_ms, id)
+  WriteBuffer.add_words(page.leases, now + request.lease_ms, id)
 end
 
 -- Returns the task as the reply has it; or nil, the work done, and whether the task is lost. A task that has expired, beyond the page that
 -- the tick expired, is ended (I10).
-local function take(by, page, id)
+local function take(request, page, id)
   local task = id and Record.stored(id)
   if not task then return nil, 1, true end
   local progress = progress_of(id, task)
@@ -89,20 +89,20 @@ local function take(by, page, id)
     page.disarmed[#page.disarmed + 1] = id
   end
   local started = progress[3] or string.format('%.0f', now)
-  hold(by, page, id, started)
+  lease_to_worker(request, page, id, started)
   local row = {
-    id, page.token, (task.attempts or 0) + 1, started, task.body, progress[1] or '', progress[2] or '', task.kind or '', task.lane or '',
-    task.expires or '', task.user or '', task.tenant,
+    id, string.format('%.0f %s', page.token, request.owner), (task.attempts or 0) + 1, started, task.body, progress[1] or '',
+    progress[2] or '', task.kind or '', task.lane or '', task.expires or '', task.user or '', task.tenant,
   }
   Kinds.of(task).attach(row, id, task)
   return row
 end
 
-local function take_member(by, page, member, id)
-  local task, work, is_lost = take(by, page, id)
+local function take_member(request, page, member, id)
+  local task, work, is_lost = take(request, page, id)
   if not task then
     page.expired = page.expired + work
-    if is_lost and string.sub(member, 1, 1) == '@' then Lane.move_up(by.tube, string.sub(member, 2)) end
+    if is_lost and string.sub(member, 1, 1) == '@' then Lane.move_up(request.tube, string.sub(member, 2)) end
     return
   end
   page.entries = page.entries + (tonumber(task[7]) or 1)
@@ -110,33 +110,33 @@ local function take_member(by, page, member, id)
 end
 
 -- Returns how many tasks will fit if they are as large as those before: putting back what does not fit costs time.
-local function fitting(by, page)
+local function fitting(request, page)
   if #page.tasks == 0 then return 1 end
-  return math.ceil((by.budget - page.entries) * #page.tasks / math.max(1, page.entries))
+  return math.ceil((request.budget - page.entries) * #page.tasks / math.max(1, page.entries))
 end
 
 -- Takes the members, and offers again those that do not fit.
-local function take_members(by, page, members, tenant)
+local function take_members(request, page, members, tenant)
   -- Tokens only grow; unused ones are never given to a worker.
   page.token = redis_call('HINCRBY', Key.counters(), 'token', #members / 2) - #members / 2
-  local ids, found = tasks_behind(by.tube, members), {}
+  local ids, found = tasks_behind(request.tube, members), {}
   for n = 1, #members, 2 do found[#found + 1] = ids[members[n]] or nil end
   Record.learn(found, false)
   for n = 1, #members, 2 do
-    if page.entries < by.budget and page.expired < Due.PAGE then
-      take_member(by, page, members[n], ids[members[n]])
+    if page.entries < request.budget and page.expired < Due.PAGE then
+      take_member(request, page, members[n], ids[members[n]])
     else
-      Fairness.offer(by.tube, tenant, members[n], members[n + 1])
+      Fairness.offer(request.tube, tenant, members[n], members[n + 1])
     end
   end
 end
 
-local function take_page(by, most)
+local function take_page(request, most)
   local page = new_page()
-  while #page.tasks < most and page.entries < by.budget and page.expired < Due.PAGE do
-    local members, tenant = next_members(by.tube, math.min(most - #page.tasks, fitting(by, page)))
+  while #page.tasks < most and page.entries < request.budget and page.expired < Due.PAGE do
+    local members, tenant = next_members(request.tube, math.min(most - #page.tasks, fitting(request, page)))
     if #members == 0 then break end
-    take_members(by, page, members, tenant)
+    take_members(request, page, members, tenant)
   end
   if #page.leases > 0 then
     redis_call('HSET', Key.taken(), unpack(page.taken))
@@ -154,16 +154,16 @@ local function note_taken(tube, given)
 end
 
 -- The bell: while it exists, a worker of this tube sleeps. Its expiry is a second chance to wake, not the timing.
-local function set_bell(by, next_at)
+local function set_bell(request, next_at)
   local sleep_ms = next_at > now and math.min(next_at - now, 60000) or 60000
-  redis_call('SET', Key.bell(by.tube), by.owner, 'PX', math.max(1, math.floor(sleep_ms)))
+  redis_call('SET', Key.bell(request.tube), request.owner, 'PX', math.max(1, math.floor(sleep_ms)))
 end
 
 -- One worker of the shard keeps the timer on the head of the due index; if it dies, its key expires. Returns whether it is this one.
-local function keep_timer(by)
+local function keep_timer(request)
   local keeper = redis_call('GET', Key.timer())
-  if keeper and keeper ~= by.owner then return false end
-  redis_call('SET', Key.timer(), by.owner, 'PX', by.max_sleep_ms * 2)
+  if keeper and keeper ~= request.owner then return false end
+  redis_call('SET', Key.timer(), request.owner, 'PX', request.max_sleep_ms * 2)
   return true
 end
 
@@ -174,22 +174,23 @@ local function options_of(tube)
 end
 
 -- Returns what a claim returns (claim.lua). What has fallen due happens in a paused tube too.
-function Claiming.claim_tasks(by)
-  local more, opens_at, tasks = Due.tick(), throttled_until(by), {}
-  local interval, is_paused = options_of(by.tube)
+function Claiming.claim_tasks(request)
+  local more, opens_at, tasks = Due.tick(), throttled_until(request), {}
+  local interval, is_paused = options_of(request.tube)
   if opens_at <= now and not is_paused then
-    local most, opens = allowed_by_pace(by.tube, interval, by.limit)
-    local page = take_page(by, most)
+    local most, opens = allowed_by_pace(request.tube, interval, request.limit)
+    local page = take_page(request, most)
     tasks, more = page.tasks, more or page.expired >= Due.PAGE
-    note_taken(by.tube, #tasks)
-    use_pace(by.tube, interval, #tasks)
-    if redis_call('EXISTS', Key.tenants(by.tube)) == 1 then opens_at = opens end
+    note_taken(request.tube, #tasks)
+    use_pace(request.tube, interval, #tasks)
+    if redis_call('EXISTS', Key.tenants(request.tube)) == 1 then opens_at = opens end
   end
   local next_at = more and now or Timers.next_moment() or -1
   -- Puts into a paused tube wake nobody: `resume` does.
-  if #tasks == 0 and by.limit > 0 and not is_paused then set_bell(by, next_at) end
-  local keeper = keep_timer(by) and 1 or 0
-  local reply = { now, clock[2] % 1000, next_at, keeper, redis_call('ZCARD', Key.throttles(by.tube)), opens_at > now and opens_at or -1 }
+  if #tasks == 0 and request.limit > 0 and not is_paused then set_bell(request, next_at) end
+  local keeper = keep_timer(request) and 1 or 0
+  local throttles = redis_call('ZCARD', Key.throttles(request.tube))
+  local reply = { now, clock[2] % 1000, next_at, keeper, throttles, opens_at > now and opens_at or -1 }
   for n, task in ipairs(tasks) do reply[n + 6] = task end
   return reply
 end

@@ -27,7 +27,7 @@ function PlainTask.put_back(id, task, attempt)
   if attempt.checkpoint ~= '' then redis_call('HSET', Key.progress(id), 'checkpoint', attempt.checkpoint) end
   if Task.option(task.tube, 'retry') ~= 'park' then return Task.return_at(id, task, attempt.due) end
   if attempt.due > now then Timers.new_moment(attempt.due) end
-  Task.park(id, task, attempt.due)
+  Task.requeue_last(id, task, attempt.due)
   return attempt.due > now and 'waiting' or 'ready'
 end
 

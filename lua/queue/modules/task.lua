@@ -126,7 +126,7 @@ function Task.return_at(id, task, due)
 end
 
 -- Puts a task behind all that are there now: its lane goes on without it (the tube's choice, K-25 `park`).
-function Task.park(id, task, due)
+function Task.requeue_last(id, task, due)
   unplace(id, task)
   Index.note_aside(id, task)
   if due > now then return Task.put_off(id, task, due) end

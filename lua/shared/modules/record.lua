@@ -66,6 +66,13 @@ function Record.learn(ids, may_be_taken)
   end
 end
 
+-- Returns the token of a lease, the ms at which the attempt began, and the owner. The owner is part of the token: after a promotion without
+-- the last writes a number may be given out twice (I8).
+function Record.read_lease(lease)
+  local number, started, owner = string.match(lease, '^(%d+) (%d+) (.*)$')
+  if number then return number .. ' ' .. owner, started, owner end
+end
+
 -- Returns the task, nil if there is none; false if its record cannot be read.
 local function task_in(text, lease)
   if not text then return nil end
@@ -73,7 +80,7 @@ local function task_in(text, lease)
   if not is_readable then return false end
   if lease then
     task.state = 'taken'
-    task.token, task.started, task.owner = string.match(lease, '^(%d+) (%d+) (.*)$')
+    task.token, task.started, task.owner = Record.read_lease(lease)
   end
   return task
 end

@@ -1,12 +1,14 @@
 // The tab of all messages received, newest first.
 
 import { at, button, element, pause, request, row, setConnected } from "./dom.js";
+import { openMessage } from "./message.js";
 import { openPerson } from "./people.js";
 import { currentLanguage, say } from "./words.js";
 
 const SHOWN = 200;
 const CHANNELS = ["telegram", "telegram-bot", "vk", "max", "sms", "email"];
 let following = new AbortController();
+let consoleAddress = "";
 
 at("channel").append(...CHANNELS.map((name) => element("option", { value: name }, name)));
 
@@ -18,7 +20,8 @@ export async function showMessages() {
   leaveMessages();
   const { signal } = following = new AbortController();
   at("messages").replaceChildren();
-  const filter = Object.fromEntries(["channel", "address"].map((name) => [name, at(name).value.trim()]).filter(([, value]) => value));
+  const fields = { channel: "channel", address: "address", text: "search" };
+  const filter = Object.fromEntries(Object.entries(fields).map(([name, id]) => [name, at(id).value.trim()]).filter(([, value]) => value));
   for (let after = -1, wait = 0; !signal.aborted;) {
     try {
       const newest = await showCount(signal);
@@ -38,7 +41,8 @@ export async function showMessages() {
 }
 
 async function showCount(signal) {
-  const { inbox } = await request("GET", "state.json", undefined, { signal });
+  const { inbox, console } = await request("GET", "state.json", undefined, { signal });
+  consoleAddress = console;
   setConnected(true);
   at("count").textContent = say("count", { count: inbox.stored });
   return inbox.newest;
@@ -47,10 +51,13 @@ async function showCount(signal) {
 function showMessage(message) {
   const person = button(message.address, () => openPerson(message.channel, message.address));
   const time = new Date(message.at * 1000).toLocaleTimeString(currentLanguage());
-  const line = row(message.number, time, message.channel, person, message.text);
+  const number = button(message.number, () => openMessage(message, consoleAddress));
+  number.setAttribute("aria-label", say("open", { number: message.number }));
+  const line = row(number, time, message.channel, person, message.text);
   line.title = message.reference;
   line.lastChild.className = "text";
   if (message.subject) line.lastChild.prepend(element("div", { className: "subject" }, message.subject));
+  line.onclick = (event) => { if (!event.target.closest("button")) openMessage(message, consoleAddress); };
   at("messages").prepend(line);
   if (at("messages").rows.length > SHOWN) at("messages").deleteRow(SHOWN);
 }

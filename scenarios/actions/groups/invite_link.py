@@ -17,7 +17,7 @@ _MOST_REVOKED = 50
 
 
 async def execute(context: Context) -> Ending:
-    """Raises Refused."""
+    """Make an invite link, or clean up. Raises Refused."""
     context.require("manage")
     if flag_of(context.prepared.seen, "cleanup"):
         return await _cleanup(context)

@@ -53,7 +53,7 @@ async def control(context: Context) -> Control:
 
 
 async def check_admin(context: Context) -> None:
-    """Raises Forbidden ADMIN_NEEDED."""
+    """Check that the person of the event is an administrator. Raises Forbidden ADMIN_NEEDED."""
     if await denial(context, {"required_role": ADMIN}):
         raise Forbidden("ADMIN_NEEDED", "Only administrators do this.")
 
@@ -108,7 +108,7 @@ async def sign_out(context: Context, service: str) -> bool:
 
 
 def _sign_in(context: Context) -> SignIn:
-    """Raises NotFound SIGN_IN_NOT_SET_UP."""
+    """Return the sign-in of this installation. Raises NotFound SIGN_IN_NOT_SET_UP."""
     if context.services.sign_in is None:
         raise NotFound("SIGN_IN_NOT_SET_UP", "There is no service to sign in to: ADA_SIGN_IN is not set.")
     return context.services.sign_in

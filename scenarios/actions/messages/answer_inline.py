@@ -42,7 +42,7 @@ async def execute(context: Context) -> Ending:
 
 
 def _results(seen: Mapping[str, Any]) -> "list[InlineQueryResultUnion]":
-    """Raises Invalid."""
+    """Return the results in the form of the Bot API. Raises Invalid."""
     written = seen.get("results")
     listed: list[Any] = list(written) if isinstance(written, list | tuple) else [written] * (written not in (None, ""))
     if len(listed) > MOST:

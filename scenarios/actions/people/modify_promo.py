@@ -33,7 +33,7 @@ async def execute(context: Context) -> Ending:
 
 
 def _changed(context: Context, promo: Promo) -> Promo:
-    """Raises Invalid."""
+    """Return the changed promo code. Raises Invalid."""
     own = context.prepared.own
     is_of_person = any(name in own for name in ("user_id", "target_user_id"))
     starts, ends = starts_of(context), ends_of(context, datetime.now(UTC))

@@ -33,13 +33,13 @@ def writes_dates(context: Context) -> bool:
 
 
 def starts_of(context: Context) -> datetime | None:
-    """When the code begins to be valid; None if it is not written. Raises Invalid."""
+    """Return when the code begins to be valid; None if it is not written. Raises Invalid."""
     own = context.prepared.own
     return ALWAYS[0] if flag_of(own, "permanent") else moment_of(own, "started_at", context.services.timezone)
 
 
 def ends_of(context: Context, starts: datetime) -> datetime | None:
-    """When the code stops being valid: a day counts to its end. None: never, or not written. Raises Invalid."""
+    """Return when the code stops being valid: a day counts to its end. None: never, or not written. Raises Invalid."""
     own, zone = context.prepared.own, context.services.timezone
     if flag_of(own, "permanent"):
         return ALWAYS[1]

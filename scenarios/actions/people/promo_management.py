@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"\d{1,15}", re.ASCII)
 
 
 async def execute(context: Context) -> Ending:
-    """Raises Refused."""
+    """Execute an operation on promo codes. Raises Refused."""
     operation = text_of(context.prepared.seen, "operation") or "list"
     if operation not in _OPERATIONS:
         return failed(f"operation: {operation!r} is none of {', '.join(_OPERATIONS)}")

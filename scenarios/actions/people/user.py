@@ -14,7 +14,7 @@ _DEFAULT = timedelta(seconds=600)
 
 
 async def execute(context: Context) -> Ending:
-    """Raises Refused."""
+    """Set the state of a person. Raises Refused."""
     seen = context.prepared.seen
     if "user_state" not in seen:
         return failed("there is no user_state")

@@ -13,7 +13,7 @@ _FORMATS = {"": SoundFormat.OGG_OPUS, "opus": SoundFormat.OGG_OPUS, **{str(one):
 
 
 async def execute(context: Context) -> Ending:
-    """Raises Invalid, AiError."""
+    """Make speech of a text. Raises Invalid, AiError."""
     seen = context.prepared.seen
     speech = Speech(_text(seen), text_of(seen, "voice"), _format(seen), flag_of(seen, "ssml"))
     file = await context.services.models.synthesize(speech, duration_of(seen, "cache_max_age"))

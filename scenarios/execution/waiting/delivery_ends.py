@@ -17,9 +17,9 @@ from core.deliveries.tracker import read_change
 from core.errors import StoreError
 from core.model.history import Change, OutcomeRecord
 from core.model.history_key import HistoryKey
+from core.redis.events.stream_reader import StreamReader
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.redis.stream_reader import StreamReader
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class DeliveryEnds:
         self.ready = asyncio.Event()
 
     async def run(self) -> None:
-        """Raises StoreError if the store cannot be reached at the start."""
+        """Read the ends of deliveries in all shards. Raises StoreError if the store cannot be reached at the start."""
         async with asyncio.TaskGroup() as group:
             for shard in range(self._store.shards):
                 reader = await self._reader(shard)

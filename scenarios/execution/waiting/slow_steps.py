@@ -69,7 +69,7 @@ class SlowSteps:
         try:
             stored = await self._runs.load(slow.run)
             step = stored.run.steps[slow.path]
-            if not step.is_over:
+            if not (stored.is_over or step.is_over):
                 found = await self._executor.execute(stored, step)
                 if isinstance(found, Waiting):
                     await self._parking.park(stored, {slow.path: found})

@@ -63,7 +63,7 @@ def shift(value: Any, interval: Interval, zone: tzinfo | None) -> str:
 
 
 def _moved(moment: datetime, change: Callable[[datetime], datetime]) -> datetime:
-    """Raises ModifierError."""
+    """Return a moved time. Raises ModifierError."""
     try:
         return change(moment)
     except (OverflowError, ValueError):

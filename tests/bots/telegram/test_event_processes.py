@@ -8,7 +8,7 @@ import pytest
 from aiogram import Bot
 
 from cli.processes.supervisor import read_announcement
-from sandbox.bot_api.parameters import Upload
+from sandbox.bot_api.state.parameters import Upload
 from sandbox.sandbox import Sandbox
 from tests.bots.telegram.chat import TEACHER
 from tests.sandbox.bot_api_clients import session

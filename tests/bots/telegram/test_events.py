@@ -15,7 +15,7 @@ from bots.telegram.events import events_mode
 from core.updates.events import MAX_BYTES, TUBE, decode
 from core.updates.gathering import WINDOW
 from providers.telegram_bot.errors import TokenRefused
-from sandbox.bot_api.parameters import Upload
+from sandbox.bot_api.state.parameters import Upload
 from tests.bots.telegram.chat import STUDENT, TEACHER, School
 from tests.sandbox.bot_api_clients import GROUP
 from tests.support.waiting import stays, until

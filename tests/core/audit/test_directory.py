@@ -26,6 +26,8 @@ DAMAGES = [
     ("I19", ["ZREM", D + "role:university:staff", "1"]),
     ("I19", ["ZADD", D + "role:university:admin", "0", "1"]),
     ("I19", ["ZADD", D + "role:university:staff", "0", "2"]),
+    ("I19", ["ZREM", D + "names:university", "анна 1"]),
+    ("I19", ["ZADD", D + "names:university", "0", "борис 1"]),
     ("I20", ["ZREM", D + "collectionids:university:group", "A"]),
     ("I20", ["ZADD", D + "collectionids:university:group", "0", "Z"]),
     ("I20", ["ZREM", D + "collectionids:university:supergroup", "S"]),
@@ -54,7 +56,7 @@ async def damaged(server: Server) -> Scene:
     """Person 1 is staff, in group A, and owns A and the supergroup S of A; person 2 and group B have nothing."""
     stack = await Stack.open(server)
     directory = Directory(stack.store)
-    user = User(1, email="a@example.org", role="staff", contacts={"sms": ["+79991112233"]})
+    user = User(1, "Анна", email="a@example.org", role="staff", contacts={"sms": ["+79991112233"]})
     for one in (user, User(2)):
         await directory.users.create(TENANT, one)
         await directory.users.create("other", one)

@@ -14,6 +14,8 @@ from core.backup.values import StoredValue
 from core.errors import SetupError, StoreUnavailable
 from core.redis.connection import Connection, ServerAddress
 from core.redis.keys import LAYOUT
+from core.redis.store import Store
+from core.uploads import Uploads
 from tests.core.backup.backups import backup, put_back
 from tests.support.servers import Server
 
@@ -154,12 +156,14 @@ def test_a_file_that_is_no_backup_is_named_so(content: bytes) -> None:
         check_archive(io.BytesIO(content), 1)
 
 
-async def test_a_backup_of_another_layout_or_of_more_shards_is_refused(server: Server) -> None:
+async def test_a_backup_of_another_layout_or_number_of_shards_is_refused(server: Server) -> None:
     with pytest.raises(ArchiveFault, match=f"has layout 2, this version of Ada works with {LAYOUT}"):
         check_archive(await backup(server, layout=2), 1)
     with pytest.raises(ArchiveFault, match="has 4 shards; set ADA_SHARDS=4"):
         check_archive(await backup(server, shards=4), 1)
-    assert check_archive(await backup(server), 4).entries == 0
+    with pytest.raises(ArchiveFault, match="has 1 shard; set ADA_SHARDS=1"):
+        check_archive(await backup(server), 4)
+    assert check_archive(await backup(server), 1).entries == 0
 
 
 # rights
@@ -192,3 +196,18 @@ async def _snapshot(address: ServerAddress) -> None:
 def _entries(file: io.BytesIO) -> ArchiveReader:
     file.seek(0)
     return ArchiveReader(file)
+
+
+async def test_an_uploaded_file_is_restored_byte_for_byte_with_its_lifetime(server: Server) -> None:
+    content, loaded = bytes(range(256)) * 1500, io.BytesIO()  # in two parts
+    store = await Store.open(server.url)
+    stored = await Uploads(store).store("default", "report.pdf", io.BytesIO(content))
+    file = await backup(server)
+    await Uploads(store).delete("default", stored.id)
+    await store.close()
+    await put_back(file, server, replaces=True)
+    store = await Store.open(server.url)
+    assert await Uploads(store).find("default", stored.id) == stored
+    assert await Uploads(store).load("default", stored.id, loaded)
+    assert loaded.getvalue() == content
+    await store.close()

@@ -13,6 +13,7 @@ from core.model.delivery import Cancelled
 from core.model.history import History, OutcomeRecord
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState, Reason, Status
+from core.queue.task import ClaimRequest
 from tests.support.delivery_progress import SECOND, Gate, by_address, statuses
 from tests.support.stack import HOUR, QUICK, TENANT, FakeCourier, Stack, people, person
 from tests.support.stored_tasks import stored_facts
@@ -227,7 +228,7 @@ class TestAfterACrash:
         await until(lambda: stuck.attempted)
         for runtime in list(stack.runtimes):
             stack.abandon(runtime)
-        await stack.queue.claim("echo", "lost", shard=0, limit=10, budget=2000, lease=SECOND, max_sleep=SECOND)
+        await stack.queue.claim(0, ClaimRequest("echo", "lost", 10, SECOND, SECOND, budget=2000))
         await end_lease(stack)
         result = await stack.deliveries.cancel(key, TENANT)
         assert (result.cancelled, list(result.already_sent), list(result.in_flight)) == (0, [], ids)

@@ -11,7 +11,7 @@ import pytest
 
 from core.courier.interface import FOREVER, NEVER, Deferred, Message, Outcome, Scope
 from core.courier.runtime import Runtime
-from core.deliveries.parcels import Entry
+from core.deliveries.histories.parcels import Entry
 from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey
 from core.model.states import Reason, Status
@@ -86,7 +86,7 @@ async def test_a_courier_that_lost_its_lease_sends_to_no_further_recipient(
     await until(lambda: store.latest.get("extend") == ["stale"])
     await interrupted.go_on()
     assert interrupted.addresses == ["p1", "p2"]
-    assert (await stack.queue.peek(task.task_id)).state == "taken"
+    assert (await stack.queue.inspector.peek(task.task_id)).state == "taken"
     assert await stack.queue.release(task) == "ready"
 
 
@@ -184,10 +184,10 @@ class CancelledAtTheLastMoment(ObservedStore):
 
     cancel: Callable[[], Awaitable[Any]]
 
-    async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
+    async def run_replicated(self, name: str, shard: int, *arguments: Argument) -> Any:
         if name == "extend" and '["3","i",2,0,1,"sending"' in str(arguments[-1]):
             await self.cancel()
-        return await super().run(name, shard, *arguments)
+        return await super().run_replicated(name, shard, *arguments)
 
 
 @pytest.mark.row("D-42")

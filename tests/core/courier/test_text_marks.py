@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from core.courier import ParseMode, cut_text, plain_text, spans
 from core.model.text.text_marks import has_marks, shown_length, tokens
 from core.model.text.text_parts import utf16_length
-from sandbox.bot_api.formatting import parse_text
+from sandbox.bot_api.messages.formatting import parse_text
 
 HTML, MARKDOWN = ParseMode.HTML, ParseMode.MARKDOWN_V2
 

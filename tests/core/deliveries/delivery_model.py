@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from core.deliveries.parcels import Entry
+from core.deliveries.histories.parcels import Entry
 from core.model.history_key import HistoryKey
 from core.model.states import OPEN, Status, supersedes
 from core.queue import Task

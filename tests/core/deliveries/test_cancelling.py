@@ -9,7 +9,7 @@ import pytest
 
 from core.courier.interface import FOREVER, NEVER, Deferred, Message, Outcome, Unknown
 from core.courier.parcels.parcel import Parcel
-from core.deliveries.parcels import Entry
+from core.deliveries.histories.parcels import Entry
 from core.model.backoff import Backoff
 from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey

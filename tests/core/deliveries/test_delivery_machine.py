@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from core.courier.parcels.parcel import Parcel
-from core.deliveries.encoding import ChannelPlan, load_plan
-from core.deliveries.reader import HistoryReader
+from core.deliveries.histories.encoding import ChannelPlan, load_plan
+from core.deliveries.histories.reader import HistoryReader
 from core.model.clock import from_ms
 from core.model.compact_json import compact_json
 from core.model.delivery import Recipient

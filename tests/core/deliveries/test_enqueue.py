@@ -102,7 +102,7 @@ class TestEnqueue:
     @on_both_servers
     @pytest.mark.row("D-33")
     async def test_ten_thousand_recipients_are_enqueued_in_one_script_call(self, stack: Stack) -> None:
-        await stack.queue.stats()
+        await stack.queue.inspector.stats()
         await stack.redis.config_resetstat()
         key = (await stack.deliver(*people(10_000, "echo", "vk"), channels=("echo", "vk"))).key
         stats = await stack.redis.info("commandstats")

@@ -21,7 +21,7 @@ from core.courier.parcels.parcel import Parcel
 from core.courier.parcels.pending_entries import PendingEntries, PendingEntry, checkpoint_of
 from core.courier.parcels.reached_earlier import reached_earlier
 from core.deliveries.channels import ChannelFacts, Channels
-from core.deliveries.reader import HistoryReader
+from core.deliveries.histories.reader import HistoryReader
 from core.model.delivery import Recipient, Strategy
 from core.model.history import OutcomeRecord, RecipientRecord
 from core.model.history_key import HistoryKey

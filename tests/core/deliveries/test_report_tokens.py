@@ -1,7 +1,7 @@
 """Tokens of delivery reports stay valid over updates: gateways hold those of messages sent before."""
 
 from core.deliveries.delivery_reports import DeliveryReports
-from core.deliveries.parcels import Entry
+from core.deliveries.histories.parcels import Entry
 from core.model.history_key import HistoryKey
 from core.redis.store import Store
 from tests.support.servers import Server

@@ -12,6 +12,7 @@ from core.errors import NotFound
 from core.model.history import Change
 from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState, Status
+from core.redis.keys import KEYS
 from tests.support.delivery_progress import Gate, has_reported, slowly
 from tests.support.every_verb import report_token
 from tests.support.servers import on_both_servers
@@ -281,3 +282,19 @@ async def test_the_tracker_is_not_needed(stack: Stack) -> None:
     """D-16: a delivery does not depend on a subscriber."""
     await stack.courier(FakeCourier())
     await stack.finished((await stack.deliver(person(1))).key, within=timedelta(seconds=5).total_seconds())
+
+
+@pytest.mark.row("S-08")
+async def test_what_changes_after_a_promotion_has_numbers_that_no_caller_has_seen(stack: Stack) -> None:
+    """The promoted server may lack changes that a caller has read: it would miss those that got their numbers."""
+    await stack.courier(FakeCourier())
+    key = (await stack.deliver(person(1))).key
+    await stack.finished(key)
+    seen = [change.version async for change in stack.tracker.follow(key, TENANT)]
+    await stack.store.command("HSET", KEYS["primary"].at(0), "epoch", 1)
+    await stack.deliveries.record_report(await report_token(stack, key), Status.DELIVERED, "1")
+    lost = max(seen) + 20
+    outcome, end = [change async for change in stack.tracker.follow(key, TENANT, lost)]
+    assert outcome.outcome
+    assert outcome.outcome.status is Status.DELIVERED
+    assert [outcome.version, end.version] == [1_000_001, 1_000_002]

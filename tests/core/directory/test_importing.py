@@ -210,6 +210,43 @@ async def test_the_non_breaking_spaces_of_a_spreadsheet_are_spaces_in_every_cell
     assert await directory.groups.find(TENANT, "ИВТ 21") == Group("ИВТ 21", "Группа 21")
 
 
+SECRETARY = """\
+Фамилия;Имя;Отчество;Телефон;Почта
+Петрова;Анна;;8 (999) 111-22-33;
+Иванов;Пётр;Ильич;;Petr@example.org
+"""
+
+
+@pytest.mark.row("D-31")
+async def test_people_without_ids_are_known_by_their_addresses_however_often_they_are_imported(
+    importing: Importing, directory: Directory
+) -> None:
+    await load(importing, "users", "id,contacts.sms\n7,+79991112233\n")
+    checked = await load(importing, "users", SECRETARY, dry_run=True)
+    assert [(one.row, one.created) for one in checked.changes] == [(2, False), (3, True)]
+    assert await load(importing, "users", SECRETARY) == Imported(1, 1)
+    assert await load(importing, "users", SECRETARY) == Imported(0, 0, 2)
+    petr = await directory.users.by_email(TENANT, "petr@example.org")
+    assert petr is not None
+    assert (petr.id, petr.name) == (checked.changes[1].id, "Иванов Пётр Ильич")
+    assert (await directory.users.find(TENANT, 7)).name == "Петрова Анна"
+    moved = "Отчество;Имя;contacts.email\nИльич;Пётр;petr@example.org\n"
+    assert await load(importing, "users", moved) == Imported(0, 1)
+    assert (await directory.users.find(TENANT, petr.id)).name == "Ильич Пётр"
+    assert len((await directory.users.page(TENANT)).items) == 2
+
+
+@pytest.mark.row("D-31")
+async def test_an_address_that_once_made_an_id_does_not_overwrite_a_person_who_has_another_now(
+    importing: Importing, directory: Directory
+) -> None:
+    await load(importing, "users", SECRETARY)
+    petr = await directory.users.by_email(TENANT, "petr@example.org")
+    assert petr is not None
+    await directory.users.update(TENANT, petr.id, UserChange(email="new@example.org"))
+    assert await errors_of(importing, "users", SECRETARY) == [(3, "id", "PERSON_AMBIGUOUS")]
+
+
 # what is refused
 
 
@@ -228,14 +265,20 @@ async def test_the_non_breaking_spaces_of_a_spreadsheet_are_spaces_in_every_cell
         ('id,name\n1,"closed"too late\n', [(2, "", "CSV_MALFORMED")]),
         ('id,name\n2,"' + "x,\n" * 100_000, [(2, "", "CSV_QUOTE_UNCLOSED")]),
         ("id,name\n2," + "x" * 200_000, [(2, "", "CELL_TOO_LONG")]),
-        ("name\nАнна\n", [(1, "id", "COLUMN_MISSING")]),
+        ("name\nАнна\n", [(1, "id", "PERSON_UNIDENTIFIED")]),
         ("id,nmae\n1,Анна\n", [(1, "nmae", "COLUMN_UNKNOWN")]),
         ("id,name,name\n1,a,b\n", [(1, "name", "COLUMN_REPEATED")]),
         ("id,name\n1,a,b\n2,b\n3", [(2, "", "WRONG_NUMBER_OF_CELLS"), (4, "", "WRONG_NUMBER_OF_CELLS")]),
         ("id;name;;\n1;a;;b\n", [(2, "", "COLUMN_WITHOUT_NAME")]),
         ("sep=;\nИД;ФИО;Почта\n1;Анна;nonsense\n", [(2, "Почта", "EMAIL_MALFORMED")]),
-        ("Имя;ФИО\nАнна;Анна\n", [(1, "id", "COLUMN_MISSING"), (1, "name", "COLUMN_REPEATED")]),
-        ("id,name\n,Анна\n", [(2, "id", "REQUIRED")]),
+        ("Имя;ФИО\nАнна;Анна\n", [(1, "name", "COLUMN_REPEATED"), (1, "id", "PERSON_UNIDENTIFIED")]),
+        ("id;Имя;ФИО;Фамилия\n1;Анна;Анна;П\n", [(1, "name", "COLUMN_REPEATED")]),
+        ("id,name\n,Анна\n", [(2, "id", "PERSON_UNIDENTIFIED")]),
+        ("ФИО;Телефон\nАнна;\n", [(2, "id", "PERSON_UNIDENTIFIED")]),
+        ("ФИО;Телефон\nАнна;123\n", [(2, "Телефон", "ADDRESS_MALFORMED")]),
+        ("Телефон;Почта\n89991112233;a@b.ru\n;a@b.ru\n", [(3, "id", "DUPLICATE_ROW")]),
+        ("Телефон;VK\n89991112233;5\n;5\n", [(3, "VK", "CONTACT_TAKEN")]),
+        (f"id;Фамилия;Имя\n1;{'П' * 200};{'А' * 60}\n", [(2, "Фамилия, Имя", "TOO_LONG")]),
         ("id\n1\n2\n1\n", [(4, "id", "DUPLICATE_ROW")]),
         ("id,name\n1,a\0b\n", [(2, "name", "NOT_PRINTABLE")]),
         ("id,role\n1,dean\n", [(2, "role", "UNKNOWN_ROLE")]),
@@ -272,6 +315,8 @@ async def test_each_mistake_in_a_file_has_its_own_code_and_place(
     ("kind", "text", "errors"),
     [
         ("users", "id,email\n9,anna@example.org\n", [(2, "email", "EMAIL_TAKEN")]),
+        ("users", "ФИО;Телефон;email\nА;+7 999 111-22-33;\nА;;anna@example.org\n", [(3, "id", "DUPLICATE_ROW")]),
+        ("users", "telegram;phone\n100002;89991112233\n", [(2, "id", "PERSON_AMBIGUOUS")]),
         ("users", "id,contacts.telegram\n9,100001\n", [(2, "contacts.telegram", "CONTACT_TAKEN")]),
         ("contacts", "user,channel,address\nu2,telegram,100001\n", [(2, "address", "CONTACT_TAKEN")]),
         ("contacts", "user,channel,address\n9,vk,1\n", [(2, "user", "USER_NOT_FOUND")]),

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from core.model.content import ParseMode
 from core.model.text.broken_marks import broken_mark
-from sandbox.bot_api.errors import ApiError
-from sandbox.bot_api.formatting import parse_text
+from sandbox.bot_api.messages.formatting import parse_text
+from sandbox.bot_api.state.errors import ApiError
 
 HTML, MARKDOWN = ParseMode.HTML, ParseMode.MARKDOWN_V2
 

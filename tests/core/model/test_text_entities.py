@@ -10,7 +10,7 @@ from core.model.content import ParseMode
 from core.model.text.broken_marks import broken_mark
 from core.model.text.text_entities import has_marks, marked
 from core.model.text.text_marks import plain_text
-from sandbox.bot_api.formatting import parse_text
+from sandbox.bot_api.messages.formatting import parse_text
 from tests.support.hypothesis_settings import SETTINGS
 
 MODES = (ParseMode.HTML, ParseMode.MARKDOWN_V2)

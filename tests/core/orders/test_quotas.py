@@ -11,7 +11,7 @@ from core.admission.idempotency import Idempotency
 from core.admission.quotas import Quotas
 from core.errors import Conflict, Invalid, QuotaExceeded
 from core.model.delivery import Accepted, Sender
-from core.model.history_key import HistoryKey, shard_of_sender
+from core.model.history_key import HistoryKey
 from core.model.people import User
 from core.model.quota import NO_QUOTA, Quota, QuotaState
 from core.orders import SendingPolicy
@@ -96,7 +96,7 @@ async def test_a_quota_that_was_lowered_waits_until_enough_deliveries_have_left(
 
 @pytest.mark.row("D-09")
 async def test_sends_outside_the_window_are_not_kept_and_the_last_one_is_until_it_leaves(office: Office) -> None:
-    key = KEYS["quota"].at(shard_of_sender(42, office.stack.store.shards), TENANT, "42")
+    key = KEYS["quota"].at(office.stack.store.shard_of("42"), TENANT, "42")
     for hours in (18, 12, 0):
         await send(office)
         await office.stack.redis.pexpire(key, 1000)
@@ -230,15 +230,40 @@ class TestSeveralShards:
         key = await office.stack.deliveries.reserve(TENANT, 42)
         accepted = [await send(office, repeat=str(number)) for number in range(3)]
         accepted.append(await office.send(sender=TRAINER, history_key=key, deliver_at=LATER))
-        assert {one.key.shard for one in accepted} == {shard_of_sender(42, 4)}
+        assert {one.key.shard for one in accepted} == {office.stack.store.shard_of("42")}
         await refused(office)
 
     @pytest.mark.row("D-09")
     async def test_a_made_up_history_key_does_not_lead_past_the_quota(self, office: Office) -> None:
-        shard = (shard_of_sender(42, 4) + 1) % 4
+        shard = (office.stack.store.shard_of("42") + 1) % 4
         with pytest.raises(Invalid) as refusal:
             await office.send(sender=TRAINER, history_key=HistoryKey(shard, "42", 1763712000000000000))
         assert refusal.value.code == "HISTORY_KEY_MALFORMED"
+
+    @pytest.mark.row("D-09", "S-01")
+    async def test_lanes_in_other_shards_do_not_lead_past_the_quota(self, office: Office) -> None:
+        """What is refused or repeats an earlier request is not counted, although its quota is counted before it."""
+
+        async def send_in_lane(number: int) -> Accepted:
+            return await office.send(sender=TRAINER, repeat=f"key {number}", deliver_at=LATER, lane=f"lane {number}")
+
+        accepted = []
+        for number in range(4):
+            accepted.append(await send_in_lane(number))
+            assert (await send_in_lane(number)).key == accepted[-1].key
+            with pytest.raises(Conflict):
+                await Idempotency(office.stack.store).begin(TENANT, f"key {number}", "another")
+        assert [one.key.shard for one in accepted] == [office.stack.store.shard_of(f"lane {n}") for n in range(4)]
+        assert len({one.key.shard for one in accepted}) > 1
+        assert [one.quota.used for one in accepted if one.quota] == [1, 2, 3, 4]
+        with pytest.raises(QuotaExceeded):
+            await office.send(sender=TRAINER, deliver_at=LATER, lane="lane 0")
+        assert (await send_in_lane(3)).key == accepted[-1].key
+        key = await office.stack.deliveries.reserve(TENANT, 42)
+        for lane in ("lane 0", "lane 1", "lane 2", "lane 3"):
+            if office.stack.store.shard_of(lane) != key.shard:
+                with pytest.raises(Invalid, match="reserved for this lane"):
+                    await office.send(sender=TRAINER, deliver_at=LATER, lane=lane, history_key=key)
 
     @pytest.mark.row("D-39")
     async def test_a_repeat_meets_the_first_request_wherever_its_key_is_stored(self, office: Office) -> None:

@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from cli.processes.supervisor import announce
 from core.queue import NewTask, Queue
+from core.queue.task import ClaimRequest
 from core.redis.store import Store
 
 TUBE = "t"
@@ -34,9 +35,7 @@ async def put(queue: Queue) -> None:
 async def take(queue: Queue, account: str) -> None:
     """Print `taken MS BODY`. A task with the body `throttle` throttles the account: print `throttled MS`, its end."""
     while True:
-        claim = await queue.claim(
-            TUBE, queue.ids.client, shard=0, limit=5, lease=LEASE, max_sleep=FLOOR, account=account
-        )
+        claim = await queue.claim(0, ClaimRequest(TUBE, queue.ids.client, 5, LEASE, FLOOR, account))
         for task in claim.tasks:
             print_line("taken", task.claimed, task.body)
             if task.body == "throttle":

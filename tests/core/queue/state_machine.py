@@ -263,5 +263,5 @@ class WorkMachine(RuleBasedStateMachine):
     def a_worker_dies(self, owner: str) -> None:
         """Its tasks stay taken until their leases end."""
         for job in self.model.jobs.values():
-            if job.task and self.wait(self.queue.peek(job.id)).owner == owner:
+            if job.task and self.wait(self.queue.inspector.peek(job.id)).owner == owner:
                 job.task = None

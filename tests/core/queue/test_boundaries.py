@@ -39,8 +39,8 @@ async def test_any_number_of_attempts_is_settled_together(stack: Stack, count: i
     await stack.queue.put_many("t", [NewTask("")] * count)
     tasks = await stack.take(limit=count)
     assert len(tasks) == count
-    assert await stack.queue.settle_many([(task, Settlement()) for task in tasks]) == ["done"] * count
-    assert (await stack.queue.stats()).tubes["t"].done == count
+    assert await stack.settle_all([(task, Settlement()) for task in tasks]) == ["done"] * count
+    assert (await stack.queue.inspector.stats()).tubes["t"].done == count
 
 
 @pytest.mark.row("K-09")
@@ -48,14 +48,14 @@ async def test_any_number_of_attempts_is_settled_together(stack: Stack, count: i
 async def test_any_number_of_tasks_is_cancelled_by_their_user(stack: Stack, count: int) -> None:
     await stack.queue.put_many("t", [NewTask("", user="u")] * count)
     assert await stack.queue.cancel_by(TaskFilter(user="u")) == CancelResult(count, 0)
-    assert (await stack.queue.stats()).tubes["t"].live == 0
+    assert (await stack.queue.inspector.stats()).tubes["t"].live == 0
 
 
 @pytest.mark.row("K-10")
 @pytest.mark.parametrize("limit", [1, 499, 500, 501, 502, 1000])
 async def test_a_search_returns_up_to_its_limit_across_pages(stack: Stack, limit: int) -> None:
     ids = await stack.queue.put_many("t", [NewTask("", user="u")] * 502)
-    assert [task.id for task in await stack.queue.select(TaskFilter(user="u"), limit)] == ids[:limit]
+    assert [task.id for task in await stack.queue.inspector.select(TaskFilter(user="u"), limit)] == ids[:limit]
 
 
 @pytest.mark.row("K-34")
@@ -64,7 +64,7 @@ async def test_more_ended_tasks_than_a_page_are_purged(stack: Stack) -> None:
     await stack.queue.put_many("t", [NewTask("")] * 501)
     await stack.finish_all()
     assert await stack.queue.purge("t") == 501
-    assert (await stack.queue.stats()).finished == 0
+    assert (await stack.queue.inspector.stats()).finished == 0
 
 
 @pytest.mark.row("K-09", "K-10")
@@ -75,8 +75,8 @@ async def test_a_filter_by_tenant_leaves_equal_tasks_of_another_tenant(stack: St
     await stack.queue.put("t", NewTask("theirs", tenant="school", **common))
     for field, value in (("user", "u"), ("lane", "l"), ("kind", "k"), ("tag", "x")):
         selected = TaskFilter(tenant="uni", **{field: value})
-        assert [task.id for task in await stack.queue.select(selected)] == [ours]
-    page = await stack.queue.list(TaskFilter(tube="t", tenant="uni"), None, 100)
+        assert [task.id for task in await stack.queue.inspector.select(selected)] == [ours]
+    page = await stack.queue.inspector.list(TaskFilter(tube="t", tenant="uni"), None, 100)
     assert [task.id for task in page.tasks] == [ours]
     assert await stack.queue.cancel_by(TaskFilter(tenant="uni", user="u")) == CancelResult(1, 0)
     assert await stack.finish_all() == ["theirs", "theirs"]
@@ -87,7 +87,7 @@ async def test_a_task_due_in_the_year_9999_keeps_its_times_to_the_millisecond(st
     last = datetime(9999, 12, 31, 23, 59, 59, 998_000, tzinfo=UTC)
     task_id = await stack.queue.put("t", NewTask("late", due=last, expires=last + timedelta(milliseconds=1)))
     await stack.audit()
-    task = await stack.queue.peek(task_id)
+    task = await stack.queue.inspector.peek(task_id)
     assert (task.due, task.expires) == (253_402_300_799_998, 253_402_300_799_999)
 
 
@@ -95,6 +95,6 @@ async def test_a_task_due_in_the_year_9999_keeps_its_times_to_the_millisecond(st
 async def test_a_tube_and_a_lane_may_have_any_name(stack: Stack, name: str) -> None:
     task_id = await stack.queue.put(name, NewTask("body\n\tof two lines", lane=name))
     await stack.audit()
-    task = await stack.queue.peek(task_id)
+    task = await stack.queue.inspector.peek(task_id)
     assert (task.tube, task.lane, task.body) == (name, name, "body\n\tof two lines")
     assert await stack.finish_all(name) == ["body\n\tof two lines"]

@@ -74,7 +74,7 @@ async def test_an_answer_survives_a_restart_of_the_server(own_server: Server) ->
 
 
 async def _put(stack: Stack) -> bool:
-    return bool((await stack.queue.stats()).tubes.get("t"))
+    return bool((await stack.queue.inspector.stats()).tubes.get("t"))
 
 
 @on_both_servers

@@ -71,13 +71,13 @@ async def test_operators_see_the_other_tasks_beside_an_overwritten_one(damaged: 
     stack = damaged.stack
     task_id = await overwrite(damaged, name)
     with pytest.raises(NotFound):
-        await stack.queue.peek(task_id)
-    assert (await stack.queue.stats()).tubes["t"].put
-    listed = (await stack.queue.list(TaskFilter(), None, 1000)).tasks
+        await stack.queue.inspector.peek(task_id)
+    assert (await stack.queue.inspector.stats()).tubes["t"].put
+    listed = (await stack.queue.inspector.list(TaskFilter(), None, 1000)).tasks
     assert task_id not in [task.id for task in listed]
     assert len(listed) > 5
     for selected in (TaskFilter(tenant="default"), TaskFilter(lane="lane"), TaskFilter(user="u")):
-        assert task_id not in [task.id for task in await stack.queue.select(selected)]
+        assert task_id not in [task.id for task in await stack.queue.inspector.select(selected)]
     await stack.queue.kick_some("t", 10)
     await stack.queue.cancel_by(TaskFilter(tenant="default"))
     await stack.close()

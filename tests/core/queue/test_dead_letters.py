@@ -30,7 +30,7 @@ async def test_the_last_error_of_a_task_is_shown_in_one_short_line(stack: Stack)
     for error in ("first", "Refused:\n  over\tthe limit " + "x" * 1000, ""):
         (task,) = await stack.take()
         await stack.queue.settle(task, result=SettleResult.RETRY, error=error)
-    seen = await stack.queue.peek(task_id)
+    seen = await stack.queue.inspector.peek(task_id)
     assert seen.error is not None
     assert seen.error.startswith("Refused: over the limit xxx")
     assert len(seen.error) == 500
@@ -43,7 +43,7 @@ async def test_a_task_whose_worker_was_lost_says_so(stack: Stack) -> None:
     await stack.take()
     stack.advance_clock(HOUR)
     await stack.tick()
-    assert (await stack.queue.peek(task_id)).error == "the worker was lost"
+    assert (await stack.queue.inspector.peek(task_id)).error == "the worker was lost"
 
 
 @pytest.mark.row("W-13")

@@ -7,6 +7,7 @@ import pytest
 from core.deliveries.channels import ChannelFacts, Channels
 from core.model.delivery import Recipient
 from core.queue import NewTask
+from core.queue.task import ClaimRequest
 from tests.support.servers import on_both_servers
 from tests.support.stack import FLOOR, LEASE, Stack
 
@@ -106,7 +107,7 @@ async def test_a_claim_removes_only_the_tasks_it_returns_from_the_ready_index(st
     people = [Recipient(number, contacts={"echo": [f"p{number}"]}) for number in range(2000)]
     await stack.deliver(*people, channels=("echo",))
     before = await written_to_sorted_sets(stack)
-    claim = await stack.queue.claim("echo", "w", shard=0, limit=64, budget=200, lease=LEASE, max_sleep=FLOOR)
+    claim = await stack.queue.claim(0, ClaimRequest("echo", "w", 64, LEASE, FLOOR, budget=200))
     assert [task.left for task in claim.tasks] == [100, 100]
     leases_of_both = 1
     assert await written_to_sorted_sets(stack) - before == leases_of_both

@@ -58,8 +58,8 @@ async def test_a_lane_keeps_its_order_when_several_tenants_put_into_it(stack: St
 
 async def test_a_locked_task_names_the_task_it_waits_for(stack: Stack) -> None:
     first, second = await put_all(stack, "a", "b")
-    assert (await stack.queue.peek(first)).state == "ready"
-    task = await stack.queue.peek(second)
+    assert (await stack.queue.inspector.peek(first)).state == "ready"
+    task = await stack.queue.inspector.peek(second)
     assert (task.state, task.waits_for) == ("locked", first)
 
 

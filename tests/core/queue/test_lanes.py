@@ -23,7 +23,7 @@ def ms(stack: Stack, ahead: timedelta) -> int:
 
 async def lock_state(stack: Stack, task_id: str) -> tuple[str, str | None]:
     """Return a task's state and the task it waits for."""
-    task = await stack.queue.peek(task_id)
+    task = await stack.queue.inspector.peek(task_id)
     return task.state, task.waits_for
 
 
@@ -42,7 +42,7 @@ async def test_a_locked_task_names_the_task_in_front_also_while_that_backs_off(s
     assert await lock_state(stack, second) == ("locked", first)
     await stack.queue.cancel(first)
     assert [await lock_state(stack, one) for one in (second, third)] == [("ready", None), ("locked", second)]
-    (listed,) = await stack.queue.select(TaskFilter(lane="lane", state="locked"))
+    (listed,) = await stack.queue.inspector.select(TaskFilter(lane="lane", state="locked"))
     assert (listed.id, listed.waits_for) == (third, second)
 
 
@@ -156,7 +156,7 @@ async def test_no_way_of_ending_or_returning_a_task_leaves_its_lane_stuck(stack:
     await stack.tick()
     done = [body for body in await stack.finish_all() if body != "holder"]
     assert done == ["0", "1", "2", "deferred"]
-    assert "locked" not in {task.state for task in await stack.queue.select(TaskFilter(tenant="default"))}
+    assert "locked" not in {task.state for task in await stack.queue.inspector.select(TaskFilter(tenant="default"))}
 
 
 @pytest.mark.row("K-18")

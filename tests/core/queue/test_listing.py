@@ -17,7 +17,7 @@ async def listed(stack: Stack, selected: TaskFilter, limit: int = 7) -> list[str
     found: list[str] = []
     cursor: str | None = None
     while True:
-        page = await stack.queue.list(selected, cursor, limit)
+        page = await stack.queue.inspector.list(selected, cursor, limit)
         assert len(page.tasks) <= limit
         found += [task.body or "" for task in page.tasks]
         cursor = page.cursor
@@ -64,9 +64,9 @@ async def test_tasks_of_one_moment_and_a_task_that_leaves_between_two_pages_do_n
     """Many tasks are due at one moment: a page ends between two of them, and its last one may leave."""
     due = stack.now() + HOUR
     ids = await stack.queue.put_many("t", [NewTask(str(n), due=due) for n in range(250)])
-    page = await stack.queue.list(TaskFilter(state="waiting"), None, 120)
+    page = await stack.queue.inspector.list(TaskFilter(state="waiting"), None, 120)
     await stack.queue.cancel(page.tasks[-1].id)
-    rest = await stack.queue.list(TaskFilter(state="waiting"), page.cursor, 250)
+    rest = await stack.queue.inspector.list(TaskFilter(state="waiting"), page.cursor, 250)
     assert {task.id for task in (*page.tasks, *rest.tasks)} == set(ids)
 
 
@@ -75,7 +75,7 @@ async def test_a_page_reads_a_bounded_number_of_tasks_and_goes_on_after_them(sta
     """3000 deferred tasks of another tube lie before the one that is looked for."""
     await stack.queue.put_many("t", [NewTask("", due=stack.now() + HOUR)] * 3000)
     await stack.queue.put("u", NewTask("late", due=stack.now() + 2 * HOUR))
-    page = await stack.queue.list(TaskFilter(tube="u", state="waiting"), None, 10)
+    page = await stack.queue.inspector.list(TaskFilter(tube="u", state="waiting"), None, 10)
     assert (page.tasks, page.cursor is None) == ([], False)
     assert await listed(stack, TaskFilter(tube="u", state="waiting")) == ["late"]
 

@@ -50,7 +50,7 @@ class Machine(WorkMachine):
     @rule(task_filter=filters, cancels=rarely)
     def search_and_cancel(self, task_filter: TaskFilter, cancels: bool) -> None:
         selected = self.model.selected(task_filter)
-        found = [task.id for task in self.wait(self.queue.select(task_filter))]
+        found = [task.id for task in self.wait(self.queue.inspector.select(task_filter))]
         if task_filter.index()[0] == "lane":  # the tasks that stand in it, then the others
             selected.sort(key=lambda job: found.index(job.id) if job.id in found else -1)
         assert found == [job.id for job in selected]
@@ -153,11 +153,11 @@ class Machine(WorkMachine):
             assert (task.state, task.answer or "") == (kept.state, kept.answer)
 
     async def peek_all(self, ids: Iterable[str]) -> list[TaskView]:
-        return list(await asyncio.gather(*(self.queue.peek(task_id) for task_id in ids)))
+        return list(await asyncio.gather(*(self.queue.inspector.peek(task_id) for task_id in ids)))
 
     @invariant()
     def the_statistics_are_those_of_the_model(self) -> None:
-        stats = self.wait(self.queue.stats())
+        stats = self.wait(self.queue.inspector.stats())
         assert stats.finished == len(self.model.kept)
         for tube in TUBES:
             found, states = stats.tubes.get(tube), StateCounts(**self.model.states(tube))

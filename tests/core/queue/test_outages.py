@@ -43,7 +43,7 @@ async def test_tasks_that_expired_without_workers_are_not_handled_later(stack: S
     await workshop.start_worker(handler)
     await until(lambda: len(handler.bodies) >= 2)
     assert handler.bodies == ["lasts", "fresh"]
-    stats = (await stack.queue.stats()).tubes["t"]
+    stats = (await stack.queue.inspector.stats()).tubes["t"]
     assert (stats.expired, stats.claimed) == (120, 2)
 
 
@@ -75,7 +75,7 @@ async def test_a_tube_without_workers_keeps_its_tasks_while_other_tubes_are_serv
         assert await workshop.client.call("up", "ab", SOON) == "AB"
         stack.advance_clock(timedelta(days=1))
         await stack.tick()
-    assert (await stack.queue.stats()).tubes["down"].live == 30
+    assert (await stack.queue.inspector.stats()).tubes["down"].live == 30
     await workshop.start_worker(handler, tube="down", concurrency=1)
     await until(lambda: len(handler.bodies) == 30)
     assert handler.bodies == [str(n) for n in range(30)]
@@ -110,7 +110,7 @@ async def test_a_dead_worker_gets_no_tasks(stack: Stack, workshop: Workshop) -> 
     assert await stack.state(task_id) == "ready"
     await workshop.start_worker(handler)
     await until(lambda: handler.bodies == ["a"])
-    assert (await stack.queue.stats()).tubes["t"].claimed == 1
+    assert (await stack.queue.inspector.stats()).tubes["t"].claimed == 1
 
 
 @pytest.fixture

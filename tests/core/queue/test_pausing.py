@@ -28,7 +28,7 @@ async def test_a_paused_tube_gives_no_task_and_others_go_on(stack: Stack) -> Non
     assert [task.body for task in await stack.take("u")] == ["other"]
     stack.advance_clock(2 * HOUR)
     await stack.tick("t")
-    assert (await stack.queue.list(TaskFilter(tube="t"), None, 10)).tasks[0].id != gone
+    assert (await stack.queue.inspector.list(TaskFilter(tube="t"), None, 10)).tasks[0].id != gone
     assert await tubes.resume("t")
     assert not await tubes.resume("t")
     assert [task.body for task in await stack.take("t")] == ["held back"]

@@ -75,7 +75,7 @@ async def test_ids_of_several_processes_never_collide_and_sort_by_time(stack: St
     third.kill()
     ids = await ids_by_client(stack)
     assert set(ids) == {one, other, last}
-    counted = (await stack.queue.stats()).tubes[TUBE].put
+    counted = (await stack.queue.inspector.stats()).tubes[TUBE].put
     assert sum(map(len, ids.values())) == counted, "a task with the id of another would have replaced it"
     assert all(found == sorted(found) for found in ids.values())
     times = {client: {name.partition(".")[0] for name in found} for client, found in ids.items()}

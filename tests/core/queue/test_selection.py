@@ -50,7 +50,7 @@ async def test_search_finds_all_live_tasks_that_match_and_no_others(stack: Stack
     wanted = [ids[name] for name in ids if not selected.tube or name not in ("off", "behind")]
     if selected.index()[0] == "lane":  # the tasks that stand in it, tube by tube, then those put aside
         wanted = [ids[name] for name in ("taken", "locked", "off", "behind", "waiting", "buried")]
-    assert [task.id for task in await stack.queue.select(selected)] == wanted
+    assert [task.id for task in await stack.queue.inspector.select(selected)] == wanted
 
 
 @pytest.mark.row("K-09", "K-10")
@@ -65,7 +65,7 @@ async def test_a_task_that_moves_while_its_lane_is_listed_is_not_missed(stack: S
     (taken,) = await stack.take()
     cursor, listed = None, list[str]()
     for step in range(20):
-        tasks, cursor = await stack.queue.page(TaskFilter(lane="l"), cursor, 1)
+        tasks, cursor = await stack.queue.inspector.page(TaskFilter(lane="l"), cursor, 1)
         listed += [task.id for task in tasks]
         if cursor is None:
             break
@@ -121,7 +121,7 @@ async def test_other_tasks_are_served_while_the_many_tasks_of_a_user_are_cancell
         await stack.queue.put("t", NewTask("other", priority=0))
         taken = await stack.take()
         served += [task.body for task in taken] == ["other"]
-        await stack.queue.settle_many([(task, Settlement()) for task in taken])
+        await stack.settle_all([(task, Settlement()) for task in taken])
     assert (await cancelling).cancelled == 3000
     assert served >= 10
 
@@ -131,7 +131,7 @@ async def test_a_task_put_during_a_cancel_is_not_cancelled(stack: Stack) -> None
     await stack.queue.put_many("t", [NewTask("old", user="u")] * 3000)
     cancelling = asyncio.create_task(stack.queue.cancel_by(TaskFilter(user="u")))
     await asyncio.sleep(0)
-    while not (await stack.queue.stats()).tubes["t"].cancelled:
+    while not (await stack.queue.inspector.stats()).tubes["t"].cancelled:
         assert not cancelling.done()
     await stack.queue.put("t", NewTask("new", user="u"))
     await cancelling
@@ -154,7 +154,7 @@ async def test_a_search_leaves_out_a_task_put_into_a_lane_that_became_empty_mean
 async def test_a_kind_distinguishes_a_timer_from_a_message(stack: Stack) -> None:
     for kind in ("message", "timer.a", "timer.b", "timers"):
         await stack.queue.put("t", NewTask(kind, user="u", kind=kind))
-    assert [task.body for task in await stack.queue.select(TaskFilter(user="u", kind="timer."))] == [
+    assert [task.body for task in await stack.queue.inspector.select(TaskFilter(user="u", kind="timer."))] == [
         "timer.a",
         "timer.b",
     ]
@@ -188,7 +188,7 @@ async def test_the_rest_of_a_mailing_in_deferred_chunks_is_cancelled_by_its_tag(
 @pytest.mark.row("K-10")
 async def test_a_filter_without_an_index_is_refused(stack: Stack) -> None:
     with pytest.raises(Invalid):
-        await stack.queue.select(TaskFilter(tube="t"))
+        await stack.queue.inspector.select(TaskFilter(tube="t"))
     with pytest.raises(Invalid):
         await stack.queue.cancel_by(TaskFilter())
 
@@ -197,10 +197,10 @@ async def test_a_filter_without_an_index_is_refused(stack: Stack) -> None:
 async def test_reading_the_queue_changes_nothing(stack: Stack) -> None:
     ids = await in_every_state(stack, **MINE)
     before = await stack.dump()
-    await stack.queue.select(TaskFilter(user="u"))
-    await stack.queue.stats()
+    await stack.queue.inspector.select(TaskFilter(user="u"))
+    await stack.queue.inspector.stats()
     for one in ids.values():
-        await stack.queue.peek(one)
+        await stack.queue.inspector.peek(one)
     after = await stack.dump()
     assert {key: kept.value for key, kept in after.items()} == {key: kept.value for key, kept in before.items()}
 

@@ -56,15 +56,15 @@ async def test_a_tube_is_created_at_run_time_with_its_options_and_used_at_once(
     late = await workshop.client.put(tube, "deferred", due=due, lane="lane")
     stale = await workshop.client.put(tube, "stale", due=stack.now() + HOUR, expires=stack.now() + HOUR)
     assert (await workshop.client.wait(late, SOON)).answer == "DEFERRED"
-    assert (await stack.queue.peek(stale)).state == "waiting"
+    assert (await stack.queue.inspector.peek(stale)).state == "waiting"
     tomorrow = stack.now() + 24 * HOUR
-    expiring = await stack.queue.peek(await workshop.client.put(tube, "expires", due=tomorrow))
+    expiring = await stack.queue.inspector.peek(await workshop.client.put(tube, "expires", due=tomorrow))
     assert expiring.expires
     assert expiring.due
     assert expiring.expires - expiring.due == 5 * 60 * 1000
     hopeless = await workshop.client.put(tube, "hopeless")
     await until(lambda: _is_buried(stack, hopeless))
-    assert (await stack.queue.peek(late)).state == "done"
+    assert (await stack.queue.inspector.peek(late)).state == "done"
     assert done == ["rpc", "deferred", "hopeless", "hopeless"]
 
 
@@ -85,7 +85,7 @@ async def test_a_worker_takes_tasks_of_its_own_tube_only(stack: Stack, workshop:
         await workshop.client.put_many(tube, [NewTask(tube)] * 20)
     await until(lambda: served.total() == 40)
     assert served == {"one": 20, "two": 20}
-    assert (await stack.queue.stats()).tubes["three"].states.ready == 20
+    assert (await stack.queue.inspector.stats()).tubes["three"].states.ready == 20
 
 
 @pytest.mark.row("K-12")
@@ -172,7 +172,7 @@ async def test_the_pauses_between_attempts_double_up_to_a_maximum(stack: Stack, 
 
 async def _due_of_retry(stack: Stack, task_id: str, attempts: int) -> int:
     """Return the ms at which the next attempt is due; 0 until this many attempts were made."""
-    task = await stack.queue.peek(task_id)
+    task = await stack.queue.inspector.peek(task_id)
     return task.due or 0 if (task.state, task.attempts) == ("waiting", attempts) else 0
 
 
@@ -182,7 +182,7 @@ async def test_a_search_reads_only_what_it_finds_and_scans_nothing(stack: Stack)
     await stack.queue.put_many("t", [NewTask("", user=f"u{n}", tags=["all"], kind=f"k{n % 2}") for n in range(2000)])
     await stack.redis.config_resetstat()
     before = stack.store.pipeline.commands
-    (found,) = await stack.queue.select(TaskFilter(user="u7", kind="k", tag="all", tube="t"))
+    (found,) = await stack.queue.inspector.select(TaskFilter(user="u7", kind="k", tag="all", tube="t"))
     assert found.user == "u7"
     assert stack.store.pipeline.commands - before <= 6
     used = {name.removeprefix("cmdstat_") for name in await stack.redis.info("commandstats")}

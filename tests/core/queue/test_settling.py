@@ -56,7 +56,7 @@ async def test_a_checkpoint_survives_a_retry_and_a_lost_lease(stack: Stack) -> N
 
 
 @pytest.mark.row("K-15", "K-17")
-async def test_settle_many_settles_each_attempt_by_itself(stack: Stack) -> None:
+async def test_settling_many_settles_each_attempt_by_itself(stack: Stack) -> None:
     await stack.queue.put_many("t", [NewTask(str(n), lane=f"l{n}", attempts=9) for n in range(250)])
     await stack.queue.put_many("t", [NewTask("behind", lane=f"l{n}") for n in range(250)])
     tasks = [task for _ in range(3) for task in await stack.take(limit=100)]
@@ -64,7 +64,7 @@ async def test_settle_many_settles_each_attempt_by_itself(stack: Stack) -> None:
     expected = ["done", "failed", "ready", "buried"]
     stale = tasks[4]
     assert await stack.queue.settle(stale) == "done"
-    states = await stack.queue.settle_many([(task, Settlement(results[n % 4])) for n, task in enumerate(tasks)])
+    states = await stack.settle_all([(task, Settlement(results[n % 4])) for n, task in enumerate(tasks)])
     assert states == ["stale" if task is stale else expected[n % 4] for n, task in enumerate(tasks)]
     await stack.audit()
     assert len(await stack.finish_all()) == 250 + 62
@@ -84,12 +84,12 @@ async def test_stats_count_tasks_by_state_after_every_step(stack: Stack) -> None
     ids = await stack.queue.put_many("t", [NewTask("", lane="l")] * 4 + [NewTask("")] * 2 + [NewTask("", due=later)])
     (task, *_) = await stack.take(limit=2)
     await stack.queue.bury(ids[3])
-    stats = (await stack.queue.stats()).tubes["t"]
+    stats = (await stack.queue.inspector.stats()).tubes["t"]
     assert stats.states == StateCounts(waiting=1, ready=1, locked=2, taken=2, buried=1)
     await stack.queue.settle(task)
     stack.advance_clock(timedelta(minutes=5, seconds=1))
     await stack.tick(times=1)
-    stats = (await stack.queue.stats()).tubes["t"]
+    stats = (await stack.queue.inspector.stats()).tubes["t"]
     assert (stats.put, stats.promoted, stats.live) == (7, 1, 6)
     assert 900 <= stats.lag_ms <= 1900
     assert sum(getattr(stats.states, state) for state in stats.states.__struct_fields__) == stats.live
@@ -101,12 +101,12 @@ async def test_stats_find_the_oldest_task_behind_more_urgent_ones_and_in_lanes(s
     stack.advance_clock(timedelta(minutes=3))
     stack.queue.ids.last_ns += 180 * 10**9
     await stack.queue.put_many("t", [NewTask("", priority=n) for n in range(5)])
-    assert 180_000 <= (await stack.queue.stats()).tubes["t"].oldest_ms < 190_000
+    assert 180_000 <= (await stack.queue.inspector.stats()).tubes["t"].oldest_ms < 190_000
 
 
 @pytest.mark.row("K-35")
 async def test_stats_show_how_long_due_tasks_have_waited_without_any_worker(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("", due=stack.now() + timedelta(minutes=1)))
-    assert (await stack.queue.stats()).overdue_ms == 0
+    assert (await stack.queue.inspector.stats()).overdue_ms == 0
     stack.advance_clock(timedelta(minutes=2))
-    assert 59_000 <= (await stack.queue.stats()).overdue_ms <= 62_000
+    assert 59_000 <= (await stack.queue.inspector.stats()).overdue_ms <= 62_000

@@ -38,9 +38,9 @@ class Case:
 
     async def state(self) -> TaskState:
         try:
-            return (await self.stack.queue.peek(self.id)).state
+            return (await self.stack.queue.inspector.peek(self.id)).state
         except NotFound:
-            stats = (await self.stack.queue.stats()).tubes[TUBE]
+            stats = (await self.stack.queue.inspector.stats()).tubes[TUBE]
             return TaskState(next(end for end in ENDS if getattr(stats, end)))
 
 

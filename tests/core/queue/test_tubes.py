@@ -8,6 +8,7 @@ import pytest
 from core.errors import Invalid, NotFound
 from core.model.backoff import Backoff
 from core.queue import CancelResult, NewTask, Queue, SettleResult, Tube, Tubes
+from core.queue.task import ClaimRequest
 from core.redis.store import Store
 from tests.support.servers import on_both_servers
 from tests.support.stack import HOUR, Stack
@@ -75,7 +76,7 @@ async def test_a_task_expires_after_the_time_of_its_tube_unless_it_has_its_own(s
     await stack.queue.put("t", NewTask("lasts", expires=stack.now() + HOUR))
     stack.advance_clock(10 * MINUTE)
     assert await stack.finish_all() == ["lasts"]
-    assert (await stack.queue.stats()).tubes["t"].expired == 1
+    assert (await stack.queue.inspector.stats()).tubes["t"].expired == 1
 
 
 @pytest.mark.row("K-02")
@@ -145,9 +146,7 @@ async def test_the_pace_of_a_tube_limits_all_claims_together(stack: Stack) -> No
     given = 0
     for _ in range(21):  # 2 seconds, both claim ten times a second
         for queue in (stack.queue, other):
-            claim = await queue.claim(
-                "t", queue.ids.client, shard=0, limit=5, lease=HOUR, max_sleep=timedelta(seconds=1), account=""
-            )
+            claim = await queue.claim(0, ClaimRequest("t", queue.ids.client, 5, HOUR, timedelta(seconds=1)))
             given += len(claim.tasks)
             assert claim.tasks or claim.opens_at > claim.now
         stack.advance_clock(timedelta(milliseconds=100))
@@ -177,16 +176,16 @@ async def test_an_ended_task_is_kept_for_a_while_and_nothing_changes_it(stack: S
     task_id = await stack.queue.put("t", NewTask("a", user="u", lane="lane", kind="k"))
     (task,) = await stack.take()
     await stack.queue.settle(task, answer="42")
-    task_view = await stack.queue.peek(task_id)
+    task_view = await stack.queue.inspector.peek(task_id)
     assert (task_view.state, task_view.answer, task_view.body) == ("done", "42", "a")
-    assert (await stack.queue.stats()).finished == 1
+    assert (await stack.queue.inspector.stats()).finished == 1
     assert await stack.queue.cancel(task_id) == CancelResult(0, 0)
     assert await stack.queue.settle(task) == "stale"
     await stack.audit()
     stack.advance_clock(11 * MINUTE)
     await stack.tick()
     with pytest.raises(NotFound):
-        await stack.queue.peek(task_id)
+        await stack.queue.inspector.peek(task_id)
 
 
 @pytest.mark.row("K-34")
@@ -198,9 +197,9 @@ async def test_purge_deletes_the_ended_tasks_of_a_tube_and_no_live_ones(stack: S
         await stack.queue.put(tube, NewTask("lives", due=stack.now() + HOUR))
     assert await stack.queue.purge("t") == 1
     assert await stack.queue.purge("t") == 0
-    assert (await stack.queue.stats()).finished == 1
+    assert (await stack.queue.inspector.stats()).finished == 1
     assert await stack.queue.purge() == 1
-    assert (await stack.queue.stats()).due == 2
+    assert (await stack.queue.inspector.stats()).due == 2
 
 
 @pytest.mark.row("K-34")

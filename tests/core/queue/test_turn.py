@@ -83,5 +83,5 @@ async def test_a_claim_goes_on_behind_a_task_that_expired_after_its_worker_was_l
     await stack.take(limit=1)
     await stack.queue.put("t", NewTask("next", lane="x"))
     stack.advance_clock(LEASE * 4)
-    claim = await stack.queue.claim_page(0, request(1))
+    claim = await stack.queue.claim(0, request(1))
     assert [task.body for task in claim.tasks] == ["next"]

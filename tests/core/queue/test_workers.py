@@ -49,7 +49,7 @@ async def test_a_worker_takes_no_task_without_a_free_handler(stack: Stack, works
     for _ in range(10):
         await workshop.client.put("t", "")
     await until(lambda: running == 3)
-    assert (await stack.queue.stats()).tubes["t"].states.ready == 7
+    assert (await stack.queue.inspector.stats()).tubes["t"].states.ready == 7
     gate.set()
     await until(lambda: running == 10)
 
@@ -137,12 +137,12 @@ def _claiming_process(server: Server) -> list[str]:
     """Return the command of a process that claims ten times a second, so that lost leases are noticed."""
     code = (
         "import asyncio\nfrom datetime import timedelta as d\n"
-        "from core.queue import Queue\nfrom core.redis.store import Store\n"
+        "from core.queue import Queue\nfrom core.queue.task import ClaimRequest\nfrom core.redis.store import Store\n"
         "async def main():\n"
         f"    queue = Queue(await Store.open({server.url!r}))\n"
         "    print('ready', flush=True)\n"
         "    while True:\n"
-        "        await queue.claim('other', 'other', shard=0, limit=0, lease=d(seconds=9), max_sleep=d(seconds=9))\n"
+        "        await queue.claim(0, ClaimRequest('other', 'other', 0, d(seconds=9), d(seconds=9)))\n"
         "        await asyncio.sleep(0.1)\n"
         "asyncio.run(main())\n"
     )

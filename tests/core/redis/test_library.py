@@ -131,7 +131,9 @@ def test_all_kinds_of_tasks_have_the_same_functions() -> None:
     assert own <= steps[0] & steps[1] | {"INDEXED"}
 
 
-@pytest.mark.parametrize("file", sorted(LUA.glob("queue/*/*.lua")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "file", sorted([*LUA.glob("queue/*/*.lua"), *LUA.glob("operations/*/*.lua")]), ids=lambda path: path.stem
+)
 def test_the_queue_knows_no_deliveries(file: Path) -> None:
     modules = "|".join(module for name, module in library.modules().items() if name.startswith("delivery/"))
     assert not re.search(

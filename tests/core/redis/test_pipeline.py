@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from core.redis.connection import ServerAddress
 from core.redis.pipeline import Pipeline
+from core.redis.topology import Topology
 from tests.support.servers import Server
 from tests.support.waiting import until
 from tests.system.crash.cuttable_link import CuttableLink
@@ -34,7 +34,7 @@ async def link(server: Server) -> AsyncIterator[CuttableLink]:
 @pytest.fixture
 async def pipeline(server: Server, link: CuttableLink) -> AsyncIterator[Pipeline]:
     """A pipeline through the link; it is connected."""
-    opened = Pipeline(ServerAddress.parse(server.url_through(link.port)), silence=SILENCE)
+    opened = Pipeline(Topology(server.url_through(link.port)), silence=SILENCE)
     await opened.call("PING")
     yield opened
     await opened.close()

@@ -1,6 +1,7 @@
 """A server that cannot be used: one accurate message per cause, with the remedy. Real servers that refuse."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -144,8 +145,8 @@ async def test_a_server_of_an_older_version_is_refused() -> None:
     """Redis 6.2 knows HELLO and no functions."""
 
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while await reader.read(1000):
-            writer.write(b"%2\r\n+server\r\n+redis\r\n+version\r\n+6.2.14\r\n")
+        while calls := await reader.read(1000):
+            writer.write(b"%2\r\n+server\r\n+redis\r\n+version\r\n+6.2.14\r\n" * len(re.findall(rb"\*\d+\r\n", calls)))
         writer.close()
 
     server = await asyncio.start_server(greet, "127.0.0.1", 0)

@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Mapping
 
+import pytest
+
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.stream_reader import StreamReader
+from core.redis.events.stream_reader import StreamReader
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import Stack
 from tests.support.waiting import until
@@ -49,6 +51,23 @@ async def test_after_a_lost_connection_the_gap_is_reported_and_no_entry_is_read_
     await stack.redis.client_kill_filter(_type="normal", skipme=True)
     await stack.redis.xadd("stream", {"n": "2"})
     assert await reading.has("1", "gap", "2")
+    await cancel_and_wait(reading.task)
+    await stack.redis.delete("stream")
+
+
+@pytest.mark.row("S-08")
+async def test_a_stream_that_has_lost_its_last_entries_is_read_on(stack: Stack) -> None:
+    """As on a replica that was promoted without them: the reader does not wait until the ids have caught up."""
+    await stack.redis.xadd("stream", {"n": "1"}, "5-0")
+    reading = Reading(stack)
+    await stack.redis.xadd("stream", {"n": "lost"}, "9-0")
+    assert await reading.has("1", "lost")
+    await stack.redis.delete("stream")
+    await stack.redis.xadd("stream", {"n": "1"}, "5-0")
+    await stack.redis.client_kill_filter(_type="normal", skipme=True)
+    assert await reading.has("1", "lost", "gap")
+    await stack.redis.xadd("stream", {"n": "2"}, "7-0")
+    assert await reading.has("1", "lost", "gap", "2")
     await cancel_and_wait(reading.task)
     await stack.redis.delete("stream")
 

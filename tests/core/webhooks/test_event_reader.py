@@ -46,7 +46,7 @@ async def read_all(events: EventReader) -> None:
 
 
 async def waiting_ids(installation: Installation, webhook_id: str) -> list[str]:
-    found = await installation.stack.queue.select(TaskFilter(user=webhook_id), 1000)
+    found = await installation.stack.queue.inspector.select(TaskFilter(user=webhook_id), 1000)
     return sorted(str(task.body).split('"id":"')[1].split('"')[0] for task in found)
 
 
@@ -228,7 +228,7 @@ async def test_what_waits_for_a_receiver_that_is_down_is_bounded_and_nothing_is_
     pending = []
 
     async def is_full() -> bool:
-        pending.append(await installation.webhooks.pending(0, webhook.id))
+        pending.append(await installation.webhooks.pending(webhook.id))
         return pending[-1] > 0 and await is_behind(installation, webhook.id)
 
     await until(is_full)
@@ -259,7 +259,7 @@ async def test_the_oldest_messages_are_dropped_whenever_they_were_given_up(
         installation.stack.advance_clock(timedelta(minutes=1))
         await queue.bury(task)
     assert await installation.webhooks.drop_dead(webhook.id, 2) == 3
-    found = await queue.select(TaskFilter(user=webhook.id), 100)
+    found = await queue.inspector.select(TaskFilter(user=webhook.id), 100)
     assert [task.body for task in found if task.state == "buried"] == ["3", "4"]
 
 
@@ -273,7 +273,7 @@ async def test_dead_letters_are_dropped_when_they_leave_no_room(installation: In
     made = await deliver(installation, 2)
     await read_all(events)
     await read_all(events)
-    found = await queue.select(TaskFilter(user=webhook.id), 100)
+    found = await queue.inspector.select(TaskFilter(user=webhook.id), 100)
     assert [task.body for task in found if task.state == "buried"] == ["7", "8", "9"]
     assert len(found) == 3 + len(made)
 

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 from standardwebhooks import WebhookVerificationError
 
+from cli.commands.start.doctor import check_webhooks
 from core.courier.interface import Message, Outcome, Rejected, Sent
 from core.model.states import Reason, Status
 from core.queue import Bury, Retry, TaskFilter
@@ -100,7 +101,7 @@ async def test_a_message_that_failed_is_sent_again_with_the_same_id_and_body(
 
 
 async def no_more_waits(installation: Installation, webhook_id: str) -> bool:
-    return await installation.webhooks.pending(0, webhook_id) == 0
+    return await installation.webhooks.pending(webhook_id) == 0
 
 
 async def test_a_receiver_that_hangs_or_is_down_delays_no_other(
@@ -220,6 +221,8 @@ async def test_410_disables_a_webhook_and_a_replay_brings_all_that_it_missed(
         return bool((await installation.webhooks.find(webhook.tenant, webhook.id)).disabled)
 
     await until(is_disabled)
+    doubt = await check_webhooks(installation.stack.store)
+    assert (doubt.is_good, doubt.detail) == (None, f"disabled, because the receiver answered 410: {webhook.id}")
     calls = len(receiver.calls)
     second = await installation.stack.deliver(*people(1))
     await installation.stack.finished(second.key)
@@ -227,6 +230,7 @@ async def test_410_disables_a_webhook_and_a_replay_brings_all_that_it_missed(
     receiver.answer = status(200)
     await installation.webhooks.replay(webhook.tenant, webhook.id)
     await until(lambda: receiver.finished() == {first.key.id, second.key.id})
+    assert (await check_webhooks(installation.stack.store)).is_good
 
 
 async def test_a_message_that_was_given_up_is_a_dead_letter_until_it_is_replayed(
@@ -266,7 +270,7 @@ async def test_a_deleted_webhook_gets_nothing_more(installation: Installation, r
 
 
 async def nothing_is_sent(installation: Installation, webhook_id: str) -> bool:
-    return not await installation.stack.queue.select(TaskFilter(user=webhook_id), 1000)
+    return not await installation.stack.queue.inspector.select(TaskFilter(user=webhook_id), 1000)
 
 
 RULES = RetryRules()

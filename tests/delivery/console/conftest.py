@@ -15,6 +15,8 @@ from urllib.request import Request, urlopen
 import pytest
 from aiohttp import ClientSession
 
+from cli.processes.embedded_valkey import running_url
+from core.redis.store import Store
 from tests.cli.installation import Installation
 from tests.support.browser import Browser, Chromium
 from tests.support.paths import ROOT
@@ -118,9 +120,10 @@ class Person:
         await self.browser.wait_for(f"document.body && !document.body.innerText.includes({json.dumps(text)})")
 
     async def presses(self, name: str) -> None:
-        """Clicks with the mouse on the visible button, link or summary with this text."""
+        """Clicks with the mouse on the visible button, link or summary with this text, or the choice with this name."""
+        said = "(one.querySelector('span[dir]') ?? one).innerText.trim()"
         x, y = await self.middle_of(f"[...document.querySelectorAll('button, a, summary, label.check')].filter({SEEN})"
-                                 f".find((one) => one.innerText.trim() === {json.dumps(name)})")  # fmt: skip
+                                 f".find((one) => {said} === {json.dumps(name)})")  # fmt: skip
         await self.browser.click_at(x, y)
 
     async def writes(self, label: str, text: str) -> None:
@@ -174,6 +177,14 @@ class Person:
         found = "(one) => one.nodes.map((node) => `${one.id}: ${node.html} ${node.failureSummary}`)"
         return list(await self.browser.run(f"{script}.then((result) => result.violations.flatMap({found}))"))
 
+    async def has_no_barrier_on_a_phone(self, axe_source: str, page: str) -> None:
+        """Shows the page as a phone with Russian does, and leaves a picture of it."""
+        where = await self.browser.run("location.hash.slice(2)")
+        await self.visit(where, language="ru", width=390)
+        assert await self.barriers(axe_source) == []
+        assert await self.sideways() <= 0
+        await self.keeps_picture(f"{page}-filled-ru-390")
+
     async def sideways(self) -> int:
         """By how many pixels the page is wider than the window."""
         return int(await self.browser.run("document.documentElement.scrollWidth - innerWidth"))
@@ -193,3 +204,13 @@ async def person(chromium: Chromium, running: Running, session_cookie: str) -> A
         yield one
         await one.keeps_picture("last-seen")
         assert await browser.faults() == []
+
+
+@pytest.fixture
+async def store(running: Running) -> AsyncIterator[Store]:
+    """The store of the installation."""
+    url = running_url(running.installation.directory / "data" / "valkey")
+    assert url
+    opened = await Store.open(url)
+    yield opened
+    await opened.close()

@@ -8,8 +8,14 @@ import pytest
 from tests.delivery.console.conftest import Person
 
 MENU = Path("delivery/web/console/lib/menu.js")
-LOOKS = [("en", "light", 1280), ("en", "dark", 390), ("ru", "light", 390), ("ru", "dark", 1280)]
-"""Every pair of a language, a theme and a width: a barrier that needs all three is not to be expected."""
+LOOKS = [
+    ("en", "light", 1280),
+    ("ru", "dark", 390),
+    pytest.param("en", "dark", 390, marks=pytest.mark.long),
+    pytest.param("ru", "light", 390, marks=pytest.mark.long),
+    pytest.param("ru", "dark", 1280, marks=pytest.mark.long),
+]
+"""Each language, theme and width; the long form tries every pair of them."""
 
 
 def pages() -> list[str]:

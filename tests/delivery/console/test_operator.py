@@ -1,22 +1,47 @@
-"""An operator looks after the queue: tubes with pauses, tasks with their errors, dead letters by group."""
+"""An operator looks after the queue: tubes with pauses, tasks with their errors, dead letters, lanes."""
+
+import time
 
 import pytest
 
 from cli.processes.embedded_valkey import running_url
-from core.queue import NewTask, SettleResult, connect
+from core.monitoring import Step
+from core.monitoring.samples import Samples
+from core.processes import ProcessRecord, ProcessRegister, ProcessState
+from core.queue import NewTask, Queue, SettleResult, connect
+from core.queue.task import ClaimRequest
+from core.redis.keys import KEYS
+from core.redis.store import Store
 from tests.delivery.console.conftest import Person
 from tests.support.stack import HOUR
 
 CONFIRMS = "document.querySelector('dialog[open] form').requestSubmit()"
 
 
-async def bury_some(person: Person, tube: str, count: int) -> None:
-    """Put tasks into a tube and bury them with an error."""
+def url_of(person: Person) -> str:
     url = running_url(person.running.installation.directory / "data" / "valkey")
     assert url
-    async with connect(url) as client:
+    return url
+
+
+async def record_some(person: Person) -> None:
+    """Record ten minutes of figures, with a gap, in which messages were sent and half of them did not arrive."""
+    store = await Store.open(url_of(person))
+    try:
+        samples, now = Samples(store, Queue(store)), int(time.time() * 1000)
+        for seconds in (*range(600, 400, -10), *range(200, -10, -10)):
+            for name, n in (("sms:sent|", seconds % 7), ("sms:failed|blocked", seconds % 11), ("vk:failed|privacy", 1)):
+                await store.command("HINCRBY", KEYS["outcome_counts"].at(0), name, n)
+            await samples.save(Step.FINE, await samples.take(now - 1000 * seconds))
+    finally:
+        await store.close()
+
+
+async def bury_some(person: Person, tube: str, count: int) -> None:
+    """Put tasks into a tube and bury them with an error."""
+    async with connect(url_of(person)) as client:
         await client.put_many(tube, [NewTask(f"text {n}", user=f"user {n}", kind="speech") for n in range(count)])
-        claim = await client.queue.claim(tube, "a worker", shard=0, limit=count, lease=HOUR, max_sleep=HOUR)
+        claim = await client.queue.claim(0, ClaimRequest(tube, "a worker", count, HOUR, HOUR))
         for task in claim.tasks:
             await client.queue.settle(task, result=SettleResult.BURY, error="ModelMissing: no voice 7")
 
@@ -46,7 +71,7 @@ async def test_an_operator_pauses_a_tube_with_a_reason_and_resumes_it(person: Pe
     await person.sees("pictures")
     await person.browser.run(
         "[...document.querySelectorAll('.rows .row')].find((one) => one.innerText.includes('pictures'))"
-        ".querySelector('button').click()"
+        ".querySelector('button:not(.plain)').click()"
     )
     await person.writes("Reason", "the provider is down")
     await person.browser.run(CONFIRMS)
@@ -54,7 +79,91 @@ async def test_an_operator_pauses_a_tube_with_a_reason_and_resumes_it(person: Pe
     await person.keeps_picture("tubes")
     await person.browser.run(
         "[...document.querySelectorAll('.rows .row')].find((one) => one.innerText.includes('pictures'))"
-        ".querySelector('button').click()"
+        ".querySelector('button:not(.plain)').click()"
     )
     await person.sees("pictures goes on")
     await person.sees_no("the provider is down")
+
+
+@pytest.mark.row("W-14")
+async def test_an_operator_sees_why_a_process_halted_and_which_command_is_missing(person: Person) -> None:
+    url = running_url(person.running.installation.directory / "data" / "valkey")
+    assert url
+    await person.visit("processes")
+    await person.sees("Courier of SMS")
+    async with connect(url) as client:
+        await client.put("jobs.hunt", "x")
+        now = int(time.time() * 1000)
+        halted = ProcessRecord(
+            id="halted",
+            kind="courier",
+            name="vk",
+            host="a machine",
+            pid=7,
+            version="0.1.0",
+            started=now - 60_000,
+            beat=now - 60_000,
+            since=now,
+            state=ProcessState.HALTED,
+            reason="the token is refused",
+        )
+        store = await Store.open(url)
+        await ProcessRegister(store).write(halted)
+        await store.close()
+    await person.sees("the token is refused")  # the page was told
+    await person.visit("processes")
+    await person.sees("./ada jobs")
+    await person.keeps_picture("processes")
+
+
+@pytest.mark.row("W-11")
+async def test_the_overview_says_what_is_wrong_and_leads_there(person: Person) -> None:
+    await bury_some(person, "overview", 2)
+    await record_some(person)
+    await person.visit("")
+    await person.sees("Needs attention first")
+    await person.sees("SMS: ")
+    await person.sees("Most frequent: the recipient has blocked the sender")
+    lines = "document.querySelectorAll('figure svg path[d]').length"
+    await person.browser.wait_for(f"{lines} === 7")
+    gaps = "document.querySelector('path.line-0').getAttribute('d').match(/M/g).length"
+    assert await person.browser.run(gaps) >= 2
+    await person.keeps_picture("overview-figures")
+    await person.presses("As a table")
+    await person.browser.wait_for("document.querySelector('figure details[open] tbody').rows.length >= 10")
+    await person.browser.run("document.querySelector('a[href=\"#/dead_letters\"]:not(nav a)').click()")
+    await person.sees("ModelMissing: no voice #")
+
+
+@pytest.mark.row("W-12", "W-13")
+async def test_an_operator_sees_a_lane_and_changes_everything_that_was_found(person: Person) -> None:
+    async with connect(url_of(person)) as client:
+        await client.put_many("letters", [NewTask(f"text {n}", user=f"user {n}", lane="chat 7") for n in range(4)])
+    await person.visit("lanes")
+    await person.sees("chat 7")
+    await person.presses("chat 7")
+    await person.sees("letters: 3 tasks wait behind the first.")
+    await person.browser.run("document.querySelectorAll('.rows .row a')[1].click()")
+    await person.sees("1 task of its lane is before it.")
+    await person.sees("What happened when")
+    await person.keeps_picture("task")
+    await person.go("tubes")
+    pace = "document.querySelector('button[aria-label^=\"Pace of letters\"]')"
+    await person.browser.wait_for(f"Boolean({pace})")
+    await person.browser.run(f"{pace}.click()")
+    await person.writes("Tasks per second", "2.5")
+    await person.browser.run(CONFIRMS)
+    await person.sees("2.5 per second")
+    await person.go("tasks?tube=letters&state=locked")
+    await person.sees("3 in all")
+    await person.presses("Set all of these aside")
+    await person.sees("Set 3 tasks aside?")
+    await person.browser.run(CONFIRMS)
+    await person.sees("3 tasks changed")
+    await person.go("tasks?tube=letters&state=buried")
+    await person.presses("Try all of these again")
+    await person.sees("Try 3 tasks again?")
+    await person.browser.run(CONFIRMS)
+    await person.sees_no("Try 3 tasks again?")
+    await person.go("lanes/letters/chat%207")
+    await person.sees("letters: 3 tasks wait behind the first.")

@@ -103,3 +103,36 @@ async def test_errors_of_a_table_are_shown_by_row_and_nothing_can_be_imported(pe
     await person.keeps_picture("import-errors")
     assert await person.browser.run("document.querySelectorAll('tbody tr td')[0].innerText") == "2"
     await person.sees_no("Import 1 row")
+
+
+@pytest.mark.row("W-09", "W-10", "W-05")
+async def test_somebody_is_found_by_name_blocked_and_merged_with_a_second_entry(person: Person) -> None:
+    call = person.running.call
+    contacts = {"sms": ["+79990000017"]}
+    await call("POST", "/v1/users", {"id": "people-5", "name": "Мария Склодовская", "contacts": contacts})
+    await call("POST", "/v1/users", {"id": "people-6", "name": "М. Кюри", "email": "curie@example.org"})
+    body = {"sender": {"id": 9}, "text": "Радий найден", "recipients": [{"id": "people-5"}], "channels": ["sms"]}
+    await call("POST", "/v1/deliveries", body)
+    await person.visit("write")
+    await person.writes("Find a group or a person", "склод")
+    await person.sees("Мария Склодовская")
+    await person.go("people?name=склод")
+    await person.sees("1 in all")
+    await person.presses("Мария Склодовская")
+    await person.browser.wait_for("Boolean(document.querySelector('.rows .row'))")
+    await person.browser.run("document.querySelector('.rows .row').scrollIntoView()")
+    await person.sees("Радий найден")
+    await person.presses("Block")
+    await confirms(person)
+    await person.sees("This person is blocked")
+    await person.presses("Merge")
+    await person.writes("The entry that goes", "кюри")
+    await person.browser.run(CONFIRMS)
+    await person.sees("Is deleted")
+    await person.keeps_picture("merge")
+    await person.browser.run(CONFIRMS)
+    await person.sees("The two are one person now")
+    await person.sees("curie@example.org")
+    await person.keeps_picture("person-sent")
+    assert await call("GET", "/v1/users?name=кюри") == {"users": [], "next": None}
+    await person.go("groups?kind=supergroups")

@@ -22,8 +22,8 @@ from scenarios.actions import installed_actions
 from scenarios.check.reloading import ActiveBot
 from scenarios.execution.opening import Options, open_services
 from scenarios.execution.process import Process, ProcessOptions
-from scenarios.execution.reading import RunReader, RunView
 from scenarios.execution.runs import run_id
+from scenarios.inspection.runs import RunReader, RunView
 from scenarios.schema import ActionType
 from tests.support.servers import Server
 from tests.support.stack import TENANT, FakeCourier, Respond, Stack

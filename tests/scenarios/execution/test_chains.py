@@ -234,6 +234,6 @@ async def test_of_two_writers_of_an_ending_the_first_one_counts(installation: In
     other = await Store.open(installation.stack.server.url)
     runs = Runs(other, Versions(other), TENANT)
     stored = await runs.load(run)
-    assert await other.run("save_run", 0, run, stored.entries - 1, 0, "[]") == "stale"
+    assert await other.run("save_run", 0, run, stored.entries - 1, 0, 0, "[]") == "stale"
     assert (await runs.record(stored, (0, 0), completed())).run.steps[0, 0].ending == stored.run.steps[0, 0].ending
     await other.close()

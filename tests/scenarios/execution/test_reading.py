@@ -6,15 +6,17 @@ import msgspec
 import pytest
 
 from cli.commands.bots.scenario_show import lines
-from core.errors import NotFound
-from delivery.schemas.runs import Run
+from core.errors import Conflict, NotFound
+from delivery.schemas.bots.runs import Run
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
-from scenarios.execution.reading import RunReader
-from scenarios.execution.secrets import HIDDEN
+from scenarios.execution.secrets import HIDDEN, secret_variables
+from scenarios.inspection.run_listing import RunFilter
+from scenarios.inspection.runs import RunReader
 from scenarios.schema import ActionType
-from tests.scenarios.execution.conftest import Installation
+from tests.scenarios.execution.conftest import WITHIN, Installation
 from tests.support.stack import TENANT
+from tests.support.waiting import until
 
 CHAIN = """
     - {type: send, text: first}
@@ -99,6 +101,44 @@ async def sign(context: Any) -> Ending:
     return completed({"sign_in_url": LINK, "access_token": "t0ken-of-anna", "tokens_used": 3})
 
 
+PROCESS, LITERAL = {"CLUB_KEY": "k3y-of-the-plugin"}, "l1teral-in-settings"
+LEAKS = """
+    - {type: echo, note: kept}
+    - {type: leak, access_token: t0ken-in-a-field, chain: any}
+"""
+
+
+@pytest.mark.row("C-39")
+async def test_a_secret_is_hidden_wherever_its_value_stands(installation: Installation) -> None:
+    """Only fields with the name of a secret, and variables in the bot's files, were hidden."""
+    installation.types["echo"] = ActionType("echo", "Echoes.", other_fields=True, execute=echo)
+    installation.types["leak"] = ActionType("leak", "Raises.", other_fields=True, execute=leak)
+    installation.write("settings.yaml", f"echo: {{api_key: {LITERAL}}}")
+    installation.actions(LEAKS)
+    await installation.start(secrets=PROCESS)
+    read_without = await installation.play()
+    assert read_without.actions[1].error.startswith("RuntimeError: ${CLUB_KEY}")
+    run = await RunReader(installation.stack.store, PROCESS).read(TENANT, read_without.id)
+    echoed, leaked = run.actions
+    assert echoed.results == {"answer": {"by": ["${CLUB_KEY}", f"key {HIDDEN}"]}, "login": {"password": HIDDEN}}
+    assert leaked.error == f"RuntimeError: ${{CLUB_KEY}}, {HIDDEN} and {HIDDEN}"
+
+
+async def echo(context: Any) -> Ending:
+    login = {"password": "pa55word-of-anna"}
+    return completed({"answer": {"by": [PROCESS["CLUB_KEY"], f"key {LITERAL}"]}, "login": login})
+
+
+async def leak(context: Any) -> Ending:
+    raise RuntimeError(f"{PROCESS['CLUB_KEY']}, t0ken-in-a-field and pa55word-of-anna")
+
+
+def test_the_secrets_of_a_process_are_known_by_their_names_and_in_addresses() -> None:
+    environment = {"WEATHER_KEY": "12345678", "X_TOKEN": "short", "HOME": "/home/anna"}
+    addresses = {"ADA_REDIS_URL": "rediss://u:pa55w0rd@host:1/0", "Y": "http://[a:b@c"}
+    assert secret_variables({**environment, **addresses}) == {"WEATHER_KEY": "12345678", "ADA_REDIS_URL": "pa55w0rd"}
+
+
 async def test_a_run_of_another_tenant_does_not_exist(installation: Installation) -> None:
     installation.actions(CHAIN)
     await installation.start()
@@ -109,14 +149,70 @@ async def test_a_run_of_another_tenant_does_not_exist(installation: Installation
             await reader.read(tenant, name)
 
 
-async def test_the_runs_of_a_person_are_listed_in_pages_the_newest_first(installation: Installation) -> None:
-    installation.actions(CHAIN)
+TWO = """
+good:
+  actions: [{type: send, text: x}]
+bad:
+  actions: [{type: no_such_action}, {type: send, text: y, chain: failed}]
+"""
+
+
+@pytest.mark.row("W-19")
+async def test_the_runs_of_a_tenant_are_found_by_scenario_state_person_and_time(installation: Installation) -> None:
+    installation.write("triggers.yaml", 'text: {exact: {bad: s.bad}, "*": s.good}').write("scenarios/s.yaml", TWO)
     await installation.start()
-    runs = [(await installation.play(str(n))).id for n in range(5)]
-    await installation.play(user_id="8", chat_id="8")
-    reader, found, cursor = RunReader(installation.stack.store), [], None
-    for _ in range(3):
-        page, cursor = await reader.newest(TENANT, "echo:7", cursor, 2)
-        found += [run.id for run in page]
-    assert found == runs[::-1]
-    assert cursor is None
+    good = [(await installation.play(str(n))).id for n in range(3)]
+    bad = (await installation.play("bad", user_id="8", chat_id="8")).id
+    since = (await installation.read(good[2])).began
+    reader = RunReader(installation.stack.store)
+
+    async def found(limit: int = 2, **wanted: Any) -> list[str]:
+        page, cursor = await reader.page(TENANT, RunFilter(**wanted), None, limit)
+        rows = list(page)
+        while cursor:
+            page, cursor = await reader.page(TENANT, RunFilter(**wanted), cursor, limit)
+            rows += page
+        return [run.id for run in rows]
+
+    assert await found() == [bad, *good[::-1]]
+    assert await found(scenario="s.good") == good[::-1]
+    assert await found(state="with_faults") == await found(person="echo:8") == await found(scenario="s.bad") == [bad]
+    assert await found(state="over", person="echo:7") == good[::-1]
+    assert await found(state="running") == await found(state="dropped") == await found(scenario="s.none") == []
+    assert await found(since=since) == [bad, good[2]]
+    assert await found(until=since) == good[::-1]
+    assert (await reader.page("other", RunFilter()))[0] == []
+    (summary,), _ = await reader.page(TENANT, RunFilter(state="with_faults"))
+    assert (summary.faults, summary.text, summary.scenarios) == (1, "bad", ["s.bad"])
+
+
+@pytest.mark.row("W-19")
+async def test_a_run_that_waits_is_driven_on_or_dropped_and_the_next_event_of_the_person_follows(
+    bare: Installation,
+) -> None:
+    bare.actions("    - {type: send, text: first}\n    - {type: send, text: second, chain: any}")
+    await bare.start(patience=0.1)  # without a courier: the messages wait
+    run, following = await bare.put(), await bare.put()
+    reader = RunReader(bare.stack.store)
+    await until(lambda: parked(bare, run), within=WITHIN)
+    assert (await reader.drive_on(TENANT, run)).state == "running"
+    await until(lambda: parked(bare, run), within=WITHIN)
+    assert not await bare.exists(following)
+    dropped = await reader.drop(TENANT, run)
+    assert (dropped.state, [action.state for action in dropped.actions]) == ("dropped", ["pending", "hold"])
+    await until(lambda: parked(bare, following), within=WITHIN)
+    for change in (reader.drop, reader.drive_on):
+        with pytest.raises(Conflict, match="over"):
+            await change(TENANT, run)
+        with pytest.raises(NotFound):
+            await change("other", following)
+    (summary,), _ = await reader.page(TENANT, RunFilter(state="dropped"))
+    assert summary.id == run
+
+
+async def parked(installation: Installation, run: str) -> bool:
+    """Whether a run waits for its message."""
+    if not await installation.exists(run):
+        return False
+    view = await installation.read(run)
+    return view.actions[0].waits_for is not None

@@ -17,7 +17,7 @@ from bots.telegram.events import events_mode
 from core.directory.linking import Linking
 from core.services import Services
 from couriers import telegram_bot
-from sandbox.bot_api.parameters import Upload
+from sandbox.bot_api.state.parameters import Upload
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api
 from tests.scenarios.execution.conftest import WITHIN, Installation
 from tests.support.stack import QUICK, TENANT

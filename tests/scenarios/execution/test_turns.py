@@ -105,6 +105,23 @@ async def test_after_ten_minutes_without_a_courier_the_next_line_goes_on_and_no_
     assert sorted(bare.texts[2:]) == ["a 2", "b 2"]
 
 
+@pytest.mark.row("S-07")
+async def test_a_run_whose_delivery_was_lost_with_a_promotion_goes_on_with_unknown(bare: Installation) -> None:
+    bare.actions(TWO_ANSWERS.replace("chain: completed", "chain: failed"))
+    await bare.start(patience=PATIENCE)
+    (run,) = await lines(bare, "a")
+    await until(lambda: parked(bare), within=WITHIN)
+    await wait_until_parked(bare)
+    await bare.stack.redis.delete(*await bare.stack.redis.keys("history:*"))
+    await bare.stack.redis.client_kill_filter(_type="normal", skipme=True)  # every reader notices a gap
+    await until(lambda: first_state(bare, run, "unknown"), within=WITHIN)
+
+
+async def first_state(installation: Installation, run: str, wanted: str) -> bool:
+    found = states(await installation.read(run))
+    return bool(found) and found[0] == wanted
+
+
 async def start_with_slow_action(
     installation: Installation, gate: Gate, then: str = '{type: send, text: "{event_text}", chain: completed}'
 ) -> None:

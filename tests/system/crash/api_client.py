@@ -47,6 +47,11 @@ class ApiClient:
         async with self._session.post(path, data=text.encode(), headers=headers) as response:
             return response.status, await response.json(content_type=None)
 
+    async def upload(self, name: str, content: bytes) -> tuple[int, Any]:
+        headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/pdf"}
+        async with self._session.post(f"{self.url}/v1/files?name={name}", data=content, headers=headers) as response:
+            return response.status, await response.json(content_type=None)
+
     async def post_bulk(self, bodies: Sequence[object]) -> list[dict[str, Any]]:
         """Posts many deliveries in one request; returns one result for each, in order."""
         lines = "".join(json.dumps(body) + "\n" for body in bodies)

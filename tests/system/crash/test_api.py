@@ -1,11 +1,14 @@
 """After the delivery is written, the API process is killed or its response is lost. A retry gets the first response."""
 
 import asyncio
+from io import BytesIO
 
 import pytest
 from aiohttp import ClientError
 
 from core.model.states import Status
+from core.uploads import Uploads
+from core.uploads.uploads import MiB
 from tests.support.waiting import until
 from tests.system.crash.api_client import ApiClient, delivery
 from tests.system.crash.installation import SMS, Installation
@@ -16,6 +19,30 @@ WRITTEN = b"exactly once"
 
 def is_written(installation: Installation) -> bool:
     return any(key.startswith("history:") for key in installation.server.all_keys())
+
+
+async def test_of_an_upload_whose_api_is_killed_half_way_nothing_is_there_and_a_retry_stores_it(
+    installation: Installation,
+) -> None:
+    content = bytes(MiB) + b"the last part"
+    link, settings = await installation.link_to_server()
+    process = installation.start_api(**settings)
+    api = await installation.client_of(process)
+    link.block_requests(trigger=content[-13:])
+    request = asyncio.create_task(api.upload("report.pdf", content))
+    await until(lambda: link.blocked, within=20)
+    process.kill()
+    with pytest.raises(ClientError):
+        await request
+    again = await installation.client_of(installation.start_api())
+    uploads = Uploads(installation.core.store)
+    (half,) = (key.rpartition(":")[2] for key in installation.server.all_keys() if key.startswith("uploads:{0}:file:"))
+    assert await uploads.keep("default", [half]) == [None]
+    assert (await again.request("GET", f"/v1/files/{half}"))[0] == 404
+    status, made = await again.upload("report.pdf", content)
+    assert (status, made["id"], made["bytes"]) == (201, half, len(content))
+    assert await uploads.load("default", half, file := BytesIO())
+    assert file.getvalue() == content
 
 
 async def assert_delivered_once(installation: Installation, api: ApiClient) -> None:

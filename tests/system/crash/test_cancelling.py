@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from core.redis.events.stream_reader import entry_fields
 from core.redis.keys import KEYS
-from core.redis.stream_reader import entry_fields
 from tests.support.stack import HOUR, order
 from tests.support.waiting import until
 from tests.system.crash.api_client import ApiClient

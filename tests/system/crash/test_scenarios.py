@@ -10,8 +10,8 @@ import pytest
 
 from core.queue import QueueClient
 from core.updates.events import Events, identity, person_of
-from scenarios.execution.reading import RunReader, RunView
 from scenarios.execution.runs import run_id
+from scenarios.inspection.runs import RunReader, RunView
 from tests.support.stack import TENANT
 from tests.support.waiting import until
 from tests.system.crash.installation import VK, Installation

@@ -1,18 +1,23 @@
 """The containers: the compose file is valid, secure and agrees with the code; the image contains what it needs."""
 
+import json
 import re
 import subprocess
 import sys
+from argparse import Namespace
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from cli.main import command_of, parse
 from cli.processes import embedded_valkey
 from cli.settings.secrets import BOT, BOT_CHANNELS, READERS, may_receive
 from cli.settings.settings import Settings, channels, courier_module, section_prefix, setting_names
 from tests.support.paths import ROOT
+from tests.system.guides.blocks import commands_run_by
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
@@ -118,6 +123,27 @@ def test_all_used_volumes_are_declared() -> None:
     mounts = {mount for service in SERVICES.values() for mount in service["volumes"]}
     used = {mount.split(":")[0] for mount in mounts if not mount.startswith(".")}
     assert used == set(COMPOSE["volumes"])
+
+
+def test_the_commands_of_the_guide_to_backups_are_those_of_the_services_and_of_the_image() -> None:
+    entry = json.loads(re.findall(r"^ENTRYPOINT (.*)", DOCKERFILE, re.MULTILINE)[0])
+    found: dict[str, list[list[str]]] = defaultdict(list)
+    for words in commands_run_by("tests/system/deploy/test_compose.py", ROOT / "docs" / "backup.md"):
+        options = sum(word.startswith("-") for word in words[3:5])
+        found[" ".join(words[1:3])].append(words[3 + options :])
+    [[service, *inside]], [[once, *restore]] = found["compose exec"], found["compose run"]
+    assert (service, once, inside[: len(entry)]) == ("serve", "serve", entry)
+    assert [parsed("backup", inside[len(entry) + 1 : -2]).file, parsed("restore", restore[1:]).file] == [
+        "-",
+        restore[1],
+    ]
+    assert (inside[-2:], restore[0]) == ([">", "ada.backup"], "restore")
+    assert "./config:/config:ro" in SERVICES["serve"]["volumes"]
+    assert found["compose up"] == [["valkey"], []]
+
+
+def parsed(verb: str, words: list[str]) -> Namespace:
+    return parse(verb, command_of(verb), [verb, *words])
 
 
 def test_the_image_has_an_ordinary_user_the_locked_libraries_and_every_package() -> None:

@@ -86,9 +86,9 @@ class Claimant:
         return dict(ended)
 
     async def _ended(self, event: str) -> dict[str, Any] | None:
-        _, page = await self.call(KEY, "GET", f"/v1/runs?user=telegram-bot:{ANNA}")
-        found = [run for run in page["runs"] if run["event"]["id"] == event and run["state"] == "over"]
-        return {**found[0]["actions"][0], "event": found[0]["event"]} if found else None
+        _, page = await self.call(KEY, "GET", f"/v1/runs?person=telegram-bot:{ANNA}&state=over")
+        runs = [(await self.call(KEY, "GET", f"/v1/runs/{run['id']}"))[1] for run in page["runs"]]
+        return next(({**run["actions"][0], "event": run["event"]} for run in runs if run["event"]["id"] == event), None)
 
 
 @pytest.fixture

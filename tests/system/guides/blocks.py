@@ -9,6 +9,7 @@ A mark is an HTML comment, which readers do not see, in front of a block:
     <!-- until: TEXT -->         its commands are repeated until they print this
     <!-- not run: REASON -->     it is not run
     <!-- run by: tests/… -->     a test of its own runs it
+    <!-- list -->                 the page runs each of these commands at another place
 
 Unmarked are commands, in the language `sh` or none. Two marks stand without a block:
 
@@ -17,6 +18,7 @@ Unmarked are commands, in the language `sh` or none. Two marks stand without a b
 """
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +26,7 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-WITH_BLOCK = ("file", "add to", "printed", "until", "not run", "run by")
+WITH_BLOCK = ("file", "add to", "printed", "until", "not run", "run by", "list")
 ALONE = ("prints", "do")
 RUN = "run"
 """The mark of an unmarked block of commands."""
@@ -53,6 +55,12 @@ class Unmarked(Exception):
 def blocks_of(page: Path) -> list[Block]:
     """Raises Unmarked."""
     return list(_blocks(page.name, MarkdownIt().parse(page.read_text(encoding="utf-8"))))
+
+
+def commands_run_by(test: str, page: Path) -> list[list[str]]:
+    """The commands of a page that this test has to run, as words."""
+    text = "\n".join(block.text for block in blocks_of(page) if (block.mark, block.about) == ("run by", test))
+    return [words for line in text.splitlines() if (words := shlex.split(line, comments=True))]
 
 
 def _blocks(name: str, tokens: list[Token]) -> Iterator[Block]:

@@ -6,8 +6,8 @@ The delivery has two recipients in one channel and one parcel; a retry makes a s
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.deliveries.encoding import history_fields
-from core.deliveries.parcels import Entry, dump_parcel, load_parcel
+from core.deliveries.histories.encoding import history_fields
+from core.deliveries.histories.parcels import Entry, dump_parcel, load_parcel
 from core.model.compact_json import compact_json
 from core.model.states import Status
 from core.queue import Settlement

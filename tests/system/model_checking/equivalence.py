@@ -13,6 +13,7 @@ from core.audit.invariants.invariant import parse_key
 from core.redis.constants import PRIORITY_STEP
 from core.redis.keys import Key
 from tests.support.audited import StoredKey
+from tests.system.model_checking.invariants import number_of
 from tests.system.model_checking.many_shards import HOUR_MS, ShardState
 
 # Times are whole and half hours from now and pass by whole hours, so the seconds that a test takes make no difference.
@@ -100,7 +101,7 @@ def _fact(name: str, value: str, facts: Mapping[str, str], state: ShardState, ra
     if name == "order":
         return ranks.of(int(value))
     if name == "token":
-        return any(given and given[-1] == value for given in state.tokens.values())
+        return any(given and number_of(given[-1]) == value for given in state.tokens.values())
     if name in _TIMES:
         return _distance(state, float(value))
     return name in _PRESENT or value

@@ -72,7 +72,7 @@ class RecordedWorkload:
             ids = await stack.queue.put_many("t", drafts)
             taken = await stack.take("t", 2, owner=f"worker {number}", lease=HOUR)
             ends = [(task, Settlement(SettleResult.RETRY if n % 4 == 0 else SettleResult.DONE)) for task in taken]
-            await stack.queue.settle_many(ends)
+            await stack.settle_all(ends)
             if n % 5 == 0:
                 await stack.queue.cancel(ids[0])
             await stack.deliver(*people(2), lane="x")

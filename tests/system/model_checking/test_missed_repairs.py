@@ -178,7 +178,7 @@ async def test_of_two_tasks_without_a_place_the_taken_one_gets_it(stack: Stack) 
     (taken,) = await stack.take()
     await repaired(stack)
     assert await stack.redis.hget(at("head", "t"), "x") == taken.id
-    assert (await stack.queue.peek(backing)).state == "waiting"
+    assert (await stack.queue.inspector.peek(backing)).state == "waiting"
     assert await stack.queue.settle(taken) == "done"
     stack.advance_clock(HOUR)
     assert await stack.finish_all() == ["backing off"]

@@ -6,7 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from cli.main import main
-from core.errors import LayoutUnknown
+from core.errors import LayoutUnknown, ShardsDiffer
 from core.queue import connect
 from core.redis.keys import LAYOUT
 from core.redis.server_checks import sign_layout
@@ -37,6 +37,18 @@ async def test_data_of_another_layout_is_refused_and_unchanged(server: Server, c
     assert await client.get("layout:{1}") == found
 
 
+@pytest.mark.row("S-02")
+async def test_another_number_of_shards_is_refused_with_what_to_do(server: Server) -> None:
+    await start(server, 2)
+    before = server.all_keys()
+    for shards in (1, 4):
+        with pytest.raises(
+            ShardsDiffer, match=rf"SHARDS_DIFFER: .* over 2 shards, ADA_SHARDS is {shards}. Set ADA_SHARDS=2"
+        ):
+            await start(server, shards)
+    assert server.all_keys() == before
+
+
 async def test_a_full_server_is_signed_later(server: Server, client: Redis) -> None:
     await client.set("filling", "x" * 100_000)
     await client.config_set("maxmemory", 1)
@@ -51,10 +63,11 @@ async def test_an_application_refuses_too(server: Server, client: Redis) -> None
             pytest.fail("connected to data of an unknown layout")
 
 
+@pytest.mark.parametrize(("key", "found"), [("layout:{0}", "LAYOUT_UNKNOWN"), ("shards", "SHARDS_DIFFER")])
 @pytest.mark.parametrize(("verb", "code"), [(["queue", "stats"], 2), (["audit"], 2), (["doctor"], 1)])
 def test_commands_refuse_with_a_message(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    verb: list[str], code: int,
+    verb: list[str], code: int, key: str, found: str,
 ) -> None:  # fmt: skip
     monkeypatch.setenv("ADA_REDIS_URL", server.url)
     monkeypatch.setenv("ADA_DATA", str(tmp_path))
@@ -62,7 +75,7 @@ def test_commands_refuse_with_a_message(
     import redis
 
     with redis.Redis.from_url(server.url) as client:
-        client.set("layout:{0}", "99")
+        client.set(key, "99")
     assert main(verb) == code
     output = capsys.readouterr()
-    assert "LAYOUT_UNKNOWN" in output.out + output.err
+    assert found in output.out + output.err

@@ -24,6 +24,11 @@ CONCURRENCY = 20
 GRACE = timedelta(milliseconds=500)
 
 
+def number_of(token: Any) -> int:
+    """Return the number of a token: the order of the claims. The owner follows it."""
+    return int(str(token).partition(" ")[0])
+
+
 class JournalingStore(Store):
     """Writes the reply of each settle to the journal (any reply but `stale` accepts the run), and each release."""
 
@@ -31,14 +36,14 @@ class JournalingStore(Store):
 
     async def run(self, name: str, shard: int, *arguments: Any) -> Any:
         if name == "release":
-            self.journal.write("releasing", token=int(arguments[1]))
+            self.journal.write("releasing", token=number_of(arguments[1]))
         sent = time.monotonic_ns()
         answer = await super().run(name, shard, *arguments)
         if name == "settle":
             width = len(arguments) // len(answer)
             for n, reply in enumerate(answer):
                 _, token, result, *_ = arguments[n * width : (n + 1) * width]
-                self.journal.write("settled", token=int(token), result=result, sent=sent, reply=reply)
+                self.journal.write("settled", token=number_of(token), result=result, sent=sent, reply=reply)
         return answer
 
 
@@ -52,7 +57,7 @@ class Handler:
     async def __call__(self, job: Attempt) -> Result:
         body, task = json.loads(job.body), job.task
         step = body["step"] + int(job.checkpoint or 0)
-        token = int(task.token)
+        token = number_of(task.token)
         self._journal.write("start", task=task.task_id, token=token, n=body["n"], step=step, claimed=task.claimed)
         result = await self._do(job, body, step)
         self._journal.write("end", token=token, result=type(result).__name__)

@@ -25,7 +25,7 @@ export function open(title, build) {
 
 /**
  * Asks before something is done: confirm({title, text, action: t("…"), count, danger: true}) returns a promise of true or
- * false. With a `count` of 100 or more the number must be typed.
+ * false. `text` is a sentence or a node. With a `count` of 100 or more the number must be typed.
  */
 export async function confirm({ title, text, action, count = 1, danger = false }) {
   const answer = await open(title, (close) => {
@@ -36,7 +36,7 @@ export async function confirm({ title, text, action, count = 1, danger = false }
       if (isRight()) close(true);
       else { typed.setAttribute("aria-invalid", "true"); typed.focus(); }
     } },
-    text && h("p", {}, text),
+    text && (text instanceof Node ? text : h("p", {}, text)),
     typed && field({ label: t("dialog.type_number", { number: number(count) }) }, typed),
     h("div", { class: "actions" },
       h("button", { class: danger ? "danger" : "primary" }, action),

@@ -30,11 +30,20 @@ export async function channelNames(signal) {
   }
 }
 
-/** Returns the person with this id or e-mail address. Raises ApiError. */
+/** Returns people by id, e-mail address or the beginnings of words of the name. */
+export async function findPeople(text, options) {
+  const unknown = (error) => { if (error.status !== 404) throw error; return []; };
+  if (text.includes("@")) return (await api.get("/v1/users", { email: text }, options)).users;
+  const [one, { users }] = await Promise.all([api.get(pathOf("users", text), {}, options).then((found) => [found], unknown), api.get("/v1/users", { name: text, limit: 50 }, options)]);
+  return [...one, ...users.filter((user) => user.id !== one[0]?.id)];
+}
+
+/** Returns the one person with this id, e-mail address or name. Raises ApiError, also if there are several. */
 export async function findPerson(text) {
-  if (!text.includes("@")) return api.get(pathOf("users", text));
-  const { users } = await api.get("/v1/users", { email: text, limit: 1 });
-  if (users.length) return users[0];
+  const users = await findPeople(text);
+  const exact = users.filter((one) => String(one.id) === text);
+  if (exact.length || users.length === 1) return exact[0] || users[0];
+  if (users.length) throw new ApiError({ status: 404, code: "SEVERAL", title: t("people.several", { count: users.length }) });
   throw new ApiError({ status: 404, code: "USER_NOT_FOUND", title: t("people.not_found", { email: text }) });
 }
 

@@ -20,13 +20,15 @@ export const keepDraft = (draft) => localStorage.setItem(PLACE, JSON.stringify(d
 export const dropDraft = () => localStorage.removeItem(PLACE);
 
 /** Begins a draft with the text, buttons, files and channels of a message that was sent. */
-export function draftOf(message) {
+export const draftOf = (message) => keepDraft({ ...fresh(), ...contentOf(message) });
+
+/** Returns the fields of a draft that a message or a template has. */
+export function contentOf(message) {
   const content = message.content || {};
-  const draft = { ...fresh(), text: marksOf(message.text, content.parse_mode), channels: Object.keys(message.channels), order: message.strategy,
+  return { text: marksOf(message.text, content.parse_mode), channels: Object.keys(message.channels), order: message.strategy,
     buttons: (content.inline || []).flat().filter((one) => one.url).map(({ text, url }) => ({ text, url })),
     uploads: (content.attachments || []).filter((one) => one.file).map(({ file, name, type }) => ({ id: file, name, type })),
     files: (content.attachments || []).map((one) => one.url).filter(Boolean).join("\n") };
-  keepDraft(draft);
 }
 
 const ENTITIES = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&amp;": "&" };

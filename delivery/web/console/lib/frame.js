@@ -38,7 +38,7 @@ export function buildFrame(root, translate) {
     root.classList.toggle("signed-out", !isSignedIn);
     paint(bar,
       h("a", { class: "skip", href: "#content", onclick: (event) => { event.preventDefault(); content.focus(); } }, t("frame.skip")),
-      h("a", { class: "name", href: "#/home" }, t("frame.name")),
+      h("a", { class: "name", href: "#/" }, t("frame.name")),
       badge(),
       isSignedIn && h("button", { class: "menu-button", "aria-expanded": String(root.classList.contains("menu-open")), "aria-controls": "menu", onclick: toggleMenu }, t("frame.menu")));
     paint(menu, isSignedIn && entries(current), choices());

@@ -15,7 +15,7 @@ import { markFresh } from "./live.js";
  *   columns     [{key, title, width: "2fr", cell: (row) => node or text, class: "number"}]; the first names the row
  *   load        async ({cursor, signal, ...filters}) => ({rows, next})
  *   id          (row) => its id
- *   href        (row) => the address of its page, optional; the first cell is the link
+ *   href        (row) => the address of its page, optional; the first cell is the link, null for none
  *   filters     [{name, label, options: [[value, text], …]} | {name, label, type: "search"}], optional
  *   context     of the page: the filters stand in its address
  *   actions     [{title, danger, run: async (ids, rows) => …}], optional: with them rows can be selected
@@ -48,7 +48,7 @@ class List {
     const now = this.filterValues();
     const apply = (form) => { this.options.context.setQuery(values(form)); this.reload(); };
     let timer = 0;
-    const form = h("form", { class: "filters", role: "search", onsubmit: (event) => { event.preventDefault(); apply(form); },
+    const form = h("form", { class: "filters", role: "search", "aria-label": this.options.label, onsubmit: (event) => { event.preventDefault(); apply(form); },
       onchange: () => apply(form),
       oninput: (event) => { if (event.target.type === "search") { clearTimeout(timer); timer = setTimeout(() => apply(form), 300); } } },
     this.options.filters.map(({ name, label, options, type }) => field({ label }, options
@@ -172,7 +172,7 @@ class List {
     const { columns, id, href, actions } = this.options;
     const name = id(row);
     const [first, ...rest] = columns;
-    const link = (content) => (href ? h("a", { href: href(row) }, content) : content);
+    const link = (content) => (href?.(row) ? h("a", { href: href(row) }, content) : content);
     return h("div", { key: `row ${name}`, role: "row", class: this.chosen.has(name) ? "row chosen" : "row" },
       actions && h("div", { role: "cell", class: "choice" }, h("input", { type: "checkbox", checked: this.chosen.has(name),
         "aria-label": t("table.choose", { name: first.name?.(row) ?? name }), onchange: (event) => this.choose([name], event.target.checked) })),

@@ -1,7 +1,7 @@
-/** All groups of the directory. */
+/** All groups of the directory, and the supergroups with their groups. */
 
 import { field, h, paint } from "../lib/dom.js";
-import { t } from "../lib/words.js";
+import { number, t } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { tag } from "../lib/states.js";
 import { table } from "../lib/table.js";
@@ -17,15 +17,17 @@ export default {
     paint(root, h("h1", {}, t("page.groups")),
       h("div", { class: "actions" }, h("button", { class: "primary", onclick: add }, t("groups.add"))), place);
     table(place, {
-      label: t("page.groups"), context, id: (row) => String(row.id), href: (row) => pageOf("group", row.id),
+      label: t("page.groups"), context, id: (row) => String(row.id), href: (row) => !row.groups && pageOf("group", row.id),
+      filters: [{ name: "kind", label: t("groups.virtual"), options: [["", t("page.groups")], ["supergroups", t("groups.supergroups")]] }],
       columns: [
         { title: t("groups.title"), width: "3fr", name: titleOf, cell: titleOf },
         { title: t("groups.id"), width: "10rem", cell: (row) => String(row.id) },
-        { title: t("groups.virtual"), width: "10rem", cell: (row) => (row.virtual ? tag("", t("groups.virtual_tag")) : "") },
+        { title: t("groups.size"), width: "7rem", class: "number", cell: (row) => number(row.size) },
+        { title: t("groups.virtual"), width: "2fr", cell: (row) => (row.groups ? row.groups.map((one) => [h("a", { href: pageOf("group", one) }, String(one)), " "]) : row.virtual && tag("", t("groups.virtual_tag"))) },
       ],
-      load: async ({ cursor, signal }) => {
-        const page = await api.get("/v1/groups", { cursor, limit: 100 }, { signal });
-        return { rows: page.groups, next: page.next };
+      load: async ({ cursor, signal, kind = "groups" }) => {
+        const page = await api.get(`/v1/${kind}`, { cursor, limit: 100 }, { signal });
+        return { rows: page[kind], next: page.next };
       },
       whenEmpty: { title: t("groups.none"), text: t("groups.none_text"), action: h("button", { class: "primary", onclick: add }, t("groups.add")) },
     });

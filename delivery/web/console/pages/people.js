@@ -1,8 +1,9 @@
-/** All people, with a search by what the directory can look up: e-mail address, contact, group, role. */
+/** All people, with a search by what the directory can look up: name, e-mail address, contact, group, role. */
 
 import { field, h, paint } from "../lib/dom.js";
 import { t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
+import { tag } from "../lib/states.js";
 import { table } from "../lib/table.js";
 import { ask } from "../lib/dialog.js";
 import { channelNames, channelOptions, choice, idOf, nameOf, pageOf, roleOptions, titleOf } from "../lib/directory.js";
@@ -28,6 +29,7 @@ export default {
     table(place, {
       label: t("page.people"), context, id: (row) => String(row.id), href: (row) => pageOf("person", row.id),
       filters: [
+        { name: "name", label: t("people.by_name"), type: "search" },
         { name: "email", label: t("people.whole_email") },
         { name: "channel", label: t("people.contact_in"), options: channels.map((one, place) => [place ? one : "", word("channel", one)]) },
         { name: "address", label: t("people.whole_address") },
@@ -35,7 +37,7 @@ export default {
         { name: "role", label: t("people.role"), options: roleOptions(t("people.any")) },
       ],
       columns: [
-        { title: t("people.name"), width: "2fr", name: nameOf, cell: nameOf },
+        { title: t("people.name"), width: "2fr", name: nameOf, cell: (row) => [nameOf(row), row.blocked && [" ", tag("warn", t("people.blocked"))]] },
         { title: t("people.id"), width: "8rem", cell: (row) => String(row.id) },
         { title: t("people.email"), width: "2fr", cell: (row) => row.email || "" },
         { title: t("people.role"), width: "8rem", cell: (row) => (row.role ? word("role", row.role) : "") },
@@ -47,10 +49,10 @@ export default {
   },
 };
 
-async function load({ cursor, signal, email, channel, address, group, role }, firstChannel) {
+async function load({ cursor, signal, name, email, channel, address, group, role }, firstChannel) {
   if (email && email.length < SHORTEST) return { rows: [], next: null };
   const contact = address && `${channel || firstChannel}:${address}`;
-  const page = await api.get("/v1/users", { email, contact, group, role, cursor, limit: 50 }, { signal });
+  const page = await api.get("/v1/users", { name, email, contact, group, role, cursor, limit: 50 }, { signal });
   return { rows: page.users, next: page.next };
 }
 

@@ -1,11 +1,15 @@
-/** One person: fields, contacts, channels in which no messages are wanted, and what this person may write to. */
+/**
+ * One person: fields, contacts, groups, what it may receive and write to, what was sent to it. It is edited, blocked, merged
+ * with another, deleted.
+ */
 
 import { field, h, paint } from "../lib/dom.js";
-import { LANGUAGES, t, word } from "../lib/words.js";
+import { LANGUAGES, fullMoment, moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, toast, withStates } from "../lib/states.js";
+import { empty, explain, notice, statusTag, toast, withStates } from "../lib/states.js";
 import { ask, confirm } from "../lib/dialog.js";
-import { channelNames, channelOptions, choice, nameOf, pageOf, pathOf, roleOptions } from "../lib/directory.js";
+import { table } from "../lib/table.js";
+import { channelNames, channelOptions, choice, findPerson, nameOf, pageOf, pathOf, roleOptions, titleOf } from "../lib/directory.js";
 
 export default {
   title: "page.person",
@@ -20,18 +24,27 @@ export default {
       api.get(pathOf("users", id), {}, { signal }),
       api.get("/v1/ownerships", { user: id }, { signal }),
       channelNames(signal),
+      api.get(`${pathOf("users", id)}/groups`, {}, { signal }),
     ]);
-    const again = withStates(root, load, ([user, { ownerships }, channels]) => {
+    const head = h("div"), sent = h("div");
+    paint(root, head, sent);
+    const again = withStates(head, load, ([user, { ownerships }, channels, { groups }]) => {
       context.title(nameOf(user));
+      if (!sent.hasChildNodes()) showSent(sent, id, context);
       // `paint` keeps the handlers of an element that is alike, so what was changed is a new element.
-      return h("div", { key: JSON.stringify([user, ownerships]) },
+      return h("div", { key: JSON.stringify([user, ownerships, groups]) },
         h("h1", { tabindex: "-1" }, nameOf(user)),
+        user.blocked && notice("warn", t("person.blocked")),
         facts(user),
         h("div", { class: "actions" },
           h("button", { class: "primary", onclick: () => edit(user, channels, again) }, t("person.edit")),
           context.me.kind !== "person" && context.me.rights.includes("read") && h("a", { class: "button", href: `#/messages?${new URLSearchParams({ sender: user.id })}` }, t("person.sent_by")),
+          h("button", { onclick: () => block(user, again) }, t(user.blocked ? "person.unblock" : "person.block")),
+          h("button", { onclick: () => merge(user, again) }, t("person.merge")),
           h("button", { class: "danger", onclick: () => remove(user, context) }, t("person.delete"))),
         contacts(user, channels, again),
+        h("section", { class: "panel" }, h("h2", {}, t("page.groups")),
+          groups.length ? h("ul", { class: "chips" }, groups.map((one) => h("li", {}, h("a", { class: "button chip", href: pageOf("group", one.id) }, titleOf(one))))) : h("p", {}, t("person.no_group"))),
         owned(user, ownerships, again));
     });
   },
@@ -39,7 +52,10 @@ export default {
 
 const fact = (key, value) => h("div", {}, h("dt", {}, t(key)), h("dd", {}, value || "–"));
 
+const reachable = (user) => (user.blocked ? [] : Object.keys(user.contacts).filter((one) => !user.opt_out.includes(one)));
+
 const facts = (user) => h("dl", { class: "facts" },
+  fact("person.receives", reachable(user).map((one) => word("channel", one)).join(", ") || t("person.receives_nothing")),
   fact("people.id", String(user.id)),
   fact("people.email", user.email),
   fact("people.role", user.role && word("role", user.role)),
@@ -76,6 +92,36 @@ async function edit(user, channels, again) {
   if (!changed) return;
   toast(t("person.saved"));
   again();
+}
+
+async function block(user, again) {
+  const { blocked } = user;
+  const title = t(blocked ? "person.unblock_title" : "person.block_title", { name: nameOf(user) });
+  if (!await confirm({ title, text: t(blocked ? "person.unblock_text" : "person.block_text"), action: t(blocked ? "person.unblock" : "person.block"), danger: !blocked })) return;
+  await attempt(() => api.patch(pathOf("users", user.id), { blocked: !blocked }), t("person.saved"), again);
+}
+
+/** Asks whom, shows what would become of the two, and does it. */
+async function merge(user, again) {
+  const path = `${pathOf("users", user.id)}:merge`;
+  const shown = await ask({
+    title: t("person.merge_title", { name: nameOf(user) }), text: t("person.merge_text"), action: t("person.merge_show"),
+    fields: [field({ label: t("person.merge_other"), hint: t("write.search_hint") }, h("input", { name: "other", required: true, autocomplete: "off" }))],
+    submit: async ({ other }) => api.post(path, { other: (await findPerson(other)).id }, { query: { dry_run: "true" } }),
+  });
+  if (!shown) return;
+  const { other } = shown;
+  const text = h("dl", { class: "facts" },
+    fact("person.merge_deleted", `${nameOf(other)} (${other.id})`),
+    fact("people.name", nameOf(shown.user)),
+    fact("people.email", shown.user.email),
+    fact("people.role", shown.user.role && word("role", shown.user.role)),
+    fact("people.contacts", Object.entries(shown.user.contacts).map(([channel, some]) => `${word("channel", channel)}: ${some.join(", ")}`).join("; ")),
+    fact("person.merge_groups", shown.groups.join(", ")),
+    fact("person.merge_lost", Object.values(shown.lost).join(", ")),
+    fact("person.merge_jobs", shown.jobs.join(", ")));
+  if (!await confirm({ title: t("person.merge_title", { name: nameOf(user) }), text, action: t("person.merge"), danger: true })) return;
+  await attempt(() => api.post(path, { other: other.id }), t("person.merged"), again);
 }
 
 async function remove(user, context) {
@@ -138,4 +184,26 @@ async function addOwned(user, again) {
 async function withdraw(user, { kind, id }, again) {
   const isSure = await confirm({ title: t("person.withdraw_title", { id: String(id) }), text: t("person.withdraw_text"), action: t("person.withdraw"), danger: true });
   if (isSure) await attempt(() => api.del(pathOf("ownerships", user.id, kind, id)), t("person.withdrawn"), again);
+}
+
+// what was sent
+
+function showSent(root, id, context) {
+  const place = h("div");
+  paint(root, h("h2", {}, t("person.sent_to")), place);
+  table(place, {
+    label: t("person.sent_to"), context, id: (row) => row.id, href: (row) => pageOf("message", row.id),
+    columns: [
+      { title: t("write.message"), width: "3fr", cell: (row) => h("span", { class: "cut", dir: "auto" }, row.text || t("messages.no_text")) },
+      { title: t("message.when"), width: "9rem", cell: (row) => h("time", { datetime: row.created_at, title: fullMoment(row.created_at) }, moment(row.created_at)) },
+      { title: t("message.outcomes"), width: "3fr", cell: (row) => Object.entries(row.outcomes).filter(([, one]) => one.status !== "no_contact")
+        .map(([channel, one]) => h("span", { class: "outcome" }, word("channel", channel), " ", statusTag(one.status))) },
+      { title: t("message.why"), width: "2fr", cell: (row) => (row.why ? word("why", row.why) : t("message.reached")) },
+    ],
+    load: async ({ cursor, signal }) => {
+      const page = await api.get(`${pathOf("users", id)}/deliveries`, { cursor, limit: 20 }, { signal });
+      return { rows: page.deliveries, next: page.next };
+    },
+    whenEmpty: { title: t("person.nothing_sent") },
+  });
 }

@@ -1,21 +1,28 @@
-/** Runs of scenarios: those of a person by scenario, state and day; one run with its steps, why each ran or not, as it goes on. */
+/** Runs of scenarios: by scenario, state, person and day; one run with its path, why each step ran or not, as it goes on. */
 
-import { h, paint } from "../lib/dom.js";
+import { field, h, paint } from "../lib/dom.js";
 import { fullMoment, moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { notice, tag, withStates } from "../lib/states.js";
+import { explain, notice, tag, toast, withStates } from "../lib/states.js";
 import { table } from "../lib/table.js";
+import { ask } from "../lib/dialog.js";
+import { follow } from "../lib/live.js";
+import { graph, statesOf } from "../lib/graph.js";
 import { inZone } from "../lib/draft.js";
+import { mayManage } from "./jobs.js";
+import { botInForce } from "./scenarios.js";
 
-const STATES = ["running", "over", "with_faults"];
+const STATES = ["running", "over", "dropped", "with_faults"];
 const COLOURS = { completed: "good", failed: "bad", unknown: "warn", pending: "info" };
-const PAGE = 20;
+const RUN_COLOURS = { running: "info", dropped: "warn" };
+const PAGE = 50;
 const REREAD_PAUSE = 2000;
+const MOST_DRAWN = 3;
+const LONGEST_REASON = 256;
 // What a parked run waits for, if it is no delivery.
 const SLOW = "slow";
 
-const isFaulty = (step) => step.state === "failed" || step.state === "unknown";
-const stateTag = (state) => tag(state === "running" ? "info" : "", word("run_state", state));
+const stateTag = (state) => tag(RUN_COLOURS[state] || "", word("run_state", state));
 
 export default {
   title: "page.runs",
@@ -26,69 +33,103 @@ export default {
 };
 
 async function showList(root, context) {
-  const { channels } = await api.get("/v1/channels", {}, { signal: context.signal });
-  const place = h("div");
-  paint(root, h("h1", {}, t("page.runs")), h("p", { class: "quiet" }, t("runs.how")), place);
-  table(place, {
+  const [{ channels }, bot] = await Promise.all([api.get("/v1/channels", {}, { signal: context.signal }), botInForce(context.signal)]);
+  const place = h("div"), names = bot ? bot.scenarios.map(({ name }) => name) : [];
+  paint(root, h("h1", {}, t("page.runs")), place);
+  const list = table(place, {
     label: t("page.runs"), context, id: (row) => row.id, href: (row) => `#/runs/${encodeURIComponent(row.id)}`,
     filters: [
-      { name: "channel", label: t("runs.channel"), options: channels.map(({ channel }) => [channel, word("channel", channel)]) },
-      { name: "user", label: t("runs.user"), type: "search" },
-      { name: "scenario", label: t("runs.scenario"), type: "search" },
+      { name: "scenario", label: t("runs.scenario"), options: [["", t("runs.any")], ...[...new Set([...names, context.query.scenario])].filter(Boolean).map((name) => [name, name])] },
       { name: "state", label: t("runs.state"), options: [["", t("runs.any")], ...STATES.map((state) => [state, word("run_state", state)])] },
+      { name: "channel", label: t("runs.channel"), options: [["", t("runs.any")], ...channels.map(({ channel }) => [channel, word("channel", channel)])] },
+      { name: "user", label: t("runs.user"), type: "search" },
       { name: "since", label: t("runs.since"), type: "date" },
+      { name: "until", label: t("runs.until"), type: "date" },
     ],
     columns: [
       { title: t("runs.scenario"), width: "2fr", name: namesOf, cell: namesOf },
+      { title: t("runs.person"), width: "1.5fr", cell: (row) => row.person },
       { title: t("runs.began"), width: "8rem", cell: (row) => moment(row.began) },
       { title: t("runs.state"), width: "8rem", cell: (row) => stateTag(row.state) },
-      { title: t("runs.event"), width: "2fr", cell: (row) => h("span", { class: "cut", dir: "auto" }, row.event.event_text || "–") },
-      { title: t("runs.faults"), width: "2fr", cell: faults },
+      { title: t("runs.event"), width: "2fr", cell: (row) => h("span", { class: "cut", dir: "auto" }, row.text || "–") },
+      { title: t("runs.faults"), width: "2fr", cell: ({ faults }) => (faults ? tag("bad", t("runs.faulty", { count: faults })) : t("runs.no_faults")) },
     ],
     load: ({ cursor, signal, ...filters }) => load(filters, cursor, signal, context.me.timezone),
-    whenEmpty: { title: t("runs.choose"), text: t("runs.choose_text") },
+    actions: mayManage(context.me) ? [{ title: t("runs.drop"), danger: true, run: (ids) => drop(ids) }] : undefined,
+    whenEmpty: { title: t("runs.none"), text: t("runs.none_text") },
   });
+  follow(["runs"], () => list.update(), context.signal);
 }
 
 const namesOf = ({ scenarios, id }) => scenarios.join(", ") || id;
 
-function faults({ actions }) {
-  const count = actions.filter(isFaulty).length;
-  return count ? tag("bad", t("runs.faulty", { count })) : t("runs.no_faults");
-}
-
-/** The API finds the runs of a person, the newest first; scenario, state and day are looked for among them here. */
-async function load({ channel, user, scenario, state, since }, cursor, signal, zone) {
-  if (!channel || !user) return { rows: [], next: null };
-  const begin = since ? Date.parse(inZone(`${since}T00:00`, zone)) : 0;
-  const fits = (run) => Date.parse(run.began) >= begin && (!scenario || namesOf(run).includes(scenario))
-    && (!state || run.state === state || (state === "with_faults" && run.actions.some(isFaulty)));
+/** A page of the API may be short, even empty, while there are more: they are read until there are enough rows. */
+async function load({ channel, user, since, until, ...filters }, cursor, signal, zone) {
+  if (user && !channel) return { rows: [], next: null };
+  const begin = since && inZone(`${since}T00:00`, zone), end = until && inZone(`${until}T23:59:59`, zone);
+  const person = user ? `${channel}:${user}` : "";
   const rows = [];
   let next = cursor;
   do {
-    const page = await api.get("/v1/runs", { user: `${channel}:${user}`, cursor: next, limit: PAGE }, { signal });
-    rows.push(...page.runs.filter(fits));
-    next = page.runs.some((run) => Date.parse(run.began) < begin) ? null : page.next;
+    const page = await api.get("/v1/runs", { ...filters, person, since: begin, until: end, cursor: next, limit: PAGE }, { signal });
+    rows.push(...page.runs.filter((run) => !channel || run.person.startsWith(`${channel}:`)));
+    next = page.next;
   } while (next && rows.length < PAGE);
   return { rows, next };
 }
 
-function showRun(root, id, { signal }) {
-  let isOver = false;
-  const show = withStates(root, () => api.get(`/v1/runs/${encodeURIComponent(id)}`, {}, { signal }), (run) => {
-    isOver = run.state === "over";
-    return whole(run);
+/** Asks for the reason, which goes to the action log, and drops these runs. Returns whether anything was dropped. */
+async function drop(ids) {
+  const reason = h("input", { name: "reason", required: true, maxlength: LONGEST_REASON, autocomplete: "off" });
+  return await ask({
+    title: t("runs.drop_title", { count: ids.length }), text: t("runs.drop_text"), action: t("runs.drop"),
+    fields: [field({ label: t("jobs.reason"), hint: t("jobs.reason_hint") }, reason)],
+    submit: async (given) => {
+      const headers = { "Ada-Reason": encodeURIComponent(given.reason) };
+      const answers = await Promise.allSettled(ids.map((id) => api.post(`/v1/runs/${encodeURIComponent(id)}:drop`, undefined, { headers })));
+      const refused = answers.filter((one) => one.status === "rejected");
+      if (refused.length === ids.length) throw refused[0].reason;
+      toast(t("runs.dropped", { count: ids.length - refused.length }));
+    },
+  }) === true;
+}
+
+async function driveOn(id, again) {
+  try {
+    await api.post(`/v1/runs/${encodeURIComponent(id)}:drive`);
+    toast(t("runs.driven"));
+    again();
+  } catch (error) {
+    toast(explain(error), "bad");
+  }
+}
+
+function showRun(root, id, { signal, me }) {
+  let isOver = false, drawn = null;
+  const show = withStates(root, async () => {
+    const run = await api.get(`/v1/runs/${encodeURIComponent(id)}`, {}, { signal });
+    drawn ||= await Promise.all(run.scenarios.slice(0, MOST_DRAWN).map((name) => api.get(`/v1/scenarios/${encodeURIComponent(name)}`, { version: run.version }, { signal }).catch(() => null)));
+    return run;
+  }, (run) => {
+    isOver = run.state !== "running";
+    return whole(run, drawn, mayManage(me) && !isOver, show);
   });
   const timer = setInterval(() => !isOver && document.visibilityState === "visible" && show(), REREAD_PAUSE);
+  follow(["runs"], () => isOver || show(), signal);
   return () => clearInterval(timer);
 }
 
-function whole(run) {
+function whole(run, drawn, mayChange, again) {
   const [channel, ...user] = run.person.split(":");
   const others = `#/runs?${new URLSearchParams({ channel, user: user.join(":") })}`;
+  const toStep = (node) => { const one = run.actions.find((action) => action.node === node); const card = one && document.getElementById(`step-${one.n}`); card?.scrollIntoView({ block: "nearest" }); card?.focus(); };
   return [
     h("h1", {}, namesOf(run), " ", stateTag(run.state)),
     h("p", { class: "quiet" }, run.id),
+    run.state === "dropped" && notice("warn", t("runs.was_dropped")),
+    mayChange && h("div", { class: "actions" },
+      h("button", { onclick: () => driveOn(run.id, again) }, t("runs.drive")),
+      h("button", { class: "danger", onclick: async () => { if (await drop([run.id])) again(); } }, t("runs.drop"))),
     h("dl", { class: "facts" },
       fact("runs.person", h("a", { href: others }, run.person)),
       fact("runs.began", fullMoment(run.began)),
@@ -96,6 +137,8 @@ function whole(run) {
       fact("runs.version", h("code", {}, run.version)),
       run.event.event_text && fact("runs.event", h("span", { dir: "auto" }, run.event.event_text))),
     values("event", t("runs.event_fields"), run.event),
+    drawn.filter(Boolean).map((one) => h("section", { key: one.name }, h("h2", {}, t("runs.path", { name: one.name })),
+      graph(one, { label: t("scenarios.graph", { name: one.name }), states: statesOf(run.actions), choose: toStep }))),
     h("h2", {}, t("runs.steps")),
     h("ol", { class: "steps" }, run.actions.map(step)),
   ];
@@ -105,7 +148,7 @@ const fact = (key, value) => h("div", {}, h("dt", {}, t(key)), h("dd", {}, value
 
 function step(one) {
   const delivery = one.results.delivery_id || (one.waits_for !== SLOW && one.waits_for);
-  return h("li", { class: "card", key: `step ${one.n}` },
+  return h("li", { class: "card", key: `step ${one.n}`, id: `step-${one.n}`, tabindex: -1 },
     h("h3", {}, t("runs.step", { n: one.n, type: one.type }), " ", tag(COLOURS[one.state] || "", word("step_state", one.state))),
     h("p", {}, one.why),
     // `why` of most failed steps ends with the error.

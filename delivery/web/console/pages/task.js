@@ -1,4 +1,4 @@
-/** One task: its state and place in its lane, why its last attempt failed, its times and its body; kick, bury, cancel. */
+/** One task: state, place in its lane, why its last attempt failed, what happened when, what it belongs to; kick, bury, cancel. */
 
 import { h, paint } from "../lib/dom.js";
 import { ago, fullMoment, number, t } from "../lib/words.js";
@@ -6,10 +6,11 @@ import { api } from "../lib/api.js";
 import { empty, explain, notice, toast, withStates } from "../lib/states.js";
 import { confirm } from "../lib/dialog.js";
 import { may } from "../lib/frame.js";
+import { laneAddress } from "./lanes.js";
 import { stateTag } from "./tasks.js";
 
-const TIMES = ["due", "expires", "started", "lease", "erred", "buried", "ended"];
-const TEXTS = ["tube", "tenant", "kind", "user", "lane", "priority", "attempts", "owner"];
+const TIMES = ["put", "due", "started", "erred", "buried", "ended", "lease", "expires"];
+const TEXTS = ["tube", "tenant", "kind", "user", "priority", "attempts", "owner"];
 
 export default {
   title: "page.task",
@@ -25,9 +26,13 @@ export default {
       h("p", { class: "quiet" }, task.id),
       task.error && notice("bad", t("task.error", { error: task.error, when: ago(task.erred) })),
       task.waits_for && h("p", {}, t("task.ahead", { count: task.ahead || 1 }), " ", h("a", { href: `#/task/${encodeURIComponent(task.waits_for)}` }, t("task.first"))),
+      linked(task),
       h("dl", { class: "facts" },
         TEXTS.filter((name) => task[name] !== undefined).map((name) => fact(name, typeof task[name] === "number" ? number(task[name]) : task[name])),
-        TIMES.filter((name) => task[name]).map((name) => fact(name, h("span", { title: fullMoment(task[name]) }, ago(task[name]))))),
+        task.lane && fact("lane", h("a", { href: laneAddress(task.tube, task.lane) }, task.lane))),
+      h("h2", {}, t("task.timeline")),
+      h("ol", { class: "timeline" }, timeline(task).map(([name, at]) => h("li", { key: name, class: at > Date.now() ? "ahead" : "" },
+        h("strong", {}, t(`task.${name}`)), " ", h("time", { datetime: new Date(at).toISOString() }, fullMoment(at)), " ", h("span", { class: "quiet" }, ago(at))))),
       task.tags?.length && h("p", {}, task.tags.join(", ")),
       task.answer && [h("h2", {}, t("task.answer")), h("pre", { tabindex: 0 }, task.answer)],
       task.body && [h("h2", {}, t("task.body")), h("pre", { tabindex: 0 }, task.body)],
@@ -37,6 +42,21 @@ export default {
     ]);
   },
 };
+
+/** The moments of a task in their order, [name, ms]; what is still to come stands last. */
+const timeline = (task) => TIMES.filter((name) => task[name]).map((name) => [name, task[name]]).sort((one, other) => one[1] - other[1]);
+
+/** Links to what a task belongs to: its delivery, job, run, or the runs of the person whose event it is. */
+function linked({ links }) {
+  const [channel, ...user] = (links.person || "").split(":");
+  const found = [
+    links.delivery && ["task.of_delivery", `#/message/${encodeURIComponent(links.delivery)}`],
+    links.job && ["task.of_job", `#/job/${encodeURIComponent(links.job)}`],
+    links.run && ["task.of_run", `#/runs/${encodeURIComponent(links.run)}`],
+    links.person && ["task.of_person", `#/runs?${new URLSearchParams({ channel, user: user.join(":") })}`],
+  ].filter(Boolean);
+  return found.length > 0 && h("div", { class: "actions" }, found.map(([key, href]) => h("a", { class: "button", key, href }, t(key))));
+}
 
 const fact = (name, value) => h("div", {}, h("dt", {}, t(`task.${name}`)), h("dd", {}, value));
 

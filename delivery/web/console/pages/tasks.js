@@ -1,9 +1,12 @@
-/** Tasks of the queue by state, tube, person, kind, lane and tag, from the indexes; kick, bury and cancel what is selected. */
+/**
+ * Tasks of the queue by state, tube, person, kind, lane and tag, from the indexes; kick, bury and cancel what is selected, or
+ * everything that the filters find, up to the moment at which it was counted.
+ */
 
 import { h, paint } from "../lib/dom.js";
 import { number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { tag, toast } from "../lib/states.js";
+import { explain, tag, toast } from "../lib/states.js";
 import { table } from "../lib/table.js";
 import { confirm } from "../lib/dialog.js";
 import { may } from "../lib/frame.js";
@@ -17,10 +20,11 @@ export default {
   title: "page.tasks",
   right: "inspect",
   render(root, parameters, context) {
-    const place = h("div");
-    paint(root, h("h1", {}, t("page.tasks")), place);
+    const place = h("div"), everything = h("div", { class: "actions" });
+    const mayChange = may(context.me, "operate");
+    paint(root, h("h1", {}, t("page.tasks")), everything, place);
     const search = (name) => ({ name, label: t(`tasks.${name}`), type: "search" });
-    table(place, {
+    const list = table(place, {
       label: t("page.tasks"), context, id: (row) => row.id, href: (row) => `#/task/${encodeURIComponent(row.id)}`,
       filters: [
         { name: "state", label: t("tasks.state"), options: [["", t("tasks.any")], ...STATES.map((state) => [state, word("task_state", state)])] },
@@ -36,10 +40,11 @@ export default {
         { title: t("tasks.error"), width: "2fr", cell: (row) => row.error || "–" },
       ],
       load: async ({ cursor, signal, ...filters }) => {
+        if (mayChange) paint(everything, buttons(filters, () => list.reload()));
         const page = await api.get("/v1/queue/tasks", { ...filters, cursor, limit: 50 }, { signal });
         return { rows: page.tasks, next: page.next };
       },
-      actions: may(context.me, "operate") ? ["kick", "bury", "cancel"].map(action) : undefined,
+      actions: mayChange ? ["kick", "bury", "cancel"].map(action) : undefined,
       whenEmpty: { title: t("tasks.none"), text: t("tasks.none_text") },
     });
   },
@@ -56,3 +61,35 @@ const action = (verb) => ({
     return true;
   },
 });
+
+/** What can be done to all tasks in a state. Tasks found otherwise may be in any state: they can be cancelled. */
+const VERBS = { waiting: ["bury", "cancel"], ready: ["bury", "cancel"], locked: ["bury", "cancel"], taken: ["cancel"], buried: ["kick", "cancel"], "": ["cancel"] };
+
+function buttons(filters, again) {
+  const verbs = Object.keys(filters).length ? VERBS[filters.state || ""] || [] : [];
+  return verbs.map((verb) => h("button", { key: verb, class: verb === "cancel" ? "danger" : "", onclick: () => changeAll(verb, filters, again) }, t(`tasks.all_${verb}`)));
+}
+
+/** Counts first and shows the number; later tasks, and more than were counted, are not touched. */
+async function changeAll(verb, filters, again) {
+  try {
+    const { count, has_more: hasMore, now } = await api.get("/v1/queue/tasks:count", filters);
+    if (!count) return toast(t("tasks.none"));
+    const text = t(hasMore ? "tasks.first_ones" : "dead_letters.cut", { count });
+    if (!await confirm({ title: t(`tasks.${verb}_title`, { count }), text, action: t(`tasks.${verb}`), count, danger: verb === "cancel" })) return undefined;
+    toast(t("tasks.changed", { count: await changeInSteps(verb, filters, now, count) }));
+  } catch (error) {
+    toast(explain(error), "bad");
+  }
+  return again();
+}
+
+async function changeInSteps(verb, filters, before, expected) {
+  let changed = 0, cursor;
+  do {
+    const step = await api.post(`/v1/queue/tasks:${verb}`, { ...filters, before, expected: expected - changed, cursor });
+    changed += step.changed;
+    cursor = step.next;
+  } while (cursor && changed < expected);
+  return changed;
+}

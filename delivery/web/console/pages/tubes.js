@@ -1,4 +1,4 @@
-/** The tubes: how many tasks each has in each state, how long they wait, who paused it. A number leads to its tasks. */
+/** The tubes: how many tasks each has in each state, how fast it goes, how long they wait, who paused it. A number leads to its tasks. */
 
 import { field, h, paint } from "../lib/dom.js";
 import { ago, duration, number, t, word } from "../lib/words.js";
@@ -12,16 +12,19 @@ import { table } from "../lib/table.js";
 const STATES = ["waiting", "ready", "locked", "taken", "buried"];
 // Workers take due tasks within three seconds.
 const OVERDUE_MS = 5000;
+const NUMBER = "minmax(5.5rem, 1fr)";
+const ROUNDED = { maximumFractionDigits: 1 };
 
 export default {
   title: "page.tubes",
   right: "inspect",
   render(root, parameters, context) {
-    const warning = h("div"), place = h("div");
-    paint(root, h("h1", {}, t("page.tubes")), warning, place);
+    const warning = h("div"), place = h("div"), shares = h("div");
+    paint(root, h("h1", {}, t("page.tubes")), warning, place, shares);
     const load = async ({ signal }) => {
-      const { tubes, overdue_ms } = await api.get("/v1/queue/tubes", {}, { signal });
+      const { tubes, weights, overdue_ms } = await api.get("/v1/queue/tubes", {}, { signal });
       paint(warning, overdue_ms > OVERDUE_MS && notice("warn", t("tubes.overdue", { time: duration(overdue_ms / 1000) })));
+      paint(shares, weightList(weights));
       return { rows: tubes, next: null };
     };
     const list = table(place, {
@@ -34,10 +37,11 @@ export default {
 
 function columns(mayChange, again) {
   return [
-    { title: t("tubes.name"), width: "2.5fr", cell: nameOf },
-    ...STATES.map((state) => ({ title: word("task_state", state), class: "number", cell: (tube) => count(tube, state) })),
-    { title: t("tubes.oldest"), class: "number", cell: ({ stats }) => (stats?.oldest_ms ? duration(stats.oldest_ms / 1000) : "–") },
-    { title: t("tubes.pace"), class: "number", cell: ({ pace }) => (pace ? t("tubes.per_second", { n: number(pace) }) : "–") },
+    { title: t("tubes.name"), width: "minmax(9rem, 2fr)", cell: nameOf },
+    ...STATES.map((state) => ({ title: word("task_state", state), width: NUMBER, class: "number", cell: (tube) => count(tube, state) })),
+    { title: t("tubes.oldest"), width: NUMBER, class: "number", cell: ({ stats }) => (stats?.oldest_ms ? duration(stats.oldest_ms / 1000) : "–") },
+    { title: t("tubes.rate"), width: NUMBER, class: "number", cell: ({ rate }) => (rate === null ? "–" : t("tubes.per_second", { n: number(rate, ROUNDED) })) },
+    { title: t("tubes.pace"), width: "8rem", class: "number", cell: (tube) => pace(tube, mayChange, again) },
     ...(mayChange ? [{ title: t("tubes.action"), width: "8rem", cell: (tube) => change(tube, again) }] : []),
   ];
 }
@@ -48,6 +52,29 @@ const nameOf = ({ name, paused }) => [name, " ", paused && tag("warn", t("tubes.
 function count({ name, stats }, state) {
   const n = stats?.states?.[state] || 0;
   return n ? h("a", { href: `#/tasks?${new URLSearchParams({ tube: name, state })}` }, number(n)) : h("span", { class: "quiet" }, "0");
+}
+
+/** How fast a tube may go: with the right to change it, a button. */
+function pace(tube, mayChange, again) {
+  const text = tube.pace ? t("tubes.per_second", { n: number(tube.pace) }) : t("tubes.unlimited");
+  return mayChange ? h("button", { class: "plain", "aria-label": t("tubes.pace_of", { tube: tube.name, pace: text }), onclick: () => setPace(tube, again) }, text) : text;
+}
+
+async function setPace({ name, pace: now }, again) {
+  const input = h("input", { name: "pace", type: "number", min: 0.01, max: 1000000, step: "any", value: now ?? "", autocomplete: "off" });
+  const done = await ask({
+    title: t("tubes.pace_title", { tube: name }), text: t("tubes.pace_text"), action: t("tubes.pace_save"),
+    fields: [field({ label: t("tubes.pace_field"), hint: t("tubes.pace_hint") }, input)],
+    submit: (given) => api.patch(`/v1/queue/tubes/${encodeURIComponent(name)}`, { pace: given.pace === "" ? null : Number(given.pace) }),
+  });
+  if (done) again();
+}
+
+/** Tenants take turns; those that get more than one turn are listed. */
+function weightList(weights) {
+  const rows = Object.entries(weights);
+  return rows.length > 0 && [h("h2", {}, t("tubes.weights")), h("p", { class: "quiet" }, t("tubes.weights_text")),
+    h("ul", { class: "chips" }, rows.map(([tenant, count]) => h("li", {}, tag("", t("tubes.weight", { tenant, count })))))];
 }
 
 const change = ({ name, paused }, again) => (paused

@@ -5,7 +5,9 @@ import { t, word } from "../lib/words.js";
 import { ApiError, api } from "../lib/api.js";
 import { explain, notice, toast } from "../lib/states.js";
 import { bodyOf, dropDraft, hasContent, keepDraft, readDraft } from "../lib/draft.js";
+import { findPeople } from "../lib/directory.js";
 import { Attachments, explainFile } from "./write_files.js";
+import { drawTemplates, readTemplates } from "./write_templates.js";
 import { facts, shownIn } from "./write_check.js";
 
 const SUMMARY_PAUSE = 500;
@@ -21,7 +23,7 @@ export default {
 
 class Writing {
   constructor(root, context) {
-    Object.assign(this, { root, context, me: context.me, draft: readDraft(), groups: [], supergroups: [], channels: [], found: [], said: null, problem: null });
+    Object.assign(this, { root, context, me: context.me, draft: readDraft(), groups: [], supergroups: [], channels: [], templates: [], found: [], said: null, problem: null });
     this.attachments = new Attachments(this);
   }
 
@@ -30,7 +32,7 @@ class Writing {
     const { signal } = this.context;
     try {
       this.channels = (await api.get("/v1/channels", {}, { signal })).channels;
-      await this.readGroups(signal);
+      await Promise.all([this.readGroups(signal), readTemplates(this)]);
     } catch (error) {
       if (error.name !== "AbortError") toast(explain(error), "bad");
     }
@@ -83,7 +85,7 @@ class Writing {
       h("h1", { key: "title" }, t("page.write")),
       h("form", { key: "form", class: "write", onsubmit: (event) => { event.preventDefault(); this.check(); } },
         h("section", { class: "panel" }, h("h2", {}, t("write.to")), this.chosen(), this.choices()),
-        h("section", { class: "panel" }, h("h2", {}, t("write.message")), this.toolbar(),
+        h("section", { class: "panel" }, h("h2", {}, t("write.message")), drawTemplates(this), this.toolbar(),
           field({ label: t("write.text"), hint: t("write.text_hint") }, h("textarea", { id: "text", name: "text", rows: 8, maxlength: 4096, dir: "auto", value: draft.text,
             oninput: (event) => this.changed({ text: event.target.value }) })),
           this.attachments.draw(),
@@ -155,13 +157,11 @@ class Writing {
     if (this.maySearchPeople()) this.searching = setTimeout(() => this.searchPeople(text.trim()), 300);
   }
 
-  /** The directory finds a person by its id or its e-mail address. */
   async searchPeople(text) {
-    const { signal } = this.context;
-    this.found = [];
-    if (text.includes("@")) this.found = (await api.get("/v1/users", { email: text }, { signal }).catch(() => ({ users: [] }))).users || [];
-    else if (text) this.found = await api.get(`/v1/users/${encodeURIComponent(text)}`, {}, { signal }).then((one) => [one], () => []);
-    if (!this.isChecking && text === (this.search || "").trim()) this.paintForm();
+    const found = text ? await findPeople(text, { signal: this.context.signal }).catch(() => []) : [];
+    if (text !== (this.search || "").trim()) return;
+    this.found = found;
+    if (!this.isChecking) this.paintForm();
   }
 
   toolbar() {

@@ -1,0 +1,111 @@
+"""Polls a provider from a stored position on, and puts its events into the queue.
+
+Guarantees: one process polls, the others are its standby and take over seconds after its death. The position is
+stored after the events were put, so an event that the provider still has is not lost; one that is read twice is put
+once.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from bots.receiving.poller_lease import PollerLease
+from core.errors import StoreError
+from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from core.updates.ingress import Ingress
+
+log = logging.getLogger(__name__)
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 15.0
+"""Seconds after a fault."""
+_POSITION_KEPT = timedelta(days=7)
+
+
+class Page(Struct, frozen=True):
+    """The answer to one poll. `position`: where the next poll begins, "" if the provider has lost it."""
+
+    events: Sequence[Mapping[str, Any]]
+    position: str
+
+
+class Source(Protocol):
+    """A provider that is polled. `faults`: what its methods raise if the provider cannot be reached now; what else they
+    raise ends the poller.
+    """
+
+    faults: tuple[type[Exception], ...]
+
+    async def sign_in(self) -> str:
+        """Return the name of the account, as it is part of a key."""
+        ...
+
+    async def poll(self, position: str) -> Page:
+        """Wait for the next events. `position`: "" if none is stored."""
+        ...
+
+
+class Poller:
+    """One per process."""
+
+    def __init__(self, store: Store, source: Source, ingress: Ingress) -> None:
+        self._store = store
+        self._source = source
+        self._ingress = ingress
+        self._faults: tuple[type[Exception], ...] = (*source.faults, StoreError)
+        self._account = ""
+        self._failures = 0
+
+    async def run(self) -> None:
+        """Poll until cancelled; as a standby while another process polls. Raises what is no fault of the source."""
+        while True:
+            try:
+                self._account = self._account or await self._source.sign_in()
+                lease = PollerLease(self._store, self._account)
+                await lease.acquire()
+                await self._poll_while_held(lease)
+            except self._faults as fault:
+                log.warning("polling pauses: %s", fault)
+            await asyncio.sleep(min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**self._failures))
+            self._failures = min(self._failures + 1, 10)
+
+    async def _poll_while_held(self, lease: PollerLease) -> None:
+        """Return when the lease is lost. Raises what the source raises, and StoreError."""
+        polling, holding = asyncio.create_task(self._poll_on()), asyncio.create_task(lease.hold())
+        try:
+            done, _ = await asyncio.wait({polling, holding}, return_when=asyncio.FIRST_COMPLETED)
+            for ended in done:
+                ended.result()
+        finally:
+            await cancel_and_wait(polling, holding)
+            with suppress(StoreError):
+                await lease.release()
+
+    async def _poll_on(self) -> None:
+        position = await self._store.command("GET", self._position_key) or ""
+        while True:
+            page = await self._source.poll(position)
+            self._failures = 0
+            for event in page.events:
+                await self._ingress.put(event)
+            if page.position != position:
+                await self._save(page.position)
+            position = page.position
+
+    async def _save(self, position: str) -> None:
+        """Store the position, or forget it if the provider has lost it."""
+        if position:
+            seconds = _POSITION_KEPT // timedelta(seconds=1)
+            await self._store.command("SET", self._position_key, position, "EX", seconds)
+        else:
+            await self._store.command("DEL", self._position_key)
+
+    @property
+    def _position_key(self) -> str:
+        return KEYS["polled"].at(0, self._account)

@@ -1,0 +1,97 @@
+"""What doctor sees of high availability: role, replicas and their lag, memory, persistence, library, Sentinels."""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from redis.exceptions import RedisError
+
+from cli.commands.start.finding import Finding
+from core.errors import FunctionFault
+from core.redis.connection import Connection, ServerAddress
+from core.redis.store import Durability, Store
+from core.redis.topology import SentinelSet
+
+_REPLICA = re.compile(
+    r"^slave\d+:ip=(?P<ip>[^,]+),port=(?P<port>\d+),state=(?P<state>\w+),offset=(?P<offset>\d+)", re.MULTILINE
+)
+_RUNBOOK = "docs/high-availability.md, runbook"
+
+
+async def check_replication(store: Store, durability: Durability) -> AsyncIterator[Finding]:
+    """Emit what is seen of each. What the server hides from this user is no finding."""
+    for section, check in (("replication", _replicas), ("memory", _memory), ("persistence", _persistence)):
+        try:
+            text = str(await store.command("INFO", section))
+        except FunctionFault as refusal:
+            yield Finding(section, None, f"hidden from this user ({refusal})")
+        else:
+            yield check(text, durability)
+    yield await _library(store)
+    if store.topology.sentinels:
+        yield await _sentinels(store.topology.sentinels, store.address)
+
+
+def _replicas(text: str, durability: Durability) -> Finding:
+    facts, needed = facts_of(text), durability is Durability.REPLICA
+    if facts.get("role") != "master":
+        return Finding(
+            "role", False, "replica: it takes no writes", "let ADA_REDIS_URL name the primary or its Sentinels"
+        )
+    end = int(facts["master_repl_offset"])
+    lags = [
+        f"{one['ip']}:{one['port']} {one['state']}, {max(0, end - int(one['offset']))} bytes behind"
+        for one in _REPLICA.finditer(text)
+    ]
+    if not lags:
+        repair = f"ADA_DURABILITY=replica accepts nothing without one: {_RUNBOOK}" if needed else ""
+        return Finding("role", False if needed else None, "primary without replicas", repair)
+    return Finding("role", True, f"primary with {len(lags)} replicas: {'; '.join(lags)}; durability is {durability}")
+
+
+def _memory(text: str, _: Durability) -> Finding:
+    facts = facts_of(text)
+    limit, policy = facts.get("maxmemory_human", "?"), facts.get("maxmemory_policy", "?")
+    detail = f"{facts.get('used_memory_human')} used, maxmemory {'not set' if limit == '0B' else limit}, {policy}"
+    return Finding("memory", policy == "noeviction", detail)
+
+
+def _persistence(text: str, _: Durability) -> Finding:
+    facts = facts_of(text)
+    if facts.get("aof_enabled") != "1":
+        return Finding("persistence", None, "append-only file off: a restart of this server loses what it had")
+    status = facts.get("aof_last_write_status", "?")
+    return Finding("persistence", status == "ok", f"append-only file on, last write {status}")
+
+
+async def _library(store: Store) -> Finding:
+    found = await store.command("FUNCTION", "LIST", "LIBRARYNAME", store.library.name)
+    return Finding("library", bool(found), f"{store.library.name} is {'loaded' if found else 'missing'} on the primary")
+
+
+async def _sentinels(sentinels: SentinelSet, primary: ServerAddress) -> Finding:
+    seen = [await _seen_by(sentinels.name, one) for one in sentinels.sentinels]
+    pairs = zip(sentinels.sentinels, seen, strict=True)
+    listed = ", ".join(f"{one.host}:{one.port} names {what}" for one, what in pairs)
+    agreed = seen.count(f"{primary.host}:{primary.port}")
+    if agreed == len(seen):
+        return Finding("sentinels", True, listed)
+    return Finding("sentinels", None if agreed > len(seen) // 2 else False, listed, _RUNBOOK)
+
+
+async def _seen_by(name: str, sentinel: ServerAddress) -> str:
+    """Return the primary that a Sentinel names, or why it does not."""
+    try:
+        connection = await Connection.open(sentinel)
+        try:
+            found: Any = await connection.request("SENTINEL", "GET-MASTER-ADDR-BY-NAME", name)
+        finally:
+            connection.close()
+    except (RedisError, OSError, TimeoutError) as fault:
+        return f"nothing ({str(fault) or type(fault).__name__})"
+    return ":".join(found) if found else "nothing"
+
+
+def facts_of(text: str) -> Mapping[str, str]:
+    """Return the lines of INFO as a mapping."""
+    return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)

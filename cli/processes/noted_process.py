@@ -1,0 +1,159 @@
+"""Keeps the entry of this process in the register of processes, and touches its health file.
+
+The entry is written every ten seconds, and at once when something changes. A process that ends in order removes it; one
+that fails, or that an operator must repair, leaves the reason for a day.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from cli.command import OPERATOR_NEEDED, CommandFailed
+from core.errors import AdaError, StoreError, StoreRefuses
+from core.processes import ProcessRecord, ProcessRegister, ProcessState
+from core.processes.record import BEAT
+from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.store import Store
+
+log = logging.getLogger(__name__)
+
+VERSION = "0.1.0"
+_REASON = 500
+"""The most characters of a reason."""
+_LOOK = 1.0
+"""Seconds between two looks whether workers have started or ended, in this process."""
+_LAST_WRITE = 2.0
+"""Seconds that a process which ends spends on its entry."""
+
+
+class NotedProcess:
+    """The entry of this process. `healthy`: the file that shows a container that the process works."""
+
+    def __init__(self, store: Store, kind: str, name: str = "", healthy: Path | None = None) -> None:
+        now, build = _now_ms(store), store.library.name.removeprefix("ada_")
+        self.record = ProcessRecord(
+            id=secrets.token_hex(8),
+            kind=kind,
+            name=name,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            version=f"{VERSION}+{build}",
+            started=now,
+            beat=now,
+            since=now,
+        )
+        self._store = store
+        self._register = ProcessRegister(store)
+        self._healthy = healthy
+        self._changed = asyncio.Event()
+
+    def note(self, **changes: Any) -> None:
+        """Change fields of the entry; it is written soon."""
+        self.record = replace(self.record, **changes)
+        self._changed.set()
+
+    def runs(self, **changes: Any) -> None:
+        """The process is ready for its work."""
+        self.note(state=ProcessState.RUNNING, since=_now_ms(self._store), **changes)
+
+    def ends(self, state: ProcessState, reason: str) -> None:
+        """The process ends because of a fault."""
+        self.note(state=state, since=_now_ms(self._store), reason=reason[:_REASON])
+
+    async def begin(self) -> None:
+        """Write the first entry in place of what the process before has left."""
+        await self._logged(self._forget_predecessors())
+        await self._logged(self._beat())
+
+    async def keep(self) -> None:
+        """Write the entry again and again, until cancelled."""
+        while True:
+            await self._until_changed()
+            self._changed.clear()
+            await self._logged(self._beat())
+
+    async def close(self) -> None:
+        """Write the last entry, or remove it if the process ends in order."""
+        is_fault = self.record.state in (ProcessState.FAILED, ProcessState.HALTED)
+        with suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(_LAST_WRITE):
+                await (self._register.write(self.record) if is_fault else self._register.remove(self.record.id))
+
+    async def _until_changed(self) -> None:
+        """Wait until there is something new to write, at most for the time between two beats."""
+        end = time.monotonic() + BEAT.total_seconds()
+        while time.monotonic() < end and not self._changed.is_set() and self.record.tubes == self._tubes():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK):
+                    await self._changed.wait()
+
+    def _tubes(self) -> tuple[str, ...]:
+        return tuple(sorted(self._store.worked_tubes))
+
+    async def _logged(self, work: Any) -> None:
+        """Faults of the server end no process: its work goes on when the server is there again."""
+        try:
+            await work
+        except StoreError as fault:
+            log.debug("not noted as a process: %s", fault)
+
+    async def _beat(self) -> None:
+        self.record = replace(self.record, beat=_now_ms(self._store), tubes=self._tubes())
+        with suppress(StoreRefuses):  # the server is there, though it is full
+            await self._register.write(self.record)
+        if self._healthy is not None:
+            await asyncio.to_thread(self._healthy.touch)
+
+    async def _forget_predecessors(self) -> None:
+        """Remove what the process before has left: its fault, or its entry if it was killed."""
+        known = await self._register.list(self.record.started)
+        gone = [one.id for one in known if self.record.is_successor_of(one) and not _is_running(one)]
+        await self._register.remove(*gone)
+
+
+@asynccontextmanager
+async def noted_process(
+    store: Store, kind: str, name: str = "", healthy: Path | None = None
+) -> AsyncIterator[NotedProcess]:
+    """The entry of this process, from its start to its end; an exception that ends it becomes its reason."""
+    process = NotedProcess(store, kind, name, healthy)
+    await process.begin()
+    keeping = asyncio.create_task(process.keep(), name="entry of this process")
+    try:
+        yield process
+    except CommandFailed as fault:
+        process.ends(ProcessState.HALTED if fault.code == OPERATOR_NEEDED else ProcessState.FAILED, str(fault))
+        raise
+    except Exception as fault:
+        reason = str(fault) if isinstance(fault, AdaError) else f"{type(fault).__name__}: {fault}"
+        process.ends(ProcessState.FAILED, reason)
+        raise
+    finally:
+        await cancel_and_wait(keeping)
+        await process.close()
+
+
+def _is_running(record: ProcessRecord) -> bool:
+    """Return whether a process of this machine is there and has not noted its end."""
+    if record.state in (ProcessState.FAILED, ProcessState.HALTED) or record.pid == os.getpid():
+        return False
+    try:
+        os.kill(record.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _now_ms(store: Store) -> int:
+    return int(time.time() * 1000) + store.clock_offset_ms

@@ -1,0 +1,168 @@
+"""How a delivery is stored in its history's hash: its fields, its recipients in pages, the plan of its parcels. Pure.
+
+    people:<page>          [[id, [number of contacts in each channel], name?, origin?], …]
+    parcel:<channel>:<n>   see `core.deliveries.histories.parcels`
+    opted_out              {channel: [number of a recipient that wants no messages there, …]}; missing if there is none
+    content                JSON of `core.model.content.Content`; missing if there is none
+    plan                   "telegram 90 100,57;sms 3;vk 0"   (channel, recipients with a contact, entries per parcel;
+                           without sizes there is one parcel, with one entry for each of these recipients)
+
+`lua/delivery/modules/plan.lua` reads the plan.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from core.deliveries.histories.parcels import EntryRow, cut, cut_aligned, dump_parcel
+from core.model.compact_json import compact_json
+from core.model.content import Content
+from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, NewDelivery, Recipient, Strategy
+from core.model.history_key import Id
+
+FieldOrValue = str | int
+"""One argument of HSET: a field's name or its value."""
+
+PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecipient:
+    """A recipient as the history keeps it. `contacts`: how many it has in each channel of the delivery."""
+
+    number: int
+    id: Id
+    contacts: Sequence[int]
+    name: str | None = None
+    origin: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelPlan:
+    """One channel of a delivery. `recipients`: those with a contact. `parcels`: entries of each parcel at release."""
+
+    channel: str
+    recipients: int
+    parcels: Sequence[int]
+
+
+def history_fields(delivery: NewDelivery, parcel_sizes: Mapping[str, int]) -> list[FieldOrValue]:
+    """Return the arguments of HSET for `lua/delivery/functions/enqueue.lua`, except the number of recipients: field,
+    value, field, …
+
+    `parcel_sizes`: for each channel the most recipients of one parcel.
+    """
+    recipients, entries, reached = _rows(delivery)
+    fields: list[FieldOrValue] = ["sender", compact_json(delivery.sender), "text", delivery.text]
+    fields += _options(delivery)
+    if delivery.content is not None:
+        fields += ("content", compact_json(delivery.content))
+    for page, page_rows in enumerate(cut(recipients, PAGE)):
+        fields += (f"people:{page}", compact_json(page_rows))
+    plan = []
+    for channel, parcels in _parcels(delivery, entries, parcel_sizes).items():
+        for number, parcel in enumerate(parcels):
+            fields += (f"parcel:{channel}:{number}", dump_parcel(0, parcel))
+        plan.append(_dump_channel_plan(channel, reached[channel], len(entries[channel]), parcels))
+    fields += ("plan", ";".join(plan))
+    if opted_out := _opted_out(delivery):
+        fields += ("opted_out", compact_json(opted_out))
+    if max(reached.values(), default=0) < len(recipients):
+        fields += ("reachable", sum(any(contacts) for _, contacts, *_ in recipients))
+    return fields
+
+
+def _parcels(
+    delivery: NewDelivery, entries: Mapping[str, Sequence[EntryRow]], sizes: Mapping[str, int]
+) -> dict[str, list[Sequence[EntryRow]]]:
+    """Return the entries of each parcel of each channel. With the strategy `first` the parcels with one number have the
+    same recipients in all channels, so that the outcomes of one parcel concern one parcel of each later channel.
+    """
+    if delivery.strategy is Strategy.FIRST:
+        return cut_aligned(entries, sizes[delivery.channels[0]])
+    return {channel: cut(rows, sizes[channel]) for channel, rows in entries.items()}
+
+
+def _rows(delivery: NewDelivery) -> tuple[list[list[Any]], dict[str, list[EntryRow]], dict[str, int]]:
+    """Return the rows of the recipients; by channel the rows of its entries, and how many recipients have a contact
+    there."""
+    recipients: list[list[Any]] = []
+    entries: dict[str, list[EntryRow]] = {channel: [] for channel in delivery.channels}
+    reached = dict.fromkeys(entries, 0)
+    for number, recipient in enumerate(delivery.recipients):
+        contacts = []
+        for channel, rows in entries.items():
+            addresses = recipient.contacts.get(channel, ())
+            contacts.append(len(addresses))
+            if addresses:
+                reached[channel] += 1
+            for contact, address in enumerate(addresses):
+                rows.append((recipient.id, number, contact, len(addresses), address))
+        recipients.append(_recipient_row(recipient, contacts))
+    return recipients, entries, reached
+
+
+def _opted_out(delivery: NewDelivery) -> dict[str, list[int]]:
+    """Channel → numbers of the recipients that want no messages there."""
+    leavers = [(number, one.opted_out) for number, one in enumerate(delivery.recipients) if one.opted_out]
+    numbers = {channel: [number for number, left in leavers if channel in left] for channel in delivery.channels}
+    return {channel: found for channel, found in numbers.items() if found}
+
+
+def load_opted_out(text: str | None) -> dict[str, set[int]]:
+    decoded: dict[str, set[int]] = msgspec.json.decode(text or "{}", type=dict[str, set[int]])
+    return decoded
+
+
+def _recipient_row(recipient: Recipient, contacts: list[int]) -> list[Any]:
+    if recipient.origin:
+        return [recipient.id, contacts, recipient.name, recipient.origin]
+    return [recipient.id, contacts] if recipient.name is None else [recipient.id, contacts, recipient.name]
+
+
+def _dump_channel_plan(channel: str, reached: int, entries: int, parcels: Sequence[Sequence[EntryRow]]) -> str:
+    if entries == reached and (not parcels or (len(parcels) == 1 and entries)):
+        return f"{channel} {reached}"
+    return f"{channel} {reached} {','.join(str(len(parcel)) for parcel in parcels)}"
+
+
+def _options(delivery: NewDelivery) -> Iterator[FieldOrValue]:
+    """Emit what differs from the defaults. Defaults are not stored, because scheduled deliveries must stay small."""
+    if delivery.origin != DEFAULT_ORIGIN:
+        yield from ("origin", delivery.origin)
+    if delivery.lane:
+        yield from ("lane", delivery.lane)
+    if delivery.priority != DEFAULT_PRIORITY:
+        yield from ("priority", delivery.priority)
+    if delivery.kind != DEFAULT_KIND:
+        yield from ("kind", delivery.kind)
+    if delivery.tags:
+        yield from ("tags", compact_json(delivery.tags))
+    if delivery.strategy is Strategy.FIRST:
+        yield from ("strategy", "first")
+    if delivery.wait is not None:
+        yield from ("wait", delivery.wait // timedelta(milliseconds=1))
+
+
+_decode_content = msgspec.json.Decoder(Content).decode
+
+
+def load_content(text: str | None) -> Content | None:
+    return _decode_content(text) if text else None
+
+
+def load_recipients(text: str, page: int) -> list[StoredRecipient]:
+    return [StoredRecipient(page * PAGE + n, *row) for n, row in enumerate(msgspec.json.decode(text))]
+
+
+def load_plan(text: str) -> list[ChannelPlan]:
+    return [_load_channel_plan(*part.split(" ")) for part in text.split(";") if part]
+
+
+def _load_channel_plan(channel: str, recipients: str, sizes: str = "") -> ChannelPlan:
+    if not sizes and recipients != "0":
+        sizes = recipients
+    return ChannelPlan(channel, int(recipients), [int(size) for size in sizes.split(",") if size])

@@ -1,0 +1,128 @@
+"""Parcels: the slices of a delivery's recipients for one channel, as the history keeps them. Pure.
+
+    parcel:<channel>:<n>   [attempt group, [[id, number, contact, contacts, address], …]]
+
+An *entry* is one contact of one recipient in one channel; `number` counts the recipients of the delivery from 0,
+`contact` the contacts of that recipient in that channel from 0.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from core.model.compact_json import compact_json
+from core.model.history_key import HistoryKey, Id
+from core.model.states import Status
+
+T = TypeVar("T")
+
+NOT_SHOWN = "\x1f"
+"""Begins, behind the reference of a stored outcome, the list of what was not shown."""
+
+_ONE_LINE = str.maketrans({"\n": " ", NOT_SHOWN: " "})
+
+EntryRow = tuple[Id, int, int, int, str]
+"""An `Entry` that is being written: a plain tuple, because a delivery may have 10,000 of them."""
+
+
+class Entry(NamedTuple):
+    """One contact of one recipient in one channel. Its fields are the row that a parcel keeps."""
+
+    id: Id
+    number: int
+    contact: int
+    contacts: int
+    address: str
+
+    def field(self, channel: str) -> str:
+        """Return the name of its field among the outcomes."""
+        return outcome_field(self.id, channel, self.contact)
+
+    def item(
+        self,
+        status: Status,
+        reason: str = "",
+        reference: str = "",
+        attempts: int = -1,
+        not_shown: Sequence[str] = (),
+    ) -> list[Any]:
+        """Return its outcome as the functions take it (lua/delivery/modules/outcome.lua). `attempts` -1 keeps the count
+        that is
+        stored."""
+        item = [
+            str(self.id),
+            "i" if isinstance(self.id, int) else "s",
+            self.number,
+            self.contact,
+            self.contacts,
+            status,
+            reason,
+            reference.translate(_ONE_LINE),
+            attempts,
+        ]
+        return [*item, compact_json(not_shown)] if not_shown else item
+
+
+def outcome_field(recipient: Id, channel: str, contact: int = 0) -> str:
+    """Return the field of one contact in the hash of outcomes."""
+    return f"{recipient}:{channel}" if contact == 0 else f"{recipient}:{channel}:{contact}"
+
+
+def load_not_shown(reference: str) -> tuple[str, Sequence[str]]:
+    """Return the reference of a stored outcome, and what was not shown."""
+    if NOT_SHOWN not in reference:
+        return reference, ()
+    reference, _, listed = reference.partition(NOT_SHOWN)
+    return reference, msgspec.json.decode(listed, type=tuple[str, ...])
+
+
+def parcel_task(key: HistoryKey, channel: str, number: int) -> str:
+    """Return the id of the task that a parcel becomes (`parcel_id` in lua/delivery/modules/plan.lua)."""
+    return f"{key.ns}.{key.sender}.{channel}.{number}"
+
+
+Row = TypeVar("Row", EntryRow, Entry)
+
+
+class StoredParcel(NamedTuple):
+    """A parcel as it was cut. `number`: which of the channel's parcels. `group`: its attempt group."""
+
+    channel: str
+    number: int
+    group: int
+    entries: Sequence[Entry]
+
+
+def cut(rows: Sequence[T], size: int) -> list[Sequence[T]]:
+    """Slices of at most `size`; none if there are no rows."""
+    if 0 < len(rows) <= size:
+        return [rows]
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+
+def cut_aligned(rows: Mapping[str, Sequence[Row]], recipients: int) -> dict[str, list[Sequence[Row]]]:
+    """By channel: parcels of at most `recipients` recipients, the same ones under the same number in each channel. A
+    parcel without entries is empty.
+    """
+    numbers = sorted({row[1] for of_channel in rows.values() for row in of_channel})
+    parcel_of = {number: place // recipients for place, number in enumerate(numbers)}
+    parcels: dict[str, list[Sequence[Row]]] = {}
+    for channel, of_channel in rows.items():
+        found: list[list[Row]] = [[] for _ in range(-(-len(numbers) // recipients))]
+        for row in of_channel:
+            found[parcel_of[row[1]]].append(row)
+        parcels[channel] = list(found)
+    return parcels
+
+
+def dump_parcel(group: int, entries: Sequence[EntryRow]) -> str:
+    return compact_json((group, entries))
+
+
+_decode_parcel = msgspec.json.Decoder(tuple[int, list[Entry]]).decode
+
+
+def load_parcel(text: str) -> tuple[int, list[Entry]]:
+    """Return the attempt group and the entries, in their order."""
+    return _decode_parcel(text)

@@ -1,0 +1,243 @@
+"""Derives a `History` from the fields of its hash. Pure; the only place with these rules.
+
+An outcome that was never written is `queued` while the delivery is scheduled or released. Afterwards it shares the end
+of the delivery (`cancelled`, `expired`). It is `no_contact` where the recipient has no contact in that channel, and
+`skipped` (`opted_out`) where it wants no messages.
+
+A cancelled delivery is over when the last worker has returned its parcel. Until then the entries that are *under way*
+keep their status, because a worker may send to them at this moment.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from msgspec.structs import replace
+
+from core.deliveries.histories.encoding import ChannelPlan, StoredRecipient, load_content, load_opted_out, load_plan
+from core.deliveries.histories.parcels import load_not_shown, outcome_field
+from core.model.clock import from_ms
+from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, Strategy
+from core.model.history import ChannelRecord, History, OutcomeRecord, RecipientRecord
+from core.model.history_key import HistoryKey, Id
+from core.model.states import REACHED, DeliveryState, Reason, Status, best, verdict
+
+# The fields of a history except its counters, pages and parcels.
+FIELDS = (
+    *("tenant", "sender", "text", "origin", "state", "version", "created", "due", "released", "finished", "expires"),
+    *("asked", "recipients", "reachable", "reached", "reported", "plan", "kind", "tags", "lane"),
+    *("priority", "lapsed", "strategy", "wait", "opted_out", "content", "rescheduled"),
+)
+
+_COUNTED: tuple[Status, ...] = tuple(status for status in Status if status not in (Status.QUEUED, Status.NO_CONTACT))
+_OPTED_OUT = OutcomeRecord(Status.SKIPPED, Reason.OPTED_OUT)
+HistoryFields = Mapping[str, str | None]
+"""Field → value; None where the field is missing."""
+
+
+def channels_of(fields: HistoryFields) -> list[str]:
+    """Return the channels of a delivery, in its order."""
+    return [plan.channel for plan in load_plan(fields["plan"] or "")]
+
+
+def counter_fields(channels: Sequence[str]) -> list[str]:
+    """Return the counters of these channels in the history's hash."""
+    per_status = [f"n:{channel}:{status}" for channel in channels for status in _COUNTED]
+    return [*per_status, *(f"left:{channel}" for channel in channels)]
+
+
+def is_being_cancelled(fields: HistoryFields) -> bool:
+    """Return whether the delivery was cancelled and workers still have parcels of it."""
+    return fields["state"] == DeliveryState.CANCELLED and fields["finished"] is None
+
+
+def unwritten_status(fields: HistoryFields) -> Status:
+    """Return the status of an outcome that was never written, of an entry that is not under way, in a channel where the
+    recipient has a contact.
+    """
+    if fields["state"] == DeliveryState.CANCELLED:
+        return Status.CANCELLED
+    if fields["finished"] is None:
+        return Status.QUEUED
+    return Status.EXPIRED if fields.get("lapsed") else Status.CANCELLED
+
+
+def read_outcome(text: str, over: bool) -> OutcomeRecord:
+    """Decode `status|reason|at ms|version|attempts|reference` and what was not shown
+    (lua/delivery/modules/outcome.lua). In a delivery that is `over`, an attempt whose outcome was never reported is
+    `unknown`.
+    """
+    status, reason, at, version, attempts, reference = text.split("|", 5)
+    if over and Status(status) is Status.SENDING:
+        status, reason = Status.UNKNOWN, Reason.CRASHED
+    reference, not_shown = load_not_shown(reference)
+    known = Status(status), reason or None, reference or None, int(attempts), from_ms(at), int(version)
+    return OutcomeRecord(*known, not_shown)
+
+
+def channel_records(fields: HistoryFields, counters: HistoryFields) -> dict[str, ChannelRecord]:
+    """State and counts of each channel. The counts of a channel add up to the recipients of the delivery."""
+    total = int(fields["recipients"] or 0)
+    plans = load_plan(fields["plan"] or "")
+    opted_out = load_opted_out(fields["opted_out"])
+    return {
+        plan.channel: _channel_record(plan, total, len(opted_out.get(plan.channel, ())), fields, counters)
+        for plan in plans
+    }
+
+
+def _channel_record(
+    plan: ChannelPlan, total: int, opted_out: int, fields: HistoryFields, counters: HistoryFields
+) -> ChannelRecord:
+    over = fields["finished"] is not None
+    counts: dict[Status, int] = {status: int(counters.get(f"n:{plan.channel}:{status}") or 0) for status in _COUNTED}
+    if over:
+        counts[Status.UNKNOWN] += counts[Status.SENDING]
+        counts[Status.SENDING] = 0
+    unwritten = plan.recipients - sum(counts.values())
+    if is_being_cancelled(fields):
+        left = int(counters.get(f"left:{plan.channel}") or 0)
+        counts[Status.QUEUED] = min(unwritten, max(0, left - counts[Status.SENDING]))
+        unwritten -= counts[Status.QUEUED]
+    if unwritten:
+        status = unwritten_status(fields)
+        counts[status] = counts.get(status, 0) + unwritten
+    counts[Status.SKIPPED] += opted_out
+    counts[Status.NO_CONTACT] = total - plan.recipients - opted_out
+    state = _channel_state(plan, over, fields, counters)
+    return ChannelRecord(state, {status: count for status, count in counts.items() if count})
+
+
+def _channel_state(plan: ChannelPlan, over: bool, fields: HistoryFields, counters: HistoryFields) -> str:
+    if over:
+        return "reported"
+    left = counters.get(f"left:{plan.channel}")
+    if left is not None:
+        return "pending" if int(left) > 0 else "reported"
+    return "pending" if sum(plan.parcels) or fields["state"] == DeliveryState.SCHEDULED else "reported"
+
+
+def outcome_fields(recipients: Iterable[StoredRecipient], channels: Sequence[str]) -> list[str]:
+    """Return the fields of all outcomes of these recipients."""
+    return [
+        outcome_field(recipient.id, channel, contact)
+        for recipient in recipients
+        for channel, contacts in zip(channels, recipient.contacts, strict=True)
+        for contact in range(contacts)
+    ]
+
+
+def recipient_records(
+    recipients: Iterable[StoredRecipient],
+    fields: HistoryFields,
+    outcomes: HistoryFields,
+    under_way: Collection[str] = frozenset(),
+) -> list[RecipientRecord]:
+    """Return one record per recipient. `outcomes`: outcome field → stored text. `under_way`: the outcome fields of the
+    entries that are under way although the delivery was cancelled.
+    """
+    channels, opted_out = channels_of(fields), load_opted_out(fields["opted_out"])
+    return [
+        _recipient_record(one, channels, _left_by(one, opted_out), fields, outcomes, under_way) for one in recipients
+    ]
+
+
+def _left_by(recipient: StoredRecipient, opted_out: Mapping[str, Collection[int]]) -> list[str]:
+    """Return the channels in which a recipient wants no messages."""
+    return [channel for channel, numbers in opted_out.items() if recipient.number in numbers]
+
+
+def _recipient_record(
+    recipient: StoredRecipient,
+    channels: Sequence[str],
+    opted_out: Collection[str],
+    fields: HistoryFields,
+    outcomes: HistoryFields,
+    under_way: Collection[str],
+) -> RecipientRecord:
+    records = {
+        channel: _OPTED_OUT
+        if channel in opted_out
+        else _outcome_in_channel(recipient.id, channel, contacts, fields, outcomes, under_way)
+        for channel, contacts in zip(channels, recipient.contacts, strict=True)
+    }
+    received_in = [channel for channel, record in records.items() if record.status in REACHED]
+    return RecipientRecord(recipient.id, recipient.name, list(recipient.origin), received_in, records)
+
+
+def _outcome_in_channel(
+    recipient: Id,
+    channel: str,
+    contacts: int,
+    fields: HistoryFields,
+    outcomes: HistoryFields,
+    under_way: Collection[str],
+) -> OutcomeRecord:
+    """Return one outcome for a recipient in a channel: the best one of its contacts there."""
+    if contacts == 0:
+        return OutcomeRecord(Status.NO_CONTACT)
+    names = [outcome_field(recipient, channel, contact) for contact in range(contacts)]
+    records = [_outcome_of_entry(outcomes.get(name), fields, is_under_way=name in under_way) for name in names]
+    status = best([record.status for record in records])
+    return next(record for record in records if record.status is status)
+
+
+def _outcome_of_entry(text: str | None, fields: HistoryFields, *, is_under_way: bool) -> OutcomeRecord:
+    record = read_outcome(text, fields["finished"] is not None) if text else OutcomeRecord(Status.QUEUED)
+    # An entry that was queued again and never attempted shares the end of the delivery, like one never written.
+    if record.status is Status.QUEUED and not is_under_way:
+        return replace(record, status=unwritten_status(fields))
+    return record
+
+
+def assemble(
+    key: HistoryKey,
+    fields: HistoryFields,
+    counters: HistoryFields,
+    recipients: Sequence[RecipientRecord],
+    cursor: str | None,
+) -> History:
+    """Return the history with one page of recipients."""
+    channels = channel_records(fields, counters)
+    state = DeliveryState(fields["state"] or "")
+    total, reached = int(fields["recipients"] or 0), int(fields["reached"] or 0)
+    reachable = int(fields["reachable"] or total)
+    return History(
+        key=key,
+        tenant=fields["tenant"] or "",
+        sender=json.loads(fields["sender"] or "{}"),
+        text=fields["text"] or "",
+        origin=fields["origin"] or DEFAULT_ORIGIN,
+        state=state,
+        version=int(fields["version"] or 0),
+        created_at=from_ms(fields["created"] or 0),
+        deliver_at=from_ms(fields["due"] or 0),
+        released_at=_optional_time(fields["released"]),
+        finished_at=_optional_time(fields["finished"]),
+        expires_at=_optional_time(fields["expires"]),
+        moved_from=_optional_time(fields["asked"]),
+        verdict=verdict(state, reachable, reached, is_over=fields["finished"] is not None),
+        counts=_totals(total, reached, channels),
+        channels=channels,
+        kind=fields["kind"] or DEFAULT_KIND,
+        tags=json.loads(fields["tags"] or "[]"),
+        lane=fields["lane"],
+        priority=int(fields["priority"] or DEFAULT_PRIORITY),
+        strategy=Strategy(fields["strategy"] or Strategy.ALL),
+        wait=timedelta(milliseconds=int(fields["wait"])) if fields["wait"] else None,
+        content=load_content(fields["content"]),
+        reported=sum(1 for channel in channels.values() if channel.state == "reported"),
+        recipients=recipients,
+        next=cursor,
+    )
+
+
+def _optional_time(ms: str | None) -> datetime | None:
+    return from_ms(ms) if ms else None
+
+
+def _totals(recipients: int, reached: int, channels: Mapping[str, ChannelRecord]) -> dict[str, int]:
+    counts = {"recipients": recipients, "reached": reached}
+    for status in Status:
+        counts[status] = sum(record.counts.get(status, 0) for record in channels.values())
+    return counts

@@ -1,0 +1,207 @@
+"""The deliveries to one person, found without an index: a function looks through the people of a page of deliveries.
+
+    deliveries of the tenant, newest first ─▶ find_recipient, some hundred pages of people a call ─▶ outcomes, erasure
+
+To keep an index would cost a write for each recipient of each delivery, to answer a question that is seldom asked
+(docs/decisions/0108). A page of a list reads at most `MOST_READ` deliveries; then it ends early, with a cursor.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import msgspec
+
+from core.deliveries.cancel import Canceller
+from core.deliveries.histories.encoding import PAGE, load_recipients
+from core.deliveries.histories.listing import DeliveryPosition, Listing, read_cursor, write_cursor
+from core.deliveries.histories.parcels import NOT_SHOWN, load_parcel
+from core.deliveries.histories.reader import HistoryReader
+from core.deliveries.histories.recipient_search import RecipientSearch
+from core.errors import NotFound
+from core.model.compact_json import compact_json
+from core.model.history import History, RecipientRecord
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+MOST_READ = 5000
+_PAGES = 400
+"""Pages of people that one call looks through: about a millisecond."""
+_AT_ONCE = 200
+_NUMBER_DIGITS = 19
+
+
+class PersonDelivery(NamedTuple):
+    """A delivery, and what became of it for the person."""
+
+    history: History
+    recipient: RecipientRecord
+
+
+class _Found(NamedTuple):
+    """Where a person stands in a delivery."""
+
+    position: DeliveryPosition
+    number: int
+
+
+class DeliveriesOfPerson:
+    """One per process."""
+
+    def __init__(
+        self, store: Store, reader: HistoryReader, listing: Listing, recipients: RecipientSearch, canceller: Canceller
+    ) -> None:
+        self._store = store
+        self._reader = reader
+        self._listing = listing
+        self._recipients = recipients
+        self._canceller = canceller
+
+    async def page(
+        self, tenant: str, person: str, cursor: str | None, limit: int, sees: Callable[[DeliveryPosition], bool]
+    ) -> tuple[Sequence[PersonDelivery], str | None]:
+        """Return deliveries to a person that `sees` lets pass, newest first, and the cursor of the next page. Raises
+        Invalid CURSOR_MALFORMED.
+        """
+        found: list[PersonDelivery] = []
+        read, last = 0, read_cursor(cursor) if cursor else None
+        async for positions in self._slices(tenant, last, 0):
+            places = {one.position: one for one in await self._find(positions, person)}
+            for position in positions:
+                if len(found) == limit or read == MOST_READ:
+                    return found, write_cursor(last) if last else None
+                last, read = position, read + 1
+                if position in places and sees(position) and (one := await self._delivery(tenant, places[position])):
+                    found.append(one)
+        return found, None
+
+    async def _delivery(self, tenant: str, found: _Found) -> PersonDelivery | None:
+        """None if its retention has ended meanwhile."""
+        key = found.position.key
+        try:
+            history = await self._reader.summary(key, tenant)
+            (record,) = await self._recipients.records_of(key, tenant, [found.number])
+        except NotFound:
+            return None
+        return PersonDelivery(history, record)
+
+    async def erase(self, tenant: str, person: str, since: int = 0) -> int:
+        """Remove the name, the groups and the addresses of a person from the deliveries to it, and its name from those
+        that it has sent, created since an ms; outcomes and counts stay, under its id. What has not been sent to it is
+        cancelled first. Returns from how many.
+        """
+        erased = 0
+        async for positions in self._slices(tenant, None, since):
+            for one in await self._find(positions, person):
+                with suppress(NotFound):
+                    await self._canceller.cancel(one.position.key, tenant, [person])
+                erased += await self._erase(one.position, person, self._erasures_to)
+            for position in positions:
+                if position.key.sender == person:
+                    await self._erase(position, person, self._erasures_from)
+        return erased
+
+    async def _erase(self, position: DeliveryPosition, person: str, find: "_Erasures") -> int:
+        """Repeat it until no other step has changed the history meanwhile: a retry adds parcels."""
+        while changes := await find(position, person):
+            words = [word for change in changes for word in change]
+            if await self._store.run("erase_fields", position.shard, position.suffix, *words):
+                return 1
+        return 0
+
+    async def _erasures_to(self, position: DeliveryPosition, person: str) -> Sequence["_Change"]:
+        """Return the fields of a delivery to the person that have its data."""
+        names = [
+            name for name in await self._reader.field_names(position.key) if name.startswith(("people:", "parcel:"))
+        ]
+        texts = await self._reader.read_fields(position.key, names)
+        changes = []
+        for name, text in texts.items():
+            clean = _clean_people if name.startswith("people:") else _clean_parcel
+            if text and (new := clean(text, person)) != text:
+                changes.append(("history", name, text, new))
+        return [*changes, *await self._references(position, person, texts)]
+
+    async def _references(
+        self, position: DeliveryPosition, person: str, texts: Mapping[str, str | None]
+    ) -> Sequence["_Change"]:
+        """Return the outcomes of a person that have a reference: with some providers it names the dialog."""
+        parcels = [(name.split(":")[1], text) for name, text in texts.items() if name.startswith("parcel:") and text]
+        entries = [(channel, entry) for channel, text in parcels for entry in load_parcel(text)[1]]
+        fields = sorted({entry.field(channel) for channel, entry in entries if str(entry.id) == person})
+        key = KEYS["outcomes"].at(position.shard, position.suffix)
+        stored = await self._store.command("HMGET", key, *fields) if fields else []
+        found = ((field, text, _clean_outcome(text)) for field, text in zip(fields, stored, strict=True) if text)
+        return [("outcomes", field, text, new) for field, text, new in found if new != text]
+
+    async def _erasures_from(self, position: DeliveryPosition, _: str) -> Sequence["_Change"]:
+        """Return the field of the sender, if it has a name."""
+        (text,) = (await self._reader.read_fields(position.key, ["sender"])).values()
+        sender = msgspec.json.decode(text) if text else {}
+        return (
+            [("history", "sender", text, compact_json({**sender, "name": None}))] if text and sender.get("name") else []
+        )
+
+    async def _find(self, positions: Sequence[DeliveryPosition], person: str) -> list[_Found]:
+        """Return where the person stands in which of the deliveries."""
+        found: list[_Found] = []
+        for shard in {one.shard for one in positions}:
+            rest = [one for one in positions if one.shard == shard]
+            while rest:
+                looked, *hits = await self._store.run(
+                    "find_recipient", shard, *_beginnings(person), PAGE, _PAGES, *(one.suffix for one in rest)
+                )
+                by_suffix = {one.suffix: one for one in rest}
+                pages = zip(hits[::2], hits[1::2], strict=True)
+                found += [
+                    hit for suffix, page in pages for hit in await self._in_page(by_suffix[suffix], int(page), person)
+                ]
+                rest = rest[int(looked) :]
+        return found
+
+    async def _in_page(self, position: DeliveryPosition, page: int, person: str) -> list[_Found]:
+        (text,) = (await self._reader.read_fields(position.key, [f"people:{page}"])).values()
+        people = load_recipients(text or "[]", page)
+        return [_Found(position, one.number) for one in people if str(one.id) == person]
+
+    async def _slices(
+        self, tenant: str, after: DeliveryPosition | None, since: int
+    ) -> AsyncIterator[Sequence[DeliveryPosition]]:
+        some: list[DeliveryPosition] = []
+        async for position in self._listing.positions(tenant, after, since):
+            some.append(position)
+            if len(some) == _AT_ONCE:
+                yield some
+                some = []
+        if some:
+            yield some
+
+
+_Change = tuple[str, str, str, str]
+"""`history` or `outcomes`, a field, its text, and the text without the data of the person."""
+_Erasures = Callable[[DeliveryPosition, str], Awaitable[Sequence[_Change]]]
+
+
+def _beginnings(person: str) -> tuple[str, str]:
+    """Return how the row of a recipient begins, if its id is a number and if it is a text."""
+    digits = person.removeprefix("-")
+    is_number = digits.isascii() and digits.isdigit() and len(digits) <= _NUMBER_DIGITS and str(int(person)) == person
+    return f"[{person},[" if is_number else "", f"[{compact_json(person)},["
+
+
+def _clean_people(text: str, person: str) -> str:
+    """Return a page of people in which this one has only its id, and how many contacts it had."""
+    rows = msgspec.json.decode(text)
+    return compact_json([row[:2] if str(row[0]) == person else row for row in rows])
+
+
+def _clean_parcel(text: str, person: str) -> str:
+    """Return a parcel in which this recipient has no address."""
+    group, entries = msgspec.json.decode(text)
+    return compact_json([group, [[*row[:4], ""] if str(row[0]) == person else row for row in entries]])
+
+
+def _clean_outcome(text: str) -> str:
+    """Return an outcome without the reference of the provider."""
+    *known, reference = text.split("|", 5)
+    return "|".join([*known, reference[reference.find(NOT_SHOWN) :] if NOT_SHOWN in reference else ""])

@@ -1,0 +1,26 @@
+"""What operators see of a running installation: figures over time, lanes, what needs attention; and changes of many
+tasks at once.
+"""
+
+from core.monitoring.bulk_changes import BulkChanges, TaskChanges, TaskCount, check_selection
+from core.monitoring.figures import FigureReader, Figures
+from core.monitoring.lanes import LanePage, Lanes, LongestLanes
+from core.monitoring.overview import Overview, Overviews
+from core.monitoring.recorder import Recorder
+from core.monitoring.samples import Step
+
+__all__ = [
+    "BulkChanges",
+    "FigureReader",
+    "Figures",
+    "LanePage",
+    "Lanes",
+    "LongestLanes",
+    "Overview",
+    "Overviews",
+    "Recorder",
+    "Step",
+    "TaskChanges",
+    "TaskCount",
+    "check_selection",
+]

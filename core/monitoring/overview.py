@@ -1,0 +1,141 @@
+"""What needs an operator first, from what the queue, the couriers, the processes and the server say (W-11)."""
+
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from core.deliveries.channels import Channels
+from core.monitoring.figures import NOT_REACHED, FigureReader, Figures
+from core.monitoring.samples import Step
+from core.processes import overview as processes_now
+from core.queue import Queue, Tubes
+from core.queue.dead_letters import DeadLetters
+from core.redis.keys import KEYS
+from core.redis.server_checks import check_settings
+from core.redis.store import Store
+from core.webhooks.registry import Webhooks
+
+# Workers take due tasks within three seconds.
+_OVERDUE_MS = 5000
+# Of this many outcomes of an hour, half must not have been reached.
+_ENOUGH = 10
+_NOT_WORTH_A_NOTE = frozenset({"cancelled", "skipped", "delivered", "read", "no_contact"})
+
+
+class Kind(StrEnum):
+    """What needs attention, the most urgent first."""
+
+    OVERDUE = "overdue"
+    HALTED = "halted"
+    UNSERVED = "unserved"
+    SERVER_SETTING = "server_setting"
+    FAILURES = "failures"
+    WEBHOOK = "webhook"
+    DEAD_LETTERS = "dead_letters"
+    PAUSED = "paused"
+    THROTTLED = "throttled"
+
+
+URGENT = frozenset({Kind.OVERDUE, Kind.HALTED, Kind.UNSERVED, Kind.SERVER_SETTING})
+"""What keeps messages from being sent, or may lose them. All else goes on by itself or waits for a decision."""
+
+
+class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that needs attention. `subject`: the tube, channel, webhook or setting. `count`: tasks that wait or are
+    buried, or outcomes; `of`: among how many. `reason`: in the words of its source. `by`: who paused. `at`: since when,
+    or until when a throttle lasts, Unix ms. `command`: what mends it.
+    """
+
+    kind: Kind
+    subject: str = ""
+    count: int = 0
+    of: int = 0
+    reason: str = ""
+    by: str = ""
+    at: int = 0
+    command: str = ""
+
+
+class Overview(msgspec.Struct, frozen=True):
+    """`health`: bad if something urgent is among the matters, attention if anything is, else good. `now`: Unix ms."""
+
+    health: str
+    matters: Sequence[Matter]
+    now: int
+
+
+class Overviews:
+    """One per process."""
+
+    def __init__(self, store: Store, queue: Queue, channels: Channels, webhooks: Webhooks) -> None:
+        self._store = store
+        self._queue = queue
+        self._channels = channels
+        self._webhooks = webhooks
+
+    async def show(self) -> Overview:
+        """Return what needs attention, the most urgent first."""
+        now = int(time.time() * 1000) + self._store.clock_offset_ms
+        sources = (self._work(now), self._server(), self._outcomes(), self._failed_webhooks(), self._tubes())
+        matters = [one for source in sources async for one in source]
+        matters.sort(key=lambda one: (list(Kind).index(one.kind), -one.count, one.subject))
+        return Overview(_health(matters), matters, now)
+
+    async def _work(self, now: int) -> AsyncIterator[Matter]:
+        overdue = (await self._queue.inspector.stats()).overdue_ms
+        if overdue > _OVERDUE_MS:
+            yield Matter(Kind.OVERDUE, at=now - overdue)
+        _, unserved = await processes_now(self._store, self._queue, self._channels)
+        for tube in unserved:
+            yield Matter(Kind.UNSERVED, tube.tube, tube.ready, command=tube.command)
+        for view in await self._channels.views():
+            if view.facts and view.facts.halted:
+                yield Matter(Kind.HALTED, view.name, reason=view.facts.halted)
+            for scope, until in sorted((await self._queue.throttles_of(view.name)).items()):
+                yield Matter(Kind.THROTTLED, view.name, reason=scope, at=until)
+
+    async def _server(self) -> AsyncIterator[Matter]:
+        for one in await check_settings(self._store):
+            yield Matter(Kind.SERVER_SETTING, one.setting, reason=one.why, command=one.correction)
+
+    async def _outcomes(self) -> AsyncIterator[Matter]:
+        for one in failing_channels(await FigureReader(self._store, self._queue).read(Step.FINE)):
+            yield one
+
+    async def _failed_webhooks(self) -> AsyncIterator[Matter]:
+        for webhook in await self._webhooks.all():
+            dead = (await self._webhooks.state(webhook.tenant, webhook.id)).dead
+            if webhook.disabled or dead:
+                yield Matter(Kind.WEBHOOK, webhook.url, dead, at=webhook.disabled)
+
+    async def _tubes(self) -> AsyncIterator[Matter]:
+        sizes = [await self._store.command("ZCARD", KEYS["buried"].at(shard)) for shard in range(self._store.shards)]
+        if buried := sum(map(int, sizes)):
+            groups = await DeadLetters(self._store).groups()
+            yield Matter(Kind.DEAD_LETTERS, count=buried, of=len(groups), reason=groups[0].error if groups else "")
+        for tube, note in sorted((await Tubes(self._store).pauses()).items()):
+            yield Matter(Kind.PAUSED, tube, reason=note.reason, by=note.by, at=note.at)
+
+
+def failing_channels(figures: Figures) -> Iterator[Matter]:
+    """Emit the channels in which at least half of the last hour's messages did not arrive. Pure."""
+    total, failed, why = Counter[str](), Counter[str](), dict[str, str]()
+    for one in figures.outcomes:  # the most frequent first
+        if one.status in _NOT_WORTH_A_NOTE:
+            continue
+        total[one.channel] += one.count
+        if one.status in NOT_REACHED:
+            failed[one.channel] += one.count
+            why.setdefault(one.channel, one.reason)
+    for channel, count in failed.items():
+        if total[channel] >= _ENOUGH and 2 * count >= total[channel]:
+            yield Matter(Kind.FAILURES, channel, count, total[channel], reason=why[channel])
+
+
+def _health(matters: Sequence[Matter]) -> str:
+    if any(one.kind in URGENT for one in matters):
+        return "bad"
+    return "attention" if matters else "good"

@@ -1,0 +1,113 @@
+"""The samples of all counters that the figures of operators are made of, in a ring of fixed size for each step.
+
+A sample has the counters as they are, not what was added: whichever process takes it needs no other sample, and what
+happened between two samples is their difference.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+
+import msgspec
+
+from core.queue import Queue, TubeStats
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+# Tubes of one sample: those with the most tasks since the beginning.
+_TUBES = 100
+_SHARD = 0
+
+
+class Step(IntEnum):
+    """Seconds between two samples."""
+
+    FINE = 10
+    COARSE = 600
+
+
+KEPT = {Step.FINE: 361, Step.COARSE: 1009}
+"""Samples of each step: an hour, and seven days."""
+
+
+class TubeSample(msgspec.Struct, frozen=True, array_like=True):
+    """`put` to `lag_ms` count from the beginning; `waiting` to `oldest_ms` are as of the sample. `buried`: burials;
+    `graves`: tasks that are buried now. `lag_ms`: by how much deferred tasks became ready late, all together.
+    """
+
+    put: int
+    done: int
+    failed: int
+    cancelled: int
+    expired: int
+    retried: int
+    lost: int
+    buried: int
+    promoted: int
+    lag_ms: int
+    waiting: int
+    ready: int
+    locked: int
+    taken: int
+    graves: int
+    oldest_ms: int
+
+    @classmethod
+    def of(cls, stats: TubeStats, lag_ms: int) -> "TubeSample":
+        now = stats.states
+        counts = (stats.put, stats.done, stats.failed, stats.cancelled, stats.expired)
+        faults = (stats.retried, stats.lost, stats.buried, stats.promoted, lag_ms)
+        return cls(*counts, *faults, now.waiting, now.ready, now.locked, now.taken, now.buried, stats.oldest_ms)
+
+
+class Sample(msgspec.Struct, frozen=True, array_like=True):
+    """`at`: the server's ms. `outcomes`: channel → `status|reason` → how many were written."""
+
+    at: int
+    tubes: dict[str, TubeSample]
+    outcomes: dict[str, dict[str, int]]
+
+
+class Samples:
+    """One per process."""
+
+    def __init__(self, store: Store, queue: Queue) -> None:
+        self._store = store
+        self._queue = queue
+
+    async def take(self, at: int) -> Sample:
+        """Return the counters as they are now."""
+        stats, sums = await self._queue.inspector.stats(), await self._queue.inspector.sums_by_tube("counters")
+        busiest = sorted(stats.tubes.items(), key=lambda item: -item[1].put)[:_TUBES]
+        tubes = {name: TubeSample.of(one, sums[name].get("lag_ms", 0)) for name, one in busiest}
+        return Sample(at, tubes, await self._queue.inspector.sums_by_tube("outcome_counts"))
+
+    async def save(self, step: Step, sample: Sample) -> None:
+        """Put a sample in the place of the oldest."""
+        place, text = _number(step, sample.at) % KEPT[step], msgspec.json.encode(sample).decode()
+        await self._store.command("HSET", KEYS["figures"].at(_SHARD, str(int(step))), place, text)
+
+    async def has_turn(self, step: Step, at: int) -> bool:
+        """Return whether this process takes the sample of this step; only one does, the first that asks."""
+        turn = KEYS["figures_turn"].at(_SHARD, str(int(step)), str(_number(step, at)))
+        return bool(await self._store.command("SET", turn, 1, "NX", "PX", 2000 * step))
+
+    async def kept(self, step: Step, now: int) -> list[Sample]:
+        """Return the samples of the last hour or week, the oldest first."""
+        ring: Mapping[str, str] = await self._store.command("HGETALL", KEYS["figures"].at(_SHARD, str(int(step))))
+        return _read(list(ring.values()), now - KEPT[step] * step * 1000)
+
+    async def newest(self, count: int, now: int) -> list[Sample]:
+        """Return the last fine samples, the oldest first; those that were not taken are missing."""
+        newest = _number(Step.FINE, now)
+        places = [(newest - n) % KEPT[Step.FINE] for n in range(count)]
+        texts = await self._store.command("HMGET", KEYS["figures"].at(_SHARD, str(int(Step.FINE))), *places)
+        return _read([text for text in texts if text], now - count * Step.FINE * 1000)
+
+
+def _number(step: Step, at: int) -> int:
+    return at // (step * 1000)
+
+
+def _read(texts: Sequence[str], since: int) -> list[Sample]:
+    samples = [msgspec.json.decode(text, type=Sample) for text in texts]
+    return sorted((one for one in samples if one.at > since), key=lambda one: one.at)

@@ -1,0 +1,72 @@
+"""Messages that are kept to be sent again: those of a person, and those of its tenant, which keys keep.
+
+They are few and small, so each owner has one hash. Nothing that was sent depends on them.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from core.errors import Conflict, NotFound
+from core.model.compact_json import compact_json
+from core.model.history_key import Id
+from core.model.people import id_text
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+MOST = 100
+_SHARD = 0
+_OF_ALL = "all"
+
+
+class Template(Struct, frozen=True, kw_only=True):
+    """`message`: the fields of a delivery, as the API takes them. `shared`: it belongs to the tenant."""
+
+    id: str = ""
+    title: str
+    message: Mapping[str, Any]
+    shared: bool = False
+
+
+_decode = msgspec.json.Decoder(Template).decode
+
+
+class Templates:
+    """Those of all tenants. `person` None: those of the tenant."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def list(self, tenant: str, person: Id | None) -> Sequence[Template]:
+        """Return the templates that a person may use, its own first, by title."""
+        owners = [None] if person is None else [person, None]
+        found = [await self._store.command("HVALS", _key(tenant, owner)) for owner in owners]
+        return [one for texts in found for one in sorted(map(_decode, texts), key=lambda one: one.title.casefold())]
+
+    async def save(self, tenant: str, person: Id | None, template: Template) -> Template:
+        """Keep a template under a new id. Raises Conflict TOO_MANY_TEMPLATES."""
+        key = _key(tenant, person)
+        if await self._store.command("HLEN", key) >= MOST:
+            raise Conflict("TOO_MANY_TEMPLATES", f"At most {MOST} templates are kept. Delete one first.")
+        saved = replace(template, id=secrets.token_hex(6), shared=person is None)
+        await self._store.command("HSET", key, saved.id, compact_json(saved))
+        return saved
+
+    async def delete(self, tenant: str, person: Id | None, template: str) -> None:
+        """Raises NotFound TEMPLATE_NOT_FOUND, also for one of another owner."""
+        key = _key(tenant, person)
+        if await self._store.command("HGET", key, template) is None:
+            raise NotFound("TEMPLATE_NOT_FOUND", "There is no such template of yours.")
+        await self._store.command("HDEL", key, template)
+
+    async def delete_all(self, tenant: str, person: Id) -> None:
+        """Delete the templates of a person that is deleted."""
+        await self._store.command("DEL", _key(tenant, person))
+
+
+def _key(tenant: str, person: Id | None) -> str:
+    return KEYS["templates"].at(_SHARD, tenant, _OF_ALL if person is None else f"user:{id_text(person)}")

@@ -1,0 +1,14 @@
+"""The register of processes: what runs, since when, what it works on, and why it has stopped (W-14).
+
+    a process ─▶ ProcessRegister.write, every ten seconds ─▶ an entry that ends by itself
+    ProcessRegister.list, unserved ─▶ the API, the console, ./ada processes
+
+Guarantee: an entry is a note and decides nothing; no step of the queue depends on it (docs/decisions/0107).
+Neighbours: `cli` writes the entries, `delivery` and `cli` read them.
+"""
+
+from core.processes.overview import ProcessView, UnservedTube, overview
+from core.processes.record import ProcessRecord, ProcessState
+from core.processes.register import ProcessRegister
+
+__all__ = ["ProcessRecord", "ProcessRegister", "ProcessState", "ProcessView", "UnservedTube", "overview"]

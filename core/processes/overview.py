@@ -1,0 +1,84 @@
+"""What an operator sees of the processes: each with the throttles and the learned rate of its account, and the tubes
+that have work and no process.
+"""
+
+import re
+import time
+from collections.abc import Collection, Mapping, Sequence
+
+from msgspec import Struct
+
+from core.deliveries.channels import Channels
+from core.processes.record import ProcessRecord
+from core.processes.register import ProcessRegister
+from core.queue import Queue
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+_COMMANDS = (
+    (re.compile(r"webhooks"), "./ada serve"),
+    (re.compile(r"events(\..+)?|scenarios\..+"), "./ada scenarios"),
+    (re.compile(r"(?:dialogs|status|presses)\.(.+?)(?:-bot)?"), r"./ada bot \1"),
+    (re.compile(r"jobs\..+|job-notices"), "./ada jobs"),
+)
+"""Which command works on a tube of Ada, besides the channels."""
+
+
+class Throttle(Struct, frozen=True):
+    """`scope`: the account or a method. `until`: Unix ms."""
+
+    scope: str
+    until: int
+
+
+class ProcessView(Struct, frozen=True):
+    """A process. `rate`: the calls per second that its provider has been found to accept, None while nothing limits."""
+
+    process: ProcessRecord
+    throttles: Sequence[Throttle] = ()
+    rate: float | None = None
+
+
+class UnservedTube(Struct, frozen=True):
+    """A tube that has ready tasks and no process. `command` starts one."""
+
+    tube: str
+    ready: int
+    command: str
+
+
+async def overview(
+    store: Store, queue: Queue, channels: Channels
+) -> tuple[Sequence[ProcessView], Sequence[UnservedTube]]:
+    """Return the processes, and the tubes that wait for one. Raises StoreError."""
+    processes = await ProcessRegister(store).list(int(time.time() * 1000) + store.clock_offset_ms)
+    views = [await _view(store, queue, process) for process in processes]
+    served = {tube for process in processes if process.is_there for tube in process.tubes}
+    ready = {
+        tube: count for tube, count in (await queue.inspector.ready_tasks()).items() if count and tube not in served
+    }
+    return views, unserved(ready, (await channels.current()).names)
+
+
+async def _view(store: Store, queue: Queue, process: ProcessRecord) -> ProcessView:
+    if process.kind != "courier" or not process.account:
+        return ProcessView(process)
+    scopes = [f"account:{process.account}", f"method:{process.account}"]
+    until = {scope: at for scope, at in (await queue.throttles_of(process.name)).items() if scope in scopes}
+    rate = await store.command("HGET", KEYS["rate"].at(0, process.name, process.account), "rate")
+    throttles = [Throttle(scope.partition(":")[0], at) for scope, at in sorted(until.items())]
+    return ProcessView(process, throttles, round(float(rate), 2) if rate else None)
+
+
+def unserved(ready: Mapping[str, int], channels: Collection[str]) -> Sequence[UnservedTube]:
+    """Return those of the tubes with ready tasks for which there is a command; other programs work on the rest."""
+    found = ((tube, count, command_of(tube, channels)) for tube, count in sorted(ready.items()))
+    return [UnservedTube(tube, count, command) for tube, count, command in found if command]
+
+
+def command_of(tube: str, channels: Collection[str]) -> str:
+    """Return the command that works on a tube; "" if it is not one of Ada's."""
+    if tube in channels:
+        return f"./ada courier {tube}"
+    found = ((pattern.fullmatch(tube), command) for pattern, command in _COMMANDS)
+    return next((match.expand(command) for match, command in found if match), "")

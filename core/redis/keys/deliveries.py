@@ -1,0 +1,93 @@
+"""Keys of deliveries: histories, order keys, quotas, indexes."""
+
+from core.redis.keys.key import Key, Lifetime
+
+DELIVERIES = (
+    Key(
+        "history",
+        "history:{s}:<suffix>",
+        "hash",
+        Lifetime.RETENTION,
+        "the delivery: sender, text, content, recipients, state, counters",
+    ),
+    Key(
+        "outcomes",
+        "history:{s}:<suffix>:outcomes",
+        "hash",
+        Lifetime.RETENTION,
+        "`<recipient>:<channel>[:<n-th further contact>]` → status|reason|at ms|version|attempts|reference; "
+        "then, if the channel could not show all of the content, 1F and a list of what was not shown",
+    ),
+    Key(
+        "reached",
+        "history:{s}:<suffix>:reached",
+        "string",
+        Lifetime.RETENTION,
+        "bitmap by recipient number: reached in any channel",
+    ),
+    Key(
+        "order",
+        "delivery:{s}:<suffix>",
+        "string",
+        Lifetime.TTL,
+        "the order key; present while pending, gone when due or cancelled; its value has no meaning",
+    ),
+    Key(
+        "reserved",
+        "reserved:{s}:<suffix>",
+        "string",
+        Lifetime.TTL,
+        "a history key issued before its delivery: the tenant",
+    ),
+    Key(
+        "quota",
+        "quota:{s}:<tenant>:<sender>",
+        "zset",
+        Lifetime.TTL,
+        "the last deliveries of a sender with a quota by ms: `<unix ns> <limit> <period ms>`",
+    ),
+    Key("idempotency", "idempotency:{s}:<tenant>:<request>", "string", Lifetime.TTL, "the first response to a write"),
+    Key(
+        "choices",
+        "choices:{s}:<channel>:<address>",
+        "string",
+        Lifetime.TTL,
+        "the numbered choices of the last message to an address without buttons: `[{text, data}, …]`",
+    ),
+    Key(
+        "references",
+        "references:{s}:<channel>:<account>:<peer>",
+        "zset",
+        Lifetime.TTL,
+        "the newest messages of a provider's dialog that are not read: entry by message number; `read`: the last mark",
+    ),
+    Key(
+        "listed",
+        "deliveries:{s}:listed:<tenant>",
+        "zset",
+        Lifetime.RETENTION,
+        "kept deliveries of a tenant by creation ms",
+    ),
+    Key(
+        "live",
+        "deliveries:{s}:live:<tenant>",
+        "zset",
+        Lifetime.WORK,
+        "unfinished deliveries of a tenant by creation ms",
+    ),
+    Key(
+        "retained",
+        "deliveries:{s}:retained",
+        "zset",
+        Lifetime.RETENTION,
+        "finished deliveries by the ms at which they are dropped",
+    ),
+    Key("events", "events:{s}", "stream", Lifetime.FOREVER, "state changes; trimmed by length"),
+    Key(
+        "templates",
+        "templates:{s}:<tenant>:<whose>",
+        "hash",
+        Lifetime.FOREVER,
+        "id of a template → its title and message as JSON; of `user:<id>`, or of `all` in the tenant",
+    ),
+)

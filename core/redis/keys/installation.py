@@ -1,0 +1,87 @@
+"""Keys of the installation: processes, channels, figures, webhooks, functions, settings, damaged data."""
+
+from core.redis.keys.key import Key, Lifetime
+
+INSTALLATION = (
+    Key(
+        "outcome_counts",
+        "figures:{s}:outcomes",
+        "hash",
+        Lifetime.FOREVER,
+        "`<channel>:<status>|<reason>` → how many outcomes were written with it since the beginning",
+    ),
+    Key(
+        "figures",
+        "figures:{s}:samples:<step>",
+        "hash",
+        Lifetime.FOREVER,
+        "a ring of samples of all counters, one for each step of this many seconds: number in the ring → ms, counters",
+    ),
+    Key("figures_turn", "figures:{s}:turn:<step>:<n>", "string", Lifetime.TTL, "the process that takes this sample"),
+    Key(
+        "damaged",
+        "damaged:{s}:<key>",
+        "any",
+        Lifetime.TTL,
+        "a key in whose place was something of another type; the audit reports it, and its repair lets it expire",
+    ),
+    Key("process", "process:{s}:<id>", "string", Lifetime.TTL, "what a process notes about itself, as JSON"),
+    Key("processes", "processes:{s}", "zset", Lifetime.TTL, "ids of the noted processes by the ms their state began"),
+    Key("audit", "audit:{s}:run", "string", Lifetime.TTL, "the last audit that was started over HTTP, as JSON"),
+    Key(
+        "audit_findings", "audit:{s}:findings", "list", Lifetime.TTL, "the first 1000 violations that it found, as JSON"
+    ),
+    Key("audit_lock", "audit:{s}:lock", "string", Lifetime.TTL, "the audit that runs: one at a time"),
+    Key("channels", "channels:{s}", "hash", Lifetime.FOREVER, "channel → facts its courier reported at its last start"),
+    Key("displays", "channels:{s}:displays", "hash", Lifetime.FOREVER, "channel → how it shows a delivery, as JSON"),
+    Key(
+        "layout",
+        "layout:{s}",
+        "string",
+        Lifetime.FOREVER,
+        "the number of the layout, written at the first start",
+    ),
+    Key(
+        "primary",
+        "primary:{s}",
+        "hash",
+        Lifetime.FOREVER,
+        "`id`: the replication id of the server that was the primary last; `epoch`: how often it has changed",
+    ),
+    Key("shards", "shards", "string", Lifetime.FOREVER, "the number of shards, written at the first start"),
+    Key(
+        "library",
+        "library",
+        "string",
+        Lifetime.FOREVER,
+        "name of the library of functions that was started last; its functions are `<name>_put`, `<name>_claim`, …",
+    ),
+    Key("libraries", "libraries", "zset", Lifetime.FOREVER, "libraries of functions by the ms of their last start"),
+    Key("settings", "settings:{s}", "hash", Lifetime.FOREVER, "settings that functions read: retention_ms, …"),
+    Key(
+        "webhooks",
+        "webhooks:{s}",
+        "hash",
+        Lifetime.FOREVER,
+        "`<tenant>/<id>` → a webhook with its secret, as JSON; `version` → how often a webhook was changed",
+    ),
+    Key("reader", "webhooks:{s}:reader", "string", Lifetime.TTL, "the process that reads the events for the webhooks"),
+    Key(
+        "position",
+        "webhooks:{s}:position",
+        "hash",
+        Lifetime.FOREVER,
+        "how far the events were read for the webhooks: `entry`, `read` (ms), `behind:<id>` → the last message put",
+    ),
+    Key("attempts", "webhooks:{s}:attempts:<id>", "list", Lifetime.TTL, "the last attempts to call a webhook, as JSON"),
+    Key(
+        "health",
+        "webhooks:{s}:health:<id>",
+        "hash",
+        Lifetime.FOREVER,
+        "of a webhook: `succeeded` and `replayed`, the ms of its last success and replay",
+    ),
+    Key(
+        "secret", "secret:{s}:<purpose>", "string", Lifetime.FOREVER, "a secret of this installation, made at first use"
+    ),
+)

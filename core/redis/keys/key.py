@@ -1,0 +1,71 @@
+"""What a key of Ada is: its name, pattern, type, lifetime and content."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+
+
+class Lifetime(StrEnum):
+    """What removes a key."""
+
+    TTL = "its own time to live"
+    RETENTION = "the retention of its delivery"
+    WORK = "the end of its work"
+    FOREVER = "nothing: it stays, bounded in size"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One kind of key. `pattern`: `{s}` is the shard tag, `<name>` a part."""
+
+    name: str
+    pattern: str
+    type: str
+    lifetime: Lifetime
+    what: str
+
+    @property
+    def parts(self) -> list[str]:
+        return re.findall(r"<(\w+)>", self.pattern)
+
+    def at(self, shard: int, *parts: str) -> str:
+        """Return the key itself."""
+        start, *between = _texts_of(self.pattern)
+        words = (f"{{{shard}}}", *parts) if "{s}" in self.pattern else parts
+        return start + "".join(word + text for word, text in zip(words, between, strict=True))
+
+    @property
+    def lua(self) -> str:
+        """The Lua function that builds the key; the shard tag is in the variable `shard`."""
+        pieces = re.split(r"(\{s\}|<\w+>)", self.pattern)
+        expression = " .. ".join(_lua_piece(piece) for piece in pieces if piece)
+        return f"function Key.{self.name}({', '.join(self.parts)}) return {expression} end"
+
+    def matches(self, key: str) -> bool:
+        """Return whether a key found on a server is of this kind."""
+        return regex_of(self.pattern).fullmatch(key) is not None
+
+
+def _lua_piece(piece: str) -> str:
+    if piece == "{s}":
+        return "shard"
+    return piece[1:-1] if piece.startswith("<") else f"'{piece}'"
+
+
+@cache
+def _texts_of(pattern: str) -> list[str]:
+    """Return the texts before, between and after the shard tag and the parts."""
+    return re.split(r"\{s\}|<\w+>", pattern)
+
+
+@cache
+def regex_of(pattern: str) -> re.Pattern[str]:
+    pieces = re.split(r"(\{s\}|<\w+>)", pattern)
+    return re.compile("".join(_regex_piece(piece) for piece in pieces), re.DOTALL)
+
+
+def _regex_piece(piece: str) -> str:
+    if piece == "{s}":
+        return r"\{\d+\}"
+    return r".+" if piece.startswith("<") else re.escape(piece)

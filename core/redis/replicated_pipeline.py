@@ -1,0 +1,97 @@
+"""A pipeline whose calls are answered when a replica has what they wrote.
+
+    calls ─▶ one write: call, call, …, WAIT 1 ─▶ replies held until that of WAIT ─▶ the callers' futures
+
+WAIT blocks its connection, so the calls have one of their own; those that come meanwhile are the next batch. Before the
+first batch, and after one that no replica has confirmed, a message on a channel is sent and confirmed in their place:
+without a replica the calls are refused before they write anything.
+
+Used by `core.redis.store` with ADA_DURABILITY=replica (docs/high-availability.md).
+"""
+
+from collections.abc import Sequence
+
+from redis.exceptions import RedisError
+
+from core.errors import StoreRefuses, StoreUnavailable
+from core.redis.connection import Reply, encoded
+from core.redis.pipeline import Call, Pipeline, fail
+from core.redis.topology import Topology
+
+_CONFIRMATION_MS = 2000
+_WAIT = encoded("WAIT", 1, _CONFIRMATION_MS)
+# Replicas get a published message as they get writes, and it leaves nothing behind.
+_PROBE = encoded("PUBLISH", "ada:replicas", "")
+
+
+class ReplicatedPipeline(Pipeline):
+    """The futures also raise StoreRefuses, if no replica follows the primary and nothing was written, and
+    StoreUnavailable, if no replica has confirmed what was written.
+    """
+
+    def __init__(self, topology: Topology, patience: float = 30.0, guards: Sequence[bytes] = ()) -> None:
+        super().__init__(topology, patience, guards=guards)
+        self._held: list[tuple[Call, Reply]] = []
+        self._is_confirming = False
+        self._is_probing = False
+        self._has_replica = False
+
+    def _write(self) -> None:
+        connection = self._connection
+        if self._leaves_server():
+            return
+        if self._is_confirming or not self._waiting or not connection or connection.lost.done():
+            return
+        self._is_confirming, self._is_probing = True, not self._has_replica
+        connection.write((self._next_batch() if self._has_replica else _PROBE) + _WAIT)
+
+    def _take(self, reply: Reply) -> None:
+        self._answered += 1
+        if self._in_flight:
+            self._held.append((self._in_flight.popleft(), reply))
+        elif self._is_probing:
+            self._is_probing = False
+        else:
+            self._confirm(reply)
+
+    def _confirm(self, reply: Reply) -> None:
+        """Answer the calls of a batch. A refused WAIT means that the server is no primary any more: the connection is
+        cut, and the batch repeated on the next one.
+        """
+        if isinstance(reply, RedisError):
+            assert self._connection
+            self._connection.cut(reply)
+            return
+        held, self._held, self._is_confirming = self._held, [], False
+        had_replica, self._has_replica = self._has_replica, reply >= 1
+        if self._has_replica:
+            for call, answer in held:
+                self._answer(call, answer)
+        elif had_replica:
+            fail([call for call, _ in held], _not_confirmed())
+        else:
+            fail(self._waiting, _without_replica())
+            self._waiting.clear()
+        self._write()
+
+    def _unanswered(self) -> list[Call]:
+        for call, reply in self._held:
+            call.is_unclear = call.is_unclear or not isinstance(reply, RedisError)
+        calls = [call for call, _ in self._held] + super()._unanswered()
+        self._held, self._is_confirming, self._has_replica = [], False, False
+        return calls
+
+    def _is_due(self) -> bool:
+        return self._is_confirming
+
+
+def _without_replica() -> StoreRefuses:
+    return StoreRefuses(
+        "STORE_WITHOUT_REPLICAS",
+        "No replica of Redis confirms writes, and ADA_DURABILITY=replica accepts nothing without one: repair the "
+        "replicas, or set ADA_DURABILITY=local.",
+    )
+
+
+def _not_confirmed() -> StoreUnavailable:
+    return StoreUnavailable("No replica of Redis has confirmed the call in time; it is safe to repeat.")

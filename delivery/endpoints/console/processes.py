@@ -1,0 +1,17 @@
+"""GET /v1/processes: what runs, what has failed and why, and what waits for a process."""
+
+import time
+
+from core.model.clock import from_ms
+from core.processes import overview
+from delivery.http.context import Request, Response
+from delivery.http.route import NoParameters
+from delivery.schemas import processes as schemas
+
+
+async def list_all(request: Request[None, NoParameters]) -> Response:
+    """Return all processes by kind and name."""
+    core = request.services.core
+    views, unserved = await overview(core.store, core.queue, core.channels)
+    now = from_ms(int(time.time() * 1000) + core.store.clock_offset_ms)
+    return Response(schemas.ProcessList([schemas.Process.of(view) for view in views], unserved, now))

@@ -1,0 +1,1 @@
+"""The queue over HTTP, for operators: tasks, tubes, dead letters."""

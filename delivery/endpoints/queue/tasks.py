@@ -1,0 +1,152 @@
+"""The queue: stats, search, and the verbs on one task. A key without the scope operator reaches only the tasks of its
+own tenant; others do not exist for it.
+"""
+
+import time
+from typing import Any
+
+from msgspec import to_builtins
+
+from core.errors import Forbidden, NotFound
+from core.jobs.storage import job_id_of
+from core.model.history_key import HistoryKey
+from core.monitoring import BulkChanges, check_selection
+from core.queue import TaskFilter, TaskPage, TaskView
+from core.queue.task_ids import put_ms, split_id
+from core.updates.events import TUBE as EVENTS
+from delivery.http.context import Request, Response, next_page_link
+from delivery.http.route import NoParameters
+from delivery.schemas import requests, responses
+from delivery.schemas.queue import TaskChangeRequest, TaskCountQuery
+
+# Reads of the queue for one page. Beyond it the page ends early, with a cursor.
+_MOST_READS = 1000
+
+PlainRequest = Request[None, NoParameters]
+ChangeRequest = Request[TaskChangeRequest, NoParameters]
+Selection = requests.TaskQuery | requests.TaskCancellationRequest | TaskCountQuery
+
+
+async def stats(request: PlainRequest) -> Response:
+    """Numbers of tasks by tube and state."""
+    return Response(await request.services.core.queue.inspector.stats())
+
+
+async def list_tasks(request: Request[None, requests.TaskQuery]) -> Response:
+    """Return one page of tasks: from the index of user, lane, kind or tag, else from those of the states."""
+    selected, limit = _filter(request.query, request), request.query.limit or 100
+    cursor = request.query.cursor or None
+    if not (selected.user or selected.lane or selected.kind or selected.tag):
+        return _page(request, await request.services.core.queue.inspector.list(selected, cursor, limit))
+    tasks: list[TaskView] = []
+    for _ in range(_MOST_READS):
+        page = await request.services.core.queue.inspector.page(selected, cursor, limit - len(tasks))
+        tasks += page.tasks
+        cursor = page.cursor
+        if cursor is None or len(tasks) >= limit:
+            break
+    return _page(request, TaskPage(tasks, cursor))
+
+
+def _page(request: Request[None, requests.TaskQuery], page: TaskPage) -> Response:
+    headers = next_page_link(request.http, page.cursor)
+    return Response(responses.TaskPage(to_builtins(page.tasks), page.cursor), headers=headers)
+
+
+async def peek(request: PlainRequest) -> Response:
+    """Show one task, when it was put, and what it belongs to."""
+    task = await _task(request)
+    return Response({**to_builtins(task), "put": int(put_ms(split_id(task.id)[1]) or 0), "links": _links(task)})
+
+
+def _links(task: TaskView) -> dict[str, str]:
+    """Return what a task belongs to: `delivery`, `job`, `run` (their ids), `person` (whose runs it starts)."""
+    links = {tag.partition(":")[0]: tag.partition(":")[2] for tag in task.tags or () if tag.startswith("run:")}
+    if task.history:
+        links["delivery"] = HistoryKey.of(split_id(task.id)[0], task.history).id
+    if (task.tube or "").startswith("jobs.") and task.lane:
+        job = job_id_of(task.lane)
+        links["job"] = f"{job.kind}.{job.user}"
+    if task.tube == EVENTS and task.lane:
+        links["person"] = task.lane
+    return links
+
+
+async def bury(request: PlainRequest) -> Response:
+    """Set a task aside until it is kicked."""
+    return Response(await request.services.core.queue.bury((await _task(request)).id))
+
+
+async def kick(request: PlainRequest) -> Response:
+    """Make a buried task ready again."""
+    return Response(await request.services.core.queue.kick((await _task(request)).id))
+
+
+async def cancel(request: PlainRequest) -> Response:
+    """Cancel a task."""
+    return Response(await request.services.core.queue.cancel((await _task(request)).id))
+
+
+async def cancel_by(request: Request[requests.TaskCancellationRequest, NoParameters]) -> Response:
+    """Cancel all tasks that have something in common."""
+    _chosen(request.body, request.body.tenant or "").index()  # the tenant of the key alone is no selection
+    return Response(await request.services.core.queue.cancel_by(_filter(request.body, request)))
+
+
+async def count(request: Request[None, TaskCountQuery]) -> Response:
+    """Count the tasks that a filter selects."""
+    check_selection(_chosen(request.query, request.query.tenant or ""))
+    store = request.services.core.store
+    now = int(time.time() * 1000) + store.clock_offset_ms
+    return Response(await BulkChanges(request.services.core.queue).count(_filter(request.query, request), now))
+
+
+async def kick_all(request: ChangeRequest) -> Response:
+    """Make buried tasks ready again."""
+    return await _change("kick", request)
+
+
+async def bury_all(request: ChangeRequest) -> Response:
+    """Set tasks aside."""
+    return await _change("bury", request)
+
+
+async def cancel_all(request: ChangeRequest) -> Response:
+    """Cancel tasks."""
+    return await _change("cancel", request)
+
+
+async def _change(verb: str, request: ChangeRequest) -> Response:
+    body = request.body
+    check_selection(_chosen(body, body.tenant or ""))
+    changes = BulkChanges(request.services.core.queue)
+    return Response(await changes.change(verb, _filter(body, request), body.before, body.expected, body.cursor or None))
+
+
+def _filter(given: Selection, request: Request[Any, Any]) -> TaskFilter:
+    """Return what the client selects, within what its key may reach. Raises `Forbidden` SCOPE_MISSING."""
+    if request.reaches_all_tenants:
+        return _chosen(given, given.tenant or "")
+    if given.tenant and given.tenant != request.tenant:
+        raise Forbidden("SCOPE_MISSING", "Tasks of another tenant need an API key with the scope operator.")
+    return _chosen(given, request.tenant)
+
+
+def _chosen(given: Selection, tenant: str) -> TaskFilter:
+    return TaskFilter(
+        user=given.user or "",
+        tenant=tenant,
+        lane=given.lane or "",
+        kind=given.kind_prefix or "",
+        tag=given.tag or "",
+        tube=given.tube or "",
+        state=given.state or "",
+    )
+
+
+async def _task(request: PlainRequest) -> TaskView:
+    """Return the task that the address names. Raises `NotFound` TASK_NOT_FOUND, also for a task of another tenant."""
+    task = await request.services.core.queue.inspector.peek(request.http.match_info["task_id"])
+    if task.tenant != request.key.tenant and not request.reaches_all_tenants:
+        raise NotFound("TASK_NOT_FOUND", "There is no such task.")
+    return task

@@ -1,0 +1,1 @@
+"""Sign-in of users to outside services, and its pages."""

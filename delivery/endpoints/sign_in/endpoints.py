@@ -1,0 +1,135 @@
+"""Signing users in to outside services: the address to go to, the page that asks, the callback, and signing out."""
+
+import re
+import secrets
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from urllib.parse import parse_qs
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+
+from core.errors import NotFound, Refused
+from delivery.endpoints.directory.reading import part
+from delivery.endpoints.pages import HTML
+from delivery.endpoints.sign_in.pages import confirmation, page_that_asks, refused_page, signed_in_page
+from delivery.http.context import Context, Request, Response, no_content
+from delivery.http.input.receiving import receive
+from delivery.http.responses.problems import problem_of_refusal
+from delivery.http.route import NoParameters
+from delivery.schemas import jobs as schemas
+from delivery.services import ApiServices
+from providers.sign_in import SignIn
+from providers.sign_in.sign_in import LIFETIME
+from providers.sign_in.stored import forget, services_of
+
+PlainRequest = Request[None, NoParameters]
+
+COOKIE = "ada_sign_in"
+"""A secret of the browser. A sign-in is finished only in the browser that has begun it."""
+
+_COOKIE_PATH = "/v1/sign-in"
+_SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
+_FORM_LIMIT = 4096
+_HEADERS = {
+    hdrs.CONTENT_TYPE: HTML,
+    hdrs.CACHE_CONTROL: "no-store",
+    hdrs.CONTENT_SECURITY_POLICY: "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+    hdrs.X_CONTENT_TYPE_OPTIONS: "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+async def begin(request: Request[schemas.SignInRequest, NoParameters]) -> Response:
+    """Begin a sign-in."""
+    sign_in, service, user = _sign_in(request.services), request.body.service, str(request.body.user)
+    (person,) = await request.services.core.directory.users.lookup(request.tenant, [user])
+    url = await sign_in.begin(request.tenant, service, user, (person.name if person else None) or "")
+    return Response(schemas.SignInBegun(url, datetime.now(UTC) + LIFETIME), 201)
+
+
+async def list_all(request: PlainRequest) -> Response:
+    """List the services that a user has signed in to."""
+    found = await services_of(request.services.core.store, request.tenant, part(request, "user"))
+    return Response(schemas.SignedInList(found))
+
+
+async def sign_out(request: PlainRequest) -> Response:
+    """Sign a user out of a service. A job that needs it is paused when it next asks for its token."""
+    service, user = part(request, "service"), part(request, "user")
+    if not await forget(request.services.core.store, request.tenant, service, user):
+        raise NotFound("NOT_SIGNED_IN", "The user has not signed in to this service.")
+    return no_content()
+
+
+def ask(context: Context) -> Handler:
+    """The page that names the person and the jobs, and asks. It changes nothing: programs open addresses, too, to show
+    what is behind them.
+    """
+
+    async def handle(request: web.Request) -> web.Response:
+        sign_in, link = _sign_in(context.services), request.match_info["link"]
+        invitation = await sign_in.find(link)
+        signed_in, browser = invitation.signed_in, _browser(request) or secrets.token_urlsafe(32)
+        jobs = await context.services.core.jobs.of_user(signed_in.tenant, signed_in.user)
+        page = page_that_asks(invitation, [job.id.name for job in jobs], confirmation(link, browser))
+        response = web.Response(text=page, headers=_HEADERS)
+        response.set_cookie(COOKIE, browser, path=_COOKIE_PATH, httponly=True, samesite="Lax", secure=sign_in.is_secure)
+        return response
+
+    return _with_pages(handle)
+
+
+def confirm(context: Context) -> Handler:
+    """The person agrees. The form of another site is refused: it does not have what the page has for this browser."""
+
+    async def handle(request: web.Request) -> web.Response:
+        link, browser = request.match_info["link"], _browser(request)
+        form = parse_qs((await receive(request, _FORM_LIMIT, context.options.body_timeout)).decode("latin-1"))
+        given = form.get("confirmation", [""])[0]
+        if not browser or not secrets.compare_digest(given.encode(), confirmation(link, browser).encode()):
+            raise Refused("SIGN_IN_NOT_CONFIRMED", "Open the address again, and press the button of the page.")
+        address = await _sign_in(context.services).confirm(link, browser)
+        return web.Response(status=303, headers={**_HEADERS, hdrs.LOCATION: address})
+
+    return _with_pages(handle)
+
+
+def finish(context: Context) -> Handler:
+    """Return the page that the service leads the user to. Jobs that waited for the sign-in go on."""
+
+    async def handle(request: web.Request) -> web.Response:
+        query, browser = request.rel_url.raw_query_string, _browser(request)
+        signed_in = await _sign_in(context.services).finish(query, browser)
+        await context.services.core.jobs.resume_after_sign_in(signed_in.tenant, signed_in.user, signed_in.service)
+        return web.Response(text=signed_in_page(), headers=_HEADERS)
+
+    return _with_pages(handle)
+
+
+def _with_pages(handle: Callable[[web.Request], Awaitable[web.Response]]) -> Handler:
+    """A browser gets a page for a refusal, too."""
+
+    async def handle_with_pages(request: web.Request) -> web.Response:
+        try:
+            return await handle(request)
+        except Refused as refusal:
+            if "text/html" not in request.headers.get(hdrs.ACCEPT, ""):
+                raise
+            status = problem_of_refusal(refusal).status
+            return web.Response(text=refused_page(refusal), status=status, headers=_HEADERS)
+
+    return handle_with_pages
+
+
+def _browser(request: web.Request) -> str:
+    """Return the secret of the browser; "" if it has none."""
+    secret = request.cookies.get(COOKIE, "")
+    return secret if _SECRET.fullmatch(secret) else ""
+
+
+def _sign_in(services: ApiServices) -> SignIn:
+    """Return the sign-in of this installation. Raises NotFound SIGN_IN_NOT_SET_UP."""
+    if services.sign_in is None:
+        raise NotFound("SIGN_IN_NOT_SET_UP", "There is no service to sign in to: ADA_SIGN_IN is not set.")
+    return services.sign_in

@@ -1,0 +1,202 @@
+"""Finds every error of a value against its type; each has a path and a code.
+
+A decoder reports the first error as text for people. A client needs all of them, with stable codes. So the value is
+walked once more along its type. Only refused bodies and queries come here, so clarity goes before speed.
+
+Called by `delivery.http.input.decoding`.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from msgspec import inspect
+
+from core.model.text.characters import refusal
+from delivery.schemas.responses import FieldError
+
+MAX_ERRORS = 20
+"""Errors reported at once."""
+
+_TYPE_NAMES = {
+    inspect.StrType: "string",
+    inspect.BoolType: "boolean",
+    inspect.IntType: "integer",
+    inspect.FloatType: "number",
+    inspect.NoneType: "null",
+    inspect.ListType: "array",
+    inspect.DictType: "object",
+    inspect.StructType: "object",
+    inspect.LiteralType: "string",
+    inspect.EnumType: "string",
+}
+
+Errors = Iterator[FieldError]
+
+
+def field_errors(value: object, shape: type, *, numbers_are_text: bool = False) -> list[FieldError]:
+    """Return the first `MAX_ERRORS` errors of `value`, none if it is valid. In a query numbers are text."""
+    return list(islice(_walk(value, _Place(_type_info(shape), numbers_are_text=numbers_are_text)), MAX_ERRORS))
+
+
+_type_info = lru_cache(inspect.type_info)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A place in the value: its path, the type expected there, and the codes that its bounds name."""
+
+    expected: inspect.Type
+    path: str = ""
+    codes: Mapping[str, str] | None = None
+    numbers_are_text: bool = False
+
+    def child(self, name: object, expected: inspect.Type) -> "_Place":
+        path = f"{self.path}.{name}" if self.path else str(name)
+        return _Place(expected, path, None, self.numbers_are_text)
+
+    def error(self, code: str, message: str) -> FieldError:
+        code = (self.codes or {}).get(code, code)
+        return FieldError(_quotable(self.path), code, _quotable(message))
+
+
+def _quotable(text: str) -> str:
+    """Return what a client sent as it may be quoted back: valid Unicode, cut to a length."""
+    return text[:200].encode(errors="backslashreplace").decode()
+
+
+def _walk(value: object, place: _Place) -> Errors:
+    if isinstance(place.expected, inspect.Metadata):
+        return _walk(value, replace(place, expected=place.expected.type, codes=place.expected.extra))
+    if isinstance(place.expected, inspect.UnionType):
+        return _union(value, place, place.expected)
+    if isinstance(place.expected, inspect.AnyType):
+        return iter(())
+    if not _has_type(value, place.expected, place.numbers_are_text):
+        return iter([place.error("WRONG_TYPE", f"It must be of type {_name(place.expected)}.")])
+    return _CHECKS[type(place.expected)](value, place, place.expected)
+
+
+def _name(expected: inspect.Type) -> str:
+    if isinstance(expected, inspect.Metadata):
+        return _name(expected.type)
+    return _TYPE_NAMES[type(expected)]
+
+
+def _has_type(value: object, expected: inspect.Type, numbers_are_text: bool) -> bool:
+    if isinstance(expected, inspect.Metadata):
+        return _has_type(value, expected.type, numbers_are_text)
+    if isinstance(expected, inspect.IntType):
+        return _is_integer(value) or (numbers_are_text and _is_integer_text(value))
+    if isinstance(expected, inspect.FloatType):
+        return isinstance(value, float) or _is_integer(value)
+    return isinstance(value, _PYTHON_TYPES[_TYPE_NAMES[type(expected)]])
+
+
+_PYTHON_TYPES: dict[str, type] = {"string": str, "boolean": bool, "null": type(None), "array": list, "object": dict}
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_integer_text(value: object) -> bool:
+    """ASCII digits with an optional minus sign, at most as many as a 64-bit number has."""
+    digits = value.removeprefix("-") if isinstance(value, str) else ""
+    return digits.isascii() and digits.isdigit() and len(digits) <= 19
+
+
+def _union(value: object, place: _Place, expected: inspect.UnionType) -> Errors:
+    for member in expected.types:
+        if _has_type(value, member, place.numbers_are_text):
+            return _walk(value, replace(place, expected=member))
+    names = " or ".join(_name(member) for member in expected.types)
+    return iter([place.error("WRONG_TYPE", f"It must be of type {names}.")])
+
+
+def _struct(value: dict[str, Any], place: _Place, expected: inspect.StructType) -> Errors:
+    known = {field.encode_name: field for field in expected.fields}
+    for name in value:
+        if name not in known and expected.forbid_unknown_fields:
+            code = "UNKNOWN_PARAMETER" if place.numbers_are_text else "UNKNOWN_FIELD"
+            yield place.child(name, expected).error(code, f"{name!r} is unknown.")
+    for name, field in known.items():
+        if name in value:
+            yield from _walk(value[name], place.child(name, field.type))
+        elif field.required:
+            yield place.child(name, field.type).error("REQUIRED", f"{name} is missing.")
+
+
+def _mapping(value: dict[str, Any], place: _Place, expected: inspect.DictType) -> Errors:
+    yield from _length(value, place, expected)
+    for name, item in value.items():
+        yield from _walk(name, place.child(name, expected.key_type))
+        yield from _walk(item, place.child(name, expected.value_type))
+
+
+def _list(value: list[Any], place: _Place, expected: inspect.ListType) -> Errors:
+    yield from _length(value, place, expected)
+    for number, item in enumerate(value):
+        yield from _walk(item, place.child(number, expected.item_type))
+
+
+_Sized = inspect.StrType | inspect.ListType | inspect.DictType
+
+
+def _length(value: Any, place: _Place, expected: _Sized) -> Errors:
+    if expected.min_length is not None and len(value) < expected.min_length:
+        place_with_codes = replace(place, codes=_codes_of_bound(place, "short"))
+        yield place_with_codes.error("TOO_SHORT", f"The minimum length is {expected.min_length}.")
+    if expected.max_length is not None and len(value) > expected.max_length:
+        place_with_codes = replace(place, codes=_codes_of_bound(place, "long"))
+        yield place_with_codes.error("TOO_LONG", f"The maximum length is {expected.max_length}.")
+
+
+def _codes_of_bound(place: _Place, bound: str) -> dict[str, str] | None:
+    own = (place.codes or {}).get(bound)
+    return {f"TOO_{bound.upper()}": own} if own else None
+
+
+def _string(value: str, place: _Place, expected: inspect.StrType) -> Errors:
+    yield from _length(value, place, expected)
+    if "\0" in value:
+        yield place.error("NUL_CHARACTER", "The NUL character is not allowed.")
+    elif any("\ud800" <= letter <= "\udfff" for letter in value):
+        yield place.error("LONE_SURROGATE", "Half of a surrogate pair is not a character.")
+    elif (value or not expected.min_length) and expected.pattern and not re.search(expected.pattern, value):
+        code = (place.codes or {}).get("pattern", "WRONG_FORMAT")
+        yield place.error(code, (code == "NOT_PRINTABLE" and refusal(value)) or f"It must match {expected.pattern}.")
+
+
+def _number(value: Any, place: _Place, expected: inspect.IntType | inspect.FloatType) -> Errors:
+    number = int(value) if place.numbers_are_text else value
+    low, high = expected.ge, expected.le
+    if (low is not None and not number >= low) or (high is not None and not number <= high):
+        yield place.error("OUT_OF_RANGE", f"The range is {low} to {high}.")
+
+
+def _choice(value: str, place: _Place, expected: inspect.LiteralType | inspect.EnumType) -> Errors:
+    allowed = expected.values if isinstance(expected, inspect.LiteralType) else [one.value for one in expected.cls]
+    if value not in allowed:
+        yield place.error("WRONG_VALUE", f"Allowed values: {', '.join(map(str, allowed))}.")
+
+
+def _no_check(value: object, place: _Place, expected: inspect.Type) -> Errors:
+    return iter(())
+
+
+_CHECKS: dict[type, Callable[..., Errors]] = {
+    inspect.StructType: _struct,
+    inspect.DictType: _mapping,
+    inspect.ListType: _list,
+    inspect.StrType: _string,
+    inspect.IntType: _number,
+    inspect.FloatType: _number,
+    inspect.LiteralType: _choice,
+    inspect.EnumType: _choice,
+    inspect.NoneType: _no_check,
+    inspect.BoolType: _no_check,
+}

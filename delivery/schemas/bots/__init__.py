@@ -1,0 +1,1 @@
+"""The types about bots: events, the bot in force, runs of its scenarios."""

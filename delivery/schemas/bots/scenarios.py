@@ -1,0 +1,165 @@
+"""The types about the bot in force: its scenarios, their graphs, a dry run."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType, convert, to_builtins
+
+from delivery.schemas.fields.timestamps import write_time
+from delivery.schemas.previews import PreviewShown
+from delivery.schemas.requests import RequestModel, ShortText
+
+VersionName = Annotated[str, Meta(pattern="^[0-9a-f]{1,64}$", description="as `GET /v1/runs/{id}` has it")]
+FieldName = Annotated[str, Meta(pattern="^[a-z0-9_]{1,64}$")]
+EventFields = Annotated[
+    dict[FieldName, Any], Meta(min_length=1, max_length=100, description="one flat event: docs/scenarios.md")
+]
+Named = Annotated[list[ShortText], Meta(max_length=100, description="types of actions, or ids of nodes")]
+
+
+class Problem(Struct):
+    """What is wrong in a file. `severity`: error or warning."""
+
+    file: str
+    line: int
+    column: int
+    severity: str
+    code: str
+    message: str
+
+
+class Trigger(Struct):
+    """What starts a scenario. `chats`: private or group, as the file decides. `event`: the kind of the event; `kind`
+    and `key`: how it is compared, and with what. `from_chat`: the chats that are named. `continues`: lower kinds are
+    tried, too. `place`: file and line.
+    """
+
+    chats: str
+    event: str
+    kind: str
+    key: str
+    scenario: str
+    from_chat: Sequence[str]
+    continues: bool
+    place: str
+
+
+class ScenarioName(Struct):
+    """A scenario, where it is written, and how many actions it has."""
+
+    name: str
+    place: str
+    actions: int
+
+
+class Bot(Struct):
+    """The bot in force. `is_good`: whether this version has no mistakes. `problems`: the first 200 of the files as they
+    are now; with mistakes the last good version stays in force. `problem_count`: all.
+    """
+
+    version: str
+    loaded_at: str
+    folder: str
+    is_good: bool
+    problems: Sequence[Problem]
+    problem_count: int
+    triggers: Sequence[Trigger]
+    scenarios: Sequence[ScenarioName]
+
+    @classmethod
+    def of(cls, view: Any) -> "Bot":
+        shown = to_builtins(view)
+        return convert({**shown["active"], **shown, "loaded_at": write_time(view.loaded_at)}, cls)
+
+
+class ScenarioQuery(RequestModel, frozen=True):
+    """`version`: of the bot; default: the one in force."""
+
+    version: VersionName | UnsetType = UNSET
+
+
+class Node(Struct):
+    """One action. `title`: the beginning of what it says. `chain`, `chain_drop`: the outcomes that they name. `fields`:
+    as written, without secrets. `x`, `y`: the middle of its box, 180 × 52 large.
+    """
+
+    id: str
+    n: int
+    scenario: str
+    type: str
+    title: str
+    place: str
+    chain: str
+    chain_drop: str
+    fields: Mapping[str, Any]
+    x: int
+    y: int
+
+
+class Edge(Struct):
+    """What follows what. `label`: the outcomes with which the second action runs, or `splices in`. `points`: its line;
+    none of an edge that leads back.
+    """
+
+    source: str
+    target: str
+    label: str
+    points: Sequence[tuple[int, int]]
+
+
+class Graph(Struct):
+    """A scenario with all that it splices in, and where each action is drawn. `unknown`: names that are known only when
+    it runs. `left_out`: actions behind the first 300.
+    """
+
+    name: str
+    version: str
+    place: str
+    nodes: Sequence[Node]
+    edges: Sequence[Edge]
+    unknown: Sequence[str]
+    left_out: int
+    width: int
+    height: int
+
+    @classmethod
+    def of(cls, view: Any) -> "Graph":
+        return convert(to_builtins(view), cls)
+
+
+class DryRunRequest(RequestModel, frozen=True):
+    """An event, as `POST /v1/updates` takes it or as a run shows it. `fail`, `unknown`: what fails, or has an unknown
+    outcome, in place of its sample.
+    """
+
+    event: EventFields
+    fail: Named | UnsetType = UNSET
+    unknown: Named | UnsetType = UNSET
+
+
+class DryAction(Struct):
+    """One action of a dry run. `why`: what released or dropped it. `shown`: its message, as the channel of the event
+    shows it.
+    """
+
+    n: int
+    node: str
+    scenario: str
+    type: str
+    outcome: str
+    why: str
+    given: Mapping[str, Any]
+    send: Mapping[str, Any] | None
+    results: Mapping[str, Any]
+    shown: PreviewShown | None
+
+
+class DryRunResult(Struct):
+    """What the bot would do with the event. `started`: each scenario with the place of its trigger, "" for a button
+    that names it.
+    """
+
+    version: str
+    started: Mapping[str, str]
+    actions: Sequence[DryAction]
+    warnings: Sequence[str]

@@ -1,0 +1,74 @@
+"""The types of the list of processes."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from core.model.clock import from_ms
+from core.processes import ProcessState, ProcessView, UnservedTube
+
+
+class ProcessThrottle(Struct, frozen=True):
+    """A wait that the provider has named, for the account or a method."""
+
+    scope: str
+    until: datetime
+
+
+class Process(Struct, frozen=True, kw_only=True):
+    """One process. `kind`: its verb on the command line; `name`: the channel of a courier or a bot. `since`: when its
+    state began; `beat`: when it was heard of last. `reason`: why it failed or halted. `rate`: the calls per second that
+    the provider has been found to accept, null while nothing limits. `balance`: what is left on the account.
+    """
+
+    id: str
+    kind: str
+    name: str
+    command: str
+    tubes: Sequence[str]
+    host: str
+    pid: int
+    version: str
+    started: datetime
+    beat: datetime
+    state: ProcessState
+    since: datetime
+    reason: str
+    account: str
+    throttles: Sequence[ProcessThrottle]
+    rate: float | None
+    balance: float | None
+    low_balance: float | None
+
+    @classmethod
+    def of(cls, view: ProcessView) -> "Process":
+        one = view.process
+        return cls(
+            id=one.id,
+            kind=one.kind,
+            name=one.name,
+            command=one.command,
+            tubes=one.tubes,
+            host=one.host,
+            pid=one.pid,
+            version=one.version,
+            started=from_ms(one.started),
+            beat=from_ms(one.beat),
+            state=one.state,
+            since=from_ms(one.since),
+            reason=one.reason,
+            account=one.account,
+            throttles=[ProcessThrottle(throttle.scope, from_ms(throttle.until)) for throttle in view.throttles],
+            rate=view.rate,
+            balance=one.balance,
+            low_balance=one.low_balance,
+        )
+
+
+class ProcessList(Struct, frozen=True):
+    """`unserved`: tubes with ready tasks that no process works on. `now`: the server's time, for countdowns."""
+
+    processes: Sequence[Process]
+    unserved: Sequence[UnservedTube]
+    now: datetime

@@ -1,0 +1,114 @@
+/** The home of operators: is all well, what needs attention first, and what happened in the last hour or week. */
+
+import { h, paint } from "../lib/dom.js";
+import { ago, duration, fullMoment, moment, number, t, word } from "../lib/words.js";
+import { api } from "../lib/api.js";
+import { notice, tag, withStates } from "../lib/states.js";
+import { follow } from "../lib/live.js";
+import { chart } from "../lib/chart.js";
+
+const COLOURS = { good: "good", attention: "warn", bad: "bad" };
+const URGENT = ["overdue", "halted", "unserved", "server_setting"];
+/** Where a matter is looked after. */
+const PAGES = {
+  overdue: "processes", halted: "processes", unserved: "processes", failures: "messages", webhook: "webhooks", dead_letters: "dead_letters", paused: "tubes",
+};
+const NOT_REACHED = ["failed", "unknown", "expired"];
+// Milliseconds between two readings while tasks move: each costs the server some reads, in each open console.
+const HEALTH_PAUSE = 5000;
+const FIGURES_PAUSE = 10000;
+const MINUTE = 60000;
+
+export default {
+  title: "page.overview",
+  right: "inspect",
+  render(root, parameters, context) {
+    const { signal } = context;
+    const head = h("div"), body = h("div");
+    const span = () => (context.query.span === "week" ? "coarse" : "fine");
+    paint(root, h("h1", {}, t("page.overview")), head,
+      h("div", { class: "line" }, h("h2", {}, t("overview.activity")), spans(context, () => again())), body);
+    const state = withStates(head, () => api.get("/v1/overview", {}, { signal }), health);
+    const again = withStates(body, () => api.get("/v1/figures", { step: span() }, { signal }), activity);
+    const healthAgain = atMostEach(HEALTH_PAUSE, state), figuresAgain = atMostEach(FIGURES_PAUSE, again);
+    follow(["queue"], () => { healthAgain(); figuresAgain(); }, signal);
+  },
+};
+
+/** Returns a function that calls `read` unless it has done so less than `pause` ms ago. */
+function atMostEach(pause, read) {
+  let readAt = Date.now();
+  return () => {
+    if (Date.now() - readAt < pause) return;
+    readAt = Date.now();
+    read();
+  };
+}
+
+const spans = (context, again) => h("label", { class: "span" }, h("span", { class: "quiet" }, t("overview.span")), " ",
+  h("select", { onchange: ({ target }) => { context.setQuery({ span: target.value }); again(); } },
+    ["hour", "week"].map((one) => h("option", { value: one, selected: one === (context.query.span || "hour") }, t(`overview.${one}`)))));
+
+// health
+
+function health({ health: state, matters }) {
+  const open = matters.filter((one) => one.kind !== "throttled"), throttled = matters.filter((one) => one.kind === "throttled");
+  return [
+    notice(COLOURS[state], h("p", { class: "large" }, h("strong", {}, t(`overview.${state}`)), " ", matters.length ? sentence(matters[0]) : t("overview.good_text"))),
+    open.length > 0 && [h("h2", {}, t("overview.first")), h("ul", { class: "panel matters" }, open.map(matter))],
+    throttled.length > 0 && [h("h2", {}, t("overview.throttled")), h("ul", { class: "panel matters" }, throttled.map(throttle))],
+  ];
+}
+
+function sentence({ kind, subject, count = 0, of = 0, reason = "", by, at }) {
+  return t(`matter.${kind}`, { subject: word("channel", subject), count, of, reason: reasonOf(kind, reason), by, when: at ? ago(at) : "" });
+}
+
+function reasonOf(kind, reason) {
+  if (kind === "failures") return reason ? word("reason", reason) : t("overview.no_reason");
+  return reason || t("overview.no_reason");
+}
+
+const matter = (one) => h("li", { class: "line", key: `${one.kind} ${one.subject}` },
+  h("span", { class: "matter" }, tag(URGENT.includes(one.kind) ? "bad" : "warn", t(`kind.${one.kind}`)), " ", sentence(one),
+    one.command && [" ", h("code", {}, one.command)]),
+  PAGES[one.kind] && h("a", { href: `#/${PAGES[one.kind]}` }, t("overview.look")));
+
+const throttle = ({ subject, reason, at }) => h("li", { class: "line", key: `${subject} ${reason}` },
+  h("span", {}, word("channel", subject), " · ", reason), h("span", { title: fullMoment(at) }, t("overview.until", { when: ago(at) })));
+
+// activity
+
+function activity({ step, points, outcomes }) {
+  if (points.filter((one) => one.flow).length < 2) return h("p", { class: "state" }, t("overview.no_figures"));
+  const times = points.map((one) => one.at);
+  const flow = (name) => points.map((one, n) => (one.flow ? (one.flow[name] * MINUTE) / (times[n] - times[n - 1]) : null));
+  const now = (read) => points.map(read);
+  const figure = (title, series, more) => chart({ title: t(`overview.${title}`), times, step: step * 1000,
+    series: series.map(([name, values, kind]) => ({ name: t(`overview.${name}`), values, kind })), ...more });
+  return [
+    h("div", { class: "charts" },
+      figure("messages", [["sent", flow("sent")], ["not_reached", flow("not_reached"), "bad"]], { show: rounded }),
+      figure("tasks", [["done", flow("done")], ["put", flow("put")]], { show: rounded }),
+      figure("depth", [["ready", now((one) => one.ready + one.locked)], ["taken", now((one) => one.taken)]], { whole: "most" }),
+      figure("delay", [["oldest", now((one) => one.oldest_ms / 1000)]], { show: (seconds) => duration(seconds), whole: "most" })),
+    h("h2", {}, t("overview.failures")),
+    failures(outcomes.filter((one) => NOT_REACHED.includes(one.status)), outcomes),
+    h("p", { class: "quiet small" }, t("overview.since", { when: moment(points[0].at) })),
+  ];
+}
+
+const rounded = (value) => number(value, { maximumFractionDigits: value < 10 ? 1 : 0 });
+
+function failures(failed, outcomes) {
+  if (!failed.length) return h("p", { class: "quiet" }, t("overview.no_failures"));
+  const sent = (channel) => outcomes.filter((one) => one.channel === channel && (one.status === "sent" || NOT_REACHED.includes(one.status))).reduce((sum, one) => sum + one.count, 0);
+  const titles = ["channel", "status", "reason", "count", "share"];
+  return h("div", { class: "wide-table", tabindex: 0 }, h("table", {},
+    h("thead", {}, h("tr", {}, titles.map((one) => h("th", { scope: "col" }, t(`overview.${one}`))))),
+    h("tbody", {}, failed.slice(0, 30).map((one) => h("tr", {},
+      h("th", { scope: "row" }, word("channel", one.channel)), h("td", {}, word("status", one.status)),
+      h("td", {}, one.reason ? word("reason", one.reason) : "–"), h("td", { class: "number" }, number(one.count)),
+      h("td", {}, h("span", { class: "share", style: { "--share": one.count / sent(one.channel) } }), " ",
+        number(one.count / sent(one.channel), { style: "percent", maximumFractionDigits: 1 })))))));
+}

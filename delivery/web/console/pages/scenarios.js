@@ -1,0 +1,137 @@
+/** The bot in force: its version, what is wrong in its files, what starts what; one scenario as a graph. */
+
+import { h, paint } from "../lib/dom.js";
+import { ago, fullMoment, number, t, word } from "../lib/words.js";
+import { api } from "../lib/api.js";
+import { empty, notice, tag, withStates } from "../lib/states.js";
+import { table } from "../lib/table.js";
+import { graph } from "../lib/graph.js";
+
+export default {
+  title: "page.scenarios",
+  right: "inspect",
+  render(root, [name], context) {
+    return name ? showScenario(root, name, context) : showBot(root, context);
+  },
+};
+
+/** Returns the bot in force; null if no process has loaded one. */
+export const botInForce = (signal) => api.get("/v1/bots", {}, { signal }).catch((error) => {
+  if (error.code === "BOT_NOT_LOADED") return null;
+  throw error;
+});
+
+export const noBot = () => empty({ title: t("scenarios.none"), text: t("scenarios.none_text"), action: h("code", {}, "ADA_SCENARIOS=my-bot ./ada up") });
+
+const link = (name) => h("a", { href: `#/scenarios/${encodeURIComponent(name)}` }, name);
+
+function showBot(root, context) {
+  const head = h("div"), lists = h("div");
+  paint(root, h("h1", {}, t("page.scenarios")), head, lists);
+  withStates(head, () => botInForce(context.signal), (bot) => {
+    if (!bot) return noBot();
+    showLists(lists, bot, context);
+    return summary(bot);
+  });
+}
+
+function summary(bot) {
+  const errors = bot.problems.filter((one) => one.severity === "error").length;
+  return [
+    errors > 0 && notice("bad", bot.is_good ? t("scenarios.last_good", { count: errors }) : t("scenarios.with_mistakes", { count: errors })),
+    h("dl", { class: "facts" },
+      fact("scenarios.version", h("code", {}, bot.version)),
+      fact("scenarios.since", h("span", { title: fullMoment(bot.loaded_at) }, ago(bot.loaded_at))),
+      fact("scenarios.folder", h("code", {}, bot.folder))),
+    h("div", { class: "actions" },
+      h("a", { class: "button primary", href: "#/dry_run" }, t("page.dry_run")),
+      h("a", { class: "button", href: "#/runs" }, t("page.runs"))),
+  ];
+}
+
+const fact = (key, value) => h("div", {}, h("dt", {}, t(key)), h("dd", {}, value));
+
+const holds = (row, text) => !text || JSON.stringify(row).toLowerCase().includes(text.toLowerCase());
+
+function showLists(root, bot, context) {
+  const places = [h("div"), h("div"), h("div")];
+  paint(root,
+    bot.problem_count > 0 && [h("h2", {}, t("scenarios.problems", { count: bot.problem_count })), places[0]],
+    h("h2", {}, t("scenarios.all", { count: bot.scenarios.length })), places[1],
+    h("h2", {}, t("scenarios.triggers", { count: bot.triggers.length })), places[2]);
+  if (bot.problem_count > 0) {
+    table(places[0], { label: t("scenarios.problem"), context, id: (row) => `${placeOf(row)} ${row.code} ${row.message}`, load: async () => ({ rows: bot.problems, next: null }),
+      columns: [
+        { title: t("scenarios.place"), width: "1.5fr", cell: placeOf },
+        { title: t("scenarios.severity"), width: "7rem", cell: (row) => tag(row.severity === "error" ? "bad" : "warn", word("severity", row.severity)) },
+        { title: t("scenarios.problem"), width: "3fr", cell: (row) => row.message },
+      ] });
+  }
+  table(places[1], { label: t("page.scenarios"), context, id: (row) => row.name, href: (row) => `#/scenarios/${encodeURIComponent(row.name)}`,
+    filters: [{ name: "q", label: t("scenarios.search"), type: "search" }],
+    load: async ({ q }) => ({ rows: bot.scenarios.filter((row) => holds(row, q)), next: null }),
+    columns: [
+      { title: t("scenarios.name"), width: "2fr", cell: (row) => row.name },
+      { title: t("scenarios.steps"), class: "number", width: "6rem", cell: (row) => number(row.actions) },
+      { title: t("scenarios.place"), width: "2fr", cell: (row) => row.place },
+    ] });
+  table(places[2], { label: t("scenarios.trigger"), context, id: (row) => [row.chats, row.event, row.kind, row.key, row.scenario, row.place].join(" "),
+    filters: [{ name: "trigger", label: t("scenarios.search_trigger"), type: "search" }],
+    load: async ({ trigger }) => ({ rows: bot.triggers.filter((row) => holds(row, trigger)), next: null }),
+    columns: [
+      { title: t("scenarios.trigger"), width: "2fr", cell: (row) => [word("event_kind", row.event), ": ", h("strong", { dir: "auto" }, row.key || t("scenarios.any_text")), " ", row.continues && tag("", t("scenarios.continues"))] },
+      { title: t("scenarios.compared"), width: "8rem", cell: (row) => row.kind },
+      { title: t("scenarios.chats"), width: "9rem", cell: (row) => row.from_chat.join(", ") || word("chats", row.chats) },
+      { title: t("scenarios.starts"), width: "1.5fr", cell: (row) => link(row.scenario) },
+      { title: t("scenarios.place"), width: "1.5fr", cell: (row) => row.place },
+    ] });
+}
+
+const placeOf = ({ file, line, column }) => `${file}:${line}:${column}`;
+
+// one scenario
+
+function showScenario(root, name, { signal, title }) {
+  title(name);
+  withStates(root, () => api.get(`/v1/scenarios/${encodeURIComponent(name)}`, {}, { signal }), (one) => {
+    const choose = (id) => {
+      paint(root, whole(one, id, choose));
+      root.querySelector(".step-fields").scrollIntoView({ block: "nearest" });
+    };
+    return whole(one, null, choose);
+  });
+}
+
+function whole(one, chosen, choose) {
+  const step = one.nodes.find((node) => node.id === chosen);
+  return [
+    h("h1", {}, one.name),
+    h("p", { class: "quiet" }, one.place),
+    h("div", { class: "actions" },
+      h("a", { class: "button", href: `#/runs?${new URLSearchParams({ scenario: one.name })}` }, t("page.runs")),
+      h("a", { class: "button", href: "#/scenarios" }, t("page.scenarios"))),
+    h("p", { class: "hint" }, t("scenarios.choose_step")),
+    one.nodes.length === 0 && empty({ title: t("scenarios.no_steps") }),
+    graph(one, { label: t("scenarios.graph", { name: one.name }), chosen, choose }),
+    h("div", { class: "step-fields", "aria-live": "polite", key: "fields" }, step && fieldsOf(step)),
+    one.left_out > 0 && notice("warn", t("scenarios.left_out", { count: one.left_out })),
+    one.unknown.length > 0 && notice("info", t("scenarios.unknown", { names: one.unknown.join(", ") })),
+    steps(one, choose),
+  ];
+}
+
+const fieldsOf = (step) => h("section", { class: "panel" },
+  h("h2", {}, t("runs.step", { n: step.n, type: step.type })),
+  h("p", { class: "quiet small" }, [step.scenario, step.place].join(" · ")),
+  step.chain && h("p", {}, t("scenarios.chain", { outcomes: step.chain })),
+  step.chain_drop && h("p", {}, t("scenarios.chain_drop", { outcomes: step.chain_drop })),
+  h("pre", { tabindex: 0, "aria-label": t("scenarios.fields") }, JSON.stringify(step.fields, null, 2)));
+
+/** The table behind the drawing. */
+const steps = ({ nodes, edges }, choose) => h("details", { key: "steps" }, h("summary", {}, t("scenarios.as_table")),
+  h("div", { class: "wide-table", tabindex: 0, role: "group", "aria-label": t("scenarios.as_table") }, h("table", {},
+    h("thead", {}, h("tr", {}, ["scenarios.step", "scenarios.after", "scenarios.says"].map((key) => h("th", { scope: "col" }, t(key))))),
+    h("tbody", {}, nodes.map((node) => h("tr", { key: node.id },
+      h("th", { scope: "row" }, h("button", { class: "plain", onclick: () => choose(node.id) }, `${node.id} ${node.type}`)),
+      h("td", {}, edges.filter((edge) => edge.target === node.id).map((edge) => `${edge.source} (${edge.label})`).join(", ") || t("scenarios.at_once")),
+      h("td", { dir: "auto" }, node.title)))))));

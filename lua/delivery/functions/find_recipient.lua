@@ -1,0 +1,25 @@
+-- find_recipient: which of these deliveries may have a recipient, by the text of their pages of people
+-- ARGV    number, text, size:int, pages:int, suffixes:rest
+--         number, text: how a row of this recipient begins if its id is a number ('' if it cannot be one), and if it is a text
+--         size: people of a page; pages: after so many no further delivery is looked at
+-- RETURNS [how many of the deliveries were looked at, then suffix, page, … of each page that may have it]
+-- EVENTS  none
+
+return function(number, text, size, pages, suffixes)
+  local found = { 0 }
+  for _, suffix in ipairs(suffixes) do
+    if pages <= 0 then break end
+    found[1] = found[1] + 1
+    local history = Key.history(suffix)
+    local last = math.ceil((tonumber(redis_call('HGET', history, 'recipients')) or 0) / size) - 1
+    for page = 0, last do
+      local rows = redis_call('HGET', history, 'people:' .. page) or ''
+      pages = pages - 1
+      if string.find(rows, text, 1, true) or number ~= '' and string.find(rows, number, 1, true) then
+        found[#found + 1] = suffix
+        found[#found + 1] = page
+      end
+    end
+  end
+  return found
+end

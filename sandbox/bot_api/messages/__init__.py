@@ -1,0 +1,1 @@
+"""The methods about messages: sending, editing, files, formatting, keyboards, inline answers."""

@@ -1,0 +1,103 @@
+"""The methods that change messages of the bot, and answerCallbackQuery."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from sandbox.bot_api.messages.keyboards import read_inline_keyboard
+from sandbox.bot_api.messages.sending import read_caption, read_text
+from sandbox.bot_api.state.bot import CHANNEL, Bot
+from sandbox.bot_api.state.chats import Chat
+from sandbox.bot_api.state.errors import NOT_MODIFIED, bad_request
+from sandbox.bot_api.state.parameters import Parameters
+
+MAX_ANSWER = 200
+MAX_DELETED = 100
+
+Json = dict[str, Any]
+
+
+def edit_message_text(bot: Bot, parameters: Parameters) -> Json:
+    """Without reply_markup the inline keyboard is removed, as Telegram does."""
+    chat, message = _own_message(bot, parameters, "message to edit not found", "message can't be edited")
+    if "text" not in message:
+        raise bad_request("there is no text in the message to edit")
+    return _replace(bot, chat, message, ("text", "entities"), read_text(parameters), parameters)
+
+
+def edit_message_caption(bot: Bot, parameters: Parameters) -> Json:
+    chat, message = _own_message(bot, parameters, "message to edit not found", "message can't be edited")
+    if "text" in message:
+        raise bad_request("there is no caption in the message to edit")
+    return _replace(bot, chat, message, ("caption", "caption_entities"), read_caption(parameters), parameters)
+
+
+def edit_message_reply_markup(bot: Bot, parameters: Parameters) -> Json:
+    chat, message = _own_message(bot, parameters, "message to edit not found", "message can't be edited")
+    return _replace(bot, chat, message, (), {}, parameters)
+
+
+def _own_message(bot: Bot, parameters: Parameters, missing: str, forbidden: str) -> tuple[Chat, Json]:
+    """Return the bot's message that the parameters name. Raises ApiError."""
+    chat = bot.chats.named(parameters.text("chat_id"))
+    message = chat.messages.get(parameters.integer("message_id"))
+    if message is None:
+        raise bad_request(missing)
+    if message["from"]["id"] != bot.id:
+        raise bad_request(forbidden)
+    return chat, message
+
+
+def _replace(
+    bot: Bot, chat: Chat, message: Json, names: tuple[str, ...], content: Json, parameters: Parameters
+) -> Json:
+    """Replace the fields `names` and the keyboard. Raises ApiError if nothing would change."""
+    markup = read_inline_keyboard(parameters)
+    kept = {name: value for name, value in message.items() if name not in (*names, "reply_markup", "edit_date")}
+    edited = {**kept, **content, **({"reply_markup": markup} if markup else {})}
+    if edited == {name: value for name, value in message.items() if name != "edit_date"}:
+        raise bad_request(NOT_MODIFIED)
+    edited["edit_date"] = int(time.time())
+    chat.messages[message["message_id"]] = edited
+    bot.state.count(CHANNEL, "edited")
+    return edited
+
+
+def delete_message(bot: Bot, parameters: Parameters) -> bool:
+    """The bot may also delete the messages of others, in private chats and, as an administrator, in groups."""
+    chat = bot.chats.named(parameters.text("chat_id"))
+    if chat.messages.pop(parameters.integer("message_id"), None) is None:
+        raise bad_request("message to delete not found")
+    return True
+
+
+def delete_messages(bot: Bot, parameters: Parameters) -> bool:
+    """Messages that do not exist are skipped."""
+    chat, ids = bot.chats.named(parameters.text("chat_id")), parameters.json("message_ids")
+    if not isinstance(ids, list) or not 1 <= len(ids) <= MAX_DELETED or not all(isinstance(one, int) for one in ids):
+        raise bad_request("message identifiers are not specified")
+    for message_id in ids:
+        chat.messages.pop(message_id, None)
+    return True
+
+
+def answer_callback_query(bot: Bot, parameters: Parameters) -> bool:
+    query = bot.open_query(parameters.text("callback_query_id"))
+    if len(parameters.text("text")) > MAX_ANSWER:
+        raise bad_request("MESSAGE_TOO_LONG")
+    query.answer = {
+        "text": parameters.text("text"),
+        "alert": parameters.flag("show_alert"),
+        "url": parameters.text("url"),
+    }
+    return True
+
+
+EDITING: Mapping[str, Any] = {
+    "editMessageText": edit_message_text,
+    "editMessageCaption": edit_message_caption,
+    "editMessageReplyMarkup": edit_message_reply_markup,
+    "deleteMessage": delete_message,
+    "deleteMessages": delete_messages,
+    "answerCallbackQuery": answer_callback_query,
+}

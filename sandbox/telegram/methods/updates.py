@@ -1,0 +1,67 @@
+"""The methods of `updates`, and updates caused by users: reading and writing messages."""
+
+from typing import Any
+
+from telethon.tl import types
+
+from sandbox.telegram.methods.replies import Reply
+from sandbox.telegram.state.accounts import Account, PushedUpdate
+from sandbox.telegram.state.dialogs import DialogMessage
+from sandbox.telegram.state.hub import Call, Hub, now, user
+
+
+def get_state(call: Call) -> Reply:
+    """updates.getState."""
+    return _state(call.account)
+
+
+def _state(account: Account) -> Any:
+    return types.updates.State(pts=account.last_message_id, qts=0, date=now(), seq=0, unread_count=0)
+
+
+def get_difference(call: Call) -> Reply:
+    """updates.getDifference: the updates since the client's pts, as far as they are still kept."""
+    account = call.account
+    if call.request.pts >= account.last_message_id:
+        return types.updates.DifferenceEmpty(date=now(), seq=0)
+    return _difference(account, [pushed for pushed in account.pushed if pushed.pts > call.request.pts])
+
+
+def _difference(account: Account, missed: list[PushedUpdate]) -> Any:
+    updates = [pushed.update for pushed in missed]
+    return types.updates.Difference(
+        new_messages=[update.message for update in updates if isinstance(update, types.UpdateNewMessage)],
+        new_encrypted_messages=[],
+        other_updates=[update for update in updates if not isinstance(update, types.UpdateNewMessage)],
+        chats=[],
+        users=[each for pushed in missed for each in pushed.users],
+        state=_state(account),
+    )
+
+
+def get_channel_difference(call: Call) -> Reply:
+    """updates.getChannelDifference: empty, because only the account itself writes in a channel."""
+    return types.updates.ChannelDifferenceEmpty(pts=call.request.pts, final=True)
+
+
+def mark_read(hub: Hub, user_id: int) -> int:
+    """Mark all messages to the user as read; return how many accounts are notified. Bots never are."""
+    senders = [
+        account for account in hub.accounts.all() if str(user_id) in account.newest_message_to and not account.bot
+    ]
+    for account in senders:
+        newest = account.newest_message_to[str(user_id)]
+        update = types.UpdateReadHistoryOutbox(
+            types.PeerUser(user_id), max_id=newest, pts=account.next_message_id(), pts_count=1
+        )
+        hub.push(account, update, [user(account, user_id)])
+    return len(senders)
+
+
+def write_message(hub: Hub, user_id: int, text: str, account: Account) -> None:
+    """Send a message from the user to the account. The account knows the user from then on."""
+    hub.add_known_users(account, [user_id])
+    message_id = account.next_message_id()
+    account.dialogs.store(str(user_id), DialogMessage(message_id, text, is_own=False))
+    message = types.Message(message_id, peer_id=types.PeerUser(user_id), date=now(), message=text)
+    hub.push(account, types.UpdateNewMessage(message, pts=message_id, pts_count=1), [user(account, user_id)])

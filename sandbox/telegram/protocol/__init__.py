@@ -1,0 +1,1 @@
+"""MTProto without its methods: transports, encryption, keys, the messages of a packet."""

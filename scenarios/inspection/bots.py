@@ -1,0 +1,173 @@
+"""The bot in force of a tenant, for people: its version, problems, triggers and scenarios; a scenario as a graph; a dry
+run. Nothing is written.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from core.errors import NotFound
+from core.model.content import Content
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from core.updates import events
+from scenarios.bot import Bot, Triggers
+from scenarios.check.dry_run import Row, dry_run
+from scenarios.execution.last_good import ActiveVersion
+from scenarios.execution.secrets import Secrets
+from scenarios.execution.versions import Version, Versions
+from scenarios.inspection.scenario_graph import ScenarioGraph, graph_view, place_text
+from scenarios.sending.content import content_of
+
+LONGEST_DRY_RUN = 2.0
+"""Seconds."""
+
+
+class TriggerView(Struct, frozen=True):
+    """What starts a scenario. `chats`: private or group, as the file decides. `event`: the kind of the event; `kind`
+    and `key`: how it is compared, and with what. `from_chat`: the chats that are named. `continues`: lower kinds are
+    tried, too.
+    """
+
+    chats: str
+    event: str
+    kind: str
+    key: str
+    scenario: str
+    from_chat: Sequence[str]
+    continues: bool
+    place: str
+
+
+class ScenarioView(Struct, frozen=True):
+    """A scenario, where it is written, and how many actions it has."""
+
+    name: str
+    place: str
+    actions: int
+
+
+class BotView(Struct, frozen=True):
+    """The bot in force. `problems`: of the files as they are now."""
+
+    active: ActiveVersion
+    loaded_at: datetime
+    triggers: Sequence[TriggerView]
+    scenarios: Sequence[ScenarioView]
+
+
+@dataclass(frozen=True, slots=True)
+class DryRow:
+    """One action of a dry run, without secrets. `content`: of its message, None without one."""
+
+    row: Row
+    content: Content | None
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """`started`: the scenarios that the event starts, each with the place of its trigger."""
+
+    version: str
+    started: Mapping[str, str]
+    rows: Sequence[DryRow]
+    warnings: Sequence[str]
+
+
+class BotReader:
+    """One per process."""
+
+    def __init__(self, store: Store, secrets: Mapping[str, str] | None = None) -> None:
+        """`secrets`: those of the process, by the names of their variables."""
+        self._store = store
+        self._secrets = secrets or {}
+        self._versions = Versions(store)
+        self._dry_runs = asyncio.Semaphore(1)  # each is a thread that calculates
+
+    async def show(self, tenant: str) -> BotView:
+        """Raises NotFound BOT_NOT_LOADED."""
+        active, version = await self._active(tenant)
+        secrets = secrets_of(version.bot, self._secrets)
+        return msgspec.convert(secrets.hidden(msgspec.to_builtins(_view(active, version.bot))), BotView)
+
+    async def graph(self, tenant: str, name: str, version: str = "") -> ScenarioGraph:
+        """A scenario as a graph, of the version in force or of an earlier one. Raises NotFound BOT_NOT_LOADED,
+        SCENARIO_NOT_FOUND.
+        """
+        found = (await self._active(tenant))[1] if not version else await self._versions.get(version)
+        scenario = found.bot.find(name) if found else None
+        if found is None or scenario is None:
+            raise NotFound("SCENARIO_NOT_FOUND", f"There is no scenario {name!r} in this version of the bot.")
+        return graph_view(found.name, found.bot, scenario, secrets_of(found.bot, self._secrets))
+
+    async def dry_run(
+        self, tenant: str, event: Mapping[str, Any], fail: Collection[str], unclear: Collection[str]
+    ) -> DryRun:
+        """What the bot in force would do with an event: nothing is sent or written. Raises NotFound BOT_NOT_LOADED,
+        Invalid EVENT_….
+        """
+        _, version = await self._active(tenant)
+        stored = events.checked(event)
+        events.encode(stored)
+        async with self._dry_runs:
+            return await asyncio.to_thread(_try, version, stored, fail, unclear, self._secrets)
+
+    async def _active(self, tenant: str) -> tuple[ActiveVersion, Version]:
+        stored = await self._store.command("GET", KEYS["active_bot"].at(0, tenant))
+        active = msgspec.json.decode(stored, type=ActiveVersion) if stored else None
+        version = await self._versions.get(active.version) if active else None
+        if active is None or version is None:
+            raise NotFound("BOT_NOT_LOADED", "No process of the scenarios has loaded a bot of this tenant.")
+        return active, version
+
+
+def secrets_of(bot: Bot, known: Mapping[str, str], *values: Mapping[str, Any]) -> Secrets:
+    """Return what must not be shown: what is `known`, variables in the files, what has the name of a secret there or in
+    `values`.
+    """
+    fields = (action.fields for scenario in bot.scenarios.values() for action in scenario.actions)
+    return Secrets({**known, **bot.variables}, [bot.settings, *fields, *values])
+
+
+def _view(active: ActiveVersion, bot: Bot) -> BotView:
+    loaded_at = datetime.fromtimestamp(active.loaded_at, UTC)
+    scenarios = [ScenarioView(one.name, place_text(one.place), len(one.actions)) for one in bot.scenarios.values()]
+    triggers = [*_triggers("private", bot.triggers), *_triggers("group", bot.group_triggers)]
+    return BotView(active, loaded_at, triggers, scenarios)
+
+
+def _triggers(chats: str, triggers: Triggers) -> Iterator[TriggerView]:
+    for event in triggers.__struct_fields__:
+        for kind, entries in triggers.section(event).items():
+            for one in entries:
+                for target in one.targets:
+                    named = [str(chat) for chat in target.from_chat or ()]
+                    place = place_text(one.place)
+                    yield TriggerView(chats, event, kind, one.key, target.scenario, named, target.continue_, place)
+
+
+def _try(
+    version: Version,
+    event: Mapping[str, Any],
+    fail: Collection[str],
+    unclear: Collection[str],
+    known: Mapping[str, str],
+) -> DryRun:
+    result = dry_run(version.bot, event, fail, unclear, LONGEST_DRY_RUN)
+    secrets = secrets_of(version.bot, known, event, *(row.results for row in result.rows))
+    rows = [DryRow(_hidden(row, secrets), _content(row, event)) for row in result.rows]
+    return DryRun(version.name, result.started, rows, [secrets.in_text(one) for one in result.warnings])
+
+
+def _hidden(row: Row, secrets: Secrets) -> Row:
+    shown = secrets.hidden(msgspec.to_builtins(row, enc_hook=str))
+    return msgspec.convert(shown, Row)
+
+
+def _content(row: Row, event: Mapping[str, Any]) -> Content | None:
+    return content_of(row.send, (), event, same_chat=True) if row.send else None

@@ -1,0 +1,209 @@
+"""What became of a run, for people: for each action its state, what released or dropped it, and when (C-39)."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from core.errors import Conflict, Invalid, NotFound
+from core.model.clock import from_ms
+from core.queue import QueueClient
+from core.redis.store import Store
+from core.updates import events
+from scenarios.actions import installed_actions
+from scenarios.engine import Path, State, Step
+from scenarios.engine.graph import node_id
+from scenarios.engine.reasons import explain
+from scenarios.execution.runs import RunGone, Runs, StoredRun
+from scenarios.execution.secrets import Secrets
+from scenarios.execution.step_executor import prepared_of
+from scenarios.execution.versions import Versions
+from scenarios.execution.waiting.waits import SLOW
+from scenarios.inspection.run_listing import RunFilter, RunListing, RunSummary
+from scenarios.schema import ActionType
+from scenarios.sending.message import message
+
+PAGE = 100
+
+
+class ActionView(Struct, frozen=True):
+    """One action. `n` counts from 1 in the author's order; `node`: its id in the graph; `by`: the number
+    of the action that released or dropped it. `moved_at`, `ended_at`: when it was released or dropped, and when it
+    ended.
+
+    `given`: its fields as it ran. `send`: the message of a `send`. `results`: what it returned. All without secrets.
+    `waits_for`: of a parked run, the delivery, or `slow`.
+    """
+
+    n: int
+    node: str
+    scenario: str
+    type: str
+    place: str
+    state: str
+    cause: str | None
+    by: int | None
+    why: str
+    moved_at: datetime | None
+    ended_at: datetime | None
+    error: str
+    given: Mapping[str, Any]
+    send: Mapping[str, Any] | None
+    results: Mapping[str, Any]
+    waits_for: str | None
+
+
+class RunView(Struct, frozen=True):
+    """One run. `state`: running, over or dropped."""
+
+    id: str
+    person: str
+    state: str
+    version: str
+    scenarios: Sequence[str]
+    began: datetime
+    ended: datetime | None
+    event: Mapping[str, Any]
+    actions: Sequence[ActionView]
+
+
+class RunReader:
+    """One per process. Runs of other tenants look like runs that do not exist."""
+
+    def __init__(self, store: Store, secrets: Mapping[str, str] | None = None) -> None:
+        """`secrets`: those of the process, by the names of their variables."""
+        self._secrets = secrets or {}
+        self._runs = Runs(store, Versions(store), "")
+        self._queue = QueueClient(store).queue
+        self._listing = RunListing(store)
+        self._types = installed_actions().types
+
+    async def read(self, tenant: str, run: str) -> RunView:
+        """Raises NotFound RUN_NOT_FOUND."""
+        return _view(await self._load(tenant, run), self._types, self._secrets)
+
+    @staticmethod
+    def filter(
+        person: str = "",
+        scenario: str = "",
+        state: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> RunFilter:
+        """Return what `page` lists."""
+        return RunFilter(person, scenario, state, since, until)
+
+    async def page(
+        self, tenant: str, wanted: RunFilter, cursor: str | None = None, limit: int = PAGE
+    ) -> tuple[list[RunSummary], str | None]:
+        """A page of the runs of a tenant, the newest first, and the cursor of the next one. A page may be short, or
+        empty, and still have a next one.
+        """
+        return await self._listing.page(tenant, wanted, cursor, limit)
+
+    async def drop(self, tenant: str, run: str) -> RunView:
+        """End a run without its remaining actions. Messages that it has ordered are sent. Raises NotFound
+        RUN_NOT_FOUND, Conflict RUN_OVER.
+        """
+        stored = await self._load(tenant, run)
+        if await self._runs.drop(run) != "dropped":
+            raise Conflict("RUN_OVER", "The run is over.")
+        await self._wake(stored.task)  # so that the lane of its person goes on
+        return await self.read(tenant, run)
+
+    async def drive_on(self, tenant: str, run: str) -> RunView:
+        """Have a run that waits driven on now. Raises NotFound RUN_NOT_FOUND, Conflict RUN_OVER, RUN_WITHOUT_TASK."""
+        stored = await self._load(tenant, run)
+        if stored.is_over:
+            raise Conflict("RUN_OVER", "The run is over.")
+        if not await self._wake(stored.task):
+            raise Conflict("RUN_WITHOUT_TASK", "Its event is not in the queue any more; the run can only be dropped.")
+        return await self.read(tenant, run)
+
+    async def _wake(self, task: str) -> bool:
+        """Have the task of an event attempted now. Returns whether it is in the queue."""
+        try:
+            view = await self._queue.inspector.peek(task)
+            if view.state == "buried":
+                await self._queue.kick(task)
+            elif view.ended is None:
+                await self._queue.wake(task)
+        except (NotFound, Conflict, Invalid):
+            return False
+        return view.ended is None
+
+    async def _load(self, tenant: str, run: str) -> StoredRun:
+        try:
+            stored = await self._runs.load(run)
+        except RunGone:
+            raise not_found() from None
+        if stored.tenant != tenant:
+            raise not_found()
+        return stored
+
+
+def not_found() -> NotFound:
+    return NotFound("RUN_NOT_FOUND", "There is no such run.")
+
+
+def _view(stored: StoredRun, types: Mapping[str, ActionType], variables: Mapping[str, str]) -> RunView:
+    steps = stored.run.in_order
+    numbers = {step.path: n for n, step in enumerate(steps, 1)}
+    bot = stored.version.bot
+    fields = [step.action.fields for step in steps]
+    returned = [step.ending.returned.results for step in steps if step.ending]
+    secrets = Secrets({**variables, **bot.variables}, [bot.settings, stored.event, *fields, *returned])
+    return RunView(
+        id=stored.id,
+        person=events.person_of(stored.event),
+        state="dropped" if stored.is_dropped else "over" if stored.is_over else "running",
+        version=stored.version.name,
+        scenarios=stored.scenarios,
+        began=from_ms(stored.began),
+        ended=from_ms(stored.ended) if stored.ended else None,
+        event=secrets.hidden(stored.event),
+        actions=[_action(stored, step, numbers, types.get(step.action.type), secrets) for step in steps],
+    )
+
+
+def _action(
+    stored: StoredRun, step: Step, numbers: Mapping[Path, int], kind: ActionType | None, secrets: Secrets
+) -> ActionView:
+    ending = step.ending
+    given, send = _given(stored, step, kind)
+    return ActionView(
+        n=numbers[step.path],
+        node=node_id(step.scenario, step.path[-1] + 1),
+        scenario=step.scenario,
+        type=step.action.type,
+        place=f"{step.action.place.file}:{step.action.place.line}",
+        state=str(step.state),
+        cause=str(step.cause) if step.cause else None,
+        by=numbers[step.caused_by] if step.caused_by else None,
+        why=secrets.in_text(explain(step, numbers, stored.run) if step.cause else "it waits for the action before it"),
+        moved_at=from_ms(step.moved_at) if step.moved_at else None,
+        ended_at=from_ms(step.ended_at) if step.ended_at else None,
+        error=secrets.in_text(ending.error) if ending else "",
+        given=secrets.hidden(given),
+        send=secrets.hidden(send),
+        results=secrets.hidden(ending.returned.results) if ending else {},
+        waits_for=_waits_for(stored, step),
+    )
+
+
+def _given(
+    stored: StoredRun, step: Step, kind: ActionType | None
+) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+    """Return the fields with which a step that was released has run, and the message of a `send`."""
+    if kind is None or step.cause is None or (step.state is State.DROP and step.ending is None):
+        return {}, None
+    prepared = prepared_of(stored, step, kind)
+    return prepared.own, message(prepared.seen) if kind.name == "send" else None
+
+
+def _waits_for(stored: StoredRun, step: Step) -> str | None:
+    if step.is_over or step.path not in stored.waits:
+        return None
+    waiting = stored.waits[step.path]
+    return str(waiting.delivery) if waiting else SLOW

@@ -1,0 +1,86 @@
+"""Children of the supervisor that are forks, with a real fork server."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from tests.support.paths import ROOT
+from tests.support.waiting import until
+
+
+@dataclass
+class Output:
+    process: subprocess.Popen[str]
+    lines: list[str] = field(default_factory=list)
+
+    def read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip())
+
+    def last(self, word: str) -> list[str]:
+        """Return the rest of the child's last line that begins with the word."""
+        found = [line.split()[2:] for line in self.lines if line.startswith(f"child {word}")]
+        return found[-1] if found else []
+
+    def count(self, line: str) -> int:
+        return self.lines.count(line)
+
+
+@pytest.fixture
+def output() -> Iterator[Output]:
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "tests.cli.forked_children"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "ADA_SECRET_KEY": "secret"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    output = Output(process)
+    reading = threading.Thread(target=output.read, daemon=True)
+    reading.start()
+    yield output
+    process.kill()
+    process.wait()
+    reading.join()
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def test_a_fork_is_restarted_with_its_own_settings_until_the_supervisor_stops(output: Output) -> None:
+    await until(lambda: output.count("child to stderr") == 1)
+    assert output.last("settings") == ["ADA_OWN"]
+    assert output.last("known") == ["False"]
+    os.kill(int(output.last("pids")[0]), signal.SIGKILL)
+    await until(lambda: output.count("child to stderr") == 2)
+    assert output.count("child ended (signal SIGKILL), restarts in 0.5 s") == 1
+    output.process.terminate()
+    await until(lambda: output.lines[-1] == "stopped")
+    assert not is_alive(int(output.last("pids")[0]))
+
+
+async def test_a_fork_whose_server_was_killed_is_replaced(output: Output) -> None:
+    await until(lambda: output.count("child ready") == 1)
+    child, server = map(int, output.last("pids"))
+    os.kill(server, signal.SIGKILL)
+    await until(lambda: output.count("child ready") == 2)
+    await until(lambda: not is_alive(child))
+    assert output.last("known") == ["False"]
+
+
+async def test_a_fork_ends_when_the_supervisor_is_killed(output: Output) -> None:
+    await until(lambda: output.count("child ready") == 1)
+    output.process.kill()
+    await until(lambda: not is_alive(int(output.last("pids")[0])))

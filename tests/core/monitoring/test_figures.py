@@ -1,0 +1,89 @@
+"""The figures of operators: what is counted, who records it, and what is shown of it."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from core.courier.interface import Outcome, Rejected, Unknown
+from core.model.states import Reason, Status
+from core.monitoring import FigureReader, Recorder, Step
+from core.monitoring.figures import OutcomeCount
+from core.queue import NewTask, SettleResult
+from core.redis.keys import KEYS
+from tests.support.every_verb import report_token
+from tests.support.stack import HOUR, QUICK, FakeCourier, Stack, people, sent
+
+SECOND = 1000
+
+
+def now_of(stack: Stack) -> int:
+    return int(stack.now().timestamp() * 1000)
+
+
+async def counted(stack: Stack) -> dict[str, int]:
+    found = await stack.store.command("HGETALL", KEYS["outcome_counts"].at(0))
+    return {name: int(n) for name, n in found.items()}
+
+
+@pytest.mark.row("W-11")
+async def test_every_outcome_is_counted_by_channel_status_and_reason(stack: Stack) -> None:
+    ends: dict[str, Outcome] = {"p1": Rejected(Reason.BLOCKED), "p2": Unknown()}
+    courier = FakeCourier(respond=lambda message: ends.get(message.address) or sent(message))
+    await stack.courier(courier, QUICK)
+    key = (await stack.deliver(*people(4, "echo"))).key
+    await stack.finished(key)
+    written = await counted(stack)
+    assert written.pop("echo:sent|") == 2
+    assert written.pop("echo:failed|blocked") == 1
+    assert sum(n for name, n in written.items() if name.startswith("echo:unknown|")) == 1
+    token = await report_token(stack, key, index=3)
+    await stack.deliveries.record_report(token, Status.DELIVERED, "r")
+    await stack.deliveries.record_report(token, Status.DELIVERED, "r")
+    assert (await counted(stack))["echo:delivered|"] == 1
+    await stack.deliver(*people(5, "other"), channels=("other",), expires_at=stack.now() + timedelta(minutes=1))
+    stack.advance_clock(HOUR)
+    await stack.tick()
+    assert (await counted(stack))["other:expired|"] == 5
+    await stack.audit()
+
+
+@pytest.mark.row("W-11")
+async def test_one_process_takes_each_sample_and_what_was_not_recorded_is_a_gap(stack: Stack) -> None:
+    recorders = [Recorder(stack.store, stack.queue) for _ in range(3)]
+    reader, now = FigureReader(stack.store, stack.queue), now_of(stack)
+    start = now - now % 600_000 - 590_000
+    for n, seconds in enumerate((0, 10, 20, 300, 310)):
+        await stack.queue.put_many("t", [NewTask("")] * (n + 1))
+        taken = await asyncio.gather(*(one.record(start + seconds * SECOND) for one in recorders))
+        assert sum(Step.FINE in steps for steps in taken) == 1
+    await stack.redis.hincrby(KEYS["outcome_counts"].at(0), "echo:failed|blocked", 7)
+    (task,) = await stack.take()
+    await stack.queue.settle(task, result=SettleResult.FAILED)
+    await recorders[0].record(start + 320 * SECOND)
+    fine = await reader.read(Step.FINE)
+    assert [point.flow.put if point.flow else None for point in fine.points] == [None, 2, 3, None, 5, 0]
+    assert [point.ready for point in fine.points] == [1, 3, 6, 10, 15, 14]
+    last = fine.points[-1].flow
+    assert last
+    assert (last.failed, last.not_reached, last.lag_ms) == (1, 7, None)
+    assert fine.outcomes == [OutcomeCount("echo", "failed", "blocked", 7)]
+    assert [point.at for point in (await reader.read(Step.COARSE)).points] == [start]
+    assert [point.ready for point in (await reader.read(Step.FINE, "echo")).points] == [0] * 6
+    assert (await reader.read(Step.FINE, "t")).outcomes == []
+    await stack.audit()
+
+
+@pytest.mark.row("W-11")
+async def test_an_hour_is_kept_fine_and_the_rate_of_the_last_minute_is_known(stack: Stack) -> None:
+    recorder, reader, now = Recorder(stack.store, stack.queue), FigureReader(stack.store, stack.queue), now_of(stack)
+    first = now - now % 10_000 - 4000 * SECOND
+    await recorder.record(first)
+    assert await reader.rates() == {}
+    await stack.queue.put_many("t", [NewTask("")] * 30)
+    for seconds in (3940, 3960, 4000):
+        await recorder.record(first + seconds * SECOND)
+        if seconds == 3940:
+            await stack.finish_all()
+    assert await reader.rates() == {"t": 0.5}
+    assert len((await reader.read(Step.FINE)).points) == 3

@@ -1,0 +1,73 @@
+"""What needs an operator first, and why."""
+
+from datetime import timedelta
+
+import pytest
+
+from core.deliveries.channels import ChannelFacts, Channels
+from core.model.display import Display
+from core.monitoring.figures import Figures, OutcomeCount
+from core.monitoring.overview import Kind, Matter, Overviews, failing_channels
+from core.queue import NewTask, Queue, SettleResult, Tubes
+from core.webhooks.http_client import WebhookClient
+from core.webhooks.registry import Webhooks
+from core.webhooks.webhook import EventType
+from tests.support.stack import Stack
+
+
+def webhooks_on(stack: Stack) -> Webhooks:
+    return Webhooks(stack.store, stack.queue, WebhookClient(allow_private=True))
+
+
+@pytest.mark.row("W-11")
+async def test_what_needs_attention_is_named_with_its_reason_the_most_urgent_first(stack: Stack) -> None:
+    channels, webhooks = Channels(stack.store), webhooks_on(stack)
+    overviews = Overviews(stack.store, stack.queue, channels, webhooks)
+    quiet = await overviews.show()
+    assert (quiet.health, quiet.matters) == ("good", [])
+    await Tubes(stack.store).pause("reports", "anna", "the printer is empty")
+    await stack.queue.put("t", NewTask("", kind="speech"))
+    (task,) = await stack.take()
+    await stack.queue.settle(task, result=SettleResult.BURY, error="no voice 7")
+    hook = await webhooks.create("default", "http://127.0.0.1:9/hook", [EventType.FINISHED])
+    await webhooks.disable(hook)
+    assert (await overviews.show()).health == "attention"
+    await channels.register("sms", ChannelFacts(100, "the money is spent"), display=Display())
+    await stack.queue.put_many("email", [NewTask("")] * 3)
+    await channels.register("email", ChannelFacts(100))
+    await stack.queue.throttle("email", "account:ada", timedelta(minutes=1))
+    found = await Overviews(stack.store, stack.queue, Channels(stack.store), webhooks).show()
+    assert found.health == "bad"
+    seen = [(one.kind, one.subject, one.count, one.reason or one.command or one.by) for one in found.matters]
+    assert seen == [
+        (Kind.HALTED, "sms", 0, "the money is spent"),
+        (Kind.UNSERVED, "email", 3, "./ada courier email"),
+        (Kind.WEBHOOK, "http://127.0.0.1:9/hook", 0, ""),
+        (Kind.DEAD_LETTERS, "", 1, "no voice #"),
+        (Kind.PAUSED, "reports", 0, "the printer is empty"),
+        (Kind.THROTTLED, "email", 0, "account:ada"),
+    ]
+    assert next(one.by for one in found.matters if one.kind is Kind.PAUSED) == "anna"
+
+
+@pytest.mark.row("W-11")
+async def test_due_tasks_that_no_worker_takes_are_the_first_matter(stack: Stack) -> None:
+    queue: Queue = stack.queue
+    await queue.put("t", NewTask("", due=stack.now() + timedelta(seconds=1)))
+    stack.advance_clock(timedelta(seconds=30))
+    found = await Overviews(stack.store, queue, Channels(stack.store), webhooks_on(stack)).show()
+    assert [one.kind for one in found.matters] == [Kind.OVERDUE]
+    assert 29_000 < found.now - found.matters[0].at < 35_000
+
+
+@pytest.mark.row("W-11")
+def test_a_channel_in_which_half_of_the_last_hours_messages_failed_is_named_with_the_main_reason() -> None:
+    outcomes = [
+        OutcomeCount("sms", "failed", "blocked", 9),
+        OutcomeCount("sms", "sent", "", 8),
+        OutcomeCount("vk", "failed", "privacy", 4),
+        OutcomeCount("sms", "expired", "", 1),
+        OutcomeCount("email", "sent", "", 90),
+        OutcomeCount("email", "failed", "blocked", 40),
+    ]
+    assert list(failing_channels(Figures(10, (), outcomes))) == [Matter(Kind.FAILURES, "sms", 10, 18, reason="blocked")]

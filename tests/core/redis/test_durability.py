@@ -1,0 +1,102 @@
+"""What each durability keeps when the primary is lost: the lines of the table in docs/high-availability.md (S-06)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import cast
+
+import pytest
+
+from core.courier.interface import NEVER
+from core.errors import StoreError, StoreRefuses, StoreUnavailable
+from core.model.states import Status
+from core.queue import NewTask, Queue
+from core.redis import library
+from core.redis.keys import KEYS
+from core.redis.store import Durability, Store
+from tests.support.delivery_progress import statuses
+from tests.support.replica_set import ReplicaSet
+from tests.support.servers import Server
+from tests.support.stack import FakeCourier, Stack, people
+
+REPORT = ("1:1", "sms", 0, "[]")
+"""Of no delivery: nothing is written."""
+
+
+@pytest.fixture
+async def local(replica_set: ReplicaSet) -> AsyncIterator[Store]:
+    opened = await Store.open(replica_set.url)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def replicated(replica_set: ReplicaSet) -> AsyncIterator[Store]:
+    opened = await Store.open(replica_set.url, durability=Durability.REPLICA)
+    yield opened
+    await opened.close()
+
+
+async def tasks_kept(store: Store, ids: list[str]) -> int:
+    return sum([await store.command("EXISTS", KEYS["task"].at(0, one.partition(".")[2])) for one in ids])
+
+
+@pytest.mark.row("S-06")
+async def test_a_promotion_without_the_last_writes_loses_what_local_acknowledged_and_nothing_that_replica_did(
+    local: Store, replicated: Store, replica_set: ReplicaSet
+) -> None:
+    """With `replica` the same put is refused or unconfirmed, so its caller knows."""
+    kept = [str(await Queue(replicated).put("t", NewTask(str(number)))) for number in range(10)]
+    old = replica_set.primary
+    replicas = replica_set.replicas
+    replica_set.hold_replication()
+    lost = [str(await Queue(local).put("t", NewTask(str(number)))) for number in range(10)]
+    with pytest.raises(StoreUnavailable, match="No replica of Redis has confirmed"):
+        await Queue(replicated).put("t", NewTask("unconfirmed"))
+    with pytest.raises(StoreRefuses, match="ADA_DURABILITY=replica accepts nothing"):
+        await Queue(replicated).put("t", NewTask("refused"))
+    assert await tasks_kept(local, kept) == await tasks_kept(local, lost) == 10
+    old.kill()
+    for replica in replicas:
+        replica.resume()
+    await asyncio.to_thread(replica_set.await_promotion, old)
+    assert await tasks_kept(local, kept) == 10
+    assert await tasks_kept(local, lost) == 0
+    assert await Queue(replicated).put("t", NewTask("goes on"))
+
+
+@pytest.mark.row("S-06")
+async def test_without_a_replica_no_attempt_is_made_that_could_not_be_recognised_as_a_repeat(
+    local: Store, replicated: Store, replica_set: ReplicaSet
+) -> None:
+    stack = Stack(replicated, cast(Server, replica_set.primary))
+    courier = FakeCourier(remembers=NEVER)
+    await stack.courier(courier)
+    replicas = replica_set.replicas
+    replica_set.hold_replication()
+    accepted = await Stack(local, cast(Server, replica_set.primary)).deliver(*people(3))
+    with pytest.raises(StoreError):
+        await stack.deliver(*people(1))  # takes as long as the courier waits for a replica
+    assert courier.attempted == []
+    for replica in replicas:
+        replica.resume()
+    assert set(statuses(await stack.finished(accepted.key)).values()) == {Status.SENT}
+    assert courier.addresses.count("p3") == 1
+    await stack.close()
+
+
+def test_every_acknowledged_function_is_there() -> None:
+    assert set(library.names()) >= library.ACKNOWLEDGED
+
+
+@pytest.mark.row("S-06")
+async def test_calls_of_one_moment_are_confirmed_together(replicated: Store) -> None:
+    """Each WAIT of its own would make 200 calls take 200 round trips, one after another."""
+
+    async def waits() -> int:
+        stats = await replicated.redis.info("commandstats")
+        return int(stats["cmdstat_wait"]["calls"])
+
+    await replicated.run("record_report", 0, *REPORT)
+    before = await waits()
+    await asyncio.gather(*(replicated.run("record_report", 0, *REPORT) for _ in range(200)))
+    assert 1 <= await waits() - before <= 5

@@ -1,0 +1,151 @@
+"""A replica without the last writes is promoted: no word of an old worker counts, no lease ends at once, and a call
+that meets the replica before its promotion waits for it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from core.errors import StoreRefuses
+from core.queue import Claim, NewTask, Queue
+from core.queue.task import ClaimRequest
+from core.redis.keys import KEYS
+from core.redis.primary import GRACE_MS
+from core.redis.refusals import may_pass, refused_write
+from core.redis.server_checks import sign_layout
+from core.redis.store import Store
+from tests.support.servers import Server
+from tests.support.stack import FLOOR, HOUR, LEASE
+from tests.support.waiting import until
+from tests.system.crash.cuttable_link import CuttableLink
+
+NEARLY_OVER = timedelta(milliseconds=GRACE_MS - 500)
+"""A lease that its worker cannot extend before it ends."""
+
+
+@dataclass
+class Pair:
+    """A primary and its replica. `link` leads to the primary, then to the promoted replica."""
+
+    primary: Server
+    replica: Server
+    link: CuttableLink
+    plain: Redis
+    """A client of the replica."""
+
+    @property
+    def url(self) -> str:
+        return self.primary.url_through(self.link.port)
+
+    async def lose_writes(self) -> None:
+        """What the primary writes from now on does not reach the replica."""
+        self.replica.pause()
+        async with Redis.from_url(self.primary.url) as primary:
+            await primary.client_kill_filter(_type="replica")
+
+    async def promote(self) -> None:
+        await self.plain.replicaof("NO", "ONE")
+
+    async def refusals(self) -> int:
+        """How many calls the replica has refused."""
+        stats = await self.plain.info("errorstats")
+        return int(stats.get("errorstat_READONLY", {}).get("count", 0))
+
+
+@pytest.fixture
+async def pair(tmp_path: Path) -> AsyncIterator[Pair]:
+    primary, replica = Server(tmp_path / "primary"), Server(tmp_path / "replica")
+    for one in (primary, replica):
+        one.start()
+    link = CuttableLink(primary.place.port)
+    await link.start()
+    async with Redis.from_url(primary.url) as client:
+        await client.config_set("repl-diskless-sync-delay", 0)
+    plain = Redis.from_url(replica.url.replace(replica.place.password, primary.place.password))
+    async with Redis.from_url(replica.url) as client:
+        await client.config_set("masterauth", primary.place.password)
+        await client.replicaof("127.0.0.1", str(primary.place.port))
+        await client.config_set("requirepass", primary.place.password)
+    await until(lambda: is_linked(plain))
+    yield Pair(primary, replica, link, plain)
+    await plain.aclose()
+    await link.stop()
+    for one in (primary, replica):
+        one.kill()
+
+
+async def is_linked(replica: Redis) -> bool:
+    try:
+        return bool((await replica.info("replication")).get("master_link_status") == "up")
+    except RedisError:
+        return False
+
+
+async def claim(queue: Queue, owner: str, lease: timedelta = LEASE) -> Claim:
+    return await queue.claim(0, ClaimRequest("t", owner, 1, lease, FLOOR))
+
+
+@pytest.mark.row("S-03", "S-04")
+async def test_after_a_promotion_an_old_worker_settles_nothing_that_another_one_has_claimed(pair: Pair) -> None:
+    store = await Store.open(pair.url)
+    await sign_layout(store)
+    queue = Queue(store)
+    await queue.put_many("t", [NewTask("kept"), NewTask("lost")])
+    kept = (await claim(queue, "old", NEARLY_OVER)).tasks[0]
+    await store.command("SET", "mark", "")
+    await until(lambda: pair.plain.exists("mark"))
+    await pair.lose_writes()
+    lost = (await claim(queue, "old")).tasks[0]
+    pair.primary.kill()
+    pair.replica.resume()
+    pair.link.redirect(pair.replica.place.port)
+    waiting = asyncio.create_task(queue.put("t", NewTask("put meanwhile"), shard=0))
+    await until(pair.refusals)
+    assert not waiting.done()
+    await pair.promote()
+    await waiting
+    again = (await claim(queue, "new")).tasks[0]
+    assert (again.id, again.body) == (lost.id, "lost")
+    assert int(again.token.split()[0]) > 1_000_000
+    assert await queue.settle(lost) == "stale"
+    assert await queue.settle(again) == "done"
+    assert float(await store.command("ZSCORE", KEYS["lease"].at(0), kept.id)) >= kept.claimed + GRACE_MS
+    assert (await queue.extend(kept, HOUR)).lease_valid
+    assert await store.command("HGETALL", KEYS["primary"].at(0)) == {
+        "id": (await pair.plain.info("replication"))["master_replid"],
+        "epoch": "1",
+    }
+    await store.close()
+
+
+@pytest.mark.row("S-04")
+async def test_a_state_that_lasts_is_refused_with_its_code_and_reads_go_on(server: Server) -> None:
+    store = await Store.open(server.url, patience=0.3)
+    await store.redis.config_set("min-replicas-to-write", 1)
+    try:
+        putting = asyncio.create_task(Queue(store).put("t", NewTask("")))
+        assert await asyncio.wait_for(store.command("GET", "nothing"), 20) is None
+        with pytest.raises(StoreRefuses, match="NOREPLICAS") as refusal:
+            await putting
+        assert refusal.value.code == "STORE_WITHOUT_REPLICAS"
+    finally:
+        await store.redis.config_set("min-replicas-to-write", 0)
+    await Queue(store).put("t", NewTask(""))
+    await store.close()
+
+
+@pytest.mark.row("S-04")
+@pytest.mark.parametrize("word", ["READONLY", "NOREPLICAS", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED"])
+def test_a_state_of_a_fail_over_is_repeated_and_has_a_code_and_a_sentence(word: str) -> None:
+    fault = RedisError(f"{word} 1234 127.0.0.1:7000")
+    found = refused_write(fault)
+    assert may_pass(fault)
+    assert found
+    assert found.code.startswith("STORE_")
+    assert word in str(found)

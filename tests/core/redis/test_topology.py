@@ -1,0 +1,115 @@
+"""Sentinels name the primary: it is found, watched, found again; a primary that came back as a replica is left."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from cli.commands.start.replication_findings import check_replication
+from core.errors import SetupError, StoreUnavailable
+from core.redis.store import Durability, Store
+from core.redis.topology import SentinelSet
+from tests.support.replica_set import Node, ReplicaSet
+from tests.support.waiting import until
+
+AFTER_PROMOTION = 2.0
+"""Seconds within which a process goes on by itself."""
+
+
+@pytest.fixture
+async def store(replica_set: ReplicaSet) -> AsyncIterator[Store]:
+    opened = await Store.open(replica_set.url)
+    yield opened
+    await opened.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("redis+sentinel://h:26379", "does not name the primary"),
+        ("redis+sentinel:///ada", "'' is not the host:port of a Sentinel"),
+        ("redis+sentinel://h:26379,/ada", "'' is not the host:port of a Sentinel"),
+        ("redis+sentinel://h:port/ada", "'h:port' is not the host:port of a Sentinel"),
+        ("redis+sentinel://:secret@h/ada/first", "'first', which is not the number of a database"),
+        ("redis+sentinel://:sec/ret@h/ada", "special character of the password is not quoted"),
+    ],
+)
+async def test_a_malformed_url_of_sentinels_names_its_cause(url: str, expected: str) -> None:
+    with pytest.raises(SetupError, match="REDIS_URL_MALFORMED") as refused:
+        await Store.open(url)
+    assert expected in str(refused.value)
+    assert "ret@" not in str(refused.value)
+
+
+def test_password_tls_and_database_are_those_of_the_servers() -> None:
+    url = "rediss+sentinel://ada:p%40ss@one,[::1]:5/main/2?ssl_cert_reqs=none&sentinel_password=other"
+    found = SentinelSet.parse(url)
+    assert [(one.host, one.port, one.password, one.database) for one in found.sentinels] == [
+        ("one", 26379, "other", 0),
+        ("::1", 5, "other", 0),
+    ]
+    assert found.url_of("10.0.0.1", 6379) == "rediss://ada:p%40ss@10.0.0.1:6379/2?ssl_cert_reqs=none"
+    assert "p%40ss" not in str(found)
+
+
+@pytest.mark.row("S-05")
+async def test_a_wrong_name_and_sentinels_that_do_not_answer_are_told_apart(replica_set: ReplicaSet) -> None:
+    with pytest.raises(SetupError, match=r"SENTINEL_NAME_UNKNOWN: .*know no primary 'other'"):
+        await Store.open(replica_set.url.replace("/ada/", "/other/"))
+    with pytest.raises(StoreUnavailable, match="SENTINEL_UNREACHABLE"):
+        await Store.open("redis+sentinel://127.0.0.1:1/ada")
+
+
+async def goes_on(store: Store, old: Node, replica_set: ReplicaSet) -> float:
+    """Returns the seconds from the promotion to the first reply of a function. Nobody calls anything else meanwhile."""
+    call = asyncio.create_task(store.run("audit_keys", 0))
+    await asyncio.to_thread(replica_set.await_promotion, old)
+    promoted = time.monotonic()
+    await asyncio.wait_for(call, 20)
+    assert store.address.port == replica_set.primary.announced
+    return time.monotonic() - promoted
+
+
+@pytest.mark.row("S-05")
+async def test_calls_go_on_at_the_new_primary_when_the_old_one_is_killed_and_it_is_left_when_it_returns(
+    store: Store, replica_set: ReplicaSet
+) -> None:
+    await store.command("SET", "before", 1)
+    old = replica_set.primary
+    old.kill()
+    assert await goes_on(store, old, replica_set) < AFTER_PROMOTION
+    old.start()
+    await until(lambda: old.follows, within=20)
+    assert await store.command("SET", "after", 1) == "OK"
+
+
+@pytest.mark.row("S-05")
+@pytest.mark.parametrize("fault", ["frozen", "cut off"])
+async def test_a_primary_that_stays_silent_holds_up_nothing(store: Store, replica_set: ReplicaSet, fault: str) -> None:
+    old = replica_set.primary
+    old.freeze() if fault == "frozen" else replica_set.cut_off(old)
+    assert await goes_on(store, old, replica_set) < AFTER_PROMOTION
+
+
+@pytest.mark.row("S-05")
+async def test_doctor_says_which_servers_it_sees(store: Store, replica_set: ReplicaSet) -> None:
+    replica_set.sentinels[0].kill()
+    replica_set.replicas[0].kill()
+    await until(lambda: replica_set.primary.facts()["connected_slaves"] == 1)
+    found = {one.what: one async for one in check_replication(store, Durability.REPLICA)}
+    assert list(found) == ["role", "memory", "persistence", "library", "sentinels"]
+    assert re.search(
+        r"primary with 1 replicas: \S+ online, \d+ bytes behind; durability is replica", found["role"].detail
+    )
+    assert found["memory"].detail.endswith("maxmemory not set, noeviction")
+    assert "on, last write ok" in found["persistence"].detail
+    assert "is loaded" in found["library"].detail
+    assert found["sentinels"].is_good is None
+    assert found["sentinels"].detail.count(f"names 127.0.0.1:{replica_set.primary.announced}") == 2
+    for replica in replica_set.replicas:
+        replica.kill()
+    await until(lambda: replica_set.primary.facts()["connected_slaves"] == 0)
+    role = await anext(check_replication(store, Durability.REPLICA))
+    assert (role.is_good, role.detail) == (False, "primary without replicas")

@@ -1,0 +1,119 @@
+"""An author of a bot: its problems and graphs, a dry run, runs step by step."""
+
+from pathlib import Path
+
+import pytest
+
+from core.redis.store import Store
+from scenarios.check.reloading import ActiveBot
+from scenarios.engine.results import completed, failed
+from scenarios.execution.last_good import LastGood
+from scenarios.execution.runs import Runs, run_id
+from scenarios.execution.versions import Versions
+from tests.delivery.console.conftest import Person
+
+TENANT = "default"
+CLUB = """
+main:
+  actions:
+    - {type: send, text: "Welcome, {first_name}"}
+    - {type: user, user_state: member, chain: completed}
+    - {type: send, text: You are a member, chain: completed}
+    - {type: send, text: Something went wrong, chain: failed}
+    - {type: scenario, value: club.rules, chain: any}
+rules:
+  actions: [{type: send, text: Be kind}]
+"""
+BOXES = "document.querySelectorAll('.box').length"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The bot's files."""
+    (tmp_path / "scenarios").mkdir()
+    (tmp_path / "scenarios" / "club.yaml").write_text(CLUB)
+    (tmp_path / "triggers.yaml").write_text('text: {exact: {/start: club.main}, "*": club.rules}')
+    return tmp_path
+
+
+@pytest.fixture
+async def bot(store: Store, folder: Path) -> ActiveBot:
+    """The bot, as a process of the scenarios has loaded it."""
+    loaded = ActiveBot(folder)
+    await LastGood(store, Versions(store), TENANT, loaded).store()
+    return loaded
+
+
+@pytest.mark.row("W-17")
+async def test_an_author_sees_the_bot_in_force_its_mistakes_and_a_scenario_as_a_graph(
+    person: Person, store: Store, bot: ActiveBot, axe_source: str
+) -> None:
+    (bot.folder / "scenarios" / "club.yaml").write_text(CLUB.replace("user_state", "user_stat"))
+    broken = ActiveBot(bot.folder)
+    broken.use(bot.version, bot.bot)
+    await LastGood(store, Versions(store), TENANT, broken).store()
+    await person.visit("scenarios")
+    await person.sees("The last good version stays in force")
+    await person.sees("scenarios/club.yaml:5:")
+    await person.keeps_picture("bot")
+    await person.has_no_barrier_on_a_phone(axe_source, "bot")
+    await person.visit("scenarios")
+    await person.presses("club.main")
+    await person.sees("Choose a step")
+    assert await person.browser.run(BOXES) == 6
+    await person.browser.run("document.querySelectorAll('.box')[1].focus()")
+    await person.browser.press("Enter")
+    await person.sees('"user_state": "member"')
+    await person.keeps_picture("scenario")
+    await person.has_no_barrier_on_a_phone(axe_source, "scenario")
+
+
+@pytest.mark.row("W-18")
+@pytest.mark.usefixtures("bot")
+async def test_an_author_tries_an_event_and_then_the_other_path(person: Person, axe_source: str) -> None:
+    await person.visit("dry_run")
+    await person.writes("What the person writes", "/start")
+    await person.presses("Try it")
+    await person.sees("Starts club.main. triggers.yaml:1")
+    await person.sees("You are a member")
+    await person.sees("action 3 ended as completed; the chain is failed")
+    await person.browser.run("document.querySelectorAll('.steps select')[1].id = 'second'")
+    script = "(one) => { one.value = 'failed'; one.dispatchEvent(new Event('change')) }"
+    await person.browser.run(f"({script})(document.getElementById('second'))")
+    await person.sees("action 2 ended as failed; the chain is completed")
+    assert await person.browser.run("document.querySelectorAll('.box.bad').length") == 1
+    await person.keeps_picture("dry-run")
+    assert await person.barriers(axe_source) == []
+    assert (await person.running.call("GET", "/v1/runs?person=telegram:1"))["runs"] == []
+
+
+@pytest.mark.row("W-17", "W-19")
+async def test_an_author_finds_a_run_follows_its_path_and_drops_it(
+    person: Person, store: Store, bot: ActiveBot, axe_source: str
+) -> None:
+    versions = Versions(store)
+    version = await versions.publish(bot.version, bot.bot)
+    runs = Runs(store, versions, TENANT)
+    event = {"id": "e1", "source": "test", "channel": "vk", "user_id": 7, "event_text": "Let me in"}
+    run = await runs.begin(run_id("vk.test.e1", "vk:7", 1), "0.1", "vk:7", event, version, ["club.main"])
+    delivery = "0.bot.1763712000000000000"
+    run = await runs.record(run, run.run.in_order[0].path, completed({"delivery_id": delivery, "reached": 1}))
+    await person.visit("runs?scenario=club.main&state=running")
+    await person.sees("Let me in")
+    await person.keeps_picture("runs")
+    await person.presses("club.main")
+    await person.sees("Welcome")
+    await person.sees("under way")
+    assert await person.browser.run(f"Boolean(document.querySelector('a[href=\"#/message/{delivery}\"]'))")
+    await runs.record(run, run.run.in_order[1].path, failed("the store is closed"))
+    await person.sees("the store is closed")
+    await person.sees("action 2 ended as failed; the chain is completed")
+    assert await person.browser.run("document.querySelectorAll('.box.bad').length") == 1
+    await person.keeps_picture("run")
+    await person.presses("Drop")
+    await person.writes("Reason", "it hangs")
+    await person.browser.run("document.querySelector('dialog[open] form').requestSubmit()")
+    await person.sees("An operator has dropped this run")
+    await person.has_no_barrier_on_a_phone(axe_source, "run")
+    await person.visit("runs?state=dropped&channel=vk&user=7")
+    await person.sees("Let me in")

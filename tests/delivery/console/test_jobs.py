@@ -1,0 +1,66 @@
+"""An operator looks at people's jobs, with their live log."""
+
+from datetime import timedelta
+
+import pytest
+
+from core.jobs import Schedule
+from core.jobs.kinds import JobKinds
+from core.redis.store import Store
+from tests.delivery.console.conftest import Person
+
+CONFIRMS = "document.querySelector('dialog[open] form').requestSubmit()"
+
+
+async def confirm(person: Person, verb: str, reason: str) -> None:
+    """Press a button, write the reason into its dialog, and confirm."""
+    await person.presses(verb)
+    await person.writes("Reason", reason)
+    await person.browser.run(CONFIRMS)
+    await person.browser.wait_for("!document.querySelector('dialog[open]')")
+
+
+@pytest.mark.row("W-15")
+async def test_an_operator_follows_the_log_of_a_job_and_pauses_resumes_and_stops_it(
+    person: Person, store: Store, axe_source: str
+) -> None:
+    await JobKinds(store).publish({"hunt": Schedule(timedelta(hours=1))})
+    await person.running.call("POST", "/v1/jobs", {"kind": "hunt", "user": 42, "parameters": {"query": "teacher"}})
+    await person.visit("jobs?state=running&kind=hunt")
+    await person.presses("hunt.42")
+    await person.sees("started by user")
+    await person.sees('"query": "teacher"')
+    await confirm(person, "Pause", "too many complaints")
+    await person.sees("Paused by an administrator: too many complaints")
+    await person.sees("paused by admin: too many complaints")
+    await person.keeps_picture("job-paused")
+    await confirm(person, "Resume", "they were wrong")
+    await person.sees("resumed by admin")
+    await person.sees("hunt.42 running")
+    await confirm(person, "Stop", "the season is over")
+    await person.sees("stopped by admin")
+    await person.sees("hunt.42 stopped")
+    await confirm(person, "Start", "the next season")
+    await person.sees("started by admin")
+    await person.sees("hunt.42 running")
+    await person.running.call("POST", "/v1/jobs/hunt.42:pause", {"reason": "a holiday"})
+    await person.sees("paused by user: a holiday")
+    await person.has_no_barrier_on_a_phone(axe_source, "job")
+    log = await person.running.call("GET", "/v1/actions")
+    assert {"the season is over", "they were wrong"} <= {one.get("why") for one in log["actions"]}
+
+
+@pytest.mark.row("W-15")
+async def test_an_operator_stops_several_jobs_at_once(person: Person, store: Store, axe_source: str) -> None:
+    await JobKinds(store).publish({"walk": Schedule(timedelta(hours=1))})
+    for user in range(3):
+        await person.running.call("POST", "/v1/jobs", {"kind": "walk", "user": user})
+    await person.visit("jobs?kind=walk")
+    await person.sees("walk.2")
+    await person.browser.run("document.querySelector('.head input[type=checkbox]').click()")
+    await confirm(person, "Stop", "the dog is ill")
+    await person.sees("3 jobs changed")
+    await person.keeps_picture("jobs-stopped")
+    page = await person.running.call("GET", "/v1/jobs?kind=walk")
+    assert {job["state"] for job in page["jobs"]} == {"stopped"}
+    await person.has_no_barrier_on_a_phone(axe_source, "jobs")

@@ -1,0 +1,65 @@
+"""`python -m tests.system.failover --seconds 600 --seed 1`: prints one line per blow, then the counts. Exit code 1 if
+something was found.
+"""
+
+import asyncio
+import itertools
+import logging
+import re
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser
+from pathlib import Path
+
+from sandbox.sandbox import Sandbox
+from tests.support.replica_set import ReplicaSet
+from tests.system.failover.failover import Failover, Outcome, Plan
+
+SHOWN = 5
+"""Findings of each kind that are printed."""
+
+
+def main() -> int:
+    parser = ArgumentParser(prog="python -m tests.system.failover", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=Plan.seconds, help="of blows")
+    parser.add_argument("--rate", type=float, default=Plan.rate, help="messages a second on each channel")
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32)
+    parser.add_argument("--keep", type=Path)
+    given = parser.parse_args()
+    logging.getLogger("core").setLevel(logging.ERROR)
+    plan = Plan(given.seed, given.seconds, given.rate)
+    with tempfile.TemporaryDirectory(prefix="ada-failover-") as own:
+        outcome = asyncio.run(prove(given.keep or Path(own), plan))
+    for kind, found in itertools.groupby(sorted(outcome.findings, key=_kind), _kind):
+        print(*itertools.islice(found, SHOWN), f"({kind})", sep="\n")
+    print(outcome, flush=True)
+    return 1 if outcome.findings else 0
+
+
+def _kind(finding: str) -> str:
+    """Return a finding without its numbers and its channel."""
+    return re.sub(r"[\d.]+", "", finding.partition(" ")[2])
+
+
+async def prove(directory: Path, plan: Plan) -> Outcome:
+    """Start everything in a directory, and run one proof."""
+    began = time.monotonic()
+
+    def log(line: str) -> None:
+        print(f"[{time.monotonic() - began:6.1f} s] {line}", flush=True)
+
+    log(f"seed {plan.seed}")
+    directory.mkdir(parents=True, exist_ok=True)
+    servers, sandbox = ReplicaSet(directory), Sandbox(directory / "sandbox")
+    try:
+        await asyncio.to_thread(servers.start)
+        await sandbox.start()
+        return await Failover(servers, sandbox, directory, plan, log).run()
+    finally:
+        await sandbox.stop()
+        servers.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

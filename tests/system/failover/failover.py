@@ -1,0 +1,210 @@
+"""A proof of high availability: people send on every channel while primaries are lost; counterparts keep a book.
+
+senders ─▶ API ─▶ primary, replicas, Sentinels ◀─ couriers ─▶ sandbox: its book ─┐
+                        ▲                                                          verdict
+                      blows                       histories of what was accepted ──┘
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.server_checks import sign_layout
+from core.redis.store import Store
+from sandbox.inbox import Inbox
+from sandbox.sandbox import Sandbox
+from tests.support.replica_set import ReplicaSet
+from tests.support.servers import Server
+from tests.support.stack import Stack
+from tests.support.waiting import until
+from tests.system.crash.installation import Installation
+from tests.system.failover.blows import Blows
+from tests.system.failover.senders import Senders
+from tests.system.soak.nemesis import Log
+
+CHANNELS = ("telegram", "telegram-bot", "vk", "max", "sms", "email")
+RECOGNISED = ("telegram", "vk")
+"""Channels whose provider recognises a repeat. On the others an attempt whose answer was lost ends as unknown."""
+
+GOES_ON = 2.0
+"""Seconds after a promotion within which messages are accepted and sent again."""
+
+_BOOK = 2_000_000
+_FINISHING = 60.0
+_PAGE = 200
+_SENT = frozenset({"sent", "delivered", "read"})
+_UNSENT = frozenset({"failed", "expired", "cancelled", "skipped"})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`rate`: messages a second on each channel. `blows`: at most so many."""
+
+    seed: int
+    seconds: float = 600.0
+    rate: float = 17.0
+    channels: Sequence[str] = CHANNELS
+    blows: int = 1_000_000
+
+
+@dataclass
+class Outcome:
+    """`gaps`: seconds from each promotion to the next message that was accepted, and to the next one sent."""
+
+    plan: Plan
+    findings: list[str] = field(default_factory=list)
+    statuses: Counter[str] = field(default_factory=Counter)
+    blows: Counter[str] = field(default_factory=Counter)
+    gaps: list[tuple[float, float]] = field(default_factory=list)
+    refused: dict[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        blows = ", ".join(f"{count} {kind}" for kind, count in sorted(self.blows.items()))
+        ends = ", ".join(f"{count} {kind}" for kind, count in sorted(self.statuses.items()))
+        gaps = "; ".join(f"{accepted:.1f} and {sent:.1f} s" for accepted, sent in self.gaps)
+        return (
+            f"seed {self.plan.seed}: {len(self.findings)} findings; accepted {self.statuses.total()}: {ends}; "
+            f"blows: {blows}; accepted and sent again after each promotion: {gaps}; refused: {self.refused}"
+        )
+
+
+class Failover:
+    """One proof on a replica set. `log` gets a line for each blow."""
+
+    def __init__(self, servers: ReplicaSet, sandbox: Sandbox, directory: Path, plan: Plan, log: Log) -> None:
+        self._servers = servers
+        self._sandbox = sandbox
+        self._directory = directory
+        self._plan = plan
+        self._log = log
+        self._outcome = Outcome(plan)
+        self._promotions: list[float] = []
+        self._senders: Senders
+        sandbox.state.messages = Inbox(_BOOK)
+
+    async def run(self) -> Outcome:
+        store = await Store.open(self._servers.url)
+        await sign_layout(store)
+        installation = Installation(Stack(store, cast(Server, self._servers.primary)), self._sandbox, self._directory)
+        try:
+            await self._play(installation)
+            await self._judge(installation)
+        finally:
+            await installation.close()
+        return self._outcome
+
+    async def _play(self, installation: Installation) -> None:
+        settings = {"ADA_REDIS_URL": self._servers.url, "ADA_DURABILITY": "replica", "ADA_LEASE": "5s"}
+        api = installation.start_api(**settings)
+        couriers = [installation.start("courier", channel, **settings) for channel in self._plan.channels]
+        for process in couriers:
+            await process.ready()
+        self._senders = Senders(await installation.client_of(api), self._plan.rate)
+        sending = asyncio.create_task(self._senders.run(self._plan.channels))
+        await until(lambda: len(self._senders.moments) > len(self._plan.channels), within=30)
+        await self._strike()
+        self._senders.is_over = True
+        if not await _ends_within(sending, _FINISHING):
+            self._outcome.findings.append("a call was not accepted although everything runs again")
+        self._outcome.refused = self._senders.refused
+
+    async def _strike(self) -> None:
+        blows = Blows(self._servers, self._plan.seed, self._log, self._promotions.append)
+        ends = time.monotonic() + self._plan.seconds
+        await blows.lose_last_writes()
+        while time.monotonic() < ends and blows.counts.total() < self._plan.blows:
+            await asyncio.sleep(1.0)
+            await blows.strike()
+        with suppress(AssertionError):
+            await until(self._has_gone_on, within=_FINISHING)
+        self._outcome.blows = blows.counts
+
+    def _has_gone_on(self) -> bool:
+        """Whether messages were accepted and sent since the last promotion."""
+        inbox, last = self._sandbox.state.messages, self._promotions[-1]
+        return self._senders.moments[-1] > last and inbox.read(after=inbox.newest - 1)[0].at > last
+
+    # the verdict
+
+    async def _judge(self, installation: Installation) -> None:
+        await self._wait_for_the_ends()
+        ends = {channel: await self._ends_of(channel) for channel in self._plan.channels}
+        book = Counter((message.channel, message.text) for message in self._sandbox.state.inbox())
+        for channel, found in ends.items():
+            for text, status in found.items():
+                self._outcome.statuses[f"{channel} {status}"] += 1
+                self._check(channel, text, status, book[channel, text])
+        self._outcome.findings += [f"{key} was sent {count} times" for key, count in book.items() if count > 1]
+        self._check_gaps()
+        try:
+            await installation.audit()
+        except AssertionError as fault:
+            self._outcome.findings.append(f"audit: {fault}")
+
+    def _check(self, channel: str, text: str, status: str, copies: int) -> None:
+        found = self._outcome.findings
+        if status in _SENT and not copies:
+            found.append(f"{text} is {status}, and the provider has not received it")
+        elif status in _UNSENT and copies:
+            found.append(f"{text} is {status}, and the provider has received it")
+        elif status not in _SENT | {"unknown"} or (status == "unknown" and channel in RECOGNISED):
+            found.append(f"{text} ended as {status}")
+
+    async def _wait_for_the_ends(self) -> None:
+        """Wait until no accepted delivery is open, or for so long that those still open are findings."""
+        limit = time.monotonic() + _FINISHING
+        for channel in self._plan.channels:
+            await self._wait_for_ends_of(channel, max(0.0, limit - time.monotonic()))
+
+    async def _wait_for_ends_of(self, channel: str, seconds: float) -> None:
+        with suppress(AssertionError):
+            await until(lambda: self._is_over(channel), within=seconds, every=0.5)
+
+    async def _is_over(self, channel: str) -> bool:
+        return "open" not in (await self._ends_of(channel)).values()
+
+    async def _ends_of(self, channel: str) -> dict[str, str]:
+        """Text → status of its one recipient; `lost` without a history, `open` if it has not ended."""
+        accepted = list(self._senders.accepted[channel].items())
+        found: dict[str, str] = {}
+        for start in range(0, len(accepted), _PAGE):
+            page = accepted[start : start + _PAGE]
+            replies = await asyncio.gather(*(self._history(delivery_id) for _, delivery_id in page))
+            found |= {text: end(channel, *reply) for (text, _), reply in zip(page, replies, strict=True)}
+        return found
+
+    async def _history(self, delivery_id: str) -> tuple[int, Any]:
+        return await self._senders.api.request("GET", f"/v1/deliveries/{delivery_id}")
+
+    def _check_gaps(self) -> None:
+        sent = [message.at for message in self._sandbox.state.inbox()]
+        for promotion in self._promotions:
+            gaps = _gap(self._senders.moments, promotion), _gap(sent, promotion)
+            self._outcome.gaps.append(gaps)
+            if max(gaps) > GOES_ON:
+                self._outcome.findings.append(f"went on {max(gaps):.1f} s after a promotion")
+
+
+async def _ends_within(task: "asyncio.Task[None]", seconds: float) -> bool:
+    _, running = await asyncio.wait([task], timeout=seconds)
+    await cancel_and_wait(*running)
+    return not running
+
+
+def _gap(moments: Sequence[float], since: float) -> float:
+    return min((moment - since for moment in moments if moment >= since), default=float("inf"))
+
+
+def end(channel: str, status: int, history: Any) -> str:
+    """Return how a delivery to one recipient has ended."""
+    if status == 404:
+        return "lost"
+    if status != 200 or not history["finished_at"]:
+        return "open"
+    return next(str(name) for name in history["channels"][channel] if name != "state")
