@@ -77,7 +77,8 @@ def replica_set(sentinels_and_servers: ReplicaSet) -> ReplicaSet:
 @pytest.fixture
 async def client(server: Server) -> AsyncIterator[Redis]:
     """A plain client of `server`; replies are text."""
-    async with Redis.from_url(server.url, decode_responses=True, driver_info=None) as connected:
+    plain = Redis.from_url(server.url, decode_responses=True, driver_info=None, socket_timeout=limits.REPLY)
+    async with plain as connected:
         yield connected
 
 

@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 from core.audit.audit import Audit
 from core.audit.invariants.invariant import Violation
 from core.redis.store import Store
+from tests.support.limits import REPLY
 from tests.support.stored_tasks import read_record, with_lease
 
 _DUMP = """
@@ -45,7 +46,7 @@ Dump = Mapping[str, StoredKey]
 
 async def dump(url: str) -> Dump:
     """All keys, from one atomic read."""
-    async with Redis.from_url(url, protocol=2) as client:
+    async with Redis.from_url(url, protocol=2, socket_timeout=REPLY) as client:
         return await dump_through(client)
 
 

@@ -14,6 +14,9 @@ import pytest
 
 T = TypeVar("T")
 
+REPLY = 60.0
+"""Seconds that a test's own client waits for a reply: a busy machine may take longer than the 5 of redis-py."""
+
 LONG_FORM = 7200.0
 """Seconds that a test may take in its long form (`./ada prove`)."""
 STEP = 120.0

@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 
 from cli.processes.die_with_parent import die_with_parent
 from cli.processes.embedded_valkey import EmbeddedValkey, prepare, server_program
+from tests.support.limits import REPLY
 
 T = TypeVar("T")
 
@@ -57,7 +58,7 @@ class Server:
         self.program = program
         self._process: subprocess.Popen[bytes] | None = None
         # Kept for all tests: opening a connection takes longer than most tests. It connects again by itself.
-        self._client = Redis.from_url(self.url, decode_responses=True, driver_info=None)
+        self._client = Redis.from_url(self.url, decode_responses=True, driver_info=None, socket_timeout=REPLY)
 
     @property
     def url(self) -> str:

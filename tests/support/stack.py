@@ -26,6 +26,7 @@ from core.queue.queue import SETTLES
 from core.queue.task import ClaimRequest, Settled, Settlement
 from core.redis.store import Store
 from tests.support.audited import Dump, dump_through, unfinished_keys, violations_in
+from tests.support.limits import REPLY
 from tests.support.servers import Server
 from tests.support.waiting import until
 
@@ -85,7 +86,7 @@ class Stack:
         self.tracker = Tracker(store)
         self.deliveries = Deliveries(store, Channels(store, ()))
         self._couriers: dict[Runtime, asyncio.Task[None]] = {}
-        self._plain = Redis.from_url(server.url, protocol=2, driver_info=None)
+        self._plain = Redis.from_url(server.url, protocol=2, driver_info=None, socket_timeout=REPLY)
 
     @classmethod
     async def open(cls, server: Server, shards: int = 1) -> "Stack":

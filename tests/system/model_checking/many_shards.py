@@ -22,6 +22,7 @@ from core.redis.connection import Word
 from core.redis.keys import KEYS
 from core.redis.store import Argument, Store
 from tests.support.audited import StoredKey, dump_through
+from tests.support.limits import REPLY
 from tests.support.servers import Server
 
 HOUR_MS = 3_600_000
@@ -101,7 +102,7 @@ class ManyShards:
     async def open(cls, server: Server) -> "ManyShards":
         store = await _ClockPerShard.open(server.url, AT_ONCE)
         assert isinstance(store, _ClockPerShard)
-        return cls(store, Redis.from_url(server.url, protocol=2))
+        return cls(store, Redis.from_url(server.url, protocol=2, socket_timeout=REPLY))
 
     async def empty_state(self, options: Mapping[str, str]) -> ShardState:
         """A state without work. `options` of tubes: `<tube>:<option>` → value."""
