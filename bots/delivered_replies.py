@@ -87,7 +87,7 @@ class DeliveredReplies:
         return Order(delivery, [recipient], urgent=message.urgent)
 
     async def _may_reply(self, channel: str, address: str) -> bool:
-        """Count a reply. One that is tried again counts again, which only makes the limit stricter."""
+        """Count a reply. A second try counts again, which only makes the limit stricter."""
         key = KEYS["replies"].at(0, self._tenant, channel, address)
         await self._store.command("SET", key, 0, "EX", _DAY // timedelta(seconds=1), "NX")
         count = int(await self._store.command("INCR", key))

@@ -3,9 +3,9 @@
     event ─▶ state ─▶ conversation ─▶ turn and new state, saved in one step ─▶ replies, one by one
 
 Guarantees: a process that is killed at any point loses nothing: the next attempt continues with the saved turn, so that
-the conversation does not run again and a reply that was sent is not sent again (except one that was sent in the moment
-of the death, or whose provider did not answer). A reply that cannot be sent is tried until the event expires. If it is
-lost even so, the dialog stands where the person has brought it. The state is kept for a day after the last event.
+the conversation does not run again and a reply that was sent is not sent again (except a reply that was sent in the
+moment of the death, or whose provider did not answer). A reply that cannot be sent is tried until the event expires. If
+it is lost even so, the dialog stands where the person has brought it. The state is kept for a day after the last event.
 """
 
 import logging

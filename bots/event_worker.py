@@ -1,7 +1,7 @@
 """The worker of a channel's events for dialogs (`core.updates`).
 
-Guarantees: the events of one person are processed one after the other in the order of arrival, by any process; one that
-cannot be answered is tried again, and is buried or expires in the end; then the person's next event goes on.
+Guarantees: the events of one person are processed one after the other in the order of arrival, by any process; an event
+that cannot be answered is tried again, and is buried or expires in the end; then the person's next event goes on.
 """
 
 from collections.abc import Awaitable, Callable

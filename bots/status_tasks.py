@@ -70,7 +70,7 @@ class StatusTasks:
 
     async def begin(self, followed: StatusTask, cause: str, after: timedelta = timedelta()) -> None:
         """Follow a delivery. `cause`: the id of the event that led to it; repeated, it changes nothing. `after`: how
-        long until the first look.
+        long until the first reading.
         """
         body, person = msgspec.json.encode(followed).decode(), f"{followed.channel}:{followed.address}"
         due = datetime.now(UTC) + after if after else None
@@ -142,7 +142,7 @@ def _seen(followed: StatusTask, history: History, reply: Reply) -> StatusTask:
 
 
 def _pause(history: History) -> timedelta:
-    """Until the next look: a message is changed once a second; what is scheduled, hardly ever."""
+    """Return the time until the next reading: a message is changed once a second; what is scheduled, hardly ever."""
     if history.state is not DeliveryState.SCHEDULED:
         return _EVERY
     return max(_EVERY, min(_SCHEDULED, history.deliver_at - datetime.now(UTC)))

@@ -42,7 +42,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "read people, groups and their relations from a CSV file: all of it or nothing",
     ),
     "export": ("directory.exports", "write people, groups, or who received a message, to a CSV file"),
-    "actions": ("installation.actions", "list what was changed for others, by whom and why"),
+    "actions": ("installation.actions", "list what was changed for others, who did it and why"),
     "key": ("installation.api_keys", "create, list and revoke API keys"),
     "queue": (
         "installation.queue",

@@ -28,7 +28,7 @@ class Parser(ArgumentParser):
 
     def refuse_unknown(self, unknown: Sequence[str], given: Sequence[str]) -> None:
         """Refuse unknown arguments. Raises CommandFailed if there are arguments that this command does not have.
-        `given`: all arguments; a subcommand among them is the one that does not have them.
+        `given`: all arguments; a subcommand among them does not have the unknown ones.
         """
         if not unknown:
             return

@@ -1,8 +1,8 @@
 """One iteration of a job, as its code sees it: stored results, units, effects, the live log.
 
 Guarantees: a result that was stored is returned again and not computed again, and is the same as at the first run; a
-unit that was recorded is never begun again, in this iteration and in later ones; only the attempt that holds the job
-writes. Before each unit and effect, and after each step, the state of the job is known (U-11).
+unit that was recorded is never begun again, in this iteration and in later ones; only the attempt that has taken the
+job writes. Before each unit and effect, and after each step, the state of the job is known (U-11).
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -173,7 +173,7 @@ async def _handled(unit: str, handle: Callable[[Item], Awaitable[Any]], item: It
 
 
 def _line_of(unit: str, record: UnitRecord) -> str:
-    """Return the line of the live log for a unit; none for one that is done."""
+    """Return the line of the live log for a unit; "" if it is done."""
     if record.status is UnitStatus.DONE:
         return ""
     what = "failed" if record.status is UnitStatus.FAILED else "may or may not have been done"

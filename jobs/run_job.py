@@ -42,7 +42,7 @@ async def _raised_by(kind: type[Job], iteration: Iteration, name: str) -> BaseEx
     JOB.set(name)
     try:
         await kind().run(iteration)
-    except asyncio.CancelledError:  # if this process has cancelled it, nobody looks at the result
+    except asyncio.CancelledError:  # if this process has cancelled it, the result is not used
         return SelfCancelled("the iteration was cancelled by its own code")
     except BaseException as fault:  # noqa: BLE001 - whatever a job raises is its failure
         return fault

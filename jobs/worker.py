@@ -162,7 +162,7 @@ class JobWorker:
         return replace(runs, begun=True, last_run=self._now())
 
     async def _end(self, kind: type[Job], job: StoredJob, holder: str, skipped: Sequence[str]) -> bool:
-        """Returns False if another attempt holds the job, or it has changed: then that change has put a task."""
+        """Return False if another attempt has taken the job, or it has changed: then that change has put a task."""
         record, zone = job.record, ZoneInfo(job.record.timezone)
         due = kind.schedule.next(from_ms(record.anchor), from_ms(record.last_run), self.jobs.now(), zone)
         after = replace(record, iteration=record.iteration + 1, due=to_ms(due), begun=False)

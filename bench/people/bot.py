@@ -51,8 +51,8 @@ async def start_bot(env: Environment) -> tuple[str, ChildProcess]:
 async def answers_to(
     sandbox: HttpClient, people: Sequence[int], per_second: float, text: str = "/start", answer: str = ""
 ) -> list[float]:
-    """Everybody writes `text`; returns the ms until each was answered, with the text `answer` if one is given. Raises
-    CommandFailed if one is not answered.
+    """Write `text` as each person; return the ms until each was answered, with the text `answer` if one is given.
+    Raises CommandFailed if one is not answered.
     """
     began: dict[str, float] = {}
     next_at = time.time()

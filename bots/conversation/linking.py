@@ -3,7 +3,7 @@
     /start ─▶ the bot asks for the e-mail address ─▶ a code is mailed ─▶ the person writes the code ─▶ linked
 
 An e-mail address and a code are understood at any time, so it needs only text, and little of the state. It answers
-everything that a person writes who is not linked; of what a linked person writes, only its commands.
+everything that a person without a link writes; of what a linked person writes, only its commands.
 """
 
 from collections.abc import Callable, Mapping
@@ -139,7 +139,7 @@ def _is_code(written: str) -> bool:
 
 
 def _refused(refusal: Refused, locale: str) -> Turn:
-    """Return the text for a refusal of `core.directory.linking`. Raises one that it does not have."""
+    """Return the text for a refusal of `core.directory.linking`. Raises a refusal without a text."""
     if refusal.code not in _NEXT:
         raise refusal
     wait = duration(refusal.retry_after, locale) if refusal.retry_after else ""

@@ -116,7 +116,7 @@ class Ordering:
         )
 
     def _refused(self, talk: Talk, refusal: Refused) -> Turn:
-        """Return the text for a refusal. Raises one that it does not have."""
+        """Return the text for a refusal. Raises a refusal without a text."""
         step = _NEXT.get(refusal.code)
         if step is None:
             raise refusal

@@ -77,7 +77,7 @@ class StatusView:
 
 
 def _channel_line(channel: str, counts: Mapping[Status, int], locale: str) -> str:
-    """Return what a channel has done; "" for one that no recipient has a contact in."""
+    """Return what a channel has done; "" for a channel in which no recipient has a contact."""
     words = [
         f"{text(f'count_{status}', locale)} {count}"
         for status, count in counts.items()

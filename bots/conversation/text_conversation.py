@@ -137,7 +137,7 @@ class TextConversation:
 
 
 def _refused(refusal: Refused, title: str, user: User) -> str:
-    """Return the text for a refusal of `core.orders`. Raises one that it does not have."""
+    """Return the text for a refusal of `core.orders`. Raises a refusal without a text."""
     if refusal.code not in _REFUSALS:
         raise refusal
     return text(_REFUSALS[refusal.code], user.locale, name=title)

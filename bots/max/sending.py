@@ -42,7 +42,7 @@ class Replies:
             log.info("no answer to %s: %s", event.address, refusal)
 
     async def _show(self, event: DialogEvent, reply: Reply) -> None:
-        """Send a message, or change one. One that cannot be changed is sent anew."""
+        """Change the message that the reply names, or send a new one if there is none or it cannot be changed."""
         body = _body(reply.text, reply.buttons)
         if not (reply.edit and await self._is_changed(event.callback, reply.edit, body)):
             await self._call("POST", "messages", {"user_id": event.address}, body)

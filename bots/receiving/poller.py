@@ -1,8 +1,8 @@
 """Polls a provider from a stored position on, and puts its events into the queue.
 
 Guarantees: one process polls, the others are its standby and take over seconds after its death. The position is
-stored after the events were put, so an event that the provider still has is not lost; one that is read twice is put
-once.
+stored after the events were put, so an event that the provider still has is not lost; an event that is read twice is
+put once.
 """
 
 import asyncio

@@ -102,7 +102,7 @@ class Polling:
                 self._caught_up.set()
 
     async def _put(self, update: types.Update) -> None:
-        """Put an update into the queue; one that is not answered is only logged."""
+        """Put an update into the queue. An update that the bot does not answer is only logged."""
         if not await self._ingress.put(update.model_dump(by_alias=True, exclude_none=True)):
             log.info("update %s is ignored: it is no message or press that this bot answers", update.update_id)
 
@@ -130,7 +130,8 @@ class Polling:
         return None
 
     async def _skip_unreadable(self, fault: ClientDecodeError) -> None:
-        """Get the updates one by one; skip one that cannot be read, so that it does not stop those behind it."""
+        """Get the updates one by one, and skip an update that cannot be read, so that it does not stop the next
+        ones."""
         result = fault.data.get("result") if isinstance(fault.data, dict) else None
         if not isinstance(result, list) or not result or not isinstance(result[0].get("update_id"), int):
             await self._wait_out(fault)

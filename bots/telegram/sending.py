@@ -68,7 +68,7 @@ class Replies:
             log.info("event %s: the press was not answered: %s", event.id, fault)
 
     async def _show(self, address: str, reply: Reply) -> None:
-        """Send a message, or change one. One that cannot be changed is sent anew."""
+        """Change the message that the reply names, or send a new one if there is none or it cannot be changed."""
         try:
             if reply.edit:
                 try:

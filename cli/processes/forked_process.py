@@ -102,7 +102,7 @@ async def fork(command: Sequence[str], environment: Mapping[str, str], limit: in
 
 
 def run_fork(command: Sequence[str], environment: Mapping[str, str], output: Connection) -> None:
-    """Runs in the fork: makes it a process like one that was started as a program, and runs the module."""
+    """Run the module in the fork, after making the fork a process of its own, like a started program."""
     os.setsid()
     os.umask(PRIVATE_UMASK)
     os.environ.clear()

@@ -1,4 +1,4 @@
-"""Health of a process: it touches a file while it works, and `--healthy` looks how old that file is.
+"""Health of a process: it touches a file while it works, and `--healthy` checks how old that file is.
 
 A health check of a container runs beside the process, so it needs no port.
 """

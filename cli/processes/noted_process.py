@@ -30,7 +30,7 @@ VERSION = "0.1.0"
 _REASON = 500
 """The most characters of a reason."""
 _LOOK = 1.0
-"""Seconds between two looks whether workers have started or ended, in this process."""
+"""Seconds between two checks whether workers of this process have started or ended."""
 _LAST_WRITE = 2.0
 """Seconds that a process which ends spends on its entry."""
 

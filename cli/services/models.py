@@ -18,7 +18,7 @@ _NO_TRANSCRIPTION = "no transcription is set up: set ADA_TRANSCRIPTION, and ADA_
 
 @asynccontextmanager
 async def open_models(settings: Settings) -> AsyncIterator[Models]:
-    """Yield the models; one that is not set up raises AiNotSetUp when it is called (C-86). Raises SetupError for a
+    """Yield the models. A model that is not set up raises AiNotSetUp when it is called (C-86). Raises SetupError for a
     wrong setting."""
     megabyte, data = 10**6, settings.data.absolute()
     limit = settings.ai_cache_megabytes * megabyte

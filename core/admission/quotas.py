@@ -28,7 +28,7 @@ class Quotas:
         return None if role is None or role == ADMIN else self._by_role.get(role)
 
     async def read(self, tenant: str, sender: Id, quota: Quota | None) -> QuotaState:
-        """Return how much a sender has used. `quota` None: the one that held for its last delivery."""
+        """Return how much a sender has used. `quota` None: that of its last delivery."""
         limit, period_ms = (quota.limit, in_ms(quota.period)) if quota else (0, 0)
         shard = self._store.shard_of(str(sender))
         reply = await self._store.run("read_quota", shard, tenant, str(sender), limit, period_ms)

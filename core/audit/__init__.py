@@ -3,7 +3,7 @@
     scanner ─▶ lua/audit/*.lua: a page of keys in one atomic read ─▶ invariants/ (pure) ─▶ Violation
     Violation ─▶ Audit.repair ─▶ lua/repair/*.lua
 
-Guarantees: no false alarm while tasks flow; every step is bounded; without a repair nothing is written. A repair looks
+Guarantees: no false alarm while tasks flow; every step is bounded; without a repair nothing is written. A repair checks
 again and changes only what is still wrong. Used by `./ada audit` and the tests.
 """
 

@@ -3,7 +3,7 @@
     start ─▶ a thread with its own connection ─▶ progress, findings ─▶ any process of the API reads them
 
 The thread leaves the event loop of its process free. If the process ends, the run stays as it is, and counts as broken
-off when it has not been heard of for `_SILENCE_MS`. The audit only reads; a repair is one step of the server, so no end
+off when it has written nothing for `_SILENCE_MS`. The audit only reads; a repair is one step of the server, so no end
 of a process leaves half of one. `./ada audit` does the same at the terminal.
 """
 
@@ -142,7 +142,7 @@ class BackgroundAudits:
         return _decode_finding(text)
 
     async def repair(self, run: str, number: int) -> Finding:
-        """Repair one violation: the function looks again and changes only what is still wrong. Raises NotFound
+        """Repair one violation: the function checks again and changes only what is still wrong. Raises NotFound
         FINDING_NOT_FOUND, Conflict NO_SAFE_REPAIR.
         """
         finding = await self.find(run, number)

@@ -2,7 +2,7 @@
 
 Guarantees: one function creates a delivery with its history, order key and parcels, or nothing. A repeated request gets
 the first result. Each history is read in one atomic step. Subscribers miss no change. A delivery of another tenant
-looks like one that does not exist.
+looks like a delivery that does not exist.
 
 Neighbours: `core.redis` (functions in `lua/delivery`), `core.model` (values), `core.courier` (writes outcomes through
 the queue). `delivery/` calls `deliveries.Deliveries` and `tracker.Tracker`.

@@ -1,4 +1,4 @@
-"""The deliveries to one person, found without an index: a function looks through the people of a page of deliveries.
+"""The deliveries to one person, found without an index: a function searches the people of a page of deliveries.
 
     deliveries of the tenant, newest first ─▶ find_recipient, some hundred pages of people a call ─▶ outcomes, erasure
 
@@ -26,7 +26,7 @@ from core.redis.store import Store
 
 MOST_READ = 5000
 _PAGES = 400
-"""Pages of people that one call looks through: about a millisecond."""
+"""Pages of people that one call searches: about a millisecond."""
 _AT_ONCE = 200
 _NUMBER_DIGITS = 19
 

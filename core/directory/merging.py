@@ -11,8 +11,8 @@ from core.model.people import MAX_ADDRESSES, User
 
 
 class Merge(Struct, frozen=True):
-    """`user`: the person that stays, as it will be. `other`: the one that is deleted. `groups`: those it brings along.
-    `lost`: fields of the other that are given up, because the person that stays has a value of its own.
+    """`user`: the person that stays, as it will be. `other`: the person that is deleted. `groups`: its groups, which it
+    brings along. `lost`: fields of the other that are given up, because the person that stays has a value of its own.
     """
 
     user: User

@@ -148,7 +148,7 @@ class Jobs:
         return await self._change(job_id, Verb.CHANGE, by, changed, f"{', '.join(sorted(changes))}: changed by {by}")
 
     async def stop(self, job_id: JobId, by: Actor, reason: str = "", *, expected: int = 0) -> StoredJob:
-        """End a job; it can be started again. If a user ends one that an administrator has paused, only an
+        """End a job; it can be started again. If a user ends a job that an administrator has paused, only an
         administrator starts it again. `expected` and what it raises: as `pause`.
         """
         return await self._end(job_id, Verb.STOP, by, reason, f"stopped by {by}{_because(reason)}", expected)

@@ -1,4 +1,4 @@
-"""What the user of a job, and the webhooks of its tenant, are told of it: put as a task in the step that changes the
+"""The notices of a job for its user and the webhooks of its tenant: put as a task in the step that changes the
 job, so that no crash loses it. `jobs.notices.notifier` handles the tasks.
 """
 
@@ -60,7 +60,7 @@ _PAUSES = {
 
 
 def notice_of(verb: Verb, job: StoredJob, *, by_job: bool) -> Notice | None:
-    """Return the notice of a change, None for one that a person made. `job`: after the change, with its old
+    """Return the notice of a change, None if a person made the change. `job`: after the change, with its old
     version. `by_job`: the job itself made it.
     """
     event = _event_of(verb, job.record, by_job=by_job)

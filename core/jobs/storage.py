@@ -68,8 +68,8 @@ class JobStorage:
         return StoredJob(job.id, record, version) if version else None
 
     async def end_iteration(self, job: StoredJob, holder: str, log: str) -> bool:
-        """Store the job with its next iteration, and put the task for it. Returns False if another attempt holds the
-        job, or the job has changed since `job.version`.
+        """Store the job with its next iteration, and put the task for it. Returns False if another attempt has taken
+        the job, or the job has changed since `job.version`.
         """
         shard, name = self._place(job.id)
         record, row = self._with_task(job, shard)

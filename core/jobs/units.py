@@ -1,4 +1,4 @@
-"""What is recorded of a job's items and effects, and how an operator looks at it and mends it.
+"""What is recorded of a job's items and effects, and how an operator reads and corrects it.
 
     unit:KEY · unit NAME:KEY     an item of `each`, and of an `each` with a name
     effect:NAME                  something done outside
@@ -85,7 +85,7 @@ class JobUnits:
         self, job_id: JobId, status: UnitStatus | None = None, cursor: str = "", limit: int = 100
     ) -> tuple[list[UnitView], str]:
         """(units and effects, cursor of the next page or ""), in no order. A page may have fewer than `limit` or more;
-        one that is recorded or reset meanwhile may be missing or appear twice. Raises Invalid CURSOR_MALFORMED.
+        a unit that is recorded or reset meanwhile may be missing or appear twice. Raises Invalid CURSOR_MALFORMED.
         """
         if cursor and not cursor.isdecimal():
             raise malformed_cursor()

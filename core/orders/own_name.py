@@ -1,7 +1,7 @@
-"""What a person who is signed in may order: only in its own name, and only to whom the bots let it write.
+"""What a signed-in person may order: only in its own name, and only to people to whom it may write in the bots.
 
 Those are itself, the groups and supergroups that it owns (checked by `core.orders.addressing`), and their members. An
-administrator writes to everybody. Lane and priority are for programs: with them a delivery holds up those of others.
+administrator writes to all people. Lane and priority are for programs: with them a delivery delays those of others.
 """
 
 from msgspec.structs import replace
@@ -46,7 +46,7 @@ async def _check_people(directory: Directory, tenant: str, person: User, order: 
         return
     allowed = {id_text(person.id)}
     for owned in await directory.ownerships.of(tenant, person.id):
-        if owned.kind == "group":  # whoever owns a supergroup owns each of its groups
+        if owned.kind == "group":  # the owner of a supergroup owns each of its groups
             allowed.update(await directory.groups.member_ids(tenant, owned.id))
     for number, user in named:
         if user not in allowed:

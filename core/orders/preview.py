@@ -16,7 +16,7 @@ from core.orders.preparation import Prepared
 
 class ChannelPreview(Struct, frozen=True):
     """`people`: those with a contact in the channel; `addresses`: their contacts there, each of which gets a message.
-    `first`: those for whom no channel before it has a contact.
+    `first`: people without a contact in any channel before it.
     """
 
     people: int

@@ -14,7 +14,7 @@ SILENT_AFTER = timedelta(seconds=35)
 
 class ProcessState(StrEnum):
     """`failed`: it ended with an error and may be started again as it is; `halted`: an operator is needed first (exit
-    code 3); `silent`: it should run, and has not been heard of. A process that was asked to stop has no entry any more.
+    code 3); `silent`: it should run, and no beat has come for a while. A process that was asked to stop has no entry.
     """
 
     STARTING = "starting"

@@ -33,7 +33,7 @@ _EXTENSIONS = 3
 # Seconds. Together less than the leases' grace after a promotion (`core.redis.primary`).
 _SOCKET_TIMEOUT = 3.0
 _RETRY = 1.0
-# How often a thread that waits for a blocked event loop looks whether the worker has ended, in seconds.
+# Seconds between two checks, by a thread that waits for a blocked event loop, whether the worker has ended.
 _PATIENCE = 1.0
 
 OnExtension = Callable[[Task, Extension], None]

@@ -65,7 +65,7 @@ class NewTask:
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A claimed task. `token`: a number and the owner, without whom it is worth nothing. `started`, `claimed`,
+    """A claimed task. `token`: a number and the owner; it is valid only with this owner. `started`, `claimed`,
     `expires`: server ms. `started` is the first claim since the task was last returned properly, so it is earlier than
     `claimed` after a crash.
 

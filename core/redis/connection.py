@@ -29,7 +29,7 @@ PROTOCOL = 3
 """The RESP version of every connection."""
 
 NAME = "ada"
-"""The name of every connection in CLIENT LIST: a restore looks whether any process of Ada is connected."""
+"""The name of every connection in CLIENT LIST: a restore checks whether any process of Ada is connected."""
 
 _TIMEOUT = 10.0
 _INCOMPLETE = object()

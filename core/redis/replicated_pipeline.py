@@ -3,8 +3,8 @@
     calls ─▶ one write: call, call, …, WAIT 1 ─▶ replies held until that of WAIT ─▶ the callers' futures
 
 WAIT blocks its connection, so the calls have one of their own; those that come meanwhile are the next batch. Before the
-first batch, and after one that no replica has confirmed, a message on a channel is sent and confirmed in their place:
-without a replica the calls are refused before they write anything.
+first batch, and after a batch that no replica has confirmed, a message on a channel is sent and confirmed in their
+place: without a replica the calls are refused before they write anything.
 
 Used by `core.redis.store` with ADA_DURABILITY=replica (docs/high-availability.md).
 """

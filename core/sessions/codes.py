@@ -1,8 +1,8 @@
 """Codes that are mailed to sign a person in, and links that the bot sends for the same.
 
 Guarantees of a code: it is valid for 24 minutes and signs in once; only its hash is stored; after 5 wrong guesses it is
-void; in an hour at most 5 are mailed to one address. Whether an address has a person is told to nobody: the answers,
-their time and the limits are the same, because the mail is sent after the answer (docs/decisions/0102).
+void; in an hour at most 5 are mailed to one address. No response reveals whether an address has a person: the
+responses, their time and the limits are the same, because the mail is sent after the answer (docs/decisions/0102).
 
 Guarantees of a link: 256 random bits, stored as a hash; it signs in once, within 10 minutes.
 """

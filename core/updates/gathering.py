@@ -3,8 +3,8 @@
     add ─▶ the part in a hash of Redis, and a task that is due after the window ─▶ the task of the last part: merge, put
 
 Guarantees: whatever processes receive the parts and whenever they die, the parts become one event, put once, a second
-after the last one. A part that is added again changes nothing. One that comes later, even while the others are merged,
-becomes an event of its own.
+after the last one. A part that is added again changes nothing. A part that comes later, even while the others are
+merged, becomes an event of its own.
 """
 
 import logging

@@ -1,6 +1,6 @@
 """The way in of a provider's updates: for the dialogs of a bot, or as events for its scenarios.
 
-Whoever gets an update from a provider calls `put`. It is the same object over polling, a webhook and a gateway, and in
+The receiver of updates from a provider calls `put`. It is the same object over polling, a webhook and a gateway, and in
 every process.
 """
 
@@ -25,7 +25,7 @@ Raw = Mapping[str, Any]
 """An update as the provider has sent it."""
 
 Read = Callable[[Raw, datetime], Arrival | None]
-"""Reads an update, given the time; returns None for one that is no event. Never raises."""
+"""Reads an update, given the time; returns None if it is no event. Never raises."""
 
 
 class Ingress:
@@ -61,7 +61,7 @@ class Ingress:
                 await part.open()
 
     async def put(self, raw: Raw) -> bool:
-        """Put an update. Returns False for one that is no event. One that is too old or cannot be stored is only
+        """Put an update. Returns False if it is no event. An event that is too old or cannot be stored is only
         logged. Raises StoreError: then the provider must repeat it.
         """
         if self._reachability is not None:

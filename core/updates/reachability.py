@@ -1,7 +1,7 @@
 """Who stopped a bot and who started it again: a channel in which a person wants no messages (`User.opt_out`).
 
-So a sender learns before sending that the person cannot be reached there. Who has several addresses in the channel is
-not changed: another one may work.
+So a sender learns before sending that the person cannot be reached there. A person with several addresses in the
+channel is not changed: another one may work.
 """
 
 import logging
@@ -23,7 +23,7 @@ class Reach(NamedTuple):
 
 
 ReadReach = Callable[[Mapping[str, Any]], Reach | None]
-"""Reads an update; returns None for one that does not report it. Never raises."""
+"""Reads an update; returns None if it does not report it. Never raises."""
 
 
 class Reachability:

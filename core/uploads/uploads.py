@@ -93,7 +93,7 @@ class Uploads:
             number += 1
 
     async def keep(self, tenant: str, ids: Sequence[str], until: datetime | None = None) -> list[Upload | None]:
-        """Let files live until then at the least; return each, None for one that is not there."""
+        """Let files live until then at the least; return each, None for a file that is not there."""
         found = await self._keep(tenant, ids, to_ms(until) if until else 0)
         return [stored.upload if stored else None for stored in found]
 

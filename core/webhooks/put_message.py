@@ -1,5 +1,5 @@
 """Puts the message of an event that is not in the event stream, for example of a job: at least once, for each webhook
-of the tenant that wants it. One that is disabled, or for which too much waits, does not get it.
+of the tenant that wants it. A webhook that is disabled, or for which too much waits, does not get it.
 """
 
 import logging

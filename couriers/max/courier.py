@@ -86,7 +86,7 @@ class Max:
         return await self._send(message, planned)
 
     async def _is_removed(self, address: str, removed: str) -> bool:
-        """Remove messages; return False if MAX refuses one. One that is gone is removed."""
+        """Remove messages; return False if MAX refuses one. A message that is gone counts as removed."""
         done = [await self._is_done("DELETE", address, mid) for mid in filter(None, removed.split(","))]
         return all(done)
 

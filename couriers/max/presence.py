@@ -1,9 +1,9 @@
-"""Looks into a chat for a message whose answer was lost.
+"""Searches a chat for a message whose answer was lost.
 
 It can prove that the message is there, never that it is not: MAX may store it a moment later. A message counts as found
 if the bot sent it since the call began, its text is the same, and it belongs to no other call: no answer has named it,
 and this process had no other call with this text to this address under way, and none whose end is unknown. What another
-process sent with the same text to the same person within these seconds cannot be told apart (docs/decisions/0116).
+process sent with the same text to the same person within these seconds cannot be distinguished (docs/decisions/0116).
 """
 
 import time

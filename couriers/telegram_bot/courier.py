@@ -73,7 +73,7 @@ class TelegramBot:
         return outcome
 
     async def _remove(self, address: str, content: Content) -> bool:
-        """Remove messages; return whether it was refused. One that is gone is removed. Raises one of FAILURES."""
+        """Remove messages; return whether it was refused. A message that is gone counts as removed. Raises FAILURES."""
         ids = [int(one) for one in content.remove.split(",") if one.isdecimal()]
         if not ids:
             return bool(content.remove)

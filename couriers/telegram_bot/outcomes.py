@@ -112,7 +112,7 @@ def scope_of(chat: str, *, is_first_part: bool) -> Scope:
 
 
 def _reason(table: Mapping[str, Reason], description: str) -> Reason:
-    """Return the reason of a refusal; one that is not listed concerns the recipient."""
+    """Return the reason of a refusal. A refusal that is not listed concerns the recipient."""
     return next((reason for text, reason in table.items() if text in description), Reason.RECIPIENT_UNREACHABLE)
 
 

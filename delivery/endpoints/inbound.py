@@ -131,8 +131,8 @@ def receive_max(context: Context) -> Handler:
 
 
 def _receive_updates(context: Context, channel: str, header: str, secret: str, name: str) -> Handler:
-    """Return a handler of updates. One that is no event is acknowledged, so that it is not repeated; the log has its
-    field `name`.
+    """Return a handler of updates. An update that is no event is acknowledged, so that it is not repeated; the log has
+    its field `name`.
     """
 
     async def handle(request: web.Request) -> web.Response:

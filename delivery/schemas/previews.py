@@ -21,7 +21,7 @@ MOST_NAMED = 100
 
 
 class PreviewQuery(RequestModel, frozen=True):
-    """`recipient`: the id of one person, for whom the messages are shown; default: all channels of the delivery."""
+    """`recipient`: the id of one person, whose messages are shown; default: all channels of the delivery."""
 
     recipient: Name | UnsetType = UNSET
 
@@ -115,7 +115,7 @@ class PreviewShown(Struct):
 
 
 class PreviewResponse(Struct):
-    """What a send of the same body would do now. `no_contact`, `opted_out`: people whom no channel reaches;
+    """What a send of the same body would do now. `no_contact`, `opted_out`: people that no channel reaches;
     `unreachable`: the first 100 of them. `duplicates`: people who are addressed more than once, and get it once.
     `moved_from`: the requested time, if quiet hours move the delivery to about `deliver_at`; null: at once. `quota`:
     null without one. `recipient`: the person of the query.

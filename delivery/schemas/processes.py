@@ -18,7 +18,7 @@ class ProcessThrottle(Struct, frozen=True):
 
 class Process(Struct, frozen=True, kw_only=True):
     """One process. `kind`: its verb on the command line; `name`: the channel of a courier or a bot. `since`: when its
-    state began; `beat`: when it was heard of last. `reason`: why it failed or halted. `rate`: the calls per second that
+    state began; `beat`: its last sign of life. `reason`: why it failed or halted. `rate`: the calls per second that
     the provider has been found to accept, null while nothing limits. `balance`: what is left on the account.
     """
 

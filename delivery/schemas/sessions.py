@@ -13,7 +13,7 @@ Right = Literal["write", "read", "people", "operate", "inspect", "keys", "author
 
 
 class SessionRequest(RequestModel, frozen=True):
-    """How one proves who one is: by an API key, by a mailed code and its id, or by a link of the bot."""
+    """The proof of an identity: an API key, by a mailed code and its id, or by a link of the bot."""
 
     key: Annotated[Secret, Meta(description="an API key")] | UnsetType = UNSET
     code_id: Annotated[Secret, Meta(description="the id of the request of the code")] | UnsetType = UNSET
@@ -25,7 +25,7 @@ class SessionRequest(RequestModel, frozen=True):
 
 
 class CodeBody(RequestModel, frozen=True):
-    """To whom a code is mailed. `tenant`: that of the person."""
+    """The address to which a code is mailed. `tenant`: that of the person."""
 
     email: Annotated[str, Meta(min_length=1, max_length=254)]
     tenant: Annotated[ShortText, Meta(extra_json_schema={"default": "default"})] | UnsetType = UNSET

@@ -1,4 +1,5 @@
-"""Tells users and webhooks what has happened to jobs by itself: a failure, a sign-in that is needed, a limit, the end.
+"""Reports to users and webhooks what has happened to jobs by itself: a failure, a sign-in that is needed, a limit, the
+end.
 
     the step that changes the job ─▶ tube `job-notices` ─▶ Notifier ─▶ Sending (the user's channels) · webhooks
 
@@ -41,7 +42,7 @@ _SHORT = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class _Person:
-    """The person whom a notice reaches: `channels` in their order, `locale` as the directory has it."""
+    """The person that a notice is for: `channels` in their order, `locale` as the directory has it."""
 
     recipient: Recipient
     locale: str = DEFAULT_LOCALE

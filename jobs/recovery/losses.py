@@ -65,7 +65,7 @@ class Losses:
             self._suspect = self._guard = None
 
     def _is_suspect_running(self) -> bool:
-        """Return whether there is one that has not stored a result yet."""
+        """Return whether there is a suspect that has not stored a result yet."""
         if self._suspect is None or (self._guard and self._guard.has_stored):
             return False
         return asyncio.get_running_loop().time() < self._until

@@ -1,4 +1,4 @@
-"""Looks at jobs whose iteration is overdue: one without a task gets one (U-13), one that waits for code reports it.
+"""Checks jobs whose iteration is overdue: a job without a task gets one (U-13), a job that waits for code reports it.
 
 A job and its task are stored in one step, so a task is missing only if an operator has cancelled or purged it, or data
 were restored from an old copy. A job waits if a deploy has removed its class, or has not yet brought it. What runs is
@@ -78,7 +78,7 @@ class Watchdog:
         return await self._jobs.storage.save(waiting, reason, puts_task=False) is not None
 
     async def _task_state(self, job: StoredJob) -> TaskState | None:
-        """None if the job has no task, or one that has ended."""
+        """Return the task of a job; None if it has none, or the task has ended."""
         try:
             task = await self._queue.inspector.peek(job.record.task)
         except NotFound:

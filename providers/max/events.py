@@ -1,7 +1,7 @@
 """Reads updates of MAX as events, the same over long polling and over a webhook. Pure.
 
 Updates have no id: one is named by its type, time, and the message, press or person that it concerns, so that a repeat
-is recognised. A dialog has a chat id of its own, by which nobody can write to the person: the event has the person's.
+is recognised. A dialog has a chat id of its own, which is no address of the person: the event has the person's.
 Source: dev.max.ru, object Update; the schema max-messenger/api-schema 0.0.33.
 """
 
@@ -39,7 +39,7 @@ Json = Mapping[str, Any]
 
 
 def read_arrival(update: Json, now: datetime) -> Arrival | None:
-    """Return the event of an update; None for one that is not of a person, or of another type. Never raises, whatever
+    """Return the event of an update; None if it is not of a person, or of another type. Never raises, whatever
     the update is.
     """
     read = _READERS.get(str(update.get("update_type")))

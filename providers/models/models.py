@@ -105,7 +105,7 @@ class Models:
     async def _answer(
         self, key: str, max_age: timedelta | None, make: Callable[[], Awaitable[bytes]], kind: type[T]
     ) -> T:
-        """Return a stored answer, or a new one. One that cannot be read, after a power failure, is made anew."""
+        """Return a stored answer, or a new one if it cannot be read, as after a power failure."""
         age = self._age(max_age)
         try:
             return msgspec.json.decode(await self._texts.content(f"{key}.json", age, make), type=kind)

@@ -1,6 +1,6 @@
 """SaluteSpeech over HTTP: a token by OAuth, `text:synthesize` and `speech:recognize`.
 
-A token is valid for 30 minutes and is used until a minute before its end; one that the service refuses earlier is
+A token is valid for 30 minutes and is used until a minute before its end; a token that the service refuses earlier is
 replaced once. A text has at most 4,000 characters, a sound at most one minute and 2 MB. The service makes no MP3, so
 that is converted here.
 """

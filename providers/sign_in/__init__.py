@@ -5,7 +5,7 @@
                                                                                      ▲
                                                jobs, with one refresh at a time ─────┘
 
-Guarantees: nobody's account is connected before a page has named the person it is connected with, and the same browser
+Guarantees: no account is connected before a page has named the person it is connected with, and the same browser
 has confirmed it; a callback is accepted once, in the browser that began the sign-in, within ten minutes; tokens are
 encrypted at rest; one process at a time refreshes a user's tokens, so that a refresh token is used once.
 

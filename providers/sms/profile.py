@@ -170,7 +170,7 @@ def _check_placeholders(profile: Profile, name: str) -> None:
 
 
 def read_answer(answer: Answer, http: int, body: str) -> Read:
-    """Return the content of an answer; one that cannot be read has no code and no id."""
+    """Return the content of an answer. An answer that cannot be read has no code and no id."""
     codes = [answer.code] if isinstance(answer.code, str) else answer.code
     lines = body.splitlines() if answer.format == "text" else []
     found = None if answer.format == "text" else decoded(body)

@@ -44,7 +44,7 @@ _LISTS = {
 
 
 def read_arrival(update: Json, now: datetime) -> Arrival | None:
-    """Return the event of an update; None for one that is not of a person, or of another kind. Never raises, whatever
+    """Return the event of an update; None if it is not of a person, or of another kind. Never raises, whatever
     the update is. `now`: the date of a press, which has none of its own.
     """
     update_id = update.get("update_id")

@@ -80,7 +80,7 @@ class VacanciesServer(HttpListener):
         return handle
 
     async def _profiles(self, request: web.Request, person: str) -> web.Response:
-        """A person whose name begins with `two` has two, everybody else one."""
+        """Return two for a person whose name begins with `two`, otherwise one."""
         titles = ("teacher", "driver") if person.startswith("two") else ("teacher",)
         return web.json_response({"items": [{"id": title, "title": f"A good {title}"} for title in titles]})
 

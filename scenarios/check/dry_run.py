@@ -96,7 +96,7 @@ class _DryRun:
         return Result(self._started, list(self._rows(run)), self._warnings)
 
     def _chosen(self) -> Iterable[str]:
-        """Return the scenarios of the triggers. One that does not exist is a warning (C-35)."""
+        """Return the scenarios of the triggers. A name without a scenario is a warning (C-35)."""
         triggers = CompiledTriggers(self._bot)
         selection = triggers.select(self._event, str(self._event.get("user_state") or ""))
         self._warnings += [*triggers.complaints, *selection.warnings]

@@ -23,7 +23,7 @@ from scenarios.loader.files import LeadsOut, content, leads_out
 log = logging.getLogger(__name__)
 
 EVERY = 1.0
-"""Seconds between two looks at the folder."""
+"""Seconds between two readings of the folder."""
 
 SETTLED = 0.2
 """Seconds without a change after which a file is taken to be written."""
@@ -64,7 +64,7 @@ class ActiveBot:
         self._listeners.append(listener)
 
     async def watch(self, every: float = EVERY) -> None:
-        """Look at the folder until cancelled, with so many seconds between two looks."""
+        """Read the folder until cancelled, every so many seconds."""
         while True:
             await asyncio.sleep(every)
             try:

@@ -22,7 +22,7 @@ from scenarios.engine import Ending
 from scenarios.engine.results import completed, failed
 from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import ActionType
-from scenarios.schema.promo import EVERYBODY
+from scenarios.schema.promo import ALL_PEOPLE
 from scenarios.stores.promo import ALWAYS, Promo, results_of
 from scenarios.stores.promo import listed as listed_promos
 from scenarios.stores.requests import Request, listed, shown
@@ -173,7 +173,7 @@ def _promo(sampled: Sampled) -> Promo:
     if flag_of(own, "permanent"):
         starts, ends = ALWAYS
     user = next((text_of(own, name) for name in ("target_user_id", "user_id") if name in own), None)
-    user = text_of(sampled.event, "user_id") if user is None else "" if user.lower() in EVERYBODY else user
+    user = text_of(sampled.event, "user_id") if user is None else "" if user.lower() in ALL_PEOPLE else user
     code = text_of(own, "promo_code") or CODE
     return Promo(code, text_of(sampled.seen, "promo_name"), user, to_ms(starts), to_ms(ends) if ends else 0, id=NUMBER)
 

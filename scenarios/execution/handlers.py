@@ -42,8 +42,8 @@ class Handlers:
     async def handle_event(self, attempt: Attempt) -> Result:
         """Begins the run of an event, or finds it, and drives it.
 
-        A repeat looks for the run first: its steps may have changed the person's state, and with it what would start.
-        So does an event that starts nothing, whose first attempt a process may have given back.
+        A repeat searches for the run first: its steps may have changed the person's state, and with it what would
+        start. So does an event that starts nothing, whose first attempt a process may have given back.
         """
         event = events.decode(attempt.body)
         stored = await self._begun(event) if attempt.task.crashed or attempt.checkpoint else None
@@ -75,7 +75,8 @@ class Handlers:
         return timedelta(milliseconds=now - (put_ms(attempt.task.id) or now))
 
     async def _select(self, event: Event, version: Version) -> Sequence[str]:
-        """The full names of the scenarios that the event starts. One that does not exist is a warning (C-35)."""
+        """Return the full names of the scenarios that the event starts. A name without a scenario is a warning
+        (C-35)."""
         state = await self._people.met(event)
         selection = version.triggers.select(event, state or str(event.get("user_state") or ""))
         missing = [name for name in selection.scenarios if version.bot.find(name) is None]

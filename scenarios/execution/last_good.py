@@ -1,7 +1,7 @@
 """The last version of a bot without mistakes, also after a restart (C-13).
 
-A process stores each good version, and its name under the bot's folder. One that starts while the folder has mistakes
-takes the version from there. A folder at another place is another bot.
+A process stores each good version, and its name under the bot's folder. A process that starts while the folder has
+mistakes takes the version from there. A folder at another place is another bot.
 """
 
 import asyncio

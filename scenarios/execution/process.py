@@ -34,8 +34,8 @@ _GRACE = timedelta(seconds=5)
 @dataclass(frozen=True, slots=True)
 class ProcessOptions:
     """`lease`: after the death of a process its people wait so long. `concurrency`: events that are handled at once.
-    `patience`: seconds that a run waits for a delivery in place. `adopt_every`: seconds between two looks for runs that
-    other processes have parked. `secrets`: those of the process, by the names of their variables.
+    `patience`: seconds that a run waits for a delivery in place. `adopt_every`: seconds between two searches for runs
+    that other processes have parked. `secrets`: those of the process, by the names of their variables.
     """
 
     lease: timedelta = timedelta(seconds=5)

@@ -42,7 +42,7 @@ class StepExecutor:
         self._folder = folder
 
     def tube_of(self, step: Step) -> str:
-        """Return the tube of a slow action; "" for one that runs in place."""
+        """Return the tube of a slow action; "" for an action that runs in place."""
         kind = self._types.get(step.action.type)
         return kind.tube if kind else ""
 

@@ -96,7 +96,7 @@ def _present(services: ScenarioServices) -> set[str]:
 
 
 def _usable(kind: ActionType, off: Mapping[str, str]) -> ActionType:
-    """Return the action; in place of one that is off, one that fails."""
+    """Return the action; if it is off, an action that fails in its place."""
     if kind.name not in off:
         return kind
     reason = f"the action {kind.name} is off: {off[kind.name]}"

@@ -30,7 +30,7 @@ class ActionType(Struct, frozen=True):
     `one_of`: at least one of these fields must be written. `other_fields`: authors may add fields of their own.
     `placeholder`: whether placeholders are replaced unless the action says otherwise (C-57). `outcomes`: how it may end
     when it runs. `execute`: what it does; None: it can only be checked. `tube`: that of a slow action, which delays no
-    other one; "" for one that runs in place. `needs`: plugins without which it is off, and `telegram`, the Bot API.
+    other one; "" if it runs in place. `needs`: plugins without which it is off, and `telegram`, the Bot API.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""To whom a broadcast goes: `to` as an author writes it, in the form of the HTTP API's recipients. Pure."""
+"""The recipients of a broadcast: `to` as an author writes it, in the form of the HTTP API's recipients. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ def addressees(written: Any) -> list[Addressee]:
     """
     found = [_addressee(one, number) for number, one in enumerate(_listed(written))]
     if not found:
-        raise Invalid("NOBODY_ADDRESSED", "`to` names nobody.", "to")
+        raise Invalid("NOBODY_ADDRESSED", "`to` names no recipient.", "to")
     return found
 
 

@@ -1,6 +1,6 @@
 """The files of a message: `attachment` as an author writes it → attachments of a delivery (C-44).
 
-A local file must be below one of the allowed folders. One that is not there, is outside, or is too large is left out
+A local file must be below one of the allowed folders. A file that is not there, is outside, or is too large is left out
 with a warning; the rest of the message is sent.
 """
 

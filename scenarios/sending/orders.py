@@ -1,7 +1,7 @@
 """Makes the order of a `send`: to the event's person, or a broadcast with `to`.
 
 A message to the person counts towards no quota and is not moved out of quiet hours, because the person writes at this
-moment; one that nobody has sent within an hour is given up. A broadcast follows the rules of the installation: its
+moment; a message that was not sent within an hour is given up. A broadcast follows the rules of the installation: its
 sender is the person if the directory knows it, otherwise the bot.
 """
 

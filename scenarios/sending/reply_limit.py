@@ -16,7 +16,7 @@ _DAY = int(timedelta(days=1).total_seconds())
 
 
 async def may_reply(context: Context, address: str) -> bool:
-    """Counts a message to an address. One that is tried again counts again, which only makes the limit stricter."""
+    """Count a message to an address. A second try counts again, which only makes the limit stricter."""
     if context.channel not in CHANNELS:
         return True
     store = context.services.core.store

@@ -24,7 +24,7 @@ async def recall(context: Context) -> str | None:
 
 
 async def remember(context: Context, result: str) -> str:
-    """Keep a result, unless this step has one already; return the one that was kept first."""
+    """Keep a result, unless this step has one already; return the first one."""
     services = context.services
     arguments = (services.tenant, context.identity, result, KEPT_MS)
     kept: str = await services.core.store.run("remember_step", SHARD, *arguments)

@@ -149,7 +149,7 @@ async def test_one_update_begins_once_and_another_one_again(stack: Stack, status
 async def test_a_delivery_that_is_followed_twice_is_looked_at_by_one_process_at_a_time(
     stack: Stack, status_tasks: StatusTasks
 ) -> None:
-    """Two looks at once could show an older status behind a newer one."""
+    """Two readings at once could show an older status behind a newer one."""
     accepted = await stack.deliver(person(1), deliver_at=datetime.now(UTC) + timedelta(days=1))
     for cause in ("1", "2"):
         await status_tasks.begin(followed(accepted), cause)

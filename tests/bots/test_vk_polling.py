@@ -185,7 +185,7 @@ async def test_with_scenarios_a_press_is_an_event_and_its_button_no_longer_waits
     async with vk_client(vk.token, vk.url) as client:
         acknowledge = Acknowledging(client).acknowledge
         press = Press("unknown", int(PERSON), int(PERSON))
-        assert await acknowledge(press)  # one that VK no longer knows is no fault
+        assert await acknowledge(press)  # a press that VK no longer knows is no fault
         worker = Presses(queue, TENANT, vk_provider.CHANNEL).worker(acknowledge)
         poller = Poller(stack.store, LongPoll(client), ingress)
         parts = [asyncio.create_task(part) for part in (worker.run(), poller.run())]

@@ -1,4 +1,4 @@
-"""The courier of MAX, against the sandbox: the contract, the answers, the look into the dialog, the sign-in."""
+"""The courier of MAX, against the sandbox: the contract, the answers, the search in the dialog, the sign-in."""
 
 import logging
 import ssl
@@ -128,7 +128,7 @@ async def test_a_dialog_that_is_too_fast_waits_alone(provider: MaxProvider) -> N
 async def test_a_lost_answer_is_unknown_and_the_request_is_not_repeated(
     provider: MaxProvider, fault: str, copies: int
 ) -> None:
-    """Nobody knows the dialog before the first answer, so there is no look either."""
+    """The dialog is not known before the first answer, so it is not searched either."""
     provider.timeout = timedelta(seconds=1) if fault in ("timeout", "stored_then_silence") else provider.timeout
     courier = await provider.open()
     assert isinstance(await send_one(courier, MAGIC_ADDRESSES[fault]), Unknown)

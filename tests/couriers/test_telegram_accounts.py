@@ -43,7 +43,7 @@ async def test_an_invalid_address_is_rejected(provider: TelegramProvider, addres
 
 
 async def test_an_outdated_access_hash_is_looked_up_again(provider: TelegramProvider) -> None:
-    """The stored access hash is one that Telegram no longer accepts."""
+    """The stored access hash is no longer accepted by Telegram."""
     await provider.use_user_account()
     courier = await provider.open()
     assert isinstance(await send_one(courier, "+79990000078"), Sent)

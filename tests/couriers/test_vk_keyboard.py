@@ -1,4 +1,4 @@
-"""Buttons as keyboards of VK: every keyboard that the courier makes is one that VK accepts."""
+"""Buttons as keyboards of VK: VK accepts every keyboard that the courier makes."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""API keys over HTTP: nobody gives or takes a right that it does not have."""
+"""API keys over HTTP: a key gives and takes only rights that it has."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The live stream of the console: what it shows to whom, and how it resumes."""
+"""The live stream of the console: what it shows to each session, and how it resumes."""
 
 import asyncio
 from collections.abc import AsyncIterator

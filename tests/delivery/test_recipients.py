@@ -27,7 +27,7 @@ def people(count: int) -> list[dict[str, Any]]:
 
 @pytest.fixture
 async def where(api: Api, courier: Couriers) -> str:
-    """The address of a delivery to six people, of whom two were refused and one has no contact."""
+    """The address of a delivery to six people: two were refused and one has no contact."""
     await courier("telegram", answer)
     made = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people(6), channels=["telegram"]))
     await finished(api, made.headers["Location"])

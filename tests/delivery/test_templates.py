@@ -1,4 +1,4 @@
-"""Templates: a person has its own and uses those of its tenant, and nobody sees another's."""
+"""Templates: a person has its own and uses those of its tenant, and sees none of another person."""
 
 import pytest
 

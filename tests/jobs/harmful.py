@@ -16,7 +16,7 @@ NOTES = Path(os.environ.get("HARM", "."))
 
 
 class Patient(Job):
-    """Each iteration waits, and stores nothing: it looks like one that hangs."""
+    """Each iteration waits, and stores nothing: it looks like a job that hangs."""
 
     name = "patient"
     schedule = Schedule(timedelta(seconds=1))

@@ -23,7 +23,7 @@ async def next_texts(following: AsyncGenerator[LogLine, None], count: int) -> li
 
 
 async def write_lines(playground: Playground, numbers: range) -> None:
-    """As the attempt `me`, which holds the job."""
+    """As the attempt `me`, which has taken the job."""
     for number in numbers:
         assert await playground.jobs.storage.write(ANNA, "me", "", "", "", f"line {number}") == "running"
 

@@ -1,4 +1,5 @@
-"""What users and webhooks are told of jobs: each notice once, over the channels of the user, in the user's language."""
+"""What is reported of jobs to users and webhooks: each notice once, over the channels of the user, in the user's
+language."""
 
 import json
 from collections.abc import AsyncIterator

@@ -186,7 +186,7 @@ def test_a_join_that_telegram_reports_twice_is_one_event_with_the_link() -> None
     assert event["joined_user_ids"] == [5]
     assert (event["invite_link"], event["invite_link_creator_id"]) == ("https://t.me/+abc", 6)
     assert event["message_id"] == 3
-    assert merge(notice.gathered_as, [notice.event])["id"] == event["id"], "one that comes late is a repeat"
+    assert merge(notice.gathered_as, [notice.event])["id"] == event["id"], "a late one is a repeat"
 
 
 @pytest.mark.parametrize(

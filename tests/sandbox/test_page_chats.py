@@ -89,7 +89,7 @@ async def test_a_mail_appears_with_subject_and_text_while_the_page_is_open(
     await _submit(str(url.hostname), url.port or 0, message)
     await page.sees_in_chat("email", "Моей пары сегодня не будет.\nЗамена: «Сети» 🙂")
     assert await browser.text("#chat-email .subject") == "<b>Тема</b>"
-    assert await browser.text("#chat-email form") == "", "nobody writes a mail on this page"
+    assert await browser.text("#chat-email form") == "", "mails are not written on this page"
 
 
 @pytest.mark.row("D-43", "W-24")

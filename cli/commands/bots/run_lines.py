@@ -1,4 +1,4 @@
-"""The actions of a run as a person reads them in a terminal: of a dry run, and of one that has happened."""
+"""The actions of a run as lines for a terminal: of a dry run, and of a run that has happened."""
 
 import json
 import shutil

@@ -1,6 +1,6 @@
 """The verbs backup and restore: all data of Ada on its server, in one file.
 
-A backup is taken while Ada runs, or from the data directory of one that does not. A restore wants Ada stopped: it
+A backup is taken while Ada runs, or from the data directory of an Ada that is stopped. A restore wants Ada stopped: it
 starts the embedded server for the time it takes, and audits the data at its end.
 """
 

@@ -80,7 +80,7 @@ def _declare_reading(add_action: AddParser) -> None:
 
 
 def _declare_changes(add_action: AddParser) -> None:
-    start_parser = add_action("start", help="start a job, or one that was stopped or has failed")
+    start_parser = add_action("start", help="start a job, or start it again after it was stopped or has failed")
     start_parser.add_argument("--parameters", metavar="JSON", help="what the job works with (as before, or {})")
     start_parser.add_argument("--timezone", help="the user's, for example Europe/Moscow (as before, or UTC)")
     change_parser = add_action("change", help="change parameters of a job; null removes one")

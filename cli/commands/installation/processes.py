@@ -1,5 +1,5 @@
 """The verb processes: lists what runs and what has failed, and which tubes wait for a process. It works on the store,
-so it also tells why the API does not run.
+so it also shows why the API does not run.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The verb sign-in: begins and ends sign-ins of users to outside services, and looks after their key.
+"""The verb sign-in: begins and ends sign-ins of users to outside services, and replaces their key.
 
 Works on the store. Exit code 1: the user was not signed in.
 """
@@ -28,7 +28,7 @@ def declare(parser: ArgumentParser) -> None:
     list_parser = actions.add_parser("list", help="list the services that a user has signed in to")
     out_parser = actions.add_parser("out", help="sign a user out of a service")
     rotate_parser = actions.add_parser("rotate", help="encrypt all tokens with the first key of ADA_SECRET_KEY")
-    reset_parser = actions.add_parser("reset", help="sign everybody out, if the key of the tokens is lost")
+    reset_parser = actions.add_parser("reset", help="sign all users out, if the key of the tokens is lost")
     reset_parser.add_argument("--yes", action="store_true", required=True, help="really")
     for subparser in (begin_parser, list_parser, out_parser):
         subparser.add_argument("user", help="the id of the user, for example 42")

@@ -29,7 +29,7 @@ from core.processes import ProcessState
 from core.redis.cancel_and_wait import cancel_and_wait
 
 BALANCE_INTERVAL = 600.0
-"""Seconds between two looks at the balance of an account."""
+"""Seconds between two readings of the balance of an account."""
 
 
 def declare(parser: ArgumentParser) -> None:

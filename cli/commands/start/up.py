@@ -210,7 +210,7 @@ def simulated(environment: Mapping[str, str], own: Collection[str]) -> dict[str,
 
 
 async def start_couriers(supervisor: Supervisor, installation: Installation) -> None:
-    """Starts all couriers and bots at once. One that is not ready in time stays supervised and is in `not_ready`."""
+    """Start all couriers and bots at once. A process that is late stays supervised and is in `not_ready`."""
     environment = installation.environment
     specs = [forked_child(channel, environment, "courier", channel) for channel in installation.channels]
     specs += [forked_child(f"bot {channel}", environment, "bot", channel) for channel in installation.bots]

@@ -39,7 +39,7 @@ Word = str | int
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """The function that repairs a violation; it looks again before it writes."""
+    """The function that repairs a violation; it checks again before it writes."""
 
     script: str
     arguments: tuple[Word, ...]

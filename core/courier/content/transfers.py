@@ -19,7 +19,7 @@ class Transfers(Generic[T]):
         self._known: OrderedDict[tuple[str, Attachment], asyncio.Task[T]] = OrderedDict()
 
     async def get(self, seed: str, attachment: Attachment, transfer: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Return the result of the transfer, which is made at the first call. One that raises is made again."""
+        """Return the result of the transfer, which is made at the first call, and again if it raised."""
         key = seed, attachment
         if key not in self._known:
             self._known[key] = asyncio.create_task(transfer())

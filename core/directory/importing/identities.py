@@ -1,4 +1,4 @@
-"""Finds out who the rows are about that have no id: the person with their addresses, or a new one (decision 0098).
+"""Finds the person of each row that has no id: the person with their addresses, or a new one (decision 0098).
 
 A new person gets an id that is made from the address, so it is the same whenever the same row is imported.
 """
@@ -49,7 +49,7 @@ class Identities:
         self._rows: dict[str, int] = {}
 
     async def resolve(self, rows: Sequence[Row], page: CheckedPage) -> list[Row]:
-        """Return the rows with their ids; those that cannot be told are errors of the page."""
+        """Return the rows with their ids; a row whose person is not clear is an error of the page."""
         nameless = [row for row in rows if not row.cells.get("id")]
         owners = await self._owners({one for row in nameless for one in addresses_of(row)})
         taken = await self._taken(nameless, owners)

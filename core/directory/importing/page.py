@@ -52,7 +52,7 @@ class CheckedPage:
         relates: bool = False,
     ) -> bool:
         """Count a valid row, and keep what it changes. Returns whether it changes anything. `old`: None of what is new,
-        which is compared with `blank`. `relates`: the row is about a relation, so a change is one that is new.
+        which is compared with `blank`. `relates`: the row is about a relation, so a change is a new relation.
         """
         fields = _changed((blank or {}) if old is None else old, new)
         if old is not None and not fields:

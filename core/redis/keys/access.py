@@ -32,7 +32,7 @@ ACCESS = (
         Lifetime.FOREVER,
         "what was changed for others: who, what, how many, why; the last 20,000",
     ),
-    Key("signinlink", "signinlink:{s}:<hash>", "string", Lifetime.TTL, "whom a link of the bot signs in"),
+    Key("signinlink", "signinlink:{s}:<hash>", "string", Lifetime.TTL, "the person that a link of the bot signs in"),
     Key(
         "session", "session:{s}:<hash>", "string", Lifetime.TTL, "who is signed in, by the hash of the cookie's secret"
     ),

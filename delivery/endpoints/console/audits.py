@@ -23,7 +23,7 @@ async def show(request: Request[None, NoParameters]) -> Response:
 
 
 async def repair(request: Request[schemas.RepairRequest, NoParameters]) -> Response:
-    """Repair one finding; the function looks again and changes only what is still wrong."""
+    """Repair one finding; the function checks again and changes only what is still wrong."""
     repaired = await _audits(request).repair(request.body.run, request.body.number)
     return Response(schemas.FindingView.of(repaired))
 

@@ -23,7 +23,8 @@ _SCOPES_OF_RIGHTS: dict[Right, tuple[str, bool]] = {
     "keys": ("admin", True),
     "author": ("admin", True),
 }
-"""The scope of each right, and whether whoever only reads (`inspect`) is shown it: the API refuses its changes."""
+"""The scope of each right, and whether it is shown to a person that only reads (`inspect`): the API refuses its
+changes."""
 
 
 async def show(request: Request[None, NoParameters]) -> Response:

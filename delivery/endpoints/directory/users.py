@@ -92,7 +92,7 @@ async def list_deliveries(request: Request[None, schemas.PageQuery]) -> Response
 
 
 async def list_page(request: Request[None, schemas.UserQuery]) -> Response:
-    """Return one page of people, all of them or those with something in common."""
+    """Return one page of people, all of them or those that match the query."""
     query = request.query
     page = await request.services.core.directory.users.page(
         request.tenant,

@@ -24,7 +24,7 @@ async def preview(request: Request[requests.DeliveryRequest, previews.PreviewQue
 
 
 def _person(found: Preview, recipient: str | None) -> Recipient | None:
-    """Return the person for whom messages are shown. Raises NotFound RECIPIENT_NOT_FOUND."""
+    """Return the person whose messages are shown. Raises NotFound RECIPIENT_NOT_FOUND."""
     if recipient is None:
         return None
     if (person := found.find(recipient)) is None:

@@ -76,7 +76,7 @@ class LineSplitter:
         return Line(self._number, raw)
 
     def refuse(self, reason: Refused) -> Line:
-        """Return the next line, as one that is refused."""
+        """Return the next line, marked as refused."""
         self._number += 1
         return Line(self._number, b"", reason)
 

@@ -173,7 +173,7 @@ class MergeQuery(RequestModel, frozen=True):
 
 
 class Merged(Struct):
-    """`user`: the person that stays, as it is or will be. `other`: the one that is deleted. `groups`: those that it
+    """`user`: the person that stays, as it is or will be. `other`: the person that is deleted. `groups`: those that it
     brings along. `lost`: its fields that are given up. `jobs`: its jobs, which are stopped; its sign-ins end, too.
     """
 

@@ -1,8 +1,8 @@
 -- find_recipient: which of these deliveries may have a recipient, by the text of their pages of people
 -- ARGV    number, text, size:int, pages:int, suffixes:rest
 --         number, text: how a row of this recipient begins if its id is a number ('' if it cannot be one), and if it is a text
---         size: people of a page; pages: after so many no further delivery is looked at
--- RETURNS [how many of the deliveries were looked at, then suffix, page, … of each page that may have it]
+--         size: people of a page; pages: no further delivery is read after this number
+-- RETURNS [how many of the deliveries were read, then suffix, page, … of each page that may have it]
 -- EVENTS  none
 
 return function(number, text, size, pages, suffixes)

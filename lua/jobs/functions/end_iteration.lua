@@ -2,7 +2,7 @@
 -- ARGV    id, holder, expected:int, document, due, log, tube, task:rest
 --         expected: the version with which the iteration began; document: the job with the next iteration; due: ms of it;
 --         tube: that of the kind of the job; task: as in put
--- RETURNS 1; 0 if another attempt holds the job, or the job has changed since: nothing was written
+-- RETURNS 1; 0 if another attempt has taken the job, or the job has changed since: nothing was written
 -- EVENTS  del of bells, also that of the job's log; for deliveries that fell due before: outcomes, reported, released and finished
 -- INVARIANT I22, I23, I24; an iteration ends once
 

@@ -2,11 +2,11 @@
 -- ARGV    id, name, expected, value, item, log
 --         expected: what was read of it; value: what replaces it, "" removes it; item: the unit that is handled again because of it, or "";
 --         log: a line for the live log
--- RETURNS "mended"; "changed" if something else is recorded by now; "in_hand" if an attempt has begun it and still holds its task
+-- RETURNS "mended"; "changed" if something else is recorded by now; "in_hand" if an attempt has begun it and its lease is still valid
 -- EVENTS  del of the bell of the job's log
 -- INVARIANT what is being done at this moment is not changed
 
--- Returns whether the task of the attempt that holds the job is still taken by it. A holder is `token task`.
+-- Returns whether the attempt that has taken the job still has its task. A holder is `token task`.
 local function is_running(id)
   local token, task = string.match(redis_call('HGET', Key.job(id), 'holder') or '', '(%d+ .*) (%S+)$')
   local lease = task and redis_call('HGET', Key.taken(), task)

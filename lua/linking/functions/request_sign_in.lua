@@ -3,7 +3,7 @@
 --         code_id: new for each request; of: under what the mails to this address are counted; hash: of the code
 -- RETURNS ["requested", user or "" if no person has the address, expires ms] or ["mails", ms to wait]
 -- EVENTS  none
--- INVARIANT an address without a person is stored and counted as one with a person, so the answers tell nobody which it is
+-- INVARIANT an address without a person is stored and counted as one with a person, so no answer reveals which it is
 
 return function(code_id, tenant, email, of, hash, lifetime_ms, most, period_ms)
   local known = redis_call('HMGET', Key.signincode(code_id), 'user', 'expires')

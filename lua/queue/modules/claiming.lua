@@ -186,7 +186,7 @@ function Claiming.claim_tasks(request)
     if redis_call('EXISTS', Key.tenants(request.tube)) == 1 then opens_at = opens end
   end
   local next_at = more and now or Timers.next_moment() or -1
-  -- Puts into a paused tube wake nobody: `resume` does.
+  -- A put into a paused tube wakes no worker; `resume` does.
   if #tasks == 0 and request.limit > 0 and not is_paused then set_bell(request, next_at) end
   local keeper = keep_timer(request) and 1 or 0
   local throttles = redis_call('ZCARD', Key.throttles(request.tube))

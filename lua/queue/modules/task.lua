@@ -134,7 +134,7 @@ function Task.requeue_last(id, task, due)
   Task.give_back(id, task)
 end
 
--- Sets a task aside until a person looks at it; its lane goes on.
+-- Sets a task aside until an operator acts; its lane goes on.
 function Task.bury(id, task)
   unplace(id, task)
   Index.note_aside(id, task)

@@ -1,4 +1,4 @@
--- begin_run: store a new run of scenarios; one that is there stays as it is
+-- begin_run: store a new run of scenarios; a run that is there stays as it is
 -- ARGV    run, tenant, person, kept:int, scenarios, fields:rest
 --         kept: how many runs of the person are listed; scenarios: their full names as JSON; fields: name, value, … of the run
 -- RETURNS [now] for a new run; else the fields of the stored one: name, value, …

@@ -93,7 +93,7 @@ def person(bot: Bot, user_id: int) -> Person:
 
 
 def _weaker_member(bot: Bot, parameters: Parameters) -> tuple[Chat, Person]:
-    """Return a group and a person whom the bot may restrict there. Raises ApiError."""
+    """Return a group and a person that the bot may restrict there. Raises ApiError."""
     chat, user_id = group(bot, parameters), parameters.integer("user_id")
     if user_id == bot.id:
         raise bad_request("can't restrict self")

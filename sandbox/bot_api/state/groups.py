@@ -1,7 +1,7 @@
 """A group: its members, the rights of the bot in it, its invite links and the people who ask to join.
 
-Every group exists. Until it is set up, everybody is a member of it; afterwards only those who have joined. The bot is
-an administrator with all rights, except those that were taken from it.
+Every group exists. Until it is set up, every person is a member of it; afterwards only those who have joined. The bot
+is an administrator with all rights, except those that were taken from it.
 """
 
 import time

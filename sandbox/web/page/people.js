@@ -40,7 +40,7 @@ function renderPeople() {
   at("persons").children[focused]?.focus();
 }
 
-/** Suggests addresses that nobody has. */
+/** Suggests addresses that are not used. */
 function fillIn() {
   const number = Math.max(0, ...people.map((one) => one.number)) + 1;
   const fields = at("person").elements;
@@ -70,7 +70,7 @@ at("person").onsubmit = (event) => {
   change(() => request("POST", "people", filled(at("person"))));
 };
 
-/** Shows the person with this address, who is created if nobody has it. */
+/** Shows the person with this address, who is created if there is none. */
 export async function openPerson(channel, address) {
   const field = channel === "telegram-bot" ? "telegram" : channel;
   people = (await request("GET", "people")).people;

@@ -26,7 +26,7 @@ async def execute(context: Context) -> Ending:
 
 
 async def _create(context: Context) -> str:
-    """Return a new link. Its name shows the step, so that people who administer the group can tell where it comes
+    """Return a new link. Its name shows the step, so that people who administer the group can see where it comes
     from."""
     required_bot(context)
     seen, chat = context.prepared.seen, required_group(context)

@@ -51,7 +51,7 @@ def named_in(prepared: Prepared, written: Mapping[str, Any]) -> tuple[int | None
     if person is not None or name:
         return person, name
     if (replied := whole_of(prepared.seen, "reply_user_id")) is None:
-        raise Invalid("NOBODY_NAMED", "nobody is named: there is no restrict_user_id, restrict_username or reply")
+        raise Invalid("NOBODY_NAMED", "no person is named: there is no restrict_user_id, restrict_username or reply")
     return replied, text_of(prepared.seen, "reply_username")
 
 

@@ -61,7 +61,7 @@ ACTION = ActionType(
         Field(
             "keyboard",
             types.KEYBOARD,
-            "The keyboard of everybody, for settings.yaml. It comes once with a message, and again with a new version.",
+            "The keyboard of all people, for settings.yaml. It comes once with a message, again with a new version.",
         ),
         Field("keyboard_version", types.TEXT, "Its version; raise it after each change.", default="1"),
         Field("keyboard_of_role", types.MAPPING, "Other keyboards by role; the first role that a person has decides."),

@@ -8,7 +8,7 @@ from datetime import MAXYEAR, datetime, timedelta
 
 from scenarios.context import Context
 from scenarios.context.arguments import duration_of, flag_of, moment_of, text_of
-from scenarios.schema.promo import EVERYBODY
+from scenarios.schema.promo import ALL_PEOPLE
 from scenarios.stores.promo import ALWAYS
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}|\d{2}\.\d{2}\.\d{4}", re.ASCII)
@@ -24,7 +24,7 @@ def user_of(context: Context) -> str:
     """Return the only person who may use it, by default that of the event; "" for all people."""
     own = context.prepared.own
     named = next((text_of(own, name) for name in ("target_user_id", "user_id") if name in own), context.person)
-    return "" if named.lower() in EVERYBODY else named
+    return "" if named.lower() in ALL_PEOPLE else named
 
 
 def writes_dates(context: Context) -> bool:

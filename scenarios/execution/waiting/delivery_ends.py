@@ -1,8 +1,8 @@
 """Notices the end of deliveries: reads the stream of events once per process and shard.
 
 Guarantee: each watched delivery that ends is reported, once or more often: by its event, also if that came shortly
-before it was watched, and by looks after a lost connection and, rarely, at any time. Nothing is polled meanwhile. A
-delivery that was ordered before this process began to read needs a look at the start.
+before it was watched, and by readings after a lost connection and, rarely, at any time. Nothing is polled meanwhile. A
+delivery that was ordered before this process began to read is read at the start.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from core.redis.store import Store
 log = logging.getLogger(__name__)
 
 _RARELY = 600.0
-"""Seconds between two looks at all watched deliveries."""
+"""Seconds between two readings of all watched deliveries."""
 
 _RETRY = 1.0
 _AT_ONCE = 200
@@ -61,7 +61,7 @@ class DeliveryEnds:
                 reader = await self._reader(shard)
                 group.create_task(reader.run(), name=f"ends of deliveries in shard {shard}")
             self.ready.set()
-            group.create_task(self._look_again(), name="looks at deliveries")
+            group.create_task(self._read_again(), name="reads deliveries again")
 
     def watch(self, key: HistoryKey, on_end: OnEnd) -> Callable[[], None]:
         """Calls `on_end` when the delivery ends; returns a function that stops it. It must not block."""
@@ -118,7 +118,7 @@ class DeliveryEnds:
         if event.finished:
             self._report(key)
 
-    async def _look_again(self) -> None:
+    async def _read_again(self) -> None:
         pause = _RARELY
         while True:
             try:

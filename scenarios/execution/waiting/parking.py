@@ -25,10 +25,10 @@ from scenarios.execution.waiting.waits import Waits
 log = logging.getLogger(__name__)
 
 _ADOPT_EVERY = 5.0
-"""Seconds between two looks for runs that other processes have parked."""
+"""Seconds between two searches for runs that other processes have parked."""
 
 _ALL_EVERY = 60
-"""Every so many looks all parked runs are read: a server that takes over may have a clock that is behind."""
+"""At every search of this number all parked runs are read: a new primary may have a clock that is behind."""
 
 _PAGE = 1000
 _AT_ONCE = 100
@@ -130,7 +130,7 @@ class Parking:
             await asyncio.sleep(self._adopt_every)
 
     async def _adopt(self, shard: int) -> int:
-        """Watches a page of the runs that were parked since the last look. Returns how many were read."""
+        """Watch a page of the runs that were parked since the last search. Returns how many were read."""
         since = self._newest[shard]
         rows = await self._store.command(
             *("ZRANGEBYSCORE", KEYS["parked"].at(shard), since, "+inf", "WITHSCORES", "LIMIT", 0, _PAGE)
@@ -145,7 +145,7 @@ class Parking:
 
 
 def _next_start(since: int, scores: list[int]) -> int:
-    """Return where the next look begins: with the newest run, because others may have been parked in the same ms."""
+    """Return where the next search begins: with the newest run, because others may have been parked in the same ms."""
     if len(scores) == _PAGE:
         return max(scores[-1], since + 1)
     return scores[-1] if scores else since

@@ -1,4 +1,4 @@
-"""Real processes of a bot with scenarios: the one that polls is killed between the photos of an album."""
+"""Real processes of a bot with scenarios: the process that polls is killed between the photos of an album."""
 
 import re
 from pathlib import Path

@@ -175,7 +175,7 @@ async def test_a_join_by_a_link_is_one_event_with_the_link(chats: Chats) -> None
     chats.joining.set_up(GROUP, **PEOPLE)
     link = (await chats.school.bot_api.bot.create_chat_invite_link(GROUP)).invite_link
     async with chats.running():
-        await chats.polled(2)  # then Telegram knows that the bot wants to be told of members
+        await chats.polled(2)  # then Telegram knows that the bot wants updates of members
         chats.joining.join(STUDENT, link=link)
         (event,) = await chats.events(1)
         await stays(chats.has_no_more, during=1.2)  # longer than the window

@@ -59,7 +59,7 @@ async def test_a_prompt_that_is_lost_for_good_does_not_shift_the_dialog(school: 
     before = calls(school, "sendMessage")
     school.write("No class")
     await called(school, "sendMessage", before + 1)
-    school.stack.advance_clock(HOUR)  # nobody waits for the prompt any more
+    school.stack.advance_clock(HOUR)  # the prompt has expired
     school.bot_api.state.clear_rules()
     assert f"Time: {TIME}" in await school.answer(TIME)
     assert english("time_when") not in school.texts()

@@ -40,7 +40,7 @@ DAMAGES = [
 
 @pytest.fixture
 async def damaged(server: Server) -> Scene:
-    """A job that runs, one that waits for the end of a limit, one that was stopped."""
+    """A job that runs, another that waits for the end of a limit, and a stopped one."""
     stack = await Stack.open(server)
     jobs = Jobs(stack.store)
     await jobs.kinds.publish({"hunt": Schedule(timedelta(hours=1))})

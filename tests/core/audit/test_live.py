@@ -154,7 +154,7 @@ async def test_a_count_is_not_repaired_after_its_tube_has_changed(stack: Stack) 
 
 @pytest.mark.row("K-44")
 async def test_a_repair_changes_nothing_that_is_right_by_now(damaged: Scene) -> None:
-    """A repair looks again before it writes."""
+    """A repair checks again before it writes."""
     await damaged.damage(["ZADD", "queue:{0}:lease", "1", "<a>"])
     found = await damaged.violations()
     await damaged.damage(["ZREM", "queue:{0}:lease", "<a>"])

@@ -218,7 +218,8 @@ FAULTS = {
 async def test_a_store_that_fails_loses_no_outcome_and_no_entry(
     stack: Stack, failing: Failing, deferred: Outcome, function: str, remembers: Any
 ) -> None:
-    """Recipient 2 is deferred at first; the call fails three times after the first attempt. Nobody gets it twice."""
+    """Recipient 2 is deferred at first; the call fails three times after the first attempt. No recipient gets it
+    twice."""
     courier = FakeCourier(batch=2, parcel=6, remembers=remembers)
     faults = iter(range(3))
     failing.fails = lambda name, _: name == function and bool(courier.attempted) and next(faults, None) is not None

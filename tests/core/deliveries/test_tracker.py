@@ -235,7 +235,7 @@ class TestFollowing:
             assert change.deliver_at == now + hours * HOUR
             assert change.version == (await stack.history(key)).version
             late = stack.tracker.follow(key, TENANT, change.version - 1)
-            assert await anext(late) == change, "whoever resumes gets it, too"
+            assert await anext(late) == change, "a reader that resumes gets it, too"
             await late.aclose()
         await stack.deliveries.reschedule(key, TENANT, now - HOUR)
         rest = [change async for change in changes]

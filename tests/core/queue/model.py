@@ -269,7 +269,7 @@ class Model:
             self.make_ready(job)
 
     def _promote(self, job: Job) -> None:
-        """A deferred task enters its lane now; one that backs off has kept its place."""
+        """A deferred task enters its lane now; a task that backs off has kept its place."""
         self.count(job, "promoted")
         if job.lane and not job.is_first:
             job.order = self.next_number()

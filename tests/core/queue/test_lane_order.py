@@ -193,7 +193,7 @@ async def test_cancelling_a_deferred_task_does_not_change_its_lane(stack: Stack)
 @pytest.mark.row("K-12")
 @pytest.mark.parametrize("moved", [False, True])
 async def test_a_delivery_does_not_overtake_one_that_fell_due_without_a_courier(stack: Stack, moved: bool) -> None:
-    """Only claims promoted, so a delivery for now stood before one that had been due for an hour."""
+    """Only claims promoted, so a delivery for now stood before another that had been due for an hour."""
     courier, soon = FakeCourier(), stack.now() + HOUR / 2
     await stack.deliver(person(1), lane="lane", deliver_at=soon)
     in_time = await stack.deliver(person(2), lane="lane", deliver_at=soon + HOUR) if moved else None

@@ -72,7 +72,7 @@ async def test_tasks_of_one_moment_and_a_task_that_leaves_between_two_pages_do_n
 
 @pytest.mark.row("W-12")
 async def test_a_page_reads_a_bounded_number_of_tasks_and_goes_on_after_them(stack: Stack) -> None:
-    """3000 deferred tasks of another tube lie before the one that is looked for."""
+    """3000 deferred tasks of another tube lie before the task that is searched for."""
     await stack.queue.put_many("t", [NewTask("", due=stack.now() + HOUR)] * 3000)
     await stack.queue.put("u", NewTask("late", due=stack.now() + 2 * HOUR))
     page = await stack.queue.inspector.list(TaskFilter(tube="u", state="waiting"), None, 10)

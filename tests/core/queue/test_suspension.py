@@ -65,7 +65,7 @@ async def test_a_task_that_is_never_woken_is_attempted_when_it_is_due_with_its_c
 
 
 async def test_a_wake_up_before_the_suspension_is_not_lost_and_counts_once(stack: Stack) -> None:
-    """What a task waits for may end between its look and its suspension."""
+    """What a task waits for may end between its check and its suspension."""
     first, _ = await put_all(stack, "a", "b")
     (task,) = await stack.take()
     await stack.queue.wake(first)

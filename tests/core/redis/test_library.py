@@ -275,7 +275,7 @@ local times = 2
 -- A comment has no line on the server.
 function Part.doubled(word) return string.rep(Later.same(word), times) end
 """
-_LATER = """-- later: a module behind the one that uses it
+_LATER = """-- later: a module behind the module that uses it
 
 function Later.same(word) return word end
 """

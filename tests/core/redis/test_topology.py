@@ -63,7 +63,7 @@ async def test_a_wrong_name_and_sentinels_that_do_not_answer_are_told_apart(repl
 
 
 async def goes_on(store: Store, old: Node, replica_set: ReplicaSet) -> float:
-    """Returns the seconds from the promotion to the first reply of a function. Nobody calls anything else meanwhile."""
+    """Returns the seconds from the promotion to the first reply of a function. No other call is made meanwhile."""
     call = asyncio.create_task(store.run("audit_keys", 0))
     await asyncio.to_thread(replica_set.await_promotion, old)
     promoted = time.monotonic()

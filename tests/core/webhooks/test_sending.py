@@ -59,7 +59,7 @@ async def test_an_event_wakes_the_process_which_does_not_poll_meanwhile(
     await installation.stack.deliver(*people(1))
     await until(lambda: len(receiver.calls) == 1)
     monkeypatch.setattr(runtime, "_POLL", 600)
-    for number in (2, 3, 4):  # the first one may come from a look that was due
+    for number in (2, 3, 4):  # the first one may come from a reading that was due
         await installation.stack.deliver(*people(1))
         await until(lambda number=number: len(receiver.calls) == number, within=20)  # type: ignore[misc]
 

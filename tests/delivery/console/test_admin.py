@@ -1,4 +1,4 @@
-"""Whoever is responsible makes and revokes API keys, looks after webhooks and reads who changed what."""
+"""An administrator makes and revokes API keys, manages webhooks and reads who changed what."""
 
 import pytest
 from aiohttp import ClientSession, web

@@ -1,4 +1,4 @@
-"""An operator looks after the queue: tubes with pauses, tasks with their errors, dead letters, lanes."""
+"""An operator manages the queue: tubes with pauses, tasks with their errors, dead letters, lanes."""
 
 import time
 
@@ -110,7 +110,7 @@ async def test_an_operator_sees_why_a_process_halted_and_which_command_is_missin
         store = await Store.open(url)
         await ProcessRegister(store).write(halted)
         await store.close()
-    await person.sees("the token is refused")  # the page was told
+    await person.sees("the token is refused")  # the page was notified
     await person.visit("processes")
     await person.sees("./ada jobs")
     await person.keeps_picture("processes")

@@ -60,7 +60,7 @@ async def test_a_person_without_a_mouse_reaches_the_content_and_a_page_of_the_me
     await person.browser.run("document.querySelector('#menu .me').focus()")
     await person.browser.press("Enter")
     await person.sees("Signed in as")
-    assert await person.browser.run("document.activeElement.tagName") == "H1", "a reader hears where it is now"
+    assert await person.browser.run("document.activeElement.tagName") == "H1", "a screen reader announces the page"
 
 
 @pytest.mark.row("W-21")

@@ -103,7 +103,7 @@ class Installation:
         return worker
 
     async def replace(self, worker: Worker, version: str) -> Worker:
-        """Start a worker in the place of one that has ended."""
+        """Start a worker in the place of an ended one."""
         self.running.remove(worker)
         self.ended.append(worker)
         return await self.start_worker(version)

@@ -125,7 +125,7 @@ def _wrong_steps(history: JobHistory) -> Iterator[str]:
 
 
 def _follows(before: Record, after: Record) -> bool:
-    """Whether the step is one that a job makes: a change of its state, a begin, or an end. A job that gets a new task
+    """Return whether a job makes such a step: a change of its state, a begin, or an end. A job that gets a new task
     otherwise had lost its task.
     """
     if after.generation != before.generation:

@@ -131,7 +131,7 @@ class People:
         await self._change(user, "stop", also=409)
 
     async def come_back(self) -> None:
-        """Those who have left let their jobs go on."""
+        """Let the jobs of people that have left go on."""
         await _some_at_once(map(self.resume, self.on_holiday))
         await _some_at_once(map(self._begin, self.gone))
 

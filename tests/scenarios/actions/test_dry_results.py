@@ -12,7 +12,7 @@ WRITTEN = {**PRIVATE, "first_name": "Анна", "username": "anna_k", "event_tex
 
 @pytest.fixture
 async def club(bench: Bench) -> Bench:
-    """A group that Boris administers, with Anna in it, whom the bot has met."""
+    """A group that Boris administers, with Anna in it, a person that the bot has met."""
     bench.bot_api.server.joining.set_up(GROUP, title="Клуб", username="club", creator=BORIS)
     bench.bot_api.server.joining.join(ANNA, GROUP)
     await bench.people.met(WRITTEN)

@@ -57,7 +57,7 @@ async def test_a_person_is_named_by_at_name_or_by_a_reply_and_the_id_wins(club: 
     both = {**MUTE, "restrict_user_id": ANNA, "restrict_username": "@nobody"}
     assert (await club.results(both, IN_GROUP, run="3"))["restrict_user_id"] == ANNA
     assert "'@nobody' is unknown" in await club.error({**MUTE, "restrict_username": "@nobody"}, IN_GROUP)
-    assert "nobody is named" in await club.error(MUTE, IN_GROUP)
+    assert "no person is named" in await club.error(MUTE, IN_GROUP)
     unreplaced = {**MUTE, "restrict_user_id": "{reply_user_id}"}
     assert "is not a whole number" in await club.error(unreplaced, IN_GROUP)
 

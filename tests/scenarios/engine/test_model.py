@@ -66,7 +66,7 @@ def ending_of(planned: Planned) -> Ending:
 
 
 def check_moves(before: Run, after: Run) -> None:
-    """Each action that moved made one or two moves of the table, and one that had ended did not move."""
+    """Each action that moved made one or two moves of the table, and an ended one did not move."""
     for path, step in after.steps.items():
         old = before.steps[path].state if path in before.steps else None
         if old is not step.state:

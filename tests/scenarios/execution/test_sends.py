@@ -1,4 +1,4 @@
-"""What a `send` gives to the courier, when, and to whom; and what it returns to the chain."""
+"""What a `send` gives to the courier, when, and for which recipients; and what it returns to the chain."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

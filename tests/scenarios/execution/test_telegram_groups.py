@@ -113,7 +113,7 @@ async def bot_of(installation: Installation, api: BotApi) -> TelegramBot:
 
 @pytest.fixture
 async def town(bare: Installation, bot_api: BotApi, tmp_path: Path) -> AsyncIterator[Town]:
-    """A club that Boris administers; he is staff. Nobody else is a member."""
+    """A club that Boris administers; he is staff. There are no other members."""
     server = bot_api.server
     server.joining.set_up(GROUP, title="Клуб", administrators=[BORIS])
     bare.bot_api = {"bot_token": server.token, "bot_api_url": server.url}

@@ -141,7 +141,7 @@ async def test_a_slow_action_that_fails_is_followed_by_its_failed_branch(install
 
 
 async def test_runs_that_wait_send_no_commands(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between two looks for runs of other processes nothing is sent for them."""
+    """Between two searches for runs of other processes nothing is sent for them."""
     gate = Gate()
     installation.courier.respond = gate.respond
     installation.actions(TWO_MESSAGES)

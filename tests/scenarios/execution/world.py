@@ -168,7 +168,7 @@ def have_own_names(plan: Plan, scenario: Scenario) -> bool:
 
 
 def types_of(plan: Plan) -> dict[str, ActionType]:
-    """Actions that do what was planned. One that completes without a splice sends its identity as a message."""
+    """Actions that do what was planned. An action that completes without a splice sends its identity as a message."""
     return {name: ActionType(name, "", execute=executing(planned)) for name, planned in plan.items()}
 
 

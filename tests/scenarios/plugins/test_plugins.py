@@ -1,4 +1,4 @@
-"""Plugins start in the order of their needs; one that is missing or fails switches off only what depends on it."""
+"""Plugins start in the order of their needs; a plugin that is missing or fails switches off only what depends on it."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager

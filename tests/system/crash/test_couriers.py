@@ -13,7 +13,7 @@ from tests.support.waiting import until
 from tests.system.crash.installation import CHANNELS, SMS, TELEGRAM, Channel, Installation, person
 
 every_channel = pytest.mark.parametrize("channel", CHANNELS, ids=lambda channel: channel.name)
-# Where the provider does not matter: one that recognizes repeated requests, and one that does not.
+# Where the provider does not matter: one recognizes repeated requests, the other does not.
 one_channel_of_each_kind = pytest.mark.parametrize("channel", [TELEGRAM, SMS], ids=lambda channel: channel.name)
 
 # Messages that one courier process attempts at once (`core.courier.options.CourierOptions`).

@@ -1,4 +1,4 @@
-"""The provider refuses the account (401) while a courier sends: it ends with exit code 3, and nobody is lost."""
+"""The provider refuses the account (401) while a courier sends: it ends with exit code 3, and no recipient is lost."""
 
 import pytest
 

@@ -2,7 +2,7 @@
 answers to all lines, whole and in order (I19).
 
 A run of two messages waits for the first one, often longer than a worker waits with it: then it is parked. A later
-line must not be answered in between. The seed is in the name of each test; one that failed stays in the list.
+line must not be answered in between. The seed is in the name of each test; a seed that failed stays in the list.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class Storm:
         self._running.append((kind, process))
 
     async def write(self) -> None:
-        """Everybody writes all lines, each person one after the other."""
+        """Write all lines of all people, those of each person one after the other."""
         events = Events(QueueClient(self._installation.core.store), TENANT)
         await asyncio.gather(*(self._write(events, person) for person in self._people))
 

@@ -151,7 +151,7 @@ async def test_a_key_that_only_hands_in_events_acts_for_nobody_in_particular(cla
     jobs = (await claimant.call(KEY, "GET", "/v1/jobs"))[1]["jobs"]
     assert [job["state"] for job in jobs] == ["running", "running"]
     people = await claimant.store.redis.keys("*username*")
-    assert people == [], "nobody got Boris's @name"
+    assert people == [], "no person got Boris's @name"
 
 
 async def test_a_key_with_a_scope_gets_as_far_as_the_scope(claimant: Claimant) -> None:

@@ -62,7 +62,7 @@ class Senders:
 
 
 def address(channel: str, number: int) -> str:
-    """The contact of a person whom the sandbox knows."""
+    """Return the contact of a person that the sandbox knows."""
     return {
         "telegram": f"{100001 + number % 50_000}",
         "telegram-bot": f"{100001 + number % 50_000}",

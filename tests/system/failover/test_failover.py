@@ -1,4 +1,5 @@
-"""The short form of `./ada prove failover`: the worst blow, a channel that recognises repeats and one that does not."""
+"""The short form of `./ada prove failover`: the worst blow, a channel that recognises repeats and a channel that does
+not."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -14,7 +14,7 @@ A mark is an HTML comment, which readers do not see, in front of a block:
 Unmarked are commands, in the language `sh` or none. Two marks stand without a block:
 
     <!-- prints: A | B -->       the commands before it have printed these texts
-    <!-- do: COMMANDS -->        what the text tells the reader to do by hand, as commands
+    <!-- do: COMMANDS -->        what the text asks the reader to do by hand, as commands
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What a guide tells its reader to do at the inbox page, as a command: `person WHAT CHANNEL ADDRESS TEXT`.
+"""What a guide asks its reader to do at the inbox page, as a command: `person WHAT CHANNEL ADDRESS TEXT`.
 
 write    the person writes it
 press    the person presses the newest button with this text

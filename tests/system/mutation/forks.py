@@ -49,7 +49,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a fork ended. `test`: the one that failed or hung, empty if all passed."""
+    """How a fork ended. `test`: the test that failed or hung, "" if all passed."""
 
     test: str
     hung: bool = False
@@ -76,7 +76,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 
 class Progress:
-    """A plugin: writes each test as it begins, and notes the first one that failed."""
+    """A plugin: writes each test as it begins, and notes the first failure."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -177,7 +177,7 @@ def run_items(items: Sequence[pytest.Item], progress: Progress) -> str:
 
 
 def run_anew(root: Path, tests: Sequence[str], progress: Progress) -> str:
-    """Imports the modules of the repository anew and runs the tests. Returns the first one that failed."""
+    """Imports the modules of the repository anew and runs the tests. Returns the first failure."""
     for name, module in list(sys.modules.items()):
         if (getattr(module, "__file__", None) or "").startswith(f"{root}/"):
             del sys.modules[name]

@@ -1,4 +1,4 @@
-"""No test hangs: each has a limit, and the failure of one that awaits for too long shows where it awaits."""
+"""No test hangs: each has a limit, and the failure of a test that awaits for too long shows where it awaits."""
 
 import os
 import re

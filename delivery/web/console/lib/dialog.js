@@ -59,7 +59,7 @@ export function ask({ title, text, fields, action, submit }) {
       h("button", { type: "button", onclick: () => close() }, t("action.back")))));
 }
 
-/** Shows a secret that the API tells only once, with a button that copies it: showOnce({title, label, secret}). */
+/** Shows a secret that the API returns only once, with a button that copies it: showOnce({title, label, secret}). */
 export function showOnce({ title, label, secret }) {
   return open(title, (close) => {
     const input = h("input", { class: "mono", value: secret, readonly: true, spellcheck: "false", onfocus: () => input.select() });

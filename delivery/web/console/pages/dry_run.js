@@ -1,4 +1,4 @@
-/** What the bot would do with an event: nothing is sent. The event is typed, or one that has happened; outcomes can be set. */
+/** What the bot would do with an event: nothing is sent. The event is typed, or taken from a run that has happened; outcomes can be set. */
 
 import { field, h, paint, values } from "../lib/dom.js";
 import { moment, t, word } from "../lib/words.js";

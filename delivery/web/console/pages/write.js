@@ -1,4 +1,4 @@
-/** Write a message: whom to, what, how and when; then check what will become of it, and send it once. */
+/** Write a message: recipients, text, channels and time; then check what will become of it, and send it once. */
 
 import { field, h, paint } from "../lib/dom.js";
 import { t, word } from "../lib/words.js";
