@@ -142,7 +142,7 @@ def _seen(followed: StatusTask, history: History, reply: Reply) -> StatusTask:
 
 
 def _pause(history: History) -> timedelta:
-    """Return the time until the next reading: a message is changed once a second; what is scheduled, hardly ever."""
+    """Return the time until the next reading: a message is changed once a second; a scheduled one, hardly ever."""
     if history.state is not DeliveryState.SCHEDULED:
         return _EVERY
     return max(_EVERY, min(_SCHEDULED, history.deliver_at - datetime.now(UTC)))

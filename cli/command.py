@@ -37,4 +37,4 @@ def add_json_option(parser: ArgumentParser, **options: Any) -> None:
 
 
 def no_arguments(parser: ArgumentParser) -> None:
-    """The `declare` of a verb without arguments of its own."""
+    """Declare nothing: the `declare` of a verb without arguments of its own."""

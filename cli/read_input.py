@@ -29,7 +29,7 @@ def read_input(name: str, most_bytes: int) -> bytes:
 
 
 def _read_stdin(most_bytes: int) -> bytes:
-    """After a second without a byte, a line on the terminal says what the command waits for."""
+    """Read standard input. After a second without a byte, a line on the terminal says what the command waits for."""
     hint = Timer(
         _SILENT, print, ["ada: waiting for standard input; Ctrl-D ends it"], {"file": sys.stderr, "flush": True}
     )

@@ -11,5 +11,5 @@ def closest(name: str, known: Sequence[str]) -> str:
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """Like `closest`, and lists all known names if none is similar."""
+    """Return what `closest` does; if none is similar, all known names."""
     return closest(name, known) or f"; known are {', '.join(known)}"

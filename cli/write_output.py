@@ -14,8 +14,8 @@ STDOUT = "-"
 
 @contextmanager
 def written_whole(name: str) -> Iterator[BinaryIO]:
-    """A file to write to; it gets its name, and replaces a file that has it, when the block has ended without an error
-    and all is on the disk. "-" is standard output. Raises CommandFailed.
+    """Yield a file to write to. It gets its name, and replaces a file that has it, when the block has ended without an
+    error and all is on the disk. "-" is standard output. Raises CommandFailed.
     """
     if name == STDOUT:
         yield sys.stdout.buffer

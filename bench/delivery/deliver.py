@@ -201,7 +201,7 @@ class ChannelBenchmark:
 
 @asynccontextmanager
 async def open_deliveries(url: str) -> AsyncIterator[Deliveries]:
-    """On a connection named `bench`, whose commands are not counted."""
+    """Open deliveries on a connection named `bench`, whose commands are not counted."""
     store = await Store.open(f"{url}?client_name=bench")
     try:
         yield Deliveries(store, Channels(store))
@@ -210,5 +210,5 @@ async def open_deliveries(url: str) -> AsyncIterator[Deliveries]:
 
 
 def total_cpu(pids: Sequence[int]) -> float:
-    """CPU seconds of these processes together."""
+    """Return the CPU seconds of these processes together."""
     return sum(cpu_seconds(pid) for pid in pids)

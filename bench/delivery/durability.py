@@ -55,7 +55,7 @@ async def start_api(env: Environment, durability: Durability) -> tuple[ChildProc
 
 @asynccontextmanager
 async def replica_of(env: Environment) -> AsyncIterator[None]:
-    """A replica of the server of an environment, which has caught up."""
+    """Run a replica of the server of an environment, from the moment it has caught up."""
     port, password = embedded_valkey.last_port_and_password(env.directory / "valkey" / "valkey.conf")
     place = embedded_valkey.prepare(env.directory / "replica")
     follow = ("--replicaof", "127.0.0.1", str(port), "--primaryauth", str(password), "--repl-diskless-sync-delay", "0")

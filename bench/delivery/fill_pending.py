@@ -43,7 +43,7 @@ async def enqueue_pages(deliveries: Deliveries, pages: Iterator[int], count: int
 
 
 def pending(number: int, at: datetime) -> NewDelivery:
-    """No two are due in the same millisecond."""
+    """Return a delivery to one person. No two are due in the same millisecond."""
     recipient = Recipient(number, contacts={CHANNEL: [str(number)]})
     return order(SHORT, [recipient], [CHANNEL], at + timedelta(milliseconds=number))
 

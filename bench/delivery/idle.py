@@ -41,7 +41,7 @@ async def start_fleet(env: Environment) -> ChildProcess:
 
 
 def parse_ready(line: str) -> Announcement | None:
-    """`./ada up --json` prints this line when all its processes are ready."""
+    """Return the facts of the line that `./ada up --json` prints when all processes are ready; else None."""
     try:
         facts: Announcement = json.loads(line)
     except ValueError:
@@ -52,7 +52,7 @@ def parse_ready(line: str) -> Announcement | None:
 def cpu_percentages(
     before: Mapping[int, ProcessUsage], after: Mapping[int, ProcessUsage], members: set[int], seconds: float
 ) -> Mapping[str, float]:
-    """Percent of one core by process name; processes of one name are added."""
+    """Return percent of one core by process name; processes of one name are added."""
     shares: dict[str, float] = {}
     for pid in sorted(members):
         name = process_name(after[pid].command)

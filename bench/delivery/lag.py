@@ -76,7 +76,7 @@ async def measure_ada(arguments: Namespace, pending: int, rows: Rows) -> None:
 
 
 def row_of(system: str, pending: int, count: int, lags: Sequence[float]) -> Row:
-    """Percentiles of the lags that arrived; `arrived` is how many of `n` did."""
+    """Return the percentiles of the lags that arrived; `arrived` is how many of `n` did."""
     percentiles = {
         f"{name}_ms": round(percentile(lags, share), 3) if lags else None for name, share in _PERCENTILES.items()
     }
@@ -108,7 +108,7 @@ async def enqueue(env: Environment, due_times: Sequence[int]) -> None:
 
 
 def due_times_from_now(count: int) -> Iterator[int]:
-    """Unix ms. They start a little later, so that all are enqueued before the first is due."""
+    """Return the due times in Unix ms. The first one is a little later, so that all are enqueued before it."""
     first = round(time.time() * 1000) + HEAD_START_MS
     return (first + number * SPACING_MS for number in range(count))
 

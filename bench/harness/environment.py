@@ -102,7 +102,7 @@ async def _sign_layout(url: str) -> None:
 
 @asynccontextmanager
 async def environment(program: Path | None = None) -> AsyncIterator[Environment]:
-    """A fresh environment with its server running. `program`: a server other than the embedded one."""
+    """Open a fresh environment with its server running. `program`: a server other than the embedded one."""
     with tempfile.TemporaryDirectory(prefix="ada-bench-") as directory:
         env = Environment(Path(directory), program)
         try:

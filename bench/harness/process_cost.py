@@ -54,7 +54,7 @@ def _seconds(time: str) -> float:
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU seconds that a process has used so far."""
+    """Return the CPU seconds that a process has used so far."""
     return process_usage()[pid].seconds
 
 

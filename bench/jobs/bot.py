@@ -57,7 +57,7 @@ async def start_bot(env: Environment) -> str:
 
 
 async def measure_answers(sandbox: HttpClient, people: Iterator[int], sizes: Sizes) -> Sequence[float]:
-    """People write for as long as killed jobs may take to run again. Returns ms."""
+    """Return the ms to each answer, while people write for as long as killed jobs may take to run again."""
     updates = round((sizes.lease + LONGER_THAN_LEASE) * sizes.updates_per_s)
     return await answers_to(sandbox, list(islice(people, updates)), sizes.updates_per_s)
 
@@ -84,7 +84,7 @@ def show_answers(name: str, waits: Sequence[float], sizes: Sizes, rows: Rows, ag
 
 
 async def no_jobs(bench: Bench, sizes: Sizes) -> None:
-    """The processes run, and have nothing to do."""
+    """Do nothing: the processes run without jobs."""
 
 
 async def usual_load(bench: Bench, sizes: Sizes) -> None:
@@ -99,7 +99,7 @@ async def kill_one(bench: Bench, sizes: Sizes) -> Killed:
 
 
 async def kill_and_start(bench: Bench, sizes: Sizes) -> Killed:
-    """The other process is killed, too, and two are started. They are not waited for."""
+    """Kill the busy process, and start the processes anew without waiting for them."""
     killed = await kill(bench, await busy_process(bench))
     for _ in range(PROCESSES):
         bench.processes.append(await bench.env.start("jobs", "cli", "jobs"))

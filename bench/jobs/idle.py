@@ -55,7 +55,7 @@ async def parts_of(bench: Bench) -> dict[str, int]:
 
 
 async def show_cpu(bench: Bench, jobs: int, sizes: Sizes, rows: Rows) -> None:
-    """In percent of a core; the processes together."""
+    """Show the CPU of the processes together and of the server, in percent of a core."""
     pids = {"processes": [one.pid for one in bench.processes], "server": [bench.env.server.pid]}
     before, began = {name: _cpu(some) for name, some in pids.items()}, time.monotonic()
     commands = await commands_within(bench.env.redis, sizes.seconds)

@@ -91,7 +91,7 @@ def held_by(notes: Sequence[Note], process: int) -> set[str]:
 
 
 def begun_since(notes: Sequence[Note], moment: float) -> dict[str, float]:
-    """User → the first begin of an iteration after this moment (ms)."""
+    """Return user → the first begin of an iteration after this moment (ms)."""
     begun: dict[str, float] = {}
     for note in notes:
         if note.what == "begin" and note.at > moment:

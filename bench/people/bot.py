@@ -70,8 +70,8 @@ async def answers_to(
 
 
 async def first_answers(sandbox: HttpClient, people: dict[str, float], answer: str = "") -> dict[str, float]:
-    """Person → moment of the first message of the bot (Unix s), for those who have one. `answer`: its text, if only
-    that one counts.
+    """Return person → moment of the first message of the bot (Unix s), for people that have one. `answer`: its text, if
+    only that one counts.
     """
     query = {"channel": "telegram-bot", "limit": "10000"}
     messages = (await sandbox.call("GET", "/inbox.json", query=query))["messages"]

@@ -49,7 +49,7 @@ async def measure(sizes: Sizes, rows: Rows) -> None:
 
 
 async def fill(api: HttpClient, sizes: Sizes) -> None:
-    """People, overlapping groups and their supergroup."""
+    """Import people, overlapping groups and their supergroup."""
     groups = [str(number) for number in range(sizes.members // sizes.per_group)]
     members = (
         [groups[place % len(groups)], str(number)]
@@ -74,7 +74,7 @@ def orders(count: int) -> Mapping[str, Mapping[str, Any]]:
 
 
 async def measure_in_turn(env: Environment, api: HttpClient, sizes: Sizes) -> Mapping[str, Sequence[PostRun]]:
-    """The first of each is not counted: it loads the scripts."""
+    """Measure all ways in turn. The first run of each is not counted: it loads the functions."""
     runs: defaultdict[str, list[PostRun]] = defaultdict(list)
     for _ in range(sizes.expansions + 1):
         for way, order in orders(sizes.members).items():
@@ -101,7 +101,7 @@ async def measure_post(env: Environment, api: HttpClient, order: Mapping[str, An
 
 
 def show(runs: Mapping[str, Sequence[PostRun]], count: int, rows: Rows) -> None:
-    """Medians; the maximum of the reads."""
+    """Show the medians, and the maximum of the reads."""
     for way, found in runs.items():
         ratios = [own.ms / other.ms for own, other in zip(found, runs[INLINE], strict=True)]
         rows.show(

@@ -14,7 +14,7 @@ LONGEST_MS, PING_MS = 10.0, 10.0
 
 
 async def measure(sizes: Sizes, rows: Rows) -> None:
-    """New people first; then the same file again, which changes nothing."""
+    """Measure the import of new people, then of the same file again, which changes nothing."""
     content = people_csv(sizes.imported)
     async with environment() as env, started_api(env) as api:
         for state in ("new", "existing"):

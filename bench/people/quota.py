@@ -92,7 +92,7 @@ async def measure_sends(env: Environment, sending: Sending, way: Way, senders: I
 
 
 async def server_cpu(env: Environment) -> float:
-    """CPU seconds of the server, to the microsecond."""
+    """Return the CPU seconds of the server, to the microsecond."""
     facts = await env.redis.info("cpu")
     return float(facts["used_cpu_sys"]) + float(facts["used_cpu_user"])
 
@@ -108,7 +108,7 @@ def orders(way: Way, senders: Iterator[int], count: int) -> Iterator[Order]:
 
 
 def show(runs: Mapping[str, Sequence[SendRun]], count: int, rows: Rows) -> None:
-    """Medians. A ratio compares two ways of the same round."""
+    """Show the medians. A ratio compares two ways of the same round."""
     for name, found in runs.items():
         pairs = list(zip(found, runs[FREE.name], strict=True))
         rows.show(

@@ -16,7 +16,7 @@ _NO_TIMEOUT = aiohttp.ClientTimeout(total=None)
 
 
 def name(number: int) -> str:
-    """In ASCII: 10,000 inline people must fit into the 1 MiB of a request."""
+    """Return a name in ASCII: 10,000 inline people must fit into the 1 MiB of a request."""
     return f"Anna {number}"
 
 
@@ -25,7 +25,7 @@ def contacts(number: int) -> dict[str, str]:
 
 
 def people_csv(count: int) -> bytes:
-    """`count` people with name, e-mail and two contacts."""
+    """Return a file of `count` people with name, e-mail and two contacts."""
     header = ["id", "name", "email", "role", *(f"contacts.{channel}" for channel in CHANNELS)]
     return csv_file(header, (person_row(number) for number in range(count)))
 
@@ -39,7 +39,7 @@ def csv_file(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
 
 
 async def import_csv(api: HttpClient, kind: str, content: bytes) -> None:
-    """Imports a file. Raises CommandFailed if it is refused."""
+    """Import a file. Raises CommandFailed if it is refused."""
     result: JsonObject = await api.upload("/v1/import", Upload(content, CSV), {"kind": kind}, _NO_TIMEOUT)
     if "created" not in result:
         raise CommandFailed(str(result))

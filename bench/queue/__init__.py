@@ -54,7 +54,7 @@ def part(word: str) -> str:
 
 
 def names(word: str) -> tuple[str, ...]:
-    """The systems to compare with, by their names with commas."""
+    """Parse the systems to compare with: their names with commas. Raises ArgumentTypeError."""
     found, known = tuple(word.split(",")), (*peers.PEERS, BULLMQ)
     if unknown := [name for name in found if name not in known]:
         raise ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(known)}")

@@ -28,7 +28,9 @@ async def measure(sizes: Sizes, rows: Rows) -> None:
 
 
 async def measure_due(count: int) -> Row:
-    """`ready`: tasks per second from the due time until all can be claimed. `done`: until a worker has done all."""
+    """Measure tasks per second from the due time on: `ready` until all can be claimed, `done` until a worker has done
+    all.
+    """
     async with queue_environment() as env:
         at = round((time.time() + _HEAD_START + count / _PUTS_PER_S) * 1000)
         await env.fill("due", count, at)

@@ -108,7 +108,7 @@ class QueueEnvironment:
 
 @asynccontextmanager
 async def queue_environment(program: Path | None = None) -> AsyncIterator[QueueEnvironment]:
-    """A fresh environment. `program`: a server other than the embedded one."""
+    """Open a fresh environment. `program`: a server other than the embedded one."""
     async with environment(program) as base:
         store = await Store.open(f"{base.url}?client_name=bench")
         try:

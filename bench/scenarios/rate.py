@@ -56,6 +56,6 @@ async def all_answered(sandbox: HttpClient, count: int) -> None:
 
 
 def cpu_of(children: Sequence[ChildProcess]) -> Mapping[str, float]:
-    """CPU seconds since the start, which are part of them."""
+    """Return the CPU seconds of all processes and of the scenarios, the start included."""
     used = {child.name: cpu_seconds(child.pid) for child in children}
     return {"cpu_us": sum(used.values()), "scenarios_us": used.get("scenarios", 0.0)}

@@ -16,7 +16,7 @@ _PROCESSES = (("courier", "telegram-bot"), ("scenarios",), ("bot", "telegram"))
 
 @asynccontextmanager
 async def bench_environment() -> AsyncIterator[Environment]:
-    """A server, and the folder of the bot in the settings of all processes."""
+    """Start a server, with the folder of the bot in the settings of all processes."""
     async with environment() as env:
         env.variables["ADA_SCENARIOS"] = str(write_bot(env.directory / "bot"))
         yield env

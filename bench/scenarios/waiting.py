@@ -43,7 +43,7 @@ async def park(env: Environment, store: Store, count: int) -> None:
 
 
 async def idle_cost(env: Environment, scenarios: ChildProcess, seconds: float) -> dict[str, float]:
-    """CPU of the process and of the server in percent of a core, and commands per second."""
+    """Return the CPU of the process and of the server in percent of a core, and commands per second."""
     pids = {"scenarios": scenarios.pid, "server": env.server.pid}
     before, began = {name: cpu_seconds(pid) for name, pid in pids.items()}, time.monotonic()
     commands = await commands_within(env.redis, seconds)

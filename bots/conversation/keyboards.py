@@ -30,7 +30,7 @@ class Press(Struct, frozen=True):
 
     @classmethod
     def read(cls, content: str) -> "Press | None":
-        """None for a button of something else."""
+        """Return the press of a button; None for a button of something else."""
         parts = content.split(".")
         return cls(*parts[1:]) if parts[0] == "s" and len(parts) in (4, 5) else None
 
@@ -44,7 +44,7 @@ class Keyboards:
         self._state = state
 
     def selection(self, choices: Sequence[Choice]) -> Buttons:
-        """Tabs, the toggles of one page, the way to other pages, Done and Cancel."""
+        """Return tabs, the toggles of one page, the way to other pages, Done and Cancel."""
         shown = [one for one in choices if one.kind == self._state.kind]
         page = min(self._state.page, last_page(shown))
         toggles = [[self._toggle(one)] for one in shown[page * PAGE : (page + 1) * PAGE]]
@@ -71,7 +71,7 @@ class Keyboards:
         return [[self._made("◀", SELECT, "page", str(back)), here, self._made("▶", SELECT, "page", str(forward))]]
 
     def time(self) -> Buttons:
-        """Now or tomorrow morning."""
+        """Return the buttons for now and tomorrow morning."""
         now, tomorrow = self._button("button_now", TIME, "now"), self._button("button_tomorrow", TIME, "tomorrow")
         return [[now, tomorrow], *self.cancel()]
 
@@ -80,7 +80,7 @@ class Keyboards:
         return [[self._button("button_send", CONFIRM, "send"), *self.cancel()[0]]]
 
     def cancel(self) -> Buttons:
-        """Only Cancel, which ends the dialog at any step."""
+        """Return only Cancel, which ends the dialog at any step."""
         return [[self._button("button_cancel", "any", "cancel")]]
 
     def _button(self, name: str, step: str, action: str) -> Button:

@@ -87,7 +87,7 @@ class LinkingConversation:
         return await self._link(replace(event, text=payload), state, locale) if is_known else None
 
     async def _link(self, event: DialogEvent, state: State, locale: str) -> Turn:
-        """One step towards a linked contact."""
+        """Take one step towards a linked contact."""
         written = event.text.strip()
         try:
             if "@" in written:

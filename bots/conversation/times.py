@@ -27,7 +27,7 @@ class TypedTime(Struct, frozen=True):
 
 
 def tomorrow_morning(now: datetime, timezone: tzinfo) -> datetime:
-    """Tomorrow at 9 o'clock in a time zone, in UTC."""
+    """Return tomorrow at 9 o'clock in a time zone, in UTC."""
     wall = _wall(now, timezone) + _DAY
     return from_wall(wall.replace(hour=TOMORROW_AT, minute=0), timezone)
 

@@ -22,7 +22,7 @@ class Webhook:
     secret: str = field(repr=False)
 
     def __post_init__(self) -> None:
-        """Raises SetupError."""
+        """Check the URL and the secret. Raises SetupError."""
         if not self.url.startswith("https://") and not self.url.startswith("http://"):
             raise SetupError(f"{self.url_setting} is not a URL: it must begin with https://")
         if not _SECRET.fullmatch(self.secret) or len(self.secret) < self.shortest_secret:

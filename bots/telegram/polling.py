@@ -142,7 +142,7 @@ class Polling:
             log.warning("update %s is ignored: it cannot be read", result[0]["update_id"])
 
     async def _wait_out(self, fault: Exception) -> None:
-        """Only the kind of the fault is logged: its text can contain the token."""
+        """Pause after a fault. Only its kind is logged: its text can contain the token."""
         self._faults += 1
         pause = min(_LONGEST_PAUSE, _AFTER_FAULT * 2 ** min(self._faults - 1, 10))
         log.warning("no updates (%s), again in %s s", type(fault).__name__, pause)

@@ -22,5 +22,5 @@ class Webhook(webhook.Webhook):
         await bot.set_webhook(self.address, secret_token=self.secret, allowed_updates=list(allowed))
 
     async def keep(self) -> None:
-        """Nothing is left to do in this process: the HTTP API receives the updates."""
+        """Wait until cancelled: the HTTP API receives the updates."""
         await asyncio.Event().wait()

@@ -22,7 +22,7 @@ def summary(result: Item) -> str:
 
 
 def format_import(result: Item) -> str:
-    """The changes, if it is a dry run, and the summary."""
+    """Return the changes, if it is a dry run, and the summary."""
     return "\n".join([*_change_lines(result), summary(result)])
 
 

@@ -106,7 +106,7 @@ class HttpClient:
 
 @asynccontextmanager
 async def open_client(settings: Settings) -> AsyncIterator[HttpClient]:
-    """A client for the API at ADA_HTTP, with the first API key. Raises SetupError.
+    """Open a client for the API at ADA_HTTP, with the first API key. Raises SetupError.
 
     The key of the data directory is sent only to the server of that directory; ADA_API_KEY to whatever ADA_HTTP names.
     """

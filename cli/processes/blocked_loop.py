@@ -41,7 +41,7 @@ async def watch_loop() -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """The event loop has not answered for `FAILS`. Raises Blocked in the code of the job that runs at this moment.
+    """Raise Blocked in the code of the job that runs at this moment: the event loop has not answered for `FAILS`.
 
     A call of a job into `core`, which other jobs use too, is not interrupted: it does not block, and ends at once.
     """

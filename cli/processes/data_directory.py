@@ -70,7 +70,7 @@ def make_private(path: Path) -> None:
 
 
 def make_files_private(directory: Path) -> None:
-    """`make_private` for everything in the directory."""
+    """Make everything in the directory private, as `make_private` does."""
     for path in directory.rglob("*"):
         try:
             make_private(path)

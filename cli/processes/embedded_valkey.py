@@ -138,7 +138,9 @@ def last_port_and_password(config: Path) -> tuple[int | None, str | None]:
 
 
 def write_config(server: EmbeddedValkey) -> None:
-    """Only the owner can read the file: it contains the password, which a command line would show to all users."""
+    """Write the file so that only the owner can read it: it contains the password, which a command line would show to
+    all users.
+    """
     own = {"port": str(server.port), "requirepass": server.password, "dir": f'"{server.directory.resolve()}"'}
     if server.socket:
         own |= {"unixsocket": f'"{server.socket}"', "unixsocketperm": "600"}
@@ -165,7 +167,9 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """Below the kernel's ephemeral ports: an outgoing connection cannot take the port before the server binds it."""
+    """Return a free port below the kernel's ephemeral ports: an outgoing connection cannot take it before the server
+    binds it.
+    """
     while not is_free(port := random.randrange(20_000, 32_768)):
         pass
     return port

@@ -62,11 +62,11 @@ class NotedProcess:
         self._changed.set()
 
     def runs(self, **changes: Any) -> None:
-        """The process is ready for its work."""
+        """Note that the process is ready for its work."""
         self.note(state=ProcessState.RUNNING, since=_now_ms(self._store), **changes)
 
     def ends(self, state: ProcessState, reason: str) -> None:
-        """The process ends because of a fault."""
+        """Note that the process ends because of a fault."""
         self.note(state=state, since=_now_ms(self._store), reason=reason[:_REASON])
 
     async def begin(self) -> None:
@@ -100,7 +100,7 @@ class NotedProcess:
         return tuple(sorted(self._store.worked_tubes))
 
     async def _logged(self, work: Any) -> None:
-        """Faults of the server end no process: its work goes on when the server is there again."""
+        """Await `work`; log a fault of the server, so that it does not end the process."""
         try:
             await work
         except StoreError as fault:
@@ -124,7 +124,7 @@ class NotedProcess:
 async def noted_process(
     store: Store, kind: str, name: str = "", healthy: Path | None = None
 ) -> AsyncIterator[NotedProcess]:
-    """The entry of this process, from its start to its end; an exception that ends it becomes its reason."""
+    """Keep the entry of this process from its start to its end; an exception that ends it becomes its reason."""
     process = NotedProcess(store, kind, name, healthy)
     await process.begin()
     keeping = asyncio.create_task(process.keep(), name="entry of this process")

@@ -28,7 +28,7 @@ def check_is_free(address: Address) -> None:
 
 
 def bind(address: Address, *options: int) -> socket.socket:
-    """A socket that is bound and does not listen."""
+    """Return a socket that is bound and does not listen."""
     family, kind, protocol, _, target = socket.getaddrinfo(
         address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]

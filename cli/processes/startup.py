@@ -73,7 +73,7 @@ def collect_garbage_less_often() -> None:
 
 
 def redis_url(settings: Settings) -> str:
-    """ADA_REDIS_URL, or the embedded server of a running `./ada up`. Raises SetupError."""
+    """Return ADA_REDIS_URL, or that of the embedded server of a running `./ada up`. Raises SetupError."""
     url = settings.redis_url or running_url(settings.data / "valkey")
     if url is None:
         raise SetupError(
@@ -104,7 +104,7 @@ async def open_store(configuration: Configuration, waits: bool = False) -> Async
 
 
 async def open_when_reachable(url: str, shards: int, *, durability: Durability) -> Store:
-    """For processes that serve: an outage of the server is no reason to give up. Logged once."""
+    """Open the store as soon as the server can be reached; an outage is logged once. For processes that serve."""
     waited = False
     while True:
         try:

@@ -50,7 +50,7 @@ class ChildFailed(Exception):
 
 
 def announce(**facts: Any) -> None:
-    """Called once by a child process when it is ready."""
+    """Report that this child process is ready. Called once."""
     print(f"{READY}{json.dumps(facts, ensure_ascii=False)}", flush=True)
 
 

@@ -13,7 +13,7 @@ from core.services import open_services
 
 @asynccontextmanager
 async def open_bot_services(store: Store, settings: Settings) -> AsyncIterator[BotServices]:
-    """The services of one bot, of the tenant ADA_BOT_TENANT."""
+    """Open the services of one bot, of the tenant ADA_BOT_TENANT."""
     timezone = settings.tenant_timezones.get(settings.bot_tenant, settings.timezone)
     async with (
         open_services(store, sending_policy_of(settings)) as core,

@@ -13,14 +13,16 @@ from providers.mail import LinkCodeMailer, Mailer, MailServer, Templates
 
 @asynccontextmanager
 async def open_linking(store: Store, directory: Directory, settings: Settings) -> AsyncIterator[Linking]:
-    """Without ADA_SMTP_URL every request of a code is refused with MAIL_NOT_SET_UP. Raises SetupError."""
+    """Open the linking of contacts. Without ADA_SMTP_URL every request of a code is refused with MAIL_NOT_SET_UP.
+    Raises SetupError.
+    """
     async with open_code_mailer(settings) as mailer:
         yield Linking(store, directory, mailer, settings.link_code_lifetime)
 
 
 @asynccontextmanager
 async def open_sign_in_codes(store: Store, directory: Directory, settings: Settings) -> AsyncIterator[SignInCodes]:
-    """The same for the codes that sign in to the console."""
+    """Open the codes that sign in to the console, with the same conditions as `open_linking`."""
     async with open_code_mailer(settings) as mailer:
         codes = SignInCodes(store, directory, mailer)
         yield codes
@@ -29,7 +31,7 @@ async def open_sign_in_codes(store: Store, directory: Directory, settings: Setti
 
 @asynccontextmanager
 async def open_code_mailer(settings: Settings) -> AsyncIterator[LinkCodeMailer | None]:
-    """None without ADA_SMTP_URL. Raises SetupError."""
+    """Open the mailer of codes; yield None without ADA_SMTP_URL. Raises SetupError."""
     if settings.smtp_url is None:
         yield None
         return

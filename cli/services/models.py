@@ -48,7 +48,7 @@ def synthesis(settings: Settings) -> Synthesis:
 
 
 def transcription(settings: Settings) -> Transcription:
-    """By default the service that speaks. Raises SetupError."""
+    """Return the model that transcribes, by default that of the service that speaks. Raises SetupError."""
     if settings.transcription is None and settings.speech == "espeak":
         return NotSetUp("TRANSCRIPTION_NOT_SET_UP", _NO_TRANSCRIPTION)
     chosen = choice("ADA_TRANSCRIPTION", settings.transcription or settings.speech, TRANSCRIPTIONS)

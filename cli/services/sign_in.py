@@ -16,7 +16,7 @@ _KEY = "secret_key"
 
 
 async def open_sign_in(store: Store, settings: Settings) -> SignIn | None:
-    """None without ADA_SIGN_IN. Raises SetupError, KeyLost."""
+    """Open the sign-ins to outside services; return None without ADA_SIGN_IN. Raises SetupError, KeyLost."""
     if settings.sign_in is None:
         return None
     services, vault = read_services(settings.sign_in), await open_vault(store, settings)

@@ -36,7 +36,7 @@ READERS: Mapping[str, frozenset[str]] = {
 
 
 def receiver(process: str) -> Callable[[str], bool]:
-    """`may_receive` for one process."""
+    """Return `may_receive` for one process."""
     return partial(may_receive, process)
 
 

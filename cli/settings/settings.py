@@ -159,8 +159,8 @@ def load(
 
 
 def channels() -> list[str]:
-    """The names of all couriers: of the files in `couriers/`, where telegram_bot.py would be `telegram-bot`, and of
-    installed packages. No courier is imported.
+    """Return the names of all couriers: of the files in `couriers/`, where telegram_bot.py would be `telegram-bot`, and
+    of installed packages. No courier is imported.
     """
     return sorted({*own_channels(), *installed_couriers()})
 
@@ -211,7 +211,7 @@ def setting_names(declared: type, prefix: str) -> list[str]:
 
 
 def setting_name(field: Field[Any], prefix: str) -> str:
-    """A field may have another name than its setting: `sender: str = field(metadata={"name": "from"})`.
+    """Return the setting of a field, which may have another name: `sender: str = field(metadata={"name": "from"})`.
 
     `metadata={"setting": "ADA_SMTP_URL"}` names a common setting, which other processes read too.
     """
@@ -229,7 +229,7 @@ def refuse_unknown(settings: Iterable[RawSetting], known: list[str]) -> None:
 
 
 def parse_section(declared: type[Any], prefix: str, raw: Mapping[str, RawSetting]) -> Any:
-    """An instance of the dataclass `declared`, from the settings with its names. Raises SetupError."""
+    """Return an instance of the dataclass `declared`, from the settings with its names. Raises SetupError."""
     by_name = {setting_name(field, prefix): field for field in fields(declared)}
     missing = [name for name, field in by_name.items() if is_required(field) and name not in raw]
     if missing:

@@ -104,7 +104,7 @@ def read_yaml(path: Path, is_required: bool) -> Iterator[tuple[str, str]]:
 
 
 def flatten(tree: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
-    """ADA_A_B for {a: {b: …}}. YAML reads `off` and `yes` as booleans; they become text again."""
+    """Yield ADA_A_B for {a: {b: …}}. YAML reads `off` and `yes` as booleans; they become text again."""
     for name, value in tree.items():
         full = f"{prefix}{name}".upper()
         if isinstance(value, dict):

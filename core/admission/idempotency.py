@@ -68,7 +68,7 @@ class Idempotency:
 
     @asynccontextmanager
     async def in_progress(self, tenant: str, key: str) -> AsyncIterator[None]:
-        """Within it the request stays in progress, however long it takes."""
+        """Keep the request in progress, however long the block takes."""
         renewing = asyncio.create_task(self._renew(tenant, key), name="renew idempotency key")
         try:
             yield
@@ -104,12 +104,12 @@ class Idempotency:
         return False
 
     async def forget(self, tenant: str, key: str) -> None:
-        """The write was refused and changed nothing: the key may be used again, with another request."""
+        """Forget a write that was refused and changed nothing: the key may be used again, with another request."""
         await self._store.command("DEL", self._name(tenant, key))
 
     def _name(self, tenant: str, key: str) -> str:
-        """The caller's key is hashed because it may contain anything. Name and shard are those of a delivery with this
-        key, so that a key of one operation is refused by every other.
+        """Return the Redis key. The caller's key is hashed because it may contain anything. Name and shard are those of
+        a delivery with this key, so that a key of one operation is refused by every other.
         """
         shard = self._store.shard_of(key)
         return KEYS["idempotency"].at(shard, tenant, blake2b(key.encode(), digest_size=16).hexdigest())

@@ -18,7 +18,9 @@ def new_nonce() -> str:
 
 
 def proof_of(secret: str, nonce: str, socket_name: tuple[Any, ...]) -> str:
-    """`socket_name`: of the server's end of the connection, as `getpeername` and `getsockname` return it."""
+    """Return the proof. `socket_name`: of the server's end of the connection, as `getpeername` and `getsockname` return
+    it.
+    """
     host, port, *_ = socket_name
     return hmac.new(secret.encode(), f"ada server\n{nonce}\n{host}\n{port}".encode(), "sha256").hexdigest()
 

@@ -114,7 +114,7 @@ class Audit:
         summary.unread += seen.unread
 
     async def _counts(self, shard: int) -> Counts | None:
-        """None if one of the keys has another type, which is a violation of its own."""
+        """Return the counts; None if one of the keys has another type, which is a violation of its own."""
         lease, buried = KEYS["lease"].at(shard), KEYS["buried"].at(shard)
         try:
             transitions, states, leases, graves = await self._store.run("audit_counts", shard, lease, buried)
@@ -143,7 +143,7 @@ class Audit:
             yield _unreadable(KEYS["due"].at(scanner.shard), fault)
 
     def _by_shard(self, names: Sequence[str]) -> dict[int, list[str]]:
-        """Keys by their shard; keys that are not Ada's go to the first shard."""
+        """Return the keys by their shard; keys that are not Ada's go to the first shard."""
         found = defaultdict(list)
         for name in names:
             parsed = parse_key(name)
@@ -151,7 +151,7 @@ class Audit:
         return found
 
     async def _events(self, scanner: Scanner) -> AsyncIterator[Violation]:
-        """I13. An outcome in the event log is in its history, or a later one is."""
+        """Yield the violations of I13: an outcome in the event log is in its history, or a later one is."""
         try:
             async for changes in scanner.seen.events.read_on():
                 for suffix, recipient, channel, version in await scanner.snapshots.lost(changes):

@@ -162,7 +162,7 @@ def _run_in_thread(url: str, shards: int, run: AuditRun) -> None:
 
 
 async def _run(url: str, shards: int, run: AuditRun) -> None:
-    """Audit with a connection of its own, and note how it ends."""
+    """Run the audit with a connection of its own, and note how it ends."""
     try:
         store = await Store.open(url, shards)
     except AdaError as fault:

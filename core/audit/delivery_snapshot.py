@@ -80,7 +80,7 @@ class SnapshotReader:
         return content
 
     async def _fields(self, suffix: str, names: Sequence[str]) -> list[str | None]:
-        """Fields of a history. A parcel or a page of recipients may be long, so a few are read at once."""
+        """Return fields of a history, read a few at once: a parcel or a page of recipients may be long."""
         key, found = KEYS["history"].at(self._shard, suffix), list[str | None]()
         for start in range(0, len(names), 20):
             found += await self._store.command("HMGET", key, *names[start : start + 20])
@@ -113,7 +113,7 @@ class SnapshotReader:
         return [(facts.get("history"), facts.get("left")) for facts in found]
 
     async def lost(self, changes: Sequence[EventChange]) -> list[EventChange]:
-        """The changes of events that are missing in their delivery, although it is kept."""
+        """Return the changes of events that are missing in their delivery, although it is kept."""
         by_history: dict[str, list[EventChange]] = defaultdict(list)
         for change in changes:
             by_history[change[0]].append(change)
@@ -132,7 +132,9 @@ class SnapshotReader:
         return [change for change in lost if await self._is_lost(change)]
 
     async def _is_lost(self, change: EventChange) -> bool:
-        """An event does not name one of several contacts, so the outcomes of all are read."""
+        """Return whether a change is missing. An event does not name one of several contacts, so the outcomes of all
+        are read.
+        """
         suffix, recipient, channel, version = change
         if not await self._store.command("EXISTS", KEYS["history"].at(self._shard, suffix)):
             return False
@@ -169,6 +171,6 @@ def _read_of(seen: HistorySnapshot, content: _Content | None) -> Read | None:
 
 
 def _parcel(suffix: str, channel: str, text: str, history: str | None, left: str | None) -> ParcelSnapshot:
-    """`history`, `left`: of its task; None without a task."""
+    """Return a parcel. `history`, `left`: of its task; None without a task."""
     fields = [entry.field(channel) for entry in load_parcel(text)[1]]
     return ParcelSnapshot(int(left) if history == suffix and left is not None else None, fields)

@@ -108,7 +108,7 @@ class Scanner:
             yield violation
 
     async def _run(self, steps: Iterator[Step]) -> AsyncIterator[Violation]:
-        """While one step is checked here, the server reads for the next ones."""
+        """Run the steps. While one is checked here, the server reads for the next ones."""
         running: deque[asyncio.Future[Found]] = deque(map(asyncio.ensure_future, islice(steps, _AT_ONCE)))
         try:
             while running:
@@ -166,7 +166,7 @@ class Scanner:
                     self.seen.duplicates.append((name, other, task_id))
 
     async def duplicate_numbers(self) -> AsyncIterator[Violation]:
-        """I8. Two tasks that seemed to have one number are read again together."""
+        """Yield the violations of I8: two tasks that seemed to have one number are read again together."""
         for name, one, other in self.seen.duplicates:
             _, _, _, *rows = await self._store.run("audit_tasks", self.shard, one, other)
             tasks = [task.facts for task in map(task_snapshot, rows) if task is not None]
@@ -181,7 +181,7 @@ class Scanner:
         return [v async for page in self._members(name) for v in await self._indexed(name, key, parts, page)]
 
     def _unseen(self, ids: Iterable[str]) -> list[str]:
-        """Of the members of an index of all tasks those that were not read, and found right, with their task."""
+        """Return the members of an index of all tasks that were not read, and found right, with their task."""
         return [one for one in ids if one not in self.seen.tasks or one in self.seen.broken]
 
     async def _indexed(self, name: str, key: Key, parts: Sequence[str], ids: Sequence[str]) -> Found:
@@ -287,7 +287,9 @@ class Scanner:
         return [(name, text) for name, text in outcomes.items() if not covers(suffix, version_of(text), time_of(text))]
 
     async def _history_indexes(self, tenant: str, suffixes: Iterable[str]) -> Found:
-        """What was read with its delivery, and found right, is not read again. `tenant` "": the delivery's own."""
+        """Check the indexes of deliveries. A delivery that was read itself, and found right, is not read again.
+        `tenant` "": the delivery's own.
+        """
         found: Found = []
         for page in pages(one for one in suffixes if not self._was_seen(one, tenant)):
             now, rows = await self.snapshots.histories(tenant, page)

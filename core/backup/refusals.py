@@ -11,7 +11,7 @@ PATIENCE = 60.0
 
 
 def explain(fault: RedisError | OSError | TimeoutError, address: ServerAddress, work: str, rights: str) -> AdaError:
-    """`work`: what was under way; `rights`: those that it needs beside the usual ones."""
+    """Return the error for a fault. `work`: what was under way; `rights`: those that it needs beside the usual ones."""
     if is_about_rights(fault):
         return SetupError(
             f"the Redis user {address.username!r} lacks a right that a {work} needs. Grant it as an administrator:"

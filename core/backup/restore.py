@@ -141,7 +141,7 @@ class _Target:
                     raise reply
 
     async def _swap(self, beside: int) -> None:
-        """One step. What was in the database is in the marked one then."""
+        """Swap the databases in one step. What was in the database is in the marked one then."""
         steps: list[Command] = [
             ("MULTI",),
             ("SELECT", self._database),

@@ -50,7 +50,7 @@ class AccountThrottle:
         return self.until > time.monotonic()
 
     def signal(self) -> None:
-        """A process of this channel was throttled: nothing is attempted before `wait_for_turn` has asked."""
+        """Note that a process of this channel was throttled: nothing is attempted before the next `wait_for_turn`."""
         self._signals += 1
         self._changed.set()
 

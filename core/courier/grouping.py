@@ -22,8 +22,8 @@ class File(NamedTuple):
 
 
 def find_files(attachments: Sequence[Attachment], largest: int) -> tuple[list[File], list[str]]:
-    """The attachments that can be sent, and what is missing because its file does not exist, cannot be read, or has
-    more than `largest` bytes: "photo menu.png".
+    """Return the attachments that can be sent, and what is missing because its file does not exist, cannot be read, or
+    has more than `largest` bytes: "photo menu.png".
     """
     files = [File(number, one) for number, one in enumerate(attachments)]
     found = [file for file in files if _can_be_sent(file.attachment, largest)]

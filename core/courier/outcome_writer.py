@@ -142,7 +142,9 @@ class OutcomeWriter:
         log.debug("parcel %s: %d closed, %d left, %s", self._task.id, len(self._items), postponed, state)
 
     async def _record_late(self) -> None:
-        """Another worker has taken the parcel over, or an earlier call has settled it and its reply was lost."""
+        """Record outcomes as reports: another worker has taken the parcel over, or an earlier call has settled it and
+        its reply was lost.
+        """
         parcel, channel = self._parcel, self._services.courier.channel
         for start in range(0, len(self._items), _PAGE):
             page = self._items[start : start + _PAGE]

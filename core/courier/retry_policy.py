@@ -70,9 +70,10 @@ def decide(
     unclear: bool = False,
     triggered: bool = False,
 ) -> Final | Postponed:
-    """`attempts`: those that counted before this one. `age`: since the first attempt with an unclear end. `jitter`:
-    from 0 to 1, the same for entries that are to be attempted together again; None: random. `unclear`: an earlier
-    attempt may have sent the message. `triggered`: this attempt triggered a throttle.
+    """Decide what follows from an outcome. `attempts`: those that counted before this one. `age`: since the first
+    attempt with an unclear end. `jitter`: from 0 to 1, the same for entries that are to be attempted together again;
+    None: random. `unclear`: an earlier attempt may have sent the message. `triggered`: this attempt triggered a
+    throttle.
     """
     not_sent = Status.UNKNOWN if unclear else Status.FAILED
     match outcome:
@@ -96,8 +97,9 @@ def decide(
 def _decide_deferred(
     deferred: Deferred, attempts: int, backoff: Backoff, jitter: float | None, not_sent: Status, *, triggered: bool
 ) -> Final | Postponed:
-    """After a throttle that it triggered, an entry also waits for a pause of its own, which doubles each time: the
-    others go first, and one recipient stops an account for a part of the time only, and not for ever.
+    """Decide what follows from a deferral. After a throttle that it triggered, an entry also waits for a pause of its
+    own, which doubles each time: the others go first, and one recipient stops an account for a part of the time only,
+    and not for ever.
     """
     reason, wait = deferred.reason, deferred.after
     is_trigger = triggered and deferred.scope in ACCOUNT_WIDE and reason != Reason.PROVIDER_DOWN

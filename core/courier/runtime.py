@@ -76,8 +76,8 @@ class Runtime:
         )
 
     def _worker_options(self) -> WorkerOptions:
-        """Capacity for two full parcels: the next one is claimed before the first one ends, and the others are left to
-        other processes.
+        """Return options with capacity for two full parcels: the next one is claimed before the first one ends, and the
+        others are left to other processes.
         """
         entries = 2 * self.courier.parcel
         return WorkerOptions(
@@ -112,7 +112,7 @@ class Runtime:
         return self._worker.claims
 
     async def _halt(self, detail: str) -> None:
-        """The account cannot send until an operator acts: log an error, register it, and stop."""
+        """Halt: log an error, register it, and stop. The account cannot send until an operator acts."""
         if self.halted:
             return
         self.halted = detail

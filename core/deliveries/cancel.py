@@ -71,7 +71,7 @@ class Canceller:
         return reply
 
     async def _entries(self, key: HistoryKey, fields: HistoryFields, recipients: set[str]) -> list[list[object]]:
-        """[channel, parcel, item] of each entry of these recipients."""
+        """Return [channel, parcel, item] of each entry of these recipients."""
         return [
             [parcel.channel, parcel.number, entry.item(Status.CANCELLED)]
             async for parcel in self._reader.parcels(key, fields)
@@ -129,15 +129,15 @@ class Canceller:
         return sum(int(done) for done, *_ in replies) + len([state for state, *_ in states if state != "over"])
 
     async def _run_each(self, name: str, calls: Sequence[tuple[int, Sequence[str | int]]]) -> list[list[Any]]:
-        """The replies, once all calls have ended. Raises the first StoreError of them."""
+        """Return the replies, once all calls have ended. Raises the first StoreError of them."""
         replies = await self._store.run_each(name, calls)
         if faults := [reply for reply in replies if isinstance(reply, StoreError)]:
             raise faults[0]
         return replies
 
     async def _unfinished(self, shard: int, tenant: str) -> AsyncIterator[list[tuple[HistoryKey, HistoryFields]]]:
-        """Pages. All keys are read before the first page is yielded, because cancelling removes deliveries from the
-        index.
+        """Yield pages. All keys are read before the first page is yielded, because cancelling removes deliveries from
+        the index.
         """
         keys = await self._unfinished_keys(shard, tenant)
         for start in range(0, len(keys), _PAGE):
@@ -191,7 +191,7 @@ def _result(before: Sequence[RecipientRecord], after: Sequence[RecipientRecord])
 
 
 def _in_flight(records: Sequence[RecipientRecord]) -> list[Id]:
-    """Those that may have been sent to, and nothing shows that they were."""
+    """Return the recipients that may have been sent to, while nothing shows that they were."""
     sent = set(_already_sent(records))
     return [record.id for record in records if record.id not in sent and _may_have_been_sent(record)]
 

@@ -41,5 +41,5 @@ class Choices:
 
 
 def _key(channel: str, address: str) -> str:
-    """A telephone number may be written in several ways."""
+    """Return the Redis key. A telephone number may be written in several ways."""
     return KEYS["choices"].at(0, channel, e164(address) or address if channel == "sms" else address)

@@ -99,7 +99,7 @@ class LiveEvents:
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[asyncio.Event]:
-        """Within it this process reads, for this console and all others."""
+        """Let this process read within the block, for this console and all others."""
         changed = asyncio.Event()
         self._open.add(changed)
         try:

@@ -76,7 +76,7 @@ class DeliveriesOfPerson:
         return found, None
 
     async def _delivery(self, tenant: str, found: _Found) -> PersonDelivery | None:
-        """None if its retention has ended meanwhile."""
+        """Return a delivery; None if its retention has ended meanwhile."""
         key = found.position.key
         try:
             history = await self._reader.summary(key, tenant)

@@ -60,7 +60,7 @@ class Retrier:
     async def _new_parcels(
         self, key: HistoryKey, fields: HistoryFields, statuses: set[Status], recipients: set[str]
     ) -> list[list[object]]:
-        """[channel, encoded parcel, [item, …]] for `lua/delivery/functions/retry.lua`."""
+        """Return [channel, encoded parcel, [item, …]] for `lua/delivery/functions/retry.lua`."""
         known, groups = await self._known(key, fields)
         if recipients:
             known = {
@@ -79,7 +79,7 @@ class Retrier:
     async def _known(
         self, key: HistoryKey, fields: HistoryFields
     ) -> tuple[dict[str, list[_KnownEntry]], dict[str, int]]:
-        """By channel: the entries, each once, with their stored statuses, and the latest attempt group."""
+        """Return by channel the entries, each once, with their stored statuses, and the latest attempt group."""
         known: dict[str, dict[str, _KnownEntry]] = {channel: {} for channel in channels_of(fields)}
         groups: dict[str, int] = defaultdict(int)
         async for parcel in self._reader.parcels(key, fields):
@@ -95,8 +95,8 @@ class Retrier:
 def _once_more(
     known: Mapping[str, Sequence[_KnownEntry]], statuses: set[Status], *, is_over: bool
 ) -> dict[str, list[Entry]]:
-    """Strategy `first`: the entries of recipients that no channel has reached and that no channel may still reach. What
-    was skipped for an earlier channel comes again behind it.
+    """Return, for the strategy `first`, the entries of recipients that no channel has reached and that no channel may
+    still reach. What was skipped for an earlier channel comes again behind it.
     """
     of_recipient: dict[int, set[Status]] = defaultdict(set)
     for rows in known.values():

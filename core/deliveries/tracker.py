@@ -65,7 +65,7 @@ class Tracker:
             raise
 
     async def _shared_read(self, key: HistoryKey, tenant: str) -> History:
-        """Callers of the same loop iteration share one read: it starts in the next iteration."""
+        """Read a history. Callers of the same loop iteration share one read: it starts in the next iteration."""
         task = self._reads.get(key)
         if task is None:
             task = self._reads[key] = asyncio.create_task(self._read(key, tenant))
@@ -170,7 +170,7 @@ async def _changes_from(events: "asyncio.Queue[HistoryEvent | None]", version: i
 
 
 def read_change(line: str, event: HistoryEvent) -> Change:
-    """One line of `HistoryEvent.changes`."""
+    """Parse one line of `HistoryEvent.changes`."""
     recipient, channel, text = line.split("\t", 2)
     outcome = read_outcome(text, over=False)
     return Change(outcome.version, _typed_id(recipient), channel, outcome, DeliveryState(event.state))

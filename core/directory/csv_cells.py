@@ -29,7 +29,7 @@ def escaped(text: str) -> str:
 
 
 def plain(cell: str) -> str:
-    """The text of a cell, without blanks at its ends unless it is escaped."""
+    """Return the text of a cell, without blanks at its ends unless it is escaped."""
     if cell.startswith(_APOSTROPHE) and (_RISKY.match(cell, 1) or cell.endswith(tuple(_BLANKS))):
         return cell.removeprefix(_APOSTROPHE)
     return cell.strip(_BLANKS)

@@ -28,8 +28,8 @@ class Exporting:
         self._directory = directory
 
     def pages(self, tenant: str, kind: Kind) -> AsyncIterator[Rows]:
-        """Rows of cells, a page at a time; the first row is the header. Raises StoreError; KeyError for contacts, which
-        are exported with their people.
+        """Yield rows of cells, a page at a time; the first row is the header. Raises StoreError; KeyError for contacts,
+        which are exported with their people.
         """
         return _EXPORTERS[kind](self, tenant)
 

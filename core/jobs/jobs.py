@@ -131,7 +131,7 @@ class Jobs:
         return any(_waits_for_sign_in(job, service) for job in await self.of_user(tenant, user))
 
     async def of_user(self, tenant: str, user: str) -> Sequence[StoredJob]:
-        """The jobs of a user, of all kinds, in the order of their names."""
+        """Return the jobs of a user, of all kinds, in the order of their names."""
         found = [await self.storage.read(JobId(tenant, kind, user)) for kind in await self.kinds.names()]
         return [job for job in found if job]
 
@@ -186,7 +186,7 @@ class Jobs:
     async def list(
         self, tenant: str, state: JobState | None = None, kind: str = "", cursor: str = "", limit: int = 100
     ) -> tuple[list[StoredJob], str]:
-        """(jobs, cursor of the next page or ""), those of a shard in the order of their first start.
+        """Return (jobs, cursor of the next page or ""), those of a shard in the order of their first start.
 
         A page with a filter may have fewer than `limit`. Raises Invalid CURSOR_MALFORMED.
         """
@@ -250,7 +250,7 @@ def _in_window(schedule: Schedule | None, at: datetime, record: JobRecord) -> da
 
 
 def _position(cursor: str, shards: int) -> tuple[int, int]:
-    """(shard, number) of a cursor."""
+    """Return (shard, number) of a cursor. Raises Invalid CURSOR_MALFORMED."""
     shard, dot, start = cursor.partition(".")
     if not cursor:
         return 0, 0

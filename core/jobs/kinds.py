@@ -59,7 +59,7 @@ class JobKinds:
         return JobKind(_schedule_of(stored), "" if is_run else _waiting_for(kind))
 
     async def schedule(self, kind: str) -> Schedule | None:
-        """None if no process has ever run this kind."""
+        """Return the schedule of a kind; None if no process has ever run it."""
         text = await self._store.command("HGET", KEYS["job_kinds"].at(0), kind)
         return _schedule_of(msgspec.json.decode(text, type=_StoredKind)) if text else None
 

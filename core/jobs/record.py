@@ -102,7 +102,7 @@ def checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merged_parameters(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters with these changes; None removes one. Raises as `checked_parameters`."""
+    """Return the parameters with these changes; None removes one. Raises as `checked_parameters`."""
     return checked_parameters({name: value for name, value in {**old, **changes}.items() if value is not None})
 
 

@@ -36,7 +36,7 @@ class Schedule:
     window: DailyWindow | None = None
 
     def __post_init__(self) -> None:
-        """Raises Invalid PERIOD_OUT_OF_RANGE, WINDOW_EMPTY."""
+        """Check the values. Raises Invalid PERIOD_OUT_OF_RANGE, WINDOW_EMPTY."""
         if not SHORTEST <= self.period <= LONGEST:
             raise Invalid("PERIOD_OUT_OF_RANGE", "A period is from one second to 366 days.", "period")
         if self.window is not None and self.window.begin == self.window.end:

@@ -35,7 +35,7 @@ class JobStorage:
         self._ids = TaskIds()
 
     async def read(self, job_id: JobId) -> StoredJob | None:
-        """None if there is no such job."""
+        """Return a job; None if there is none."""
         shard, name = self._place(job_id)
         fields = ("version", "record", "holder", "losses")
         version, record, holder, losses = await self._store.read_hash(KEYS["job"].at(shard, name), *fields)

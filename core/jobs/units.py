@@ -84,8 +84,9 @@ class JobUnits:
     async def page(
         self, job_id: JobId, status: UnitStatus | None = None, cursor: str = "", limit: int = 100
     ) -> tuple[list[UnitView], str]:
-        """(units and effects, cursor of the next page or ""), in no order. A page may have fewer than `limit` or more;
-        a unit that is recorded or reset meanwhile may be missing or appear twice. Raises Invalid CURSOR_MALFORMED.
+        """Return (units and effects, cursor of the next page or ""), in no order. A page may have fewer than `limit` or
+        more; a unit that is recorded or reset meanwhile may be missing or appear twice. Raises Invalid
+        CURSOR_MALFORMED.
         """
         if cursor and not cursor.isdecimal():
             raise malformed_cursor()
@@ -114,7 +115,7 @@ class JobUnits:
         await self._mend(job_id, unit, None, f"{unit}: reset by {by}", False)
 
     async def _mend(self, job_id: JobId, unit: str, result: msgspec.Raw | None, log: str, only_unclear: bool) -> None:
-        """`result` None: its record is removed."""
+        """Correct the record of a unit. `result` None: its record is removed."""
         for _ in range(_TRIES):
             before, record = await self._read(job_id, unit)
             if only_unclear and record.status not in (UnitStatus.UNKNOWN, UnitStatus.BEGUN):

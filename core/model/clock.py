@@ -8,7 +8,7 @@ _MINUTE = timedelta(minutes=1)
 
 
 def from_ms(ms: int | float | str) -> datetime:
-    """Unix milliseconds as an aware time."""
+    """Return Unix milliseconds as an aware time."""
     return _EPOCH + int(ms) * _MILLISECOND
 
 

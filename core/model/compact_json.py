@@ -8,5 +8,5 @@ _encode = msgspec.json.Encoder().encode
 
 
 def compact_json(value: Any) -> str:
-    """JSON without spaces; non-ASCII letters are not escaped."""
+    """Return JSON without spaces; non-ASCII letters are not escaped."""
     return _encode(value).decode()

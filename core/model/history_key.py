@@ -64,7 +64,7 @@ class HistoryKey(Struct, frozen=True, gc=False):
 
 
 def _escaped(sender: str) -> str:
-    """Percent-encoded with `~` instead of `%`, so that the id stays the same if a caller quotes it again."""
+    """Return the id percent-encoded with `~` instead of `%`, so that it stays the same if a caller quotes it again."""
     if sender.isascii() and sender.isalnum():
         return sender
     return quote(sender, safe="").replace("~", "%7E").replace("%", "~")

@@ -146,12 +146,12 @@ def canonical_contacts(contacts: Mapping[str, Sequence[str]]) -> dict[str, list[
 
 
 def canonical_name(name: str | None) -> str | None:
-    """With plain spaces: a non-breaking one, as spreadsheets have it, looks the same."""
+    """Return a name with plain spaces: a non-breaking one, as spreadsheets have it, looks the same."""
     return with_plain_spaces(name) if name else name
 
 
 def canonical_email(email: str) -> str:
-    """In lower case: no mail system that people use distinguishes addresses by case."""
+    """Return an address in lower case: no mail system that people use distinguishes addresses by case."""
     return email.lower()
 
 
@@ -184,7 +184,7 @@ def faults_of_user(user: User, channels: Collection[str] | None = None) -> Itera
 
 
 def faults_of_id(given: Id, path: str = "id") -> Iterator[Invalid]:
-    """An id is a whole number of 64 bits, or 1 to 128 printable characters."""
+    """Yield the faults of an id: it is a whole number of 64 bits, or 1 to 128 printable characters."""
     if isinstance(given, int):
         if not -_INT64 <= given < _INT64:
             yield Invalid("OUT_OF_RANGE", "A number has at most 64 bits.", path)
@@ -195,7 +195,9 @@ def faults_of_id(given: Id, path: str = "id") -> Iterator[Invalid]:
 
 
 def faults_of_name(name: str | None, path: str) -> Iterator[Invalid]:
-    """A name or title is at most 256 printable characters, spaces of any kind, and joiners of emoji."""
+    """Yield the faults of a name or title: it is at most 256 printable characters, spaces of any kind, and joiners of
+    emoji.
+    """
     if name is not None and len(name) > _MAX_NAME:
         yield Invalid("TOO_LONG", f"The maximum length is {_MAX_NAME}.", path)
     elif name is not None and (refused := refusal(with_plain_spaces(name), joiners=True)):
@@ -203,13 +205,13 @@ def faults_of_name(name: str | None, path: str) -> Iterator[Invalid]:
 
 
 def faults_of_email(email: str, path: str = "email") -> Iterator[Invalid]:
-    """An e-mail address has the form name@domain, in ASCII, without blanks and line breaks."""
+    """Yield the fault of an e-mail address: its form is name@domain, in ASCII, without blanks and line breaks."""
     if len(email) > _MAX_EMAIL or len(email.partition("@")[0]) > 64 or not _EMAIL.fullmatch(email):
         yield Invalid("EMAIL_MALFORMED", "An e-mail address looks like name@example.org.", path)
 
 
 def faults_of_contacts(contacts: Mapping[str, Sequence[str]], channels: Collection[str] | None) -> Iterator[Invalid]:
-    """Contacts are addresses of known channels, at most 16 in each."""
+    """Yield the faults of contacts: they are addresses of known channels, at most 16 in each."""
     if len(contacts) > MAX_CHANNELS:
         yield Invalid("TOO_LONG", f"At most {MAX_CHANNELS} channels are allowed.", "contacts")
     for channel, addresses in contacts.items():
@@ -226,7 +228,7 @@ def too_many_addresses(path: str) -> Invalid:
 
 
 def faults_of_address(channel: str, address: str, path: str = "address") -> Iterator[Invalid]:
-    """An address has 1 to 256 printable characters, in the form of its channel."""
+    """Yield the fault of an address: it has 1 to 256 printable characters, in the form of its channel."""
     if not address or len(address) > _ADDRESS_LENGTH:
         yield Invalid("TOO_LONG" if address else "TOO_SHORT", "An address has 1 to 256 characters.", path)
     elif refused := refusal(address):

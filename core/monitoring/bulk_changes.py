@@ -110,7 +110,7 @@ _ENDED = frozenset({TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED, TaskS
 
 
 def check_selection(selected: TaskFilter) -> None:
-    """Raises Invalid SELECTION_EMPTY if nothing is chosen."""
+    """Check that something is chosen. Raises Invalid SELECTION_EMPTY."""
     if not (selected.is_indexed or selected.tube or selected.state):
         raise Invalid("SELECTION_EMPTY", "Choose tasks by state, tube, user, tag, lane, kind or tenant.")
 

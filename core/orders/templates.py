@@ -57,7 +57,7 @@ class Templates:
         return saved
 
     async def delete(self, tenant: str, person: Id | None, template: str) -> None:
-        """Raises NotFound TEMPLATE_NOT_FOUND, also for one of another owner."""
+        """Delete a template. Raises NotFound TEMPLATE_NOT_FOUND, also for a template of another owner."""
         key = _key(tenant, person)
         if await self._store.command("HGET", key, template) is None:
             raise NotFound("TEMPLATE_NOT_FOUND", "There is no such template of yours.")

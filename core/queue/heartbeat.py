@@ -74,7 +74,7 @@ class Heartbeat:
         self._leases[task.shard, task.token] = _Lease(task, time.monotonic(), asked + self._lease)
 
     def lease_end(self, task: Task) -> float:
-        """Until when the lease certainly lasts, by time.monotonic; 0 if it is not extended any more."""
+        """Return until when the lease certainly lasts, by time.monotonic; 0 if it is not extended any more."""
         lease = self._leases.get((task.shard, task.token))
         return lease.end if lease else 0.0
 
@@ -150,7 +150,7 @@ class Heartbeat:
             raise faults[0]
 
     def _note(self, task: Task, end: float) -> None:
-        """The task may have ended meanwhile: then there is nothing to note."""
+        """Note the end of a lease, unless the task has ended meanwhile."""
         lease = self._leases.get((task.shard, task.token))
         if lease is not None:
             lease.end = end

@@ -74,7 +74,7 @@ class Replies:
 
     @contextmanager
     def _expecting(self, task: tuple[int, str]) -> Iterator["asyncio.Future[_Reply]"]:
-        """A future that gets the end of this task. Any number of callers may expect one task."""
+        """Yield a future that gets the end of this task. Any number of callers may expect one task."""
         waiting: asyncio.Future[_Reply] = asyncio.get_running_loop().create_future()
         if reply := self._unclaimed.pop(task, None):
             waiting.set_result(reply)

@@ -145,7 +145,7 @@ class Worker:
             running.cancel()
 
     def lease_end(self, task: Task) -> float:
-        """Until when the lease of a task in progress certainly lasts, by time.monotonic."""
+        """Return until when the lease of a task in progress certainly lasts, by time.monotonic."""
         return self._heartbeat.lease_end(task)
 
     @property
@@ -163,7 +163,7 @@ class Worker:
         return found
 
     def _on_timer(self, shard: int) -> None:
-        """A task falls due earlier than any before: only the keeper of the timer claims then."""
+        """Wake the claims of the keeper of the timer, and only those: a task falls due earlier than any before."""
         if shard in self._kept_timers:
             self._wake.set()
 

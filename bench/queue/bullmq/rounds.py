@@ -36,7 +36,7 @@ async def measure_round(systems: Sequence[System], workload: Workload) -> dict[s
 
 
 async def measure_puts(server: PlainServer, system: System, workload: Workload) -> Figures:
-    """Single puts by callers of one process; each waits for the answer."""
+    """Measure single puts by callers of one process; each waits for the answer."""
     await put(server, system, workload.warm_up, _PAGE)
     cpu, used = await server.cpu_seconds(), await server.used_bytes()
     facts = await put(server, system, workload.count, 1)
@@ -52,7 +52,7 @@ async def put(server: PlainServer, system: System, count: int, page: int) -> Ann
 
 
 async def measure_work(server: PlainServer, system: System, workload: Workload) -> Figures:
-    """From the start signal until all tasks have ended. The worker is connected before it."""
+    """Measure from the start signal until all tasks have ended. The worker is connected before it."""
     count = workload.count
     await put(server, system, count, _PAGE)
     file = server.directory / "lines"
@@ -89,8 +89,8 @@ def check_lines(numbers: list[int], count: int, lanes: bool) -> None:
 
 
 async def measure_latencies(server: PlainServer, system: System, workload: Workload) -> Figures:
-    """From put to the start of the handler, for tasks that arrive one by one. Those of the first half second, in which
-    the programs warm up, are left out.
+    """Measure from put to the start of the handler, for tasks that arrive one by one. Those of the first half second,
+    in which the programs warm up, are left out.
     """
     count = round(RATE * (workload.latency_s + _WARM_UP_S))
     worker = await server.start(f"{system.name}: work", system(server.url, "work", server.directory / "lines", "now"))

@@ -46,12 +46,12 @@ async def ada_done(redis: Redis, put: int) -> int:
 
 
 def bullmq(directory: Path) -> System:
-    """`directory`: where it is installed."""
+    """Return BullMQ as a system. `directory`: where it is installed."""
     return System(BULLMQ, False, [node(), str(directory / _PROGRAM.name)], bullmq_done)
 
 
 async def bullmq_done(redis: Redis, put: int) -> int:
-    """What is neither waiting nor active has ended: ended jobs are not kept."""
+    """Return how many jobs have ended: those that are neither waiting nor active. Ended jobs are not kept."""
     async with redis.pipeline() as pipe:
         for state in ("wait", "active"):
             pipe.llen(f"bull:{TUBE}:{state}")

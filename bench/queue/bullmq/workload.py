@@ -31,11 +31,11 @@ FULL, SHORT = Workload(), Workload(count=500, warm_up=50, rounds=1, latency_s=1.
 
 
 def body(number: int) -> str:
-    """JSON of 200 characters with the number of the task and the moment of its put (ns, monotonic clock)."""
+    """Return JSON of 200 characters with the number of the task and the moment of its put (ns, monotonic clock)."""
     put = time.monotonic_ns()
     return json.dumps({"number": number, "put": put, "text": _TEXT[len(str(number)) + len(str(put)) :]})
 
 
 def lane(number: int) -> str:
-    """Ten consecutive tasks have one lane."""
+    """Return the lane of a task; ten consecutive tasks have the same one."""
     return f"user {number // _TO_A_LANE}"

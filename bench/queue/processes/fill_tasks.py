@@ -18,7 +18,7 @@ from core.redis.store import Store
 
 
 async def fill(url: str, tube: str, shape: Shape, numbers: range, total: int, due_ms: int, callers: int) -> None:
-    """`numbers` has the page size as its step."""
+    """Put the tasks. `numbers` has the page size as its step."""
     store = await Store.open(url)
     client, pages = QueueClient(store), iter(numbers)
     began, cpu = time.perf_counter(), time.process_time()

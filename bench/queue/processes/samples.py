@@ -26,12 +26,12 @@ def own(n: int, total: int, due_ms: int) -> NewTask:
 
 
 def pairs(n: int, total: int, due_ms: int) -> NewTask:
-    """Two to a lane; all first ones come before all second ones."""
+    """Return a task of a lane with two; all first ones come before all second ones."""
     return NewTask(BODY, lane=f"user {n % max(1, total // 2)}")
 
 
 def tens(n: int, total: int, due_ms: int) -> NewTask:
-    """Ten to a lane, the lanes in turn."""
+    """Return a task of a lane with ten; the lanes take turns."""
     return NewTask(BODY, lane=f"user {n % max(1, total // _TO_A_LANE)}")
 
 
@@ -50,12 +50,12 @@ def soon(n: int, total: int, due_ms: int) -> NewTask:
 
 
 def far(n: int, total: int, due_ms: int) -> NewTask:
-    """In a month, no two at the same moment, all of one user."""
+    """Return a task that is due in a month, no two at the same moment, all of one user."""
     return NewTask(BODY, lane=f"user {n}", user=USER, due=_due(due_ms, n))
 
 
 def marked(n: int, total: int, due_ms: int) -> NewTask:
-    """With every field that a task can be found by."""
+    """Return a task with every field by which a task can be found."""
     return NewTask(
         BODY, tenant=f"t{n % _TENANTS}", lane=f"user {n}", user=f"{n}", kind="message.text", tags=["mailing 7"]
     )

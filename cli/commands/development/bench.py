@@ -23,7 +23,7 @@ BENCHMARKS: Mapping[str, str] = {
 
 
 def declare(parser: ArgumentParser) -> None:
-    """Imports every benchmark, so that `bench --help` shows the options of each."""
+    """Import every benchmark, so that `bench --help` shows the options of each."""
     names = parser.add_subparsers(dest="benchmark", required=True, metavar="NAME", title="benchmarks")
     for name, text in BENCHMARKS.items():
         module = import_module(MODULES[name])

@@ -59,7 +59,9 @@ def show_rows(arguments: Namespace) -> int:
 
 
 def run_tests(words: Sequence[str], as_json: bool) -> int:
-    """With JSON, the output of pytest goes to stderr and one object with its totals to stdout."""
+    """Run the tests; return the exit code. With JSON, the output of pytest goes to stderr and one object with its
+    totals to stdout.
+    """
     pytest = ["-m", "pytest", *WORKERS, *words]
     if not as_json:
         return SUCCESS if run_python(pytest) == 0 else FAILURE
@@ -107,7 +109,7 @@ def check(arguments: Namespace) -> int:
 
 
 def print_failures(failed: Sequence[str]) -> None:
-    """The last lines of a check. As a skipped test is a failure here, so is a step without its program."""
+    """Print the last lines of a check. As a skipped test is a failure here, so is a step without its program."""
     if not luacheck.is_installed():
         print_step(f"lua skipped: {luacheck.MISSING}")
     print(f"ada: check failed: {', '.join(failed)}", flush=True)

@@ -69,7 +69,7 @@ version that no process was started with for 30 days is removed.
 
 
 def states_page() -> str:
-    """States and their transitions; statuses, reasons, verdicts."""
+    """Return the page of states and their transitions; statuses, reasons, verdicts."""
     rows = [
         (verb, str(before or "–"), ", ".join(after)) for verb, steps in NEXT.items() for before, after in steps.items()
     ]
@@ -93,7 +93,7 @@ def states_page() -> str:
 
 
 def scenario_states_page() -> str:
-    """States of an action of a scenario, their transitions, and what causes them."""
+    """Return the page of the states of an action of a scenario, their transitions, and what causes them."""
     rows = [
         (verb, str(before or "–"), ", ".join(after), actions.VERB_MEANINGS[verb])
         for verb, steps in actions.NEXT.items()
@@ -114,7 +114,7 @@ def scenario_states_page() -> str:
 
 
 def job_states_page() -> str:
-    """States of a job, their transitions, and who may end a pause."""
+    """Return the page of the states of a job, their transitions, and who may end a pause."""
     rows = [
         (verb, str(before or "–"), str(after), jobs.VERB_MEANINGS[verb])
         for verb, steps in jobs.NEXT.items()

@@ -50,7 +50,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
 
 
 def print_errors(problem: JsonObject, as_json: bool) -> None:
-    """One line per error; on stdout with `--json`, else on stderr."""
+    """Print one line per error; on stdout with `--json`, else on stderr."""
     if as_json:
         print(json.dumps(problem, ensure_ascii=False))
         return

@@ -46,7 +46,7 @@ async def _change(api: HttpClient, arguments: Namespace, method: str, done: str)
 
 
 def split_object(given: str) -> tuple[str, str]:
-    """Kind and id of `group:ИВТ-21`. Raises CommandFailed."""
+    """Split `group:ИВТ-21` into kind and id. Raises CommandFailed."""
     kind, _, object_id = given.partition(":")
     if kind not in _KINDS or not object_id:
         raise CommandFailed(f"{given!r} is neither group:ID nor supergroup:ID", WRONG_USAGE)

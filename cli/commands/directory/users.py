@@ -86,7 +86,7 @@ def contacts_of(given: list[str]) -> dict[str, list[str]]:
 
 
 def split_contact(given: str) -> tuple[str, str]:
-    """Channel and address of `telegram:100001`. Raises CommandFailed."""
+    """Split `telegram:100001` into channel and address. Raises CommandFailed."""
     channel, _, address = given.partition(":")
     if not channel or not address:
         raise CommandFailed(f"{given!r} is not CHANNEL:ADDRESS, for example telegram:100001", WRONG_USAGE)

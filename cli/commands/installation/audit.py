@@ -120,7 +120,7 @@ async def print_progress(audit: Audit, began: float) -> None:
 
 
 async def unreadable_tokens(store: Store, settings: Settings) -> AsyncIterator[Violation]:
-    """I25, not checked where no sign-in is set up."""
+    """Yield the violations of I25; none where no sign-in is set up."""
     keys = known_keys(settings)
     if not keys and settings.sign_in is None:
         return

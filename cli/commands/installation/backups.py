@@ -161,7 +161,7 @@ then, and what was sent since the backup may be sent again."""
 
 @contextmanager
 def opened(name: str) -> Iterator[IO[bytes]]:
-    """A file that can be read twice, to check it before anything is written. Raises CommandFailed."""
+    """Open a file that can be read twice, to check it before anything is written. Raises CommandFailed."""
     if not Path(name).is_file():
         raise CommandFailed(f"there is no file {name}", WRONG_USAGE)
     with Path(name).open("rb") as file:
@@ -177,7 +177,9 @@ def moment(end: End) -> str:
 
 @asynccontextmanager
 async def backed_up_server(settings: Settings) -> AsyncIterator[str]:
-    """The server of ADA_REDIS_URL, or the embedded one, which is started if it does not run. Raises SetupError."""
+    """Yield the URL of the server of ADA_REDIS_URL, or of the embedded one, which is started if it does not run. Raises
+    SetupError.
+    """
     directory = settings.data.absolute() / "valkey"
     if url := settings.redis_url or running_url(directory):
         yield url
@@ -190,7 +192,9 @@ async def backed_up_server(settings: Settings) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def stopped_server(settings: Settings) -> AsyncIterator[str]:
-    """The server of ADA_REDIS_URL, or the embedded one of an Ada that does not run. Raises CommandFailed if it does."""
+    """Yield the URL of the server of ADA_REDIS_URL, or of the embedded one of an Ada that does not run. Raises
+    CommandFailed if it does.
+    """
     if settings.redis_url:
         yield settings.redis_url
         return
@@ -200,7 +204,7 @@ async def stopped_server(settings: Settings) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def started_server(directory: Path) -> AsyncIterator[str]:
-    """The embedded server without the rest of Ada. All is on the disk when it has ended. Raises CommandFailed."""
+    """Run the embedded server without the rest of Ada. All is on the disk when it has ended. Raises CommandFailed."""
     supervisor = Supervisor(lambda process, line: None)
     try:
         with embedded_valkey.locked(directory) as lock:

@@ -84,7 +84,7 @@ async def list_tasks(queue: Queue, arguments: Namespace) -> int:
 
 
 async def find_tasks(queue: Queue, chosen: TaskFilter, limit: int) -> list[TaskView]:
-    """Through the index of a field if the filter has one, else through those of the states."""
+    """Return tasks, found through the index of a field if the filter has one, else through those of the states."""
     if chosen.is_indexed:
         return await queue.inspector.select(chosen, limit)
     found: list[TaskView] = []

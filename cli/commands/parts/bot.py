@@ -72,7 +72,7 @@ def is_ready(process: NotedProcess, **facts: str) -> None:
 
 
 async def run_telegram(configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Ready) -> None:
-    """The bot of ADA_BOT_TOKEN. Raises SetupError, CommandFailed."""
+    """Run the bot of ADA_BOT_TOKEN. Raises SetupError, CommandFailed."""
     # aiogram takes a second of processor time to import; the other bots do not need it.
     from bots.telegram.bot import open_bot
     from bots.telegram.dialogs import DIALOGS
@@ -166,7 +166,7 @@ async def run_max(configuration: Configuration, services: BotServices, stop: asy
 
 
 def vk_work(services: BotServices, acknowledge: Acknowledge | None) -> TextBot | Worker:
-    """Dialogs; with `acknowledge` only the acknowledgement of presses."""
+    """Return the work of the bot: dialogs; with `acknowledge` only the acknowledgement of presses."""
     if acknowledge is None:
         return TextBot(services, vk.CHANNEL)
     return Presses(services.core.client, services.tenant, vk.CHANNEL).worker(acknowledge)

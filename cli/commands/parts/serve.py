@@ -109,7 +109,7 @@ async def serve(configuration: Configuration, share_port: bool) -> int:
 
 @asynccontextmanager
 async def open_api_services(store: Store, settings: Settings) -> AsyncIterator[ApiServices]:
-    """The services of one process. Creates the API key that is set."""
+    """Open the services of one process, and create the API key that is set."""
     api_keys = ApiKeys(store)
     if settings.api_key:
         await api_keys.ensure(settings.api_key)
@@ -143,7 +143,7 @@ async def open_api_services(store: Store, settings: Settings) -> AsyncIterator[A
 
 @asynccontextmanager
 async def sending_webhooks(core: Services, settings: Settings) -> AsyncIterator[Webhooks]:
-    """The registry of webhooks, and their sending beside the API."""
+    """Yield the registry of webhooks, and send them beside the API."""
     client = WebhookClient(allow_private=settings.webhook_allow_private)
     webhooks = Webhooks(core.store, core.queue, client)
     runtime = WebhookRuntime(core.store, webhooks, client)
@@ -159,7 +159,7 @@ async def sending_webhooks(core: Services, settings: Settings) -> AsyncIterator[
 
 @asynccontextmanager
 async def recovering_imports(core: Services) -> AsyncIterator[Importing]:
-    """The import of files, and beside the API the recovery of imports whose process has ended."""
+    """Yield the import of files, and recover imports whose process has ended beside the API."""
     importing = Importing(core.store, core.directory)
     recovering = asyncio.create_task(importing.keep_recovering(), name="import recovery")
     try:
@@ -170,7 +170,7 @@ async def recovering_imports(core: Services) -> AsyncIterator[Importing]:
 
 @asynccontextmanager
 async def recording_figures(core: Services) -> AsyncIterator[None]:
-    """The recording of figures, beside the API."""
+    """Record figures beside the API."""
     recording = asyncio.create_task(Recorder(core.store, core.queue).run(), name="figures")
     try:
         yield
@@ -261,7 +261,7 @@ def worker(number: int, environment: Mapping[str, str]) -> ChildSpec:
 
 @contextmanager
 def reserve_port(address: Address) -> Iterator[Address]:
-    """Holds the port for the workers; yields the address with the number of the port.
+    """Reserve the port for the workers; yield the address with the number of the port.
 
     First it binds alone: with SO_REUSEPORT another installation on this port would silently get a part of the requests.
     """

@@ -110,7 +110,7 @@ async def send_to_people(stage: Stage, story: Story) -> JsonObject:
 
 
 async def write_from_chat(stage: Stage, story: Story) -> JsonObject:
-    """The teacher links a chat with the bot and writes to a group; returns the history."""
+    """Link the teacher's chat with the bot, and write from it to a group; return the history."""
     await fill_directory(stage.api, story, stage.language)
     stage.show("demo", story.chat.format(teacher=story.teacher, group=story.group))
     chat = stage.chat(ADDRESS, story.teacher)
@@ -129,7 +129,7 @@ async def write_from_chat(stage: Stage, story: Story) -> JsonObject:
 
 
 async def fill_directory(api: HttpClient, story: Story, language: str) -> None:
-    """The people, a group, and the teacher who may write to it."""
+    """Create the people, a group, and the teacher who may write to it."""
     for number, (name, contacts) in enumerate(zip(story.people, CONTACTS, strict=True), 1):
         await api.call("POST", "/v1/users", {"id": number, "name": name, "contacts": contacts})
     await api.call("POST", "/v1/users", {**teacher(story), "email": EMAIL, "locale": language})
@@ -175,7 +175,7 @@ def check(
 
 
 def text_of(result: JsonObject) -> str:
-    """For each message a table: a line for each person, a column for each channel, which stand below each other."""
+    """Return a table for each message: a line for each person, a column for each channel; the columns are aligned."""
     language = result["language"]
     histories = [result["history"], result["chat"]]
     table = list(align([["", *CHANNELS], *(row for history in histories for row in rows(history, language))]))

@@ -48,7 +48,7 @@ async def play(stage: Stage) -> JsonObject:
 
 
 async def sign_in(stage: Stage, user: int) -> None:
-    """The user opens the page, confirms it, agrees at the service, and is led back to Ada."""
+    """Sign a user in: open the page, confirm it, agree at the service, and be led back to Ada."""
     begun = await stage.api.call("POST", "/v1/sign-in", {"service": "vacancies", "user": user})
     async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser:
         async with browser.get(begun["url"]) as page:
@@ -61,7 +61,7 @@ async def sign_in(stage: Stage, user: int) -> None:
 
 
 async def pause_and_resume(stage: Stage) -> None:
-    """While a job is paused it applies to nothing, whatever restarts."""
+    """Pause a job and resume it: meanwhile it applies to nothing, whatever restarts."""
     paused = await stage.api.call("POST", "/v1/jobs/hunt.2:pause", {"reason": "holiday"})
     stage.show("user 2", f"paused the job: {paused['reason']}")
     stored = (await applications(stage))["stored"]
@@ -86,7 +86,7 @@ async def went_on(stage: Stage, before: JsonObject) -> bool:
 
 
 async def show_log(stage: Stage, job: str, lines: int = 5) -> None:
-    """The first lines of a job's live log."""
+    """Show the first lines of a job's live log."""
     async for event in stage.api.events(f"/v1/jobs/{job}/log"):
         stage.show("log", f"{job}: {event.data['text']}")
         lines -= 1

@@ -57,7 +57,9 @@ async def fill_directory(api: HttpClient) -> None:
 
 
 async def fill_in_form(stage: Stage, student: SandboxChat) -> JsonObject:
-    """Each wrong answer is asked for again. Returns the reminder, which was scheduled and then cancelled."""
+    """Fill in the form, with wrong answers that are asked for again. Return the reminder, which was scheduled and then
+    cancelled.
+    """
     stage.show("demo", "the menu, and a form of three steps; a wrong answer is asked for again")
     await student.write("/start")
     await student.press("Join a club")
@@ -89,7 +91,7 @@ async def scheduled_reminder(api: HttpClient) -> JsonObject:
 
 
 def time_for_people(moment: str) -> str:
-    """In UTC, to a minute."""
+    """Return a moment in UTC, to a minute."""
     return f"{datetime.fromisoformat(moment):%Y-%m-%d %H:%M} UTC"
 
 
@@ -104,14 +106,16 @@ async def delivery_in_state(api: HttpClient, delivery: str, state: str) -> JsonO
 
 
 async def read_request(teacher: SandboxChat) -> None:
-    """The administrator was notified, and reads the request in the bot."""
+    """Read the notification of the administrator, and the request in the bot."""
     await teacher.read("wants to join the club Chess")
     await teacher.write("/requests")
     await teacher.read("Boris Petrov")
 
 
 async def write_to_group(stage: Stage, student: SandboxChat, teacher: SandboxChat) -> JsonObject:
-    """Only the teacher may; the group gets the exact text in all its channels. Returns the history."""
+    """Write to the group as the teacher, the only one that may; the group gets the exact text in all its channels.
+    Return the history.
+    """
     stage.show("demo", f"a message to the group {GROUP}, which only the teacher may send")
     await student.write("/write")
     await student.read("Only teachers write to the group")
@@ -131,7 +135,7 @@ async def write_to_group(stage: Stage, student: SandboxChat, teacher: SandboxCha
 
 
 async def invite(stage: Stage, teacher: SandboxChat) -> bool:
-    """The administrator of a group in Telegram gets a link in private; one person joins by it and is welcomed."""
+    """Make an invite link as the administrator of a group in Telegram; one person joins by it and is welcomed."""
     stage.show("demo", "an invite link for one person, who joins a group and is welcomed")
     set_up = {"chat": SCHOOL_GROUP, "title": "School", "creator": TEACHER}
     await stage.sandbox.call("POST", "/group/telegram-bot", set_up)

@@ -313,7 +313,7 @@ def place_of_key(settings: Settings, *, shown: bool) -> dict[str, str | None]:
 
 
 def print_summary(installation: Installation, key: Mapping[str, str | None], as_json: bool) -> None:
-    """The addresses and the place of the API key: all that a user needs to send the first message."""
+    """Print the addresses and the place of the API key: all that a user needs to send the first message."""
     shown = summary(installation, key)
     if as_json:
         print(json.dumps({"ready": shown}, ensure_ascii=False), flush=True)

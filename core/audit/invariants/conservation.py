@@ -127,7 +127,7 @@ def _moving(shard: int, tube: str, before: TubeCounts, after: TubeCounts, recoun
 
 
 def uncertainty(before: Counts, after: Counts) -> dict[str, int]:
-    """Tubes that changed while they were counted, with the number of tasks put and ended meanwhile."""
+    """Return the tubes that changed while they were counted, with the number of tasks put and ended meanwhile."""
     moving = [tube for tube in before.tubes() | after.tubes() if not is_still(before, after, tube)]
     flows = {
         tube: after.of(tube).put - before.of(tube).put + after.of(tube).ended - before.of(tube).ended for tube in moving

@@ -86,7 +86,7 @@ def implications(kind: str, shard: int, parts: Sequence[str], entries: Entries) 
 def rule_of_ownership(
     shard: int, tenant: str, user: str, supergroup: str, groups: Iterable[str]
 ) -> Iterator[Implication]:
-    """I21. `groups`: those seen in the supergroup."""
+    """Yield the implications of I21. `groups`: those seen in the supergroup."""
     place = _DirectoryKey(shard, tenant, KEYS["owned"].at(shard, tenant, user))
     owned = Premise(Read("ZSCORE", place.key, f"supergroup:{supergroup}"))
     for group in groups:
@@ -104,7 +104,7 @@ class _DirectoryKey:
     key: str
 
     def of(self, kind: str, *parts: str) -> str:
-        """Another key of the same tenant."""
+        """Return another key of the same tenant."""
         return KEYS[kind].at(self.shard, self.tenant, *parts)
 
     def seen(self, field: str, value: str | None = None) -> Premise:
@@ -151,7 +151,7 @@ def _of_user(place: _DirectoryKey, _: Sequence[str], user_id: str, record: str) 
 
 
 def _unique_of(user: User) -> Iterator[tuple[str, str]]:
-    """Index and entry of all that belongs to one person only."""
+    """Yield index and entry of all that belongs to one person only."""
     if user.email is not None:
         yield "emails", user.email
     for channel, addresses in user.contacts.items():
@@ -160,7 +160,7 @@ def _unique_of(user: User) -> Iterator[tuple[str, str]]:
 
 
 def _user(record: str | None) -> User | None:
-    """None if it is not the record of a person."""
+    """Return the person of a record; None if it is not the record of a person."""
     try:
         return msgspec.json.decode(record or "", type=User)
     except msgspec.MsgspecError:

@@ -51,7 +51,9 @@ class DeliverySnapshot:
 
 
 def history_index_violations(shard: int, tenant: str, seen: HistorySnapshot, now: int) -> Iterator[Violation]:
-    """I6, I16. A delivery is in the indexes of its state. `tenant`: under which an index names it, "" for its own."""
+    """Yield the violations of I6 and I16: a delivery is in the indexes of its state. `tenant`: under which an index
+    names it, "" for its own.
+    """
     facts = dict(zip(HISTORY_FACTS, seen.facts, strict=True))
     key, owner = KEYS["history"].at(shard, seen.suffix), facts["tenant"]
     repair = Repair("repair_history", (tenant or owner or "", seen.suffix))
@@ -106,7 +108,7 @@ def _retention(key: str, seen: HistorySnapshot, facts: Mapping[str, str | None],
 def delivery_violations(
     shard: int, seen: HistorySnapshot, content: DeliverySnapshot, plans: Sequence[ChannelPlan]
 ) -> Iterator[Violation]:
-    """I7, I13. Outcomes, counters and parcels agree."""
+    """Yield the violations of I7 and I13: outcomes, counters and parcels agree."""
     facts = dict(zip(HISTORY_FACTS, seen.facts, strict=True))
     counters = dict(zip(seen.counters[::2], seen.counters[1::2], strict=True))
     key = KEYS["history"].at(shard, seen.suffix)

@@ -83,7 +83,9 @@ def parse_key(name: str) -> tuple[Key, int, Sequence[str]] | None:
 
 
 def key_violations(name: str, kind: str, ttl: int) -> Iterator[Violation]:
-    """I16. Every key is declared, with its type and what ends it. `ttl`: as of PTTL; -2 if the key is gone."""
+    """Yield the violations of I16: every key is declared, with its type and what ends it. `ttl`: as of PTTL; -2 if the
+    key is gone.
+    """
     if ttl == -2:
         return
     parsed = parse_key(name)

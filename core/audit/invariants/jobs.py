@@ -41,7 +41,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def record_of(stored: str | None) -> Record | None:
-    """None if it is not the record of a job."""
+    """Return the record of a job; None if it is not one."""
     try:
         return msgspec.json.decode(stored or "", type=Record)
     except msgspec.MsgspecError:
@@ -148,7 +148,9 @@ Standings = Mapping[str, Standing]
 def count_violations(
     shard: int, tenant: str, stored: Mapping[str, str], before: Standings, after: Standings
 ) -> Iterator[Violation]:
-    """I23. `stored`: the counts, read after `before` and before `after`; jobs that changed may count either way."""
+    """Yield the violations of I23. `stored`: the counts, read after `before` and before `after`; jobs that changed may
+    count either way.
+    """
     still = [after[job].state for job, standing in before.items() if after.get(job) == standing]
     moved = len(before.keys() | after.keys()) - len(still)
     for state in {*stored, *still}:

@@ -28,8 +28,8 @@ _FIRST_STATES = (TaskState.READY, TaskState.TAKEN, TaskState.WAITING)
 
 
 def lane_violations(shard: int, tube: str, asked: str, seen: LaneSnapshot) -> Iterator[Violation]:
-    """I2, I3: a lane with tasks has a first task of its own; the lane is offered iff that task is ready, once, with its
-    score. `asked`: the tenant under which the lane was found, "" for none.
+    """Yield the violations of I2 and I3: a lane with tasks has a first task of its own; the lane is offered iff that
+    task is ready, once, with its score. `asked`: the tenant under which the lane was found, "" for none.
     """
     key, repair = KEYS["lane"].at(shard, tube, seen.lane), Repair("repair_lane", (tube, seen.lane, ""))
     if seen.first is None and seen.behind:
@@ -63,7 +63,7 @@ class TenantSnapshot(NamedTuple):
 
 
 def tenant_violations(shard: int, tube: str, seen: TenantSnapshot) -> Iterator[Violation]:
-    """I4. A tenant is in the ring iff it has takeable work."""
+    """Yield the violation of I4: a tenant is in the ring iff it has takeable work."""
     if (seen.turn is not None) != (seen.offered > 0):
         key, repair = KEYS["tenants"].at(shard, tube), Repair("repair_tenant", (tube, seen.tenant))
         found = f"{seen.tenant} {'is' if seen.turn is not None else 'is not'} in it with {seen.offered} offers"
@@ -83,7 +83,9 @@ class MemberSnapshot(NamedTuple):
 
 
 def task_index_violations(name: str, key: Key, parts: Sequence[str], seen: MemberSnapshot) -> Iterator[Violation]:
-    """I6. An index names only existing tasks that belong there. All else is checked with the task itself."""
+    """Yield the violation of I6: an index names only existing tasks that belong there. All else is checked with the
+    task itself.
+    """
     if seen.score is None:
         return
     is_kept = key.name == "finished"
@@ -108,7 +110,7 @@ def _index_repair(name: str, key: Key, parts: Sequence[str], task_id: str) -> Re
 
 
 def kind_violations(shard: int, kind: str, listed: int, has_tasks: int) -> Iterator[Violation]:
-    """I6. A kind is listed iff a live task has it."""
+    """Yield the violation of I6: a kind is listed iff a live task has it."""
     if listed != has_tasks:
         found = f"{kind} {'listed' if listed else 'not listed'}, {'tasks' if has_tasks else 'no tasks'}"
         yield Violation(
@@ -117,7 +119,7 @@ def kind_violations(shard: int, kind: str, listed: int, has_tasks: int) -> Itera
 
 
 def dead_letter_violations(shard: int, group: str, listed: str | None, size: int) -> Iterator[Violation]:
-    """I6. A group of buried tasks is listed with its size."""
+    """Yield the violation of I6: a group of buried tasks is listed with its size."""
     if listed is not None and float(listed) != size:
         repair = Repair("repair_dead_letters", (group,))
         yield Violation("I6", KEYS["dead_letters"].at(shard), f"{group!r} with {listed} tasks", f"with {size}", repair)

@@ -11,7 +11,9 @@ _RULE = "I25"
 
 
 def lost_keys(key: str, lost: Iterable[str]) -> list[Violation]:
-    """`key`: where the fingerprints of keys are. `lost`: those of the keys that are not here."""
+    """Return the violations of lost keys. `key`: where the fingerprints of keys are. `lost`: those of the keys that are
+    not here.
+    """
     why = "give the lost key back, or `./ada sign-in reset --yes`"
     return [
         Violation(_RULE, key, f"a key {one}, which is not here", "the keys of this installation", why=why)
@@ -20,6 +22,6 @@ def lost_keys(key: str, lost: Iterable[str]) -> list[Violation]:
 
 
 def damaged_tokens(key: str, service: str) -> Violation:
-    """`key`: of the tokens of a user."""
+    """Return the violation of damaged tokens. `key`: of the tokens of a user."""
     why = "the user signs in again"
     return Violation(_RULE, key, f"{service}: tokens that cannot be decrypted", "tokens", why=why)

@@ -47,7 +47,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
 def task_snapshot(row: Sequence[Any]) -> TaskSnapshot | None:
-    """None if there is no such task."""
+    """Return the snapshot of a row; None if there is no such task."""
     if len(row) == 1:
         return None
     facts = {name: value for name, value in zip(TASK_FACTS, row[1], strict=True) if value is not None}
@@ -55,7 +55,7 @@ def task_snapshot(row: Sequence[Any]) -> TaskSnapshot | None:
 
 
 def task_violations(shard: int, seen: TaskSnapshot, numbers: Numbers) -> Iterator[Violation]:
-    """I1, I2, I5, I6, I8, I9, I10, I11, I12 of one task."""
+    """Yield the violations of I1, I2, I5, I6, I8, I9, I10, I11, I12 by one task."""
     facts, key = seen.facts, KEYS["task"].at(shard, seen.id)
     broken = [name for name in _NEEDED if name not in facts]
     broken += [name for name in _NUMBERS if name in facts and not _NUMBER.fullmatch(facts[name])]
@@ -128,7 +128,7 @@ def _actual_places(seen: TaskSnapshot, facts: Mapping[str, str]) -> set[str]:
 
 
 def _scores(key: str, seen: TaskSnapshot, facts: Mapping[str, str], repair: Repair) -> Iterator[Violation]:
-    """I6. In each index it has its own score."""
+    """Yield the violations of I6: in each index a task has its own score."""
     score = str(score_of(facts["priority"], facts["order"]))
     for place, found, wanted in (
         ("due", seen.due, facts.get("due", "none")),
@@ -141,7 +141,7 @@ def _scores(key: str, seen: TaskSnapshot, facts: Mapping[str, str], repair: Repa
 
 
 def _numbers(key: str, facts: Mapping[str, str], numbers: Numbers) -> Iterator[Violation]:
-    """I8. A task has no number that was not given out yet; a taken task has a token."""
+    """Yield the violations of I8: a task has no number that was not given out yet; a taken task has a token."""
     why = "which of the two is wrong is unknown"
     for name, last in (("order", numbers.order), ("token", numbers.token)):
         if int(facts.get(name, "0").partition(" ")[0]) > last:  # the token ends with its owner
@@ -152,7 +152,7 @@ def _numbers(key: str, facts: Mapping[str, str], numbers: Numbers) -> Iterator[V
 
 
 def _course(key: str, seen: TaskSnapshot, facts: Mapping[str, str], numbers: Numbers) -> Iterator[Violation]:
-    """I2, I9 to I12: no task ran that must not run."""
+    """Yield the violations of I2 and I9 to I12: no task ran that must not run."""
     state, why = facts["state"], "an attempt cannot be undone"
     if "lane" in facts and seen.first not in (None, seen.id):
         if state == TaskState.TAKEN:

@@ -93,7 +93,7 @@ class Files:
             raise FileNotLoaded(f"it has more than {self.most_bytes // 2**20} MB")
 
     def _open(self) -> aiohttp.ClientSession:
-        """The session is made at the first download: it belongs to the running event loop."""
+        """Return the session, made at the first download: it belongs to the running event loop."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(socket_factory=self._make_socket),

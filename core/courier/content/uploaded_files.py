@@ -67,7 +67,7 @@ class UploadedFiles:
         return Attachment(attachment.type, path=str(path), name=attachment.name)
 
     async def _load(self, tenant: str, upload_id: str, name: str) -> Path:
-        """The path is the same each time: some couriers remember by it what they have transferred."""
+        """Load a file. The path is the same each time: some couriers remember by it what they have transferred."""
         try:
             path = self._root() / blake2b(f"{tenant}\0{upload_id}".encode(), digest_size=16).hexdigest() / name
             path.parent.mkdir(exist_ok=True)
@@ -80,14 +80,16 @@ class UploadedFiles:
         return path
 
     def _root(self) -> Path:
-        """Made at the first file. Its links are followed here: couriers refuse paths with links."""
+        """Return the folder, made at the first file. Its links are followed here: couriers refuse paths with links."""
         if self._folder is None:
             _remove_abandoned()
             self._folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")).resolve()
         return self._folder
 
     def _remove_unused(self, keys: set[_Key]) -> None:
-        """A file that is still being loaded stays until its next user, or the end of the process."""
+        """Remove files without users. A file that is still being loaded stays until its next user, or the end of the
+        process.
+        """
         for key in keys:
             load = self._loads.get(key)
             if self._users[key] <= 0 and load and load.done():

@@ -98,7 +98,7 @@ class ParcelExecutor:
 
     @asynccontextmanager
     async def _files_on_disk(self) -> AsyncIterator[None]:
-        """While uploaded files are on the disk of this machine, the messages name them there."""
+        """Keep uploaded files on the disk of this machine, where the messages name them meanwhile."""
         presented = self._messages.presented
         async with self._services.files.on_disk(self._task.tenant, presented.content) as content:
             self._messages.presented = presented._replace(content=content)
@@ -137,7 +137,7 @@ class ParcelExecutor:
             self._close(pending, self._unattempted(pending, Final(Status.FAILED, Reason.CONTENT_REFUSED)), 0)
 
     async def _throttled_chats(self) -> dict[str, int]:
-        """Address → the server ms until which it is throttled."""
+        """Return address → the server ms until which it is throttled."""
         if not self._tube_has_throttles:
             return {}
         scopes = [f"{Scope.CHAT}:{pending.entry.address}" for pending in self._entries.open]
@@ -172,9 +172,9 @@ class ParcelExecutor:
         return True
 
     def _batch_limit(self, pending: PendingEntry) -> int:
-        """The largest batch this entry may join. After an unclear end the limit is halved with each attempt, because
-        one message may be the reason why a whole batch gets no response. The random id does not depend on the batch.
-        After a refusal it is quartered: a refused batch may be retried fewer times.
+        """Return the largest batch this entry may join. After an unclear end the limit is halved with each attempt,
+        because one message may be the reason why a whole batch gets no response. The random id does not depend on the
+        batch. After a refusal it is quartered: a refused batch may be retried fewer times.
         """
         largest = min(self._courier.batch, len(self._parcel.entries))
         return max(1, largest >> pending.attempts * (1 if pending.unclear_since else 2))

@@ -106,7 +106,7 @@ def _rows(delivery: NewDelivery) -> tuple[list[list[Any]], dict[str, list[EntryR
 
 
 def _opted_out(delivery: NewDelivery) -> dict[str, list[int]]:
-    """Channel → numbers of the recipients that want no messages there."""
+    """Return channel → numbers of the recipients that want no messages there."""
     leavers = [(number, one.opted_out) for number, one in enumerate(delivery.recipients) if one.opted_out]
     numbers = {channel: [number for number, left in leavers if channel in left] for channel in delivery.channels}
     return {channel: found for channel, found in numbers.items() if found}

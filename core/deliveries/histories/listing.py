@@ -120,7 +120,7 @@ class Listing:
         return list(await asyncio.gather(*map(one, positions)))
 
     async def _summary(self, position: DeliveryPosition, tenant: str) -> History | None:
-        """None if its retention ended meanwhile."""
+        """Return a summary; None if its retention ended meanwhile."""
         try:
             return await self._reader.summary(position.key, tenant)
         except NotFound:

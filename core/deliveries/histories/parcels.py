@@ -102,8 +102,8 @@ def cut(rows: Sequence[T], size: int) -> list[Sequence[T]]:
 
 
 def cut_aligned(rows: Mapping[str, Sequence[Row]], recipients: int) -> dict[str, list[Sequence[Row]]]:
-    """By channel: parcels of at most `recipients` recipients, the same ones under the same number in each channel. A
-    parcel without entries is empty.
+    """Return parcels by channel, of at most `recipients` recipients, the same ones under the same number in each
+    channel. A parcel without entries is empty.
     """
     numbers = sorted({row[1] for of_channel in rows.values() for row in of_channel})
     parcel_of = {number: place // recipients for place, number in enumerate(numbers)}

@@ -76,7 +76,7 @@ def read_outcome(text: str, over: bool) -> OutcomeRecord:
 
 
 def channel_records(fields: HistoryFields, counters: HistoryFields) -> dict[str, ChannelRecord]:
-    """State and counts of each channel. The counts of a channel add up to the recipients of the delivery."""
+    """Return state and counts of each channel. The counts of a channel add up to the recipients of the delivery."""
     total = int(fields["recipients"] or 0)
     plans = load_plan(fields["plan"] or "")
     opted_out = load_opted_out(fields["opted_out"])

@@ -28,7 +28,7 @@ class HistoryReader:
         self._store = store
 
     async def read_fields(self, key: HistoryKey, names: Sequence[str]) -> dict[str, str | None]:
-        """These fields of the history's hash, of whatever tenant; None for a missing one."""
+        """Return these fields of the history's hash, of whatever tenant; None for a missing one."""
         values = await self._store.command("HMGET", KEYS["history"].at(key.shard, key.suffix), *names)
         return dict(zip(names, values, strict=True))
 
@@ -92,8 +92,8 @@ class HistoryReader:
     async def _snapshot(
         self, key: HistoryKey, tenant: str, immutable: HistoryFields, recipients: Sequence[StoredRecipient]
     ) -> tuple[HistoryFields, HistoryFields]:
-        """Fields with counters, and the outcomes of these recipients, in one atomic read: a courier may report between
-        two reads.
+        """Return fields with counters, and the outcomes of these recipients, in one atomic read: a courier may report
+        between two reads.
         """
         channels = projection.channels_of(immutable)
         names = [*projection.FIELDS, *projection.counter_fields(channels)]
@@ -105,7 +105,7 @@ class HistoryReader:
     async def recipients(
         self, key: HistoryKey, fields: HistoryFields, start: int = 0, limit: int = 1 << 30
     ) -> list[StoredRecipient]:
-        """Recipients `start` to `start + limit` as stored."""
+        """Return the recipients `start` to `start + limit` as stored."""
         total = int(fields["recipients"] or 0)
         end = min(total, start + limit)
         pages = range(start // PAGE, -(-end // PAGE)) if start < end else range(0)
@@ -114,7 +114,7 @@ class HistoryReader:
         return [recipient for recipient in found if start <= recipient.number < end]
 
     async def outcomes(self, key: HistoryKey, names: Sequence[str]) -> HistoryFields:
-        """Stored outcomes by field."""
+        """Return the stored outcomes by field."""
         hash_key = KEYS["outcomes"].at(key.shard, key.suffix)
         slices = [names[start : start + _FIELDS_AT_ONCE] for start in range(0, len(names), _FIELDS_AT_ONCE)]
         values = await asyncio.gather(*(self._store.command("HMGET", hash_key, *part) for part in slices))
@@ -137,7 +137,9 @@ class HistoryReader:
                 yield StoredParcel(plan.channel, number, *load_parcel(texts[name] or "[0,[]]"))
 
     async def retried_entries(self, key: HistoryKey, channel: str, parcel: int) -> set[str]:
-        """Outcome fields of the entries that were retried after this parcel was cut: a later parcel has them."""
+        """Return the outcome fields of the entries that were retried after this parcel was cut: a later parcel has
+        them.
+        """
         (first,) = (await self.read_fields(key, [f"retried:{channel}"])).values()
         found: set[str] = set()
         for number in count(max(int(first), parcel + 1)) if first else ():

@@ -75,7 +75,7 @@ def _named(records: Iterator[Record], header: Header, source: "_Source") -> tupl
 
 
 def _row(number: int, cells: Sequence[str], header: Header) -> Row:
-    """Excel leaves out empty cells at the end of a row."""
+    """Return a row. Excel leaves out empty cells at its end."""
     places = zip_longest(header.columns, cells[: len(header.columns)], fillvalue="")
     named = {name: cell for name, cell in places if name}
     if header.parts:

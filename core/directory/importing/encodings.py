@@ -25,7 +25,7 @@ _REMEDY = "Save the sheet as CSV UTF-8."
 
 @contextmanager
 def decoded(file: IO[bytes]) -> Iterator[TextIO]:
-    """The file as text, with its line breaks as they are. Raises ImportRefused CSV_NOT_TEXT, CSV_NOT_UTF8."""
+    """Open the file as text, with its line breaks as they are. Raises ImportRefused CSV_NOT_TEXT, CSV_NOT_UTF8."""
     encoding = _encoding_of(file)
     text = TextIOWrapper(file, encoding, newline="")
     try:

@@ -20,7 +20,7 @@ _BLANK = group_cells(Group(0))
 
 
 async def check_groups(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
-    """Each row creates a group or changes the fields that the file has."""
+    """Yield checked pages: each row creates a group or changes the fields that the file has."""
     for some in in_pages(rows):
         page = CheckedPage(len(some))
         found = await reader.groups([row.cells["id"] for row in some])
@@ -43,7 +43,7 @@ def _check_group(row: Row, old: Group | None, page: CheckedPage) -> None:
 
 
 async def check_members(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
-    """Each row adds a person to a group."""
+    """Yield checked pages: each row adds a person to a group."""
     memberships = Memberships(reader)
     for some in in_pages(rows):
         page = CheckedPage(len(some))

@@ -61,7 +61,7 @@ class Header:
 
 
 def normal(written: str) -> str:
-    """A name in the form in which names are compared: "Эл.почта:" is "эл почта"."""
+    """Return a name in the form in which names are compared: "Эл.почта:" is "эл почта"."""
     text = with_plain_spaces(written).casefold().replace("ё", "е").strip(" \t:*")
     return " ".join(text.replace(".", " ").split()) if not text.isascii() else " ".join(text.split())
 
@@ -85,7 +85,7 @@ def read_header(number: int, cells: Sequence[str], columns: Columns) -> Header:
 
 
 def _errors(cells: Sequence[str], found: Sequence[str | None], columns: Columns) -> Iterator[tuple[str, str, str]]:
-    """Column, code and message of each error."""
+    """Yield column, code and message of each error."""
     for cell, name in zip(cells, found, strict=True):
         if name is None:
             yield cell[:64], "COLUMN_UNKNOWN", f"The columns are {', '.join(columns.shown)}.{_hint(cell, columns)}"
@@ -99,7 +99,7 @@ def _errors(cells: Sequence[str], found: Sequence[str | None], columns: Columns)
 
 
 def _errors_of_set(found: Collection[str], columns: Columns) -> Iterator[tuple[str, str, str]]:
-    """The errors of the columns together, each of which is right."""
+    """Yield the errors of the columns together, each of which is right."""
     if columns.whole in found and any(part in found for part in columns.parts):
         yield columns.whole, "COLUMN_REPEATED", f"The {columns.whole} is there as a whole and in parts: leave out one."
     if columns.identifying and not any(name.startswith(tuple(columns.identifying)) for name in found):

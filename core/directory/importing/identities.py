@@ -65,7 +65,7 @@ class Identities:
         return found
 
     async def _owners(self, addresses: Collection[str]) -> Owners:
-        """An e-mail address may be the one of the person, or a contact."""
+        """Return the persons by address. An e-mail address may be the person's own, or a contact."""
         wanted = list(addresses)
         emails = [one for one in wanted if one.startswith("email:")]
         found: dict[str, set[str]] = {one: set() for one in wanted}

@@ -194,7 +194,7 @@ class _Checking:
 
 
 def _parts(steps: Sequence[Step]) -> Iterator[list[Step]]:
-    """Steps in parts of bounded number and size."""
+    """Yield the steps in parts of bounded number and size."""
     part: list[Step] = []
     size = 0
     for step in steps:

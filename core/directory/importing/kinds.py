@@ -100,7 +100,7 @@ def _errors_without_id(row: Row) -> Iterator[RowError]:
 
 
 def as_row_errors(row: Row, faults: Iterator[Invalid]) -> Iterator[RowError]:
-    """Faults of a value as errors of its row. The path "contacts.sms.0" is in the column contacts.sms."""
+    """Yield the faults of a value as errors of its row. The path "contacts.sms.0" is in the column contacts.sms."""
     for fault in faults:
         column = next((name for name in row.cells if f"{fault.path}.".startswith(f"{name}.")), fault.path)
         yield row.error(column, fault.code, fault.detail)
@@ -148,7 +148,7 @@ def object_kind(row: Row) -> str:
 
 
 def contact_cells(row: Row) -> dict[str, list[str]]:
-    """Channel → addresses, for the channels that the file has."""
+    """Return channel → addresses, for the channels that the file has."""
     return {name.removeprefix(CONTACTS): listed(cell) for name, cell in row.cells.items() if name.startswith(CONTACTS)}
 
 

@@ -49,7 +49,7 @@ class Claims:
             page.errors.append(row.error(column or self._column, self._code, message))
 
     def refuse(self, row: Row, owner: str, page: CheckedPage, column: str = "") -> None:
-        """The error for a value that another person of the directory has."""
+        """Add the error for a value that another person of the directory has."""
         page.errors.append(row.error(column or self._column, self._code, f"The person {owner} has it already."))
 
 
@@ -65,7 +65,7 @@ class Claimed:
 
 
 async def check_users(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
-    """Each row creates a person or changes the fields that the file has."""
+    """Yield checked pages: each row creates a person or changes the fields that the file has."""
     claimed, memberships, identities = Claimed(), Memberships(reader), Identities(reader)
     for in_file in in_pages(rows):
         page = CheckedPage(len(in_file))
@@ -144,7 +144,7 @@ async def _check_contacts(reader: Reader, candidates: Sequence[Candidate], claim
 
 
 async def check_contacts(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
-    """Each row adds one contact to a person."""
+    """Yield checked pages: each row adds one contact to a person."""
     by_user: defaultdict[str, list[Row]] = defaultdict(list)
     for row in rows:
         by_user[row.cells["user"]].append(row)
@@ -159,7 +159,7 @@ async def check_contacts(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[C
 
 
 async def _check_owners(reader: Reader, rows: Mapping[str, Sequence[Row]], claims: Claims, page: CheckedPage) -> None:
-    """No other person, in the directory or in the file, has any of these contacts."""
+    """Check that no other person, in the directory or in the file, has any of these contacts."""
     given = [(user, row, _contact(row)) for user, some in rows.items() for row in some]
     owners = await reader.owners_of_contacts([contact for _, _, contact in given])
     for (user, row, contact), owner in zip(given, owners, strict=True):

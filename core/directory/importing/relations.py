@@ -23,7 +23,9 @@ _PAGE = 100
 
 
 async def check_supergroups(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
-    """Each row creates a supergroup or changes the fields that the file has; its groups are replaced as a whole."""
+    """Yield checked pages: each row creates a supergroup or changes the fields that the file has; its groups are
+    replaced as a whole.
+    """
     known = await reader.known_groups({id_text(one) for row in rows for one in group_ids(row) or ()})
     joined = Counter[str]()  # group → its supergroups, with those of the file
     for some in in_pages(rows, _PAGE):
@@ -98,7 +100,7 @@ async def _check_owners_of_members(reader: Reader, row: Row, added: Sequence[str
 
 
 async def check_ownerships(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
-    """Each row makes a person an owner of a group or supergroup. Rows may be in any order."""
+    """Yield checked pages: each row makes a person an owner of a group or supergroup. Rows may be in any order."""
     by_user: defaultdict[str, list[Row]] = defaultdict(list)
     for row in rows:
         by_user[row.cells["user"]].append(row)
@@ -130,7 +132,7 @@ async def _check_objects(reader: Reader, rows: Sequence[Row], page: CheckedPage)
 
 
 async def _check_owner(reader: Reader, user: str, rows: Sequence[Row], owners: Counter[str], page: CheckedPage) -> None:
-    """The rows of one person."""
+    """Check the rows of one person."""
     owned = set(await reader.related("owned", user))
     new = [row for row in rows if _object(row) not in owned]
     for row in rows:

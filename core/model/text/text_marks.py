@@ -158,7 +158,7 @@ def _follow(token: Token, is_open: list[str]) -> None:
 
 
 def spans(text: str, mode: ParseMode) -> tuple[str, list[Span]]:
-    """The text without marks, and the ranges that were marked, in the order of their ends."""
+    """Return the text without marks, and the ranges that were marked, in the order of their ends."""
     shown, offset, found = [], 0, []
     is_open: list[tuple[Token, int]] = []
     for token in tokens(text, mode):
