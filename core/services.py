@@ -58,7 +58,7 @@ class Services:
 
 @asynccontextmanager
 async def open_services(store: Store, policy: SendingPolicy | None = None) -> AsyncIterator[Services]:
-    """The services on an open store, until the end of the block."""
+    """Open the services on an open store, until the end of the block."""
     services = Services.on(store, policy)
     try:
         yield services

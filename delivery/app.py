@@ -49,7 +49,9 @@ def build(services: ApiServices, options: Options | None = None) -> web.Applicat
 
 
 def _order(path: str) -> tuple[int, int]:
-    """An address belongs to the first path that it matches: `/v1/deliveries/bulk` is not the delivery named bulk."""
+    """Return the place of a path in the order: an address belongs to the first path that it matches, and
+    `/v1/deliveries/bulk` is not the delivery named bulk.
+    """
     return path.count("{"), -len(path)
 
 
@@ -60,5 +62,7 @@ def _add(app: web.Application, path: str, handlers: Mapping[str, Handler]) -> No
 
 
 def _parameter(name: re.Match[str]) -> str:
-    """A parameter matches up to the next slash, `rest` all that is left. aiohttp's default would stop at a brace."""
+    """Return the pattern of a parameter: up to the next slash; `rest` all that is left. aiohttp's default would stop at
+    a brace.
+    """
     return f"{{{name[1]}:{'.*' if name[1] == 'rest' else '[^/]+'}}}"

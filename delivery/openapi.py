@@ -126,7 +126,7 @@ def _path_parameters(path: str) -> list[Schema]:
 
 
 def _path_schema(path: str) -> Schema:
-    """`path`: up to and with the parameter."""
+    """Return the schema of a parameter. `path`: up to and with the parameter."""
     pattern = PATH_PATTERNS.get(path)
     return {"type": "string", "minLength": 1, **({"pattern": pattern} if pattern else {})}
 
@@ -226,8 +226,8 @@ def _event(schemas: Mapping[type, Schema]) -> Schema:
 
 
 def _lines(line: Schema) -> Schema:
-    """NDJSON. Each line has a response of its own, so every body is accepted. `itemSchema` is of OpenAPI 3.2; here its
-    name is that of an extension.
+    """Return the schema of NDJSON. Each line has a response of its own, so every body is accepted. `itemSchema` is of
+    OpenAPI 3.2; here its name is that of an extension.
     """
     text = "one JSON document per line, each as x-itemSchema says"
     schema = {"contentMediaType": str(ndjson.CONTENT_TYPE), "description": text}

@@ -31,7 +31,7 @@ HEADER_PATTERNS = {"Idempotency-Key": "^[!-~]([ -~]{0,253}[!-~])?$", "Last-Event
 
 
 def state_limits(paths: Mapping[str, Schema], components: dict[str, Schema], inputs: Iterable[type[Struct]]) -> None:
-    """`inputs`: the types of all bodies."""
+    """State the limits of all texts and names. `inputs`: the types of all bodies."""
     for shape, combination in requests.COMBINATIONS.items():
         components.get(shape.__name__, {}).update(combination)
     for struct in _structs(inspect.multi_type_info(list(inputs))):
@@ -42,7 +42,9 @@ def state_limits(paths: Mapping[str, Schema], components: dict[str, Schema], inp
 
 
 def _refuse_nul(schema: Any, components: Mapping[str, Schema], seen: set[str]) -> None:
-    """State it for every text of these schemas, and of the components that they refer to, that has no limit yet."""
+    """State that NUL is refused for every text of these schemas, and of the components that they refer to, that has no
+    limit yet.
+    """
     if isinstance(schema, dict):
         if schema.get("type") == "string" and not _OTHERWISE_LIMITED & schema.keys():
             schema.update(_NO_NUL)
@@ -69,7 +71,7 @@ def _structs(types: Iterable[inspect.Type]) -> Iterator[inspect.StructType]:
 
 
 def _state_names(struct: inspect.StructType, component: Schema) -> None:
-    """The limits of the names of an object, which msgspec leaves out."""
+    """State the limits of the names of an object, which msgspec leaves out."""
     for field in struct.fields:
         for mapping in _mappings(field.type):
             place = _object_in(component["properties"][field.encode_name])

@@ -29,7 +29,7 @@ class RunReader(Protocol):
         """Return what `page` lists; "" and None: everything."""
 
     async def page(self, tenant: str, wanted: Any, cursor: str | None, limit: int) -> tuple[Sequence[Any], str | None]:
-        """A page of runs, the newest first, and the cursor of the next page."""
+        """Return a page of runs, the newest first, and the cursor of the next page."""
 
     async def drop(self, tenant: str, run: str) -> Any:
         """End a run and return it. Raises NotFound RUN_NOT_FOUND, Conflict RUN_OVER."""

@@ -91,7 +91,7 @@ class Effects:
         return await self._write(effect, replace(record, status=status))
 
     async def _done(self, effect: Effect, begun: UnitRecord | None) -> UnitRecord:
-        """`begun`: the record of a call before, which is repeated with the same key."""
+        """Call an effect and record it. `begun`: the record of a call before, which is repeated with the same key."""
         record = begun or self._intent(effect)
         await self._begin(effect, record, is_first=begun is None)
         key = {"idempotency_key": record.key} if effect.idempotent_for else {}
@@ -124,7 +124,7 @@ class Effects:
             self._guard.check("lost")
 
     async def _record_result(self, effect: Effect, record: UnitRecord, result: Any) -> UnitRecord:
-        """It has taken place, so that is recorded also if the result cannot be stored."""
+        """Record that an effect has taken place, also if its result cannot be stored."""
         try:
             done = replace(record, status=UnitStatus.DONE, result=stored_form(effect.name, result))
         except Invalid as refusal:
@@ -132,7 +132,7 @@ class Effects:
         return await self._write(effect, done)
 
     async def _write(self, effect: Effect, record: UnitRecord) -> UnitRecord:
-        """The state of the job is not checked: what was begun is finished."""
+        """Write a record without a check of the job's state: what was begun is finished."""
         if await self._guard.write("unit", effect.id, _json(record)) == "lost":
             self._guard.check("lost")
         return record

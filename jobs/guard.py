@@ -57,7 +57,7 @@ class Guard:
             raise Lost
 
     def close(self) -> None:
-        """The attempt is over: nothing else begins, and nothing is sent."""
+        """Close the attempt: nothing else begins, and nothing is sent."""
         self._is_closed = True
         self.ending = self.ending or Interrupted()
 
@@ -80,7 +80,7 @@ class Guard:
         return await self._storage.units(self.job.id, names)
 
     async def write(self, kind: str, name: str = "", value: str = "", log: str = "") -> str:
-        """As `JobStorage.write`: it checks nothing, so that what was begun is finished."""
+        """Write as `JobStorage.write` does, without a check, so that what was begun is finished."""
         state = await self._storage.write(self.job.id, self._holder, kind, name, value, log)
         self.has_stored |= kind in ("step", "unit") and bool(value) and state != "lost"
         return state

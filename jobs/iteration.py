@@ -181,7 +181,7 @@ def _line_of(unit: str, record: UnitRecord) -> str:
 
 
 def _named(items: Iterable[Item], key: Callable[[Item], Any], name: str) -> list[tuple[str, Item]]:
-    """The items with the names of their units, each once."""
+    """Return the items with the names of their units, each once."""
     prefix = f"unit {name}:" if name else "unit:"
     named: dict[str, Item] = {}
     for item in items:

@@ -35,7 +35,7 @@ class Names:
             raise
 
     def handles(self, name: str, handle: Callable[..., Any]) -> None:
-        """`each` with this name handles items by `handle`. Raises as `used`."""
+        """Note that `each` with this name handles items by `handle`. Raises as `used`."""
         if name:
             _check("each", name)
         if ":" in name:

@@ -15,7 +15,9 @@ _OWN = (str(Path(__file__).parent), str(Path(__file__).parents[1] / "core"))
 
 
 def reason_for_user(fault: BaseException) -> str:
-    """For example `the iteration took longer than 1:00:00`, or `KeyError in hunting.py, line 12`."""
+    """Return the reason of a fault, for example `the iteration took longer than 1:00:00`, or `KeyError in hunting.py,
+    line 12`.
+    """
     if isinstance(fault, AdaError) and not isinstance(fault, StoreError):
         return str(fault) or type(fault).__name__
     what = str(fault) if isinstance(fault, Blocked) else type(fault).__name__

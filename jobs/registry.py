@@ -22,7 +22,7 @@ class Registry:
     """Name → kind of job."""
 
     def __init__(self, kinds: Iterable[type[Job]]) -> None:
-        """Raises SetupError for a class that is not complete, and for two of one name."""
+        """Register the kinds. Raises SetupError for a class that is not complete, and for two of one name."""
         self.kinds: dict[str, type[Job]] = {}
         for kind in kinds:
             _check(kind)

@@ -76,7 +76,9 @@ class JobWorker:
         self._stop_requested = asyncio.Event()
 
     def _worker(self, kind: type[Job], concurrency: int, lease: timedelta) -> Worker:
-        """A job that blocks the event loop loses its lease, and so do its neighbours: others take them up."""
+        """Return the worker of a kind. A job that blocks the event loop loses its lease, and so do its neighbours:
+        other processes take them up.
+        """
         longest = kind.max_runtime + _MARGIN
         tube = tube_of(kind.name)
         return self._client.worker(
@@ -141,7 +143,9 @@ class JobWorker:
         return self._stop_requested.is_set() or attempt.cancelled.is_set()
 
     async def _broken_off(self, kind: type[Job], guard: Guard, attempt: Attempt, fault: BaseException | None) -> Result:
-        """The iteration has not reached its end. An attempt that has lost its lease may not say so."""
+        """Return the result of an iteration that has not reached its end. An attempt that has lost its lease changes
+        nothing.
+        """
         result: Result = None
         match fault:
             case Lost():
@@ -170,17 +174,23 @@ class JobWorker:
         return await self._storage.end_iteration(StoredJob(job.id, after, job.version), holder, line)
 
     def _interrupted(self, attempt: Attempt) -> Result:
-        """A shutdown gives the rest to another process; a pause or a stop leaves nothing to do."""
+        """Return the result of an interruption: a shutdown gives the rest to another process; a pause or a stop leaves
+        nothing to do.
+        """
         return Retry(timedelta(0), checkpoint=attempt.checkpoint) if self._stop_requested.is_set() else None
 
     def _lost(self, guard: Guard, attempt: Attempt) -> Result:
-        """Without effect if another attempt has the task; if none has it yet, the iteration goes on at once."""
+        """Return the result of a lost lease. It has no effect if another attempt has the task; if none has it yet, the
+        iteration goes on at once.
+        """
         job = guard.job
         log.info("job %s: the attempt of iteration %s has lost its lease", job.id.name, job.record.iteration)
         return Retry(timedelta(0), checkpoint=attempt.checkpoint)
 
     async def _pause(self, job: StoredJob, pause: Pause) -> None:
-        """What was ordered meanwhile stays, and so does what another attempt does: this one may have been frozen."""
+        """Pause a job. What was ordered meanwhile stays, and so does what another attempt does: this one may have been
+        frozen.
+        """
         try:
             await self.jobs.pause(
                 job.id,
@@ -218,7 +228,7 @@ class JobWorker:
 
 
 async def _try_again(kind: type[Job], guard: Guard, failures: int, reason: str) -> Result:
-    """The live log shows it: the state of the job is `running` meanwhile."""
+    """Return the next try, with a line in the live log: the state of the job is `running` meanwhile."""
     pause = BACKOFF.pause(failures)
     line = f"failure {failures} of {kind.most_failures}, tried again in {pause.total_seconds():.0f} s: {reason}"
     await guard.write("", log=line)

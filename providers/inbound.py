@@ -76,7 +76,9 @@ def telegram_gathering(store: Store, client: QueueClient, tenant: str) -> Gather
 
 
 def _sources(tenant: str) -> Mapping[str, str]:
-    """By channel, in what the ids of events are unique. Each Telegram bot numbers its updates by itself."""
+    """Return by channel the place within which the ids of events are unique. Each Telegram bot numbers its updates by
+    itself.
+    """
     return {
         sms.CHANNEL: sms_events.SOURCE,
         vk.CHANNEL: vk_events.SOURCE,

@@ -70,7 +70,7 @@ async def disconnect(request: web.Request) -> web.StreamResponse:
 
 
 async def no_response() -> web.StreamResponse:
-    """Never respond; ends when the client disconnects or the server stops."""
+    """Send no response; end when the client disconnects or the server stops."""
     await asyncio.Event().wait()
     return web.Response()
 

@@ -30,7 +30,7 @@ def candidates() -> Iterator[Path]:
 
 
 def version_of(program: Path) -> tuple[int, ...]:
-    """(3, 12), or (0,) if the program is not a Python that can create environments, such as a shim of pyenv."""
+    """Return (3, 12), or (0,) if the program is not a Python that can create environments, such as a shim of pyenv."""
     words = [str(program), "-c", "import sys, ensurepip, venv; print(*sys.version_info[:2])"]
     try:
         run = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -172,7 +172,7 @@ class Worker:
         return min([await self._try_claim(shard) for shard in self._shards_in_turn()])
 
     async def _try_claim(self, shard: int) -> float:
-        """`_claim`; a shard that fails holds up no other (S-09)."""
+        """Claim as `_claim` does, and log a fault: a shard that fails delays no other (S-09)."""
         try:
             seconds = await self._claim(shard)
             self._faults.pop(shard, None)

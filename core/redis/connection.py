@@ -70,7 +70,7 @@ class ServerAddress:
 
     @classmethod
     def parse(cls, url: str) -> "ServerAddress":
-        """From a URL as redis-py takes it: redis://, rediss:// or unix://. Raises ValueError, which names no secret."""
+        """Parse a URL as redis-py takes it: redis://, rediss:// or unix://. Raises ValueError without any secret."""
         parts = _url_parts(url)
         is_tls = parts.pop("connection_class", None) is SSLConnection
         return cls(
@@ -93,7 +93,9 @@ class ServerAddress:
 
 
 def _url_parts(url: str) -> dict[str, Any]:
-    """`parse_url`, which takes database 0 if the path is not a number, and quotes parts of a password in its errors."""
+    """Return the parts that `parse_url` returns. That takes database 0 if the path is not a number, and quotes parts of
+    a password in its errors; this raises ValueError without secrets.
+    """
     scheme, path = url.partition(":")[0], url.partition("?")[0].partition("://")[2].partition("/")[2]
     if scheme not in ("redis", "rediss", "unix"):
         raise ValueError(
@@ -111,11 +113,11 @@ def _url_parts(url: str) -> dict[str, Any]:
 
 
 def ignore(reply: Reply) -> None:
-    """Nothing is expected."""
+    """Ignore a reply: none is expected."""
 
 
 def nothing_to_resume() -> None:
-    """Nothing waits for the connection to become writable."""
+    """Do nothing: nothing waits for the connection to become writable."""
 
 
 class Connection(asyncio.Protocol):

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 async def register(store: Store) -> None:
-    """Called at every start: note that this version is used, and remove unused ones. What the server refuses (it is
+    """Note that this version is used, and remove unused ones; called at every start. What the server refuses (it is
     full, a key has another type, a right is missing) is left to a later start.
     """
     now = time.time_ns() // 1_000_000

@@ -144,7 +144,7 @@ class Library:
     functions: Mapping[str, Function]
 
     def where(self, message: str) -> str:
-        """A server's error message with `user_function:12` replaced by the file and line it came from."""
+        """Return a server's error message with `user_function:12` replaced by the file and line it came from."""
 
         def place(found: re.Match[str]) -> str:
             line = int(found[1])
@@ -164,7 +164,7 @@ def is_loaded(refusal: BaseException) -> bool:
 
 
 def names() -> list[str]:
-    """The names of all functions."""
+    """Return the names of all functions."""
     return sorted(path.stem for path in _LUA.glob("*/functions/*.lua"))
 
 

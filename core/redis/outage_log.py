@@ -21,7 +21,7 @@ class OutageLog:
         self._is_logged = False
 
     def failed(self, reason: Exception) -> None:
-        """Called at each failure."""
+        """Note a failure; log the outage once it has lasted longer than the patience."""
         text = str(reason) or type(reason).__name__
         self._log.debug("%s: %s", self._what, text)
         now = time.monotonic()
@@ -31,7 +31,7 @@ class OutageLog:
             self._log.warning("%s: %s", self._what, text)
 
     def ended(self) -> None:
-        """Called when it works again."""
+        """Note that it works again; log the end of an outage that was logged."""
         if self._is_logged:
             self._log.warning("%s: over", self._what)
         self._since, self._is_logged = None, False

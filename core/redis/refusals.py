@@ -52,7 +52,7 @@ def malformed_url(fault: ValueError) -> SetupError:
 
 
 def explained(fault: RedisError | OSError | TimeoutError, address: ServerAddress) -> AdaError:
-    """StoreUnavailable if waiting may help, else SetupError."""
+    """Return StoreUnavailable if waiting may help, else SetupError."""
     text = str(fault) or type(fault).__name__
     if is_about_rights(fault):
         return missing_rights(text, address)
@@ -88,7 +88,7 @@ def may_pass(fault: Exception) -> bool:
 
 
 def wrong_scheme(address: ServerAddress) -> SetupError:
-    """The URL demands TLS and the port does not speak it, or the other way round."""
+    """Return the error for a URL that demands TLS of a port without TLS, or the other way round."""
     if address.tls:
         return SetupError(f"Redis at {address} does not speak TLS. Begin ADA_REDIS_URL with redis:// instead.")
     return SetupError(f"Redis at {address} speaks TLS only. Begin ADA_REDIS_URL with rediss:// instead.")
@@ -135,7 +135,7 @@ def missing_rights(text: str, address: ServerAddress) -> SetupError:
 
 
 def grant(address: ServerAddress) -> str:
-    """The command that gives a user every right Ada uses, and none over the server."""
+    """Return the command that gives a user every right Ada uses, and none over the server."""
     return (
         f"redis-cli ACL SETUSER {address.username} '~*' '&*' +@all -@admin -@dangerous +info '+config|get' "
         "'+config|set'"

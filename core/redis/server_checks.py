@@ -107,7 +107,9 @@ async def check_writes(store: Store) -> None:
 
 
 async def check_layout(store: Store) -> None:
-    """Called at every start before anything is written. Raises LayoutUnknown (docs/decisions/0020), ShardsDiffer."""
+    """Check the layout; called at every start before anything is written. Raises LayoutUnknown (docs/decisions/0020),
+    ShardsDiffer.
+    """
     await check_shards(store)
     for shard in range(store.shards):
         found = await layout_of(store, shard)
@@ -130,8 +132,8 @@ async def layout_of(store: Store, shard: int) -> str | None:
 
 
 async def check_shards(store: Store) -> None:
-    """A delivery or a task is found in the shard that its id or lane names: with another number of shards a lane would
-    stand in two of them. Raises ShardsDiffer.
+    """Check the number of shards: a delivery or a task is found in the shard that its id or lane names, so with another
+    number a lane would stand in two shards. Raises ShardsDiffer.
     """
     found = await store.command("GET", KEYS["shards"].at(0))
     if found not in (None, str(store.shards)):
@@ -142,8 +144,8 @@ async def check_shards(store: Store) -> None:
 
 
 async def sign_layout(store: Store) -> None:
-    """`check_layout`, then write the layout, the number of shards and the primary if they are missing. On a server that
-    refuses writes a later start does it.
+    """Check the layout as `check_layout` does, then write it, the number of shards and the primary if they are missing.
+    On a server that refuses writes a later start does it.
     """
     await check_layout(store)
     try:

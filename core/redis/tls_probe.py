@@ -33,7 +33,7 @@ async def _answer(host: str, port: int, tls: ssl.SSLContext | None) -> bytes:
 
 
 def _unverified() -> ssl.SSLContext:
-    """Any certificate is good enough: nothing but PING is sent."""
+    """Return a context that accepts any certificate: nothing but PING is sent."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context

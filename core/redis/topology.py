@@ -65,7 +65,7 @@ class SentinelSet:
 
     @classmethod
     def parse(cls, url: str) -> "SentinelSet":
-        """From a URL of the form above. Raises ValueError, which names no secret."""
+        """Parse a URL of the form above. Raises ValueError, which names no secret."""
         if not (found := _URL.fullmatch(url)):
             raise ValueError(f"a URL of Sentinels has the form {SENTINEL_FORM}")
         scheme, login, places, name, database, query = (part or "" for part in found.groups())
@@ -108,7 +108,7 @@ def is_sentinel_url(url: str) -> bool:
 
 
 async def _nothing_first(connection: Connection) -> None:
-    """Nothing is called first."""
+    """Call nothing first."""
 
 
 class Topology:

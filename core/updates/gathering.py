@@ -112,7 +112,7 @@ class Gathering:
 
 
 def _saved(attempt: Attempt) -> list[str]:
-    """The names of the parts that an interrupted attempt has chosen."""
+    """Return the names of the parts that an interrupted attempt has chosen."""
     return msgspec.json.decode(attempt.checkpoint, type=list[str]) if attempt.checkpoint else []
 
 

@@ -121,7 +121,9 @@ class Uploads:
             raise StoreUnavailable(f"The file {stored.upload.name} could not be read: {fault}") from None
 
     async def _read_parts(self, tenant: str, stored: _Stored, file: IO[bytes]) -> bool:
-        """Over a connection of its own: its replies are bytes, and the calls of others do not wait behind them."""
+        """Read the parts over a connection of its own: its replies are bytes, and the calls of others do not wait
+        behind them. Returns False if one is missing.
+        """
         connection = await self._store.topology.open(encoding=None)
         try:
             for number in range(stored.parts):

@@ -119,7 +119,7 @@ def _mark_of(found: tuple[Mark, WebhookMessage]) -> Mark:
 
 
 def _place(webhook: Webhook, history: History, change: Change) -> Mark | None:
-    """None if the webhook does not want this change."""
+    """Return the place of a change; None if the webhook does not want it."""
     if change.outcome is None:
         wanted, at = EventType.FINISHED in webhook.events, history.finished_at
     else:

@@ -106,7 +106,7 @@ class EventReader:
         await self._read(0)
 
     async def _read(self, lease_ms: int) -> _Page | None:
-        """None if another process reads."""
+        """Read a page; return None if another process reads."""
         reply = await self._store.run("read_events", self._shard, self._owner, lease_ms, _PAGE)
         if not reply:
             return None
@@ -190,7 +190,9 @@ class EventReader:
         await self._put(found)
 
     def _wants(self, page: _Page, webhook: Webhook, ms: int) -> bool:
-        """A disabled webhook falls behind, so that it misses nothing if it is enabled again."""
+        """Return whether the webhook gets an event now. A disabled webhook falls behind, so that it misses nothing if
+        it is enabled again.
+        """
         if ms < webhook.created or webhook.id in page.behind:
             return False
         if webhook.disabled:
@@ -229,7 +231,7 @@ class EventReader:
         return await self._write(page.changes) if page.changes else True
 
     async def _write(self, changes: Mapping[str, str]) -> bool:
-        """False if this process may not read any more."""
+        """Write the positions; return False if this process may not read any more."""
         flat: Iterable[Any] = (word for change in changes.items() for word in change)
         return bool(await self._store.run("advance_events", self._shard, self._owner, *flat))
 
@@ -241,8 +243,8 @@ def entry_id(text: str) -> EntryId:
 
 
 def task_of(webhook: Webhook, message: WebhookMessage) -> NewTask:
-    """Messages of one lane are sent one after the other. The lanes let a webhook get some at the same time, and keep a
-    slow receiver from occupying more of a process.
+    """Return the task of a message. Messages of one lane are sent one after the other. The lanes let a webhook get some
+    at the same time, and keep a slow receiver from occupying more of a process.
     """
     lane = f"{webhook.id}/{crc32(message.subject.encode()) % _LANES}"
     return NewTask(message.body, webhook.tenant, lane, attempts=_ATTEMPTS, user=webhook.id)

@@ -61,7 +61,7 @@ class WebhookClient:
         return record, response.wait
 
     async def _post(self, webhook: Webhook, message: WebhookMessage) -> Response:
-        """All faults of a call are values: none is a fault of Ada."""
+        """Post a message. All faults of a call are values: none is a fault of Ada."""
         try:
             targets.host_of(webhook.url)
             return await self._exchange(webhook, message)
@@ -86,7 +86,7 @@ class WebhookClient:
             return Response(response.status, error, _wait_of(response))
 
     def _open(self) -> aiohttp.ClientSession:
-        """The session is made at the first call: it belongs to the running event loop. Tenants share no cookies."""
+        """Return the session, made at the first call: it belongs to the running event loop. No cookies are kept."""
         if self._session is None:
             make_socket = targets.plain_socket if self.allow_private else targets.guarded_socket
             self._session = aiohttp.ClientSession(

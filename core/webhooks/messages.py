@@ -96,7 +96,7 @@ def message_id(webhook: Webhook, key: HistoryKey, version: int) -> str:
 
 
 def outcome_message(webhook: Webhook, key: HistoryKey, change: Change) -> WebhookMessage:
-    """`change`: one for which `is_outcome` is true."""
+    """Return the message of an outcome. `change`: `is_outcome` is true of it."""
     outcome = change.outcome
     assert outcome is not None
     assert change.recipient is not None
@@ -120,7 +120,7 @@ def outcome_message(webhook: Webhook, key: HistoryKey, change: Change) -> Webhoo
 
 
 def finished_message(webhook: Webhook, history: History, version: int) -> WebhookMessage:
-    """`version`: of the change that ended the delivery."""
+    """Return the message of the end of a delivery. `version`: of the change that ended it."""
     data = FinishedData(
         delivery=history.key.id,
         history_key=str(history.key),

@@ -18,8 +18,8 @@ log = logging.getLogger(__name__)
 async def put_message(
     webhooks: Webhooks, queue: Queue, tenant: str, event: EventType, name: str, at: datetime, data: object
 ) -> None:
-    """`name`: of the event; a repeat with the same name has the same `webhook-id`. Messages of a name's first word come
-    in order.
+    """Put a message for each webhook that wants the event. `name`: of the event; a repeat with the same name has the
+    same `webhook-id`. Messages of a name's first word come in order.
     """
     for webhook in await webhooks.of_tenant(tenant):
         if event not in webhook.events or webhook.disabled:

@@ -59,7 +59,7 @@ class Max:
         }
 
     def as_text(self, content: Content) -> frozenset[Feature]:
-        """Buttons that are too many for a keyboard."""
+        """Return the buttons if they are too many for a keyboard."""
         return frozenset() if keyboard.can_show(content) else frozenset({Feature.INLINE, Feature.REPLY})
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:

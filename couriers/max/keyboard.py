@@ -46,7 +46,9 @@ def _fits(rows: Sequence[Sequence[Button]]) -> bool:
 
 
 def _is_button(button: Button) -> bool:
-    """A label is cut if it is too long, but one that writes itself must not be."""
+    """Return whether MAX takes a button. A label is cut if it is too long, but a label that is written by a press must
+    not be cut.
+    """
     if button.url:
         return bool(button.text) and len(button.url) <= LONGEST_LINK
     is_short = len(button.text) <= keyboards.LONGEST_LABEL or button.data != button.text

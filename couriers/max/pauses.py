@@ -48,13 +48,13 @@ class Throttles:
         self._waits: _Newest[_Wait] = _Newest()
 
     def begins(self, address: str) -> None:
-        """A message to this address is about to be sent."""
+        """Note that a message to this address is about to be sent."""
         sends = self._sends.get(address) or deque(maxlen=_IN_WINDOW + 1)
         sends.append(self._clock())
         self._sends[address] = sends
 
     def accepted(self, address: str) -> None:
-        """MAX has taken a message: the next wait is a short one again."""
+        """Note that MAX has taken a message: the next wait is a short one again."""
         for key in (address, _ACCOUNT):
             if key in self._waits and self._waits[key].until < self._clock():
                 del self._waits[key]

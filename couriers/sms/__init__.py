@@ -42,7 +42,7 @@ class Settings:
     profile: str = field(default=KANNEL, metadata={"setting": "ADA_SMS_PROFILE"})
 
     def __post_init__(self) -> None:
-        """Raises SetupError if a setting that the profile needs is missing."""
+        """Check the settings that the profile needs. Raises SetupError if one is missing."""
         given = {"url": self.url, "username": self.username, "password": self.password, "from": self.sender}
         needed = given if self.profile == KANNEL else load_profile(self.profile).needs
         if missing := [f"ADA_SMS_{name.upper()}" for name in needed if not given[name]]:

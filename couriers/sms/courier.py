@@ -42,7 +42,7 @@ class SmsCourier(ABC):
         self._joined_by = joined_by
 
     def as_text(self, content: Content) -> frozenset[Feature]:
-        """Buttons and files."""
+        """Return all features: SMS shows buttons and files as text."""
         return EVERY_FEATURE
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:

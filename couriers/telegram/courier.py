@@ -222,7 +222,7 @@ class Telegram:
 
 
 def _random_ids(request: Any) -> list[int]:
-    """Of each message that a request sends: a group of files has several."""
+    """Return the random id of each message that a request sends: a group of files has several."""
     group = getattr(request, "multi_media", None)
     return [one.random_id for one in group] if group else [request.random_id]
 

@@ -36,7 +36,7 @@ async def content_requests(peer: Any, message: Message, content: Content, upload
 async def _file_requests(
     peer: Any, message: Message, content: Content, groups: Sequence[Sequence[File]], uploads: Uploads
 ) -> Requests:
-    """A group cannot have a keyboard: then the text follows with it."""
+    """Return the requests for the files. A group cannot have a keyboard: then the text follows with it."""
     buttons = keyboard(content)
     is_text_last = buttons is not None and len(groups[0]) > 1
     caption = cut_and_marked(message, content, LONGEST_CAPTION)
@@ -68,5 +68,5 @@ async def _file_request(peer: Any, message: Message, files: Sequence[File], uplo
 
 
 def _random_id(message: Message, file: File) -> int:
-    """The text has the number 0."""
+    """Return the random id of a file. The text has the number 0."""
     return message.random_id(1 + file.number)

@@ -50,7 +50,7 @@ class Uploads:
         return types.InputMediaUploadedDocument(file, mime_type, attributes, force_file=force_file)
 
     async def media_of_group(self, peer: Any, attachment: Attachment) -> Any:
-        """The file as a group may have it: Telegram keeps it before the group is sent."""
+        """Return the file as a group may have it: Telegram keeps it before the group is sent."""
         kept = await self._request(functions.messages.UploadMediaRequest(peer, await self.media(attachment)))
         if isinstance(kept, types.MessageMediaPhoto):
             photo = kept.photo

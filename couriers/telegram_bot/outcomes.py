@@ -117,7 +117,9 @@ def _reason(table: Mapping[str, Reason], description: str) -> Reason:
 
 
 def _outcome_of_connection(error: TelegramNetworkError) -> Outcome:
-    """Only a connection that was never made has surely sent nothing. aiogram keeps the reason as the cause."""
+    """Return the outcome of a broken connection. Only a connection that was never made has surely sent nothing; aiogram
+    keeps the reason as the cause.
+    """
     name = type(error.__cause__).__name__
     if isinstance(error.__cause__, ClientConnectorError | ConnectionTimeoutError):
         return Deferred(Reason.PROVIDER_DOWN, RECONNECT_AFTER, Scope.ACCOUNT, name)

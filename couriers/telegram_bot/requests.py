@@ -86,7 +86,9 @@ def _text_request(message: Message, content: Content) -> Requests:
 
 
 def _file_requests(message: Message, content: Content, files: Sequence[Sequence[File]]) -> Requests:
-    """The text is the first caption. A group cannot have a keyboard: then the text follows with it."""
+    """Return the requests for the files. The text is the first caption. A group cannot have a keyboard: then the text
+    follows with it.
+    """
     buttons = keyboard(content)
     if buttons is not None and len(files[0]) > 1:
         return _groups_before_text(message, content, files)
@@ -178,7 +180,7 @@ def _mode(content: Content) -> dict[str, Any]:
 
 
 def _reply(content: Content) -> dict[str, Any]:
-    """A message that is gone meanwhile does not keep this one from being sent."""
+    """Return the parameters of a reply. A message that is gone meanwhile does not keep this one from being sent."""
     message_id = content.reply_to.partition(",")[0]
     if not message_id.isdecimal():
         return {}

@@ -67,7 +67,7 @@ class Vk:
         self.account = f"club{community}"
 
     def as_text(self, content: Content) -> frozenset[Feature]:
-        """Buttons that are too many for a keyboard."""
+        """Return the buttons if they are too many for a keyboard."""
         return frozenset() if keyboard.LIMITS.fits(content) else frozenset({Feature.INLINE, Feature.REPLY})
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:

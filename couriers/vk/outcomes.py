@@ -140,7 +140,9 @@ def _call_outcomes(call: Call, answer: Any, codes: Iterator[int | None]) -> Iter
 
 
 def _entry_outcome(entry: dict[str, Any]) -> Outcome:
-    """The reference is the number in the dialog, by which a message is edited; read marks have the id."""
+    """Return the outcome of an entry. The reference is the number in the dialog, by which a message is edited; read
+    marks have the id.
+    """
     if entry.get("message_id"):
         return Sent(str(entry.get("conversation_message_id") or entry["message_id"]), number=entry["message_id"])
     code = (entry.get("error") or {}).get("code")

@@ -40,5 +40,7 @@ def _marks_in(answer: Events) -> Iterator[ReadMark]:
 
 
 def _is_private(read: Mapping[str, Any]) -> bool:
-    """The mark of one member of a chat does not concern the private messages to it."""
+    """Return whether a mark is of a private dialog: that of one member of a chat does not concern the private messages
+    to it.
+    """
     return isinstance(read.get("from_id"), int) and read.get("peer_id", read["from_id"]) == read["from_id"]

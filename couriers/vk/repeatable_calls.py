@@ -57,8 +57,8 @@ def _response(body: Any) -> Any:
 
 
 def _repeatable(outcome: Outcome) -> Deferred | Halted:
-    """What an outcome means if the call may be made twice: nothing is unclear then. A limit per chat is meant for
-    messages.send.
+    """Return what an outcome means if the call may be made twice: nothing is unclear then. A limit per chat is meant
+    for messages.send.
     """
     match outcome:
         case Halted():

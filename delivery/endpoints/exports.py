@@ -47,7 +47,7 @@ async def export_recipients(request: OutcomeExportRequest) -> web.StreamResponse
 
 
 async def _outcome_pages(request: OutcomeExportRequest) -> AsyncIterator[Rows]:
-    """The header comes with the first page, which is refused if there is no such delivery."""
+    """Yield pages of outcomes. The header comes with the first page, which is refused if there is no such delivery."""
     rows: list[tuple[str, ...]] = [_OUTCOME_COLUMNS]
     recipients, wanted = request.services.core.deliveries.recipients, request.query.wanted()
     async for page in recipients.all(request.history_key, request.tenant, wanted):

@@ -65,7 +65,7 @@ def sms_of(query: InboundSmsQuery) -> dict[str, str] | None:
 
 
 def _number(written: str) -> str | None:
-    """E.164; gateways leave out the plus."""
+    """Return a number in E.164; gateways leave out the plus."""
     digits = written.strip()
     if not digits.isdecimal():
         return e164(digits)

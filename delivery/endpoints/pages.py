@@ -51,7 +51,7 @@ def read_page(name: str) -> str:
 
 
 def content_security_policy(page: str) -> str:
-    """Only the page's own script and style run, and it may connect to this host only."""
+    """Return the policy: only the page's own script and style run, and it may connect to this host only."""
     script, style = (_hashes(page, tag) for tag in ("script", "style"))
     return (
         f"default-src 'none'; connect-src 'self'; script-src {script}; style-src {style}; "

@@ -19,7 +19,7 @@ async def show(request: PlainRequest) -> Response:
 
 
 async def list_page(request: Request[None, runs.RunQuery]) -> Response:
-    """One page of runs."""
+    """Return one page of runs."""
     query, reader = request.query, _reader(request)
     since, until = _time(request, "since"), _time(request, "until")
     wanted = reader.filter(query.person or "", query.scenario or "", query.state or "", since, until)

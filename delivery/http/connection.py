@@ -21,8 +21,8 @@ _RESERVED_FILES = 64
 
 
 def _share_of_files() -> tuple[int, int]:
-    """(connections, backlog). asyncio accepts up to `backlog` connections in one go before any can be refused, so both
-    together stay below the limit of open files.
+    """Return (connections, backlog). asyncio accepts up to `backlog` connections in one go before any can be refused,
+    so both together stay below the limit of open files.
     """
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = 65_536 if files == resource.RLIM_INFINITY else files
@@ -93,13 +93,13 @@ class Connection(web.RequestHandler):
         super().data_received(data)
 
     def request_started(self) -> None:
-        """The head of a request has arrived."""
+        """Note that the head of a request has arrived."""
         self._stop_head_timer()
         self._requests += 1
         self._others.set_busy(self)
 
     def request_finished(self) -> None:
-        """There is a response; the next request may come."""
+        """Note that there is a response; the next request may come."""
         self._requests -= 1
         self._others.set_waiting(self)
         if self._socket.get_write_buffer_size():
@@ -116,7 +116,9 @@ class Connection(web.RequestHandler):
         self._unread_timer = loop.call_later(self._limits.unread, self._check_unread, received)
 
     def _check_unread(self, received: int) -> None:
-        """A client that sends a long body may read the response to it later."""
+        """Close the connection if the response is not read. A client that sends a long body may read the response to it
+        later.
+        """
         if self._received != received:
             self._start_unread_timer()
         elif self._socket.get_write_buffer_size():

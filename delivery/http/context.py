@@ -95,7 +95,7 @@ class Request(Struct, Generic[B, Q]):
         return key
 
     def check_own(self, sender: Id, path: str) -> None:
-        """Raises `Forbidden` NOT_YOURSELF: a person acts only as itself."""
+        """Check that a person acts only as itself. Raises `Forbidden` NOT_YOURSELF."""
         if not self.identity.may_see_deliveries_of(sender):
             raise Forbidden("NOT_YOURSELF", "A person sends and reads only in its own name.", path)
 

@@ -30,7 +30,7 @@ class LogLimit(logging.Filter):
 
 @contextmanager
 def limited_logs(*names: str) -> Iterator[None]:
-    """Limits the loggers with these names."""
+    """Limit the loggers with these names."""
     limit = LogLimit()
     for name in names:
         logging.getLogger(name).addFilter(limit)

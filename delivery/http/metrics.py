@@ -71,7 +71,7 @@ class Metrics:
 
 
 def _remove_gauges_of_dead_processes(directory: str) -> None:
-    """A killed process leaves its gauges behind; its counters stay, since totals must not go down."""
+    """Remove the gauges of killed processes; their counters stay, since totals must not go down."""
     for file in Path(directory).glob("gauge_live*_*.db"):
         pid = file.stem.rpartition("_")[2]
         if not Path("/proc", pid).exists():

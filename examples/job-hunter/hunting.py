@@ -52,7 +52,9 @@ class _Hunt:
         self._service = service
 
     async def query(self) -> str:
-        """The query that is stored with the job, where the user sees and changes it; at first one from the profile."""
+        """Return the query that is stored with the job, where the user sees and changes it; at first one from the
+        profile.
+        """
         given = str(self._iteration.parameters.get("query") or "")
         if given:
             return given
@@ -131,7 +133,9 @@ class Service:
         return bool((await self._get(f"/applications/{vacancy}"))["applied"])
 
     async def apply(self, vacancy: str, letter: str) -> None:
-        """Raises NotDone if the service has certainly stored nothing: SignedOut, DailyLimit, or plainly."""
+        """Apply to a vacancy. Raises NotDone if the service has certainly stored nothing: SignedOut, DailyLimit, or
+        plainly.
+        """
         url, body = f"{URL}/applications/{vacancy}", {"letter": letter}
         async with self._session.post(url, json=body, headers=self._headers) as response:
             if response.status == 409:  # applied before, perhaps by hand
@@ -185,7 +189,7 @@ def _guard(iteration: Iteration) -> TraceConfig:
 
 @asynccontextmanager
 async def opened(iteration: Iteration) -> AsyncIterator[Service]:
-    """The service, signed in. If it does not accept the sign-in, the job is paused until the user signs in."""
+    """Open the service, signed in. If it does not accept the sign-in, the job is paused until the user signs in."""
     async with ClientSession(timeout=_TIMEOUT, trace_configs=[_guard(iteration)]) as session:
         service = Service(iteration, session)
         await service.sign_in()

@@ -83,7 +83,9 @@ class Notifier:
         )
 
     async def _person(self, notice: Notice) -> _Person | None:
-        """None if the user has no contact. A user that the directory does not know is CHANNEL:ADDRESS."""
+        """Return the person of a notice; None if the user has no contact. A user that the directory does not know is
+        CHANNEL:ADDRESS.
+        """
         known = set((await self._core.channels.current()).names)
         (user,) = await self._core.directory.users.lookup(notice.tenant, [notice.user])
         if user:

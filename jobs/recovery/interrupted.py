@@ -43,7 +43,7 @@ async def count_interrupted(store: Store, jobs: Jobs, kinds: Collection[str]) ->
 
 
 async def _standing(jobs: Jobs, queue: Queue, job_id: JobId) -> Standing | None:
-    """None if it has nothing to do now."""
+    """Return how a job stands; None if it has nothing to do now."""
     job = await jobs.storage.read(job_id)
     if job is None or job.record.state is not JobState.RUNNING:
         return None

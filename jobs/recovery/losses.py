@@ -55,12 +55,12 @@ class Losses:
         return None
 
     def begin(self, guard: Guard) -> None:
-        """The attempt begins."""
+        """Note that the attempt begins."""
         if self._suspect == guard.job.id:
             self._guard = guard
 
     def end(self, job_id: JobId) -> None:
-        """The attempt has ended in this process."""
+        """Note that the attempt has ended in this process."""
         if self._suspect == job_id:
             self._suspect = self._guard = None
 

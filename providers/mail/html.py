@@ -70,5 +70,5 @@ def _link(url: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """HTML shows a line break and a second space only if they are written so."""
+    """Return a text as HTML, which shows a line break and a second space only if they are written so."""
     return escape(text).replace("  ", " &nbsp;").replace("\n", "<br>\n")

@@ -24,7 +24,7 @@ class Mailer:
     """Safe for concurrent calls; at most `connections` are open. `timeout`: of each answer of the server."""
 
     def __init__(self, server: MailServer, timeout: timedelta = timedelta(seconds=60), connections: int = 1) -> None:
-        """Raises SetupError if the file with certificates cannot be read."""
+        """Prepare the connections. Raises SetupError if the file with certificates cannot be read."""
         self.server = server
         self._timeout = timeout
         self._tls: ssl.SSLContext | None = None if server.encryption is Encryption.OFF else server.tls_context()

@@ -99,7 +99,7 @@ class Client:
             await self._session.close()
 
     def _open(self) -> aiohttp.ClientSession:
-        """The session is made at the first call: it belongs to the running event loop."""
+        """Return the session, made at the first call: it belongs to the running event loop."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, ssl=self._tls),

@@ -171,7 +171,9 @@ def _attachments(given: Sequence[Json], sender: Json) -> list[dict[str, Any]]:
 
 
 def _attachment(given: Json, sender: Json) -> dict[str, Any]:
-    """`file_id`: the token by which another message names the file. `is_own`: the contact is that of the sender."""
+    """Return an attachment. `file_id`: the token by which another message names the file. `is_own`: the contact is that
+    of the sender.
+    """
     payload = given.get("payload") or {}
     if given["type"] == "contact":
         found = _TELEPHONE.search(payload.get("vcf_info") or "")

@@ -76,7 +76,7 @@ class FileCache:
 
     @asynccontextmanager
     async def _alone(self, name: str) -> AsyncIterator[None]:
-        """One task per name at a time. A lock that no task needs is forgotten."""
+        """Let one task per name run at a time. A lock that no task needs is forgotten."""
         turn = self._turns.setdefault(name, _Turn(asyncio.Lock()))
         turn.tasks += 1
         try:

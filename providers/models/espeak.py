@@ -50,13 +50,13 @@ class Espeak:
             await convert(spoken, file, speech.format, self._time_limit)
 
     async def _speak(self, speech: Speech, file: Path) -> None:
-        """The text goes to the standard input, so it is on no command line."""
+        """Speak a text into a file. The text goes to the standard input, so it is on no command line."""
         voice = espeak_voice(speech.voice) or self._voice
         arguments = ["--stdin", "-b", "1", "-v", voice, "-w", str(file), *(["-m"] if speech.ssml else [])]
         await run_program("espeak-ng", arguments, self._time_limit, speech.text)
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Close nothing."""
 
 
 def espeak_voice(name: str) -> str:

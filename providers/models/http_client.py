@@ -63,7 +63,7 @@ class HttpClient:
         ca: Path | None = None,
         backoff: Backoff = BACKOFF,
     ) -> None:
-        """Raises SetupError if the file with certificates cannot be read."""
+        """Prepare the connections. Raises SetupError if the file with certificates cannot be read."""
         self._service, self._key_setting, self._backoff = service, key_setting, backoff
         self._time_limit = aiohttp.ClientTimeout(total=time_limit.total_seconds())
         self._tls = tls_context(ca, "ADA_SPEECH_CA")
@@ -146,7 +146,7 @@ class HttpClient:
         return AiUnavailable("SERVICE_FAILED", f"{self._service} answered {outcome.status}")
 
     def _open(self) -> aiohttp.ClientSession:
-        """The session is made at the first call: it belongs to the running event loop."""
+        """Return the session, made at the first call: it belongs to the running event loop."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, ssl=self._tls),

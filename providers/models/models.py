@@ -45,7 +45,7 @@ class Models:
 
     @classmethod
     def not_set_up(cls) -> Self:
-        """Models of a process without any service: every call raises AiNotSetUp."""
+        """Return the models of a process without any service: every call raises AiNotSetUp."""
         none = NotSetUp("AI_NOT_SET_UP", "this process has no language model and no speech service")
         nothing = FileCache(Path("/nonexistent"), 0, timedelta(0))
         return cls(none, none, none, nothing, nothing, timedelta(0))
@@ -90,8 +90,8 @@ class Models:
         return await self._answer(key, max_age, listen, str)
 
     async def _listen(self, file: Path, language: str, longest: timedelta) -> str:
-        """The service gets Ogg Opus, whatever a person has sent: every service takes it, and it is small. A file that
-        is longer than it says is cut.
+        """Return the text of a recording. The service gets Ogg Opus, whatever a person has sent: every service takes
+        it, and it is small. A file that is longer than it claims is cut.
         """
         duration = await duration_of(file, SOUND_TIME_LIMIT)
         if duration > longest:

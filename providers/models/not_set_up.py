@@ -27,7 +27,7 @@ class NotSetUp:
         raise self._error()
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Close nothing."""
 
     def _error(self) -> AiNotSetUp:
         return AiNotSetUp(self._code, self._remedy)

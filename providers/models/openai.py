@@ -36,7 +36,7 @@ class OpenAi:
         return f"{self._url} {self._model} {self._voice}"
 
     def check(self) -> None:
-        """Whether it works is seen when it is called."""
+        """Check nothing: whether the service works is seen when it is called."""
 
     async def complete(self, prompt: Prompt) -> Completion:
         question = {"model": prompt.model or self._model, "messages": messages_of(prompt), **options_of(prompt)}

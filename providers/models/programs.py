@@ -51,7 +51,7 @@ def environment() -> dict[str, str]:
 
 
 def _lower_priority(pid: int) -> None:
-    """Messages and answers come first on a busy machine."""
+    """Lower the priority of a process: messages and answers come first on a busy machine."""
     try:
         os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
     except OSError:  # it has ended, or has a lower priority already

@@ -49,7 +49,7 @@ class SaluteTokens:
             return self._token
 
     def forget(self, token: str) -> None:
-        """The service refuses this token."""
+        """Forget a token that the service refuses."""
         if token == self._token:
             self._ends_at = 0.0
 
@@ -74,7 +74,7 @@ class Salute:
         return f"{self._url} {self._voice}"
 
     def check(self) -> None:
-        """Whether it works is seen when it is called."""
+        """Check nothing: whether the service works is seen when it is called."""
 
     async def synthesize(self, speech: Speech, file: Path) -> None:
         sound = await self._with_token(lambda token: self._client.post(self._synthesis(speech, token)))

@@ -84,7 +84,7 @@ class SignIn:
         return f"{self._url}{PAGE}{link}"
 
     async def find(self, link: str) -> Invitation:
-        """Whom the last part of an address that `begin` has returned signs in, and where. Raises Invalid
+        """Return the invitation of the last part of an address that `begin` has returned. Raises Invalid
         SIGN_IN_UNKNOWN.
         """
         return self._decoded(await self._store.command("GET", _link_key(link)), Invitation)
@@ -154,7 +154,7 @@ class SignIn:
         return await fetch_token(service, body)
 
     async def _store_step(self, step: str, secret: str, value: Invitation | _Begun, lifetime: timedelta) -> None:
-        """Only a digest of the secret is stored."""
+        """Store a step. Only a digest of the secret is stored."""
         encrypted = self._vault.encrypt(msgspec.json.encode(value).decode())
         words = (value.signed_in.tenant, value.signed_in.user, step, _digest(secret), encrypted)
         await self._store.run("begin_sign_in", 0, *words, lifetime // timedelta(milliseconds=1))

@@ -43,7 +43,7 @@ async def keys_in_use(store: Store) -> set[str]:
 
 
 async def people_with_tokens(store: Store) -> AsyncIterator[tuple[str, str]]:
-    """(tenant, user) of all tokens, each perhaps more than once."""
+    """Yield (tenant, user) of all tokens, each perhaps more than once."""
     prefix, cursor = tokens_key("", "").removesuffix(":"), "0"
     while True:
         cursor, keys = await store.command("SCAN", cursor, "MATCH", f"{prefix}*", "COUNT", _PAGE)
@@ -55,7 +55,7 @@ async def people_with_tokens(store: Store) -> AsyncIterator[tuple[str, str]]:
 
 
 async def unreadable(store: Store, vault: Vault) -> AsyncIterator[tuple[str, str, str]]:
-    """(tenant, user, service) of the tokens that cannot be decrypted."""
+    """Yield (tenant, user, service) of the tokens that cannot be decrypted."""
     async for tenant, user in people_with_tokens(store):
         for service, stored in (await store.command("HGETALL", tokens_key(tenant, user))).items():
             try:

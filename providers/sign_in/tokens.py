@@ -57,8 +57,8 @@ class StoredTokens(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, token: Mapping[str, Any], old: "StoredTokens | None" = None) -> "StoredTokens":
-        """From a service's answer, which may leave out a refresh token that stays the same. Raises ServiceUnavailable
-        if it is none.
+        """Return the tokens of a service's answer, which may leave out a refresh token that stays the same. Raises
+        ServiceUnavailable if it is none.
         """
         access, refresh = token.get("access_token"), token.get("refresh_token") or (old.refresh if old else "")
         if not (isinstance(access, str) and access and isinstance(refresh, str)):
@@ -193,7 +193,9 @@ async def _fetch_refreshed(service: Service, old: StoredTokens) -> Mapping[str, 
 
 
 def _lifetime(expires_in: object) -> float:
-    """Seconds. Services may leave it out, or write it as text. Raises ServiceUnavailable for what makes no sense."""
+    """Return a lifetime in seconds. Services may leave it out, or write it as text. Raises ServiceUnavailable for what
+    makes no sense.
+    """
     if expires_in is None:
         return _DEFAULT_LIFETIME
     try:

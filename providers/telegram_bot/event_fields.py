@@ -100,7 +100,7 @@ def attachments_of(message: Json) -> list[dict[str, Any]]:
 
 
 def _attachment(kind: str, file: Any) -> dict[str, Any]:
-    """Of the sizes of a photo the largest one (C-15)."""
+    """Return an attachment; of the sizes of a photo the largest one (C-15)."""
     chosen = max(file, key=lambda size: size["width"] * size["height"]) if kind == "photo" else file
     known = {name: chosen[name] for name in ("mime_type", "file_name") if chosen.get(name)}
     return {"type": kind, "file_id": chosen["file_id"], **known}

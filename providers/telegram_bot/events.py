@@ -75,8 +75,8 @@ def _message(update_id: str, message: Json, now: datetime) -> Arrival | None:
 
 
 def _edit(update_id: str, message: Json, now: datetime) -> Arrival | None:
-    """An edit of an album's photo is an event of its own. Telegram also reports edits that no person has made, without
-    a date: for example that a poll was answered.
+    """Return the event of an edit. An edit of an album's photo is an event of its own. Telegram also reports edits that
+    no person has made, without a date: for example that a poll was answered.
     """
     if "from" not in message or "edit_date" not in message or not any(name in message for name in _CONTENTS):
         return None
@@ -175,8 +175,8 @@ def _is_member(member: Json) -> bool:
 
 
 def merge(gathered_as: str, parts: Sequence[Event]) -> Event:
-    """One event of its parts, in whatever order they came: an album, a join, a departure. The same parts give the same
-    id.
+    """Return one event of its parts, in whatever order they came: an album, a join, a departure. The same parts give
+    the same id.
     """
     ordered = sorted(parts, key=lambda part: int(part.get("message_id") or 2**62))
     merged = _MERGES[ordered[0]["kind"]](ordered)
@@ -184,14 +184,16 @@ def merge(gathered_as: str, parts: Sequence[Event]) -> Event:
 
 
 def _mark(parts: Sequence[Event]) -> str:
-    """A join is named by its time, because its parts have different numbers and may come in different windows."""
+    """Return the mark that ends the id. A join is named by its time, because its parts have different numbers and may
+    come in different windows.
+    """
     if parts[0]["kind"] == "text":
         return str(parts[0]["message_id"])
     return str(min(int(datetime.fromisoformat(part["event_date"]).timestamp()) for part in parts))
 
 
 def _merged_album(parts: Sequence[Event]) -> Event:
-    """The text is that of the first part with one."""
+    """Return one event of an album, with the text of the first part that has one."""
     attachments = [one for part in parts for one in part["attachments"]]
     named = next((part for part in parts if part["event_text"]), parts[0])
     texts = {name: named[name] for name in ("event_text", *MARKED) if name in named}
@@ -200,8 +202,8 @@ def _merged_album(parts: Sequence[Event]) -> Event:
 
 
 def _merged_joins(parts: Sequence[Event]) -> Event:
-    """Only one of the parts has the link, and only one the number of the message. The person of the event is the first
-    who joined; `joined_…s` are lists of all.
+    """Return one event of several joins. Only one of the parts has the link, and only one the number of the message.
+    The person of the event is the first who joined; `joined_…s` are lists of all.
     """
     merged: dict[str, Any] = {}
     for part in reversed(parts):
@@ -214,7 +216,7 @@ def _merged_joins(parts: Sequence[Event]) -> Event:
 
 
 def _merged_departures(parts: Sequence[Event]) -> Event:
-    """Only one of the parts has the number of the message."""
+    """Return one event of a departure. Only one of the parts has the number of the message."""
     return {name: value for part in reversed(parts) for name, value in part.items()}
 
 

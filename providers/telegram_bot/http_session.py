@@ -18,7 +18,7 @@ class HttpSession(AiohttpSession):
         super().__init__(api=TelegramAPIServer.from_base(api_url), timeout=self._seconds)
 
     async def make_request(self, bot: Bot, method: TelegramMethod[Any], timeout: int | None = None) -> Any:
-        """`timeout`: seconds for this request, as for a long poll."""
+        """Make a request. `timeout`: seconds for this request, as for a long poll."""
         limits = ClientTimeout(total=timeout or self._seconds, connect=self._seconds / 3)
         # aiogram passes the value on to aiohttp, which takes both forms.
         return await super().make_request(bot, method, timeout=cast(int, limits))

@@ -65,7 +65,7 @@ def _message(event_id: str, message: Json) -> Arrival | None:
 
 
 def _number(message: Json) -> Any:
-    """A message is named by its number in the dialog, as presses name it: in chats the other id is always 0."""
+    """Return the number of a message in the dialog, as presses name it: in chats the other id is always 0."""
     return message.get("conversation_message_id") or message.get("id")
 
 
@@ -113,7 +113,7 @@ def _data(payload: Json) -> str | None:
 
 
 def _attachment(attachment: Json) -> dict[str, Any]:
-    """`file_id`: the name under which VK attaches the file to another message."""
+    """Return an attachment. `file_id`: the name under which VK attaches the file to another message."""
     kind = attachment["type"]
     file = attachment[kind]
     if kind == "sticker":

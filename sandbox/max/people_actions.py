@@ -89,7 +89,7 @@ class PeopleActions:
         self._add("user_removed", group, person, {"admin_id": None, "is_channel": False})
 
     def _begin(self, person: int, name: str) -> Chat:
-        """Who writes to a bot, or starts it, can be written to again."""
+        """Return the dialog of a person. A person that writes to a bot, or starts it, can be written to again."""
         if name:
             self._bot.names[person] = name
         chat = self._bot.chats.dialog(person)

@@ -132,7 +132,7 @@ class MaxServer(HttpListener):
         self._bot.delete(query.get("message_id", ""))
 
     def _get_messages(self, query: Json, body: Any) -> Json:
-        """Newest first, so `to` is before `from`."""
+        """Return messages, newest first, so `to` is before `from`."""
         chat = self._bot.chat_of({"chat_id": query.get("chat_id", "")})
         self._bot.chats.check_may_write(chat)
         until, since = int(query.get("from") or 2**62), int(query.get("to") or 0)

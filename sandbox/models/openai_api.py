@@ -34,7 +34,7 @@ def check_key(request: web.Request, key: str) -> None:
 
 
 async def complete(request: web.Request) -> Answered:
-    """The answer repeats the question. Tokens are words."""
+    """Return an answer that repeats the question. Tokens are words."""
     body = await _object(request, {"model", "messages", "temperature", "max_tokens"})
     model, messages = _text(body, "model"), _messages(body)
     _check_range(body, "temperature", 0, 2, (int, float))

@@ -51,7 +51,7 @@ class Tokens:
             raise Refusal(401, "Unauthorized")
 
     def revoke(self) -> None:
-        """No token is valid any more."""
+        """End all tokens."""
         self._ends.clear()
 
 

@@ -83,7 +83,7 @@ def _check_key(request: web.Request) -> None:
 
 
 def _check_nothing(_: web.Request) -> None:
-    """The answer itself checks the key."""
+    """Check nothing: the answer itself checks the key."""
 
 
 def _refused(status: int, text: str, **headers: str) -> web.Response:

@@ -197,7 +197,7 @@ class SmsProvidersServer(HttpListener):
                     continue
 
     async def _status(self, request: web.Request) -> web.Response:
-        """SMSC.ru's status of a message by its id."""
+        """Return SMSC.ru's status of a message by its id."""
         fields = await _fields(request)
         number = self._known.get(fields.get("id", ""))
         is_known = number is not None and number.lstrip("+") == fields.get("phone")

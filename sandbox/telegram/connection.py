@@ -115,7 +115,7 @@ class Connection(asyncio.Protocol):
             self._handle_messages(inner)
 
     def _start_session(self, key: AuthKey, session: int, inner: list[messages.Message]) -> None:
-        """If the session is new, reset the state and announce it to the client, as the specification requires."""
+        """Reset the state if the session is new, and announce it to the client, as the specification requires."""
         if (key.id, session) == (self.key.id if self.key.secret else None, self._session):
             return
         self._flush()

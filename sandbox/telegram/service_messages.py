@@ -35,7 +35,7 @@ def _dropped(key: AuthKey, message: int, request: Any) -> bytes:
 
 
 def _nothing(key: AuthKey, message: int, request: Any) -> None:
-    """Acknowledgements and notices are not answered."""
+    """Do nothing: acknowledgements and notices have no answer."""
 
 
 HANDLERS: dict[type, Callable[[AuthKey, int, Any], bytes | None]] = {

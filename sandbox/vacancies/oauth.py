@@ -34,22 +34,22 @@ class OAuth:
         self._people = 0
 
     def person_of(self, request: web.Request) -> str | None:
-        """Whose access token the request has; None if it is not valid (any more)."""
+        """Return the person of a request's access token; None if it is not valid (any more)."""
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         person, ends = self._access.get(token, ("", 0.0))
         return person if scheme == "Bearer" and ends > time.time() else None
 
     def revoke(self, person: str) -> None:
-        """The person withdraws the permission: all tokens end."""
+        """Withdraw the permission of a person: all its tokens end."""
         self._access = {token: one for token, one in self._access.items() if one[0] != person}
         self._refresh = {token: one for token, one in self._refresh.items() if one != person}
 
     def expire(self, person: str) -> None:
-        """The access tokens of a person end before their time; refresh tokens stay."""
+        """End the access tokens of a person before their time; refresh tokens stay."""
         self._access = {token: one for token, one in self._access.items() if one[0] != person}
 
     async def authorize(self, request: web.Request) -> web.Response:
-        """The person agrees: the answer leads to the callback."""
+        """Agree as the person: the answer leads to the callback."""
         given = request.query
         wanted = {"response_type": "code", "client_id": CLIENT_ID, "code_challenge_method": "S256"}
         if any(given.get(name) != value for name, value in wanted.items()) or "code_challenge" not in given:

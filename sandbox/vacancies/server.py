@@ -92,7 +92,7 @@ class VacanciesServer(HttpListener):
         return web.json_response({"person": person, "text": "" if person.startswith("empty") else text})
 
     async def _search(self, request: web.Request, person: str) -> web.Response:
-        """Vacancies whose title has a word of the query, the newest first."""
+        """Return vacancies whose title has a word of the query, the newest first."""
         words = request.query.get("query", "").casefold().split()
         page = int(request.query.get("page", "0"))
         found = [

@@ -171,7 +171,7 @@ class ApiRequest:
         return self._community.send(str(peer), message.content, message.random_id)
 
     def _edit(self, parameters: Parameters) -> Value:
-        """By the number in the dialog, which replies, presses and messages.send have."""
+        """Edit a message by its number in the dialog, which replies, presses and messages.send have."""
         peer, number = read_number(parameters, "peer_id"), read_number(parameters, "conversation_message_id")
         self._inject(self._state.fault("vk", str(peer), "messages.edit", CALL_FAULTS))
         self._community.dialogs.edit(str(peer), number, read_content(parameters, self._uploads))
@@ -179,7 +179,7 @@ class ApiRequest:
         return 1
 
     def _delete(self, parameters: Parameters) -> Value:
-        """A community deletes its own messages; those of others only in chats, where it is an administrator."""
+        """Delete messages. A community deletes its own; those of others only in chats, where it is an administrator."""
         peer, numbers = read_number(parameters, "peer_id"), read_ids(parameters.get("cmids"), "cmids")
         if not numbers:
             raise parameter_error("cmids is a required parameter")

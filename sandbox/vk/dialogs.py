@@ -38,7 +38,7 @@ class DialogMessage:
     is_deleted: bool = False
 
     def shown(self) -> dict[str, Any]:
-        """As JSON for the inbox page."""
+        """Return the message as JSON for the inbox page."""
         content = self.content
         return {
             "number": self.number,
@@ -77,7 +77,7 @@ class Dialogs:
             self._keyboards[peer] = keyboard
 
     def get(self, peer: str, number: int) -> DialogMessage | None:
-        """None if there is none, or it was deleted."""
+        """Return a message; None if there is none, or it was deleted."""
         message = self._messages.get((peer, number))
         return None if message is None or message.is_deleted else message
 
@@ -125,7 +125,7 @@ class Dialogs:
         return found
 
     def pressed(self, peer: str) -> None:
-        """A keyboard for one time disappears."""
+        """Remove a keyboard for one time."""
         if (keyboard := self.keyboard(peer)) and keyboard.one_time:
             del self._keyboards[peer]
 

@@ -49,7 +49,7 @@ class Events:
         self._sending = asyncio.create_task(self._send_all())
 
     async def disconnect(self) -> None:
-        """Events that were not posted yet are lost."""
+        """Stop sending. Events that were not posted yet are lost."""
         if self._sending is not None:
             self._sending.cancel()
             await asyncio.gather(self._sending, return_exceptions=True)

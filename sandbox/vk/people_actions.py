@@ -31,7 +31,7 @@ class PeopleActions:
         self._answers: dict[str, deque[dict[str, str]]] = {}
 
     def write(self, peer: str, text: str, payload: str = "") -> int:
-        """The person writes; return the number of the message in the dialog. `payload`: of a button that wrote it."""
+        """Write as a person; return the number of the message in the dialog. `payload`: of a button that wrote it."""
         message_id, number = self._community.receive(peer)
         message = {
             "id": message_id,
@@ -57,8 +57,8 @@ class PeopleActions:
         return number
 
     def press(self, peer: str, number: int, button: str) -> str:
-        """The person presses a button below message `number`, or of the keyboard if it is 0. `button`: its label or
-        data. Return the id of the press, "" for a button that writes a text. Raises LookupError.
+        """Press a button below message `number`, or of the keyboard if it is 0. `button`: its label or data. Return the
+        id of the press, "" for a button that writes a text. Raises LookupError.
         """
         found = self._community.dialogs.button(peer, number, button)
         if found.type == "callback":
@@ -80,7 +80,7 @@ class PeopleActions:
         return press
 
     def answer(self, peer: str, press: str, data: str) -> None:
-        """The community answers a press. Raises CallFailed with VK's code 100 if there was none."""
+        """Record the community's answer to a press. Raises CallFailed with VK's code 100 if there was none."""
         if self._presses.pop(press, None) != peer:
             raise parameter_error("event_id is invalid")
         text = str(json.loads(data).get("text", "")) if data else ""
@@ -88,7 +88,7 @@ class PeopleActions:
         self._state.changed()
 
     def mark_read(self, peer: str) -> int:
-        """The person reads all messages; return how many events this is."""
+        """Read all messages as a person; return how many events this is."""
         self._state.mark_read("vk", peer)
         newest = self._community.newest_to.get(peer)
         if newest is None:
@@ -99,12 +99,12 @@ class PeopleActions:
         return 1
 
     def allow(self, peer: str) -> None:
-        """The person allows messages of the community."""
+        """Allow messages of the community as a person."""
         self._denied.discard(peer)
         self._events.push("message_allow", {"user_id": int(peer), "key": ""})
 
     def deny(self, peer: str) -> None:
-        """The person forbids messages: they are refused with error 901 until the next `allow`."""
+        """Forbid messages as a person: they are refused with error 901 until the next `allow`."""
         self._denied.add(peer)
         self._events.push("message_deny", {"user_id": int(peer)})
 

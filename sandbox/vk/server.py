@@ -90,7 +90,7 @@ class VkServer(HttpListener):
         return self.people.mark_read(peer)
 
     def write(self, peer: str, text: str) -> int:
-        """A person writes to the community; return the number of the message in the dialog."""
+        """Write to the community as a person; return the number of the message in the dialog."""
         return self.people.write(peer, text)
 
     def _body(self, api_request: ApiRequest, method: str, parameters: Mapping[str, str]) -> str:

@@ -55,7 +55,7 @@ def plain(node: Node) -> Any:
 
 
 def is_empty(node: Node | None) -> bool:
-    """Nothing written, null, or an empty mapping, list or text."""
+    """Return whether nothing is written: null, or an empty mapping, list or text."""
     return node is None or plain_is_empty(node)
 
 

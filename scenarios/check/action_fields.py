@@ -52,8 +52,8 @@ def check_value(reader: Reader, field: Field, value: Node) -> None:
 
 
 def check_unknown_field(reader: Reader, key: Scalar, action: Action, kind: ActionType) -> None:
-    """A field that the type does not declare may be a variable for placeholders, in this action or later (C-58). A slip
-    of a known name is an error all the same, unless the type expects other fields.
+    """Check a field that the type does not declare. It may be a variable for placeholders, in this action or later
+    (C-58). A slip of a known name is an error all the same, unless the type expects other fields.
     """
     if kind.other_fields:
         return
@@ -74,7 +74,7 @@ def is_used(name: str, action: Action) -> bool:
 
 
 def check_settings(reader: Reader, root: Node | None, actions: Actions) -> None:
-    """The sections of settings.yaml are the action types, whose defaults they change, and plugins (C-81)."""
+    """Check the sections of settings.yaml: the action types, whose defaults they change, and plugins (C-81)."""
     plugins = [plugin.name for plugin in installed_plugins()[0]]
     known = (*actions.types, *plugins, COMMANDS_SECTION, ROLES_SECTION)
     for key, node in root.pairs if isinstance(root, MapNode) else ():

@@ -14,7 +14,7 @@ from scenarios.schema.types import ATTACHMENT, FILE
 
 
 def check_attachments(step: Step, kind: ActionType, folder: Path, problems: Problems) -> None:
-    """A missing file is a warning, as it may be made later; one outside the folder is an error."""
+    """Check the files. A missing one is a warning, as it may be made later; a file outside the folder is an error."""
     reader = Reader(step.action.place.file, problems)
     for field in kind.fields:
         if field.type in (ATTACHMENT, FILE) and (node := step.node.get(field.name)):

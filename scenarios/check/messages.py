@@ -24,7 +24,7 @@ LINE_END = "\n"
 
 
 def check_message(step: Step, settings: Mapping[str, Any], problems: Problems) -> None:
-    """`settings`: those of the bot, which may have defaults for messages."""
+    """Check a message. `settings`: those of the bot, which may have defaults for messages."""
     reader = Reader(step.action.place.file, problems)
     section = settings.get("send")
     defaults: Mapping[str, Any] = section if isinstance(section, Mapping) else {}
@@ -37,7 +37,9 @@ def check_message(step: Step, settings: Mapping[str, Any], problems: Problems) -
 
 
 def check_anything(reader: Reader, step: Step, defaults: Mapping[str, Any]) -> None:
-    """A message without a text and a file always fails, unless an action before has returned one (C-32, C-47)."""
+    """Check that a message has a text or a file: without both it always fails, unless an action before has returned one
+    (C-32, C-47).
+    """
     has_content = any(not is_blank(step.node.get(name)) or defaults.get(name) for name in CONTENTS)
     if has_content or not step.seen.is_known or not step.seen.chain.isdisjoint(CONTENTS):
         return

@@ -21,7 +21,9 @@ from scenarios.schema import ActionType
 
 
 def check_names(step: Step, kind: ActionType, settings: Mapping[str, Any], problems: Problems) -> None:
-    """`settings`: those of the bot. Nothing is said where an action before may have returned any name."""
+    """Check the names in texts. `settings`: those of the bot. Nothing is reported where an action before may have
+    returned any name.
+    """
     reader, seen = Reader(step.action.place.file, problems), step.seen
     if not seen.is_known:
         return

@@ -127,7 +127,7 @@ def version_of(folder: Path, bot: Bot) -> str:
 
 
 def content_of(path: Path, folder: Path) -> bytes:
-    """Nothing for a file that cannot be read, which the check reports."""
+    """Return the content of a file; nothing if it cannot be read, which the check reports."""
     try:
         return content(path, folder)
     except (LeadsOut, OSError, ValueError, RuntimeError):

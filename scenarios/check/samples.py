@@ -69,7 +69,7 @@ class Sampled:
         return self.prepared.seen
 
     def echo(self, names: Iterable[str]) -> Results:
-        """Results by name: as the author wrote them, otherwise samples."""
+        """Return results by name: as the author wrote them, otherwise samples."""
         written = {name: self.own[name] for name in names if self.own.get(name) not in (None, "")}
         return {name: written.get(name, _SAMPLES.get(name, f"[{name}]")) for name in names}
 
@@ -147,7 +147,7 @@ def _request_management(sampled: Sampled) -> Results:
 
 
 def _found(sampled: Sampled, text: str) -> Results:
-    """The text under each of its names."""
+    """Return the text under each of its names."""
     return dict.fromkeys(sampled.kind.returns, text)
 
 

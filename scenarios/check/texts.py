@@ -57,7 +57,7 @@ def placed_texts(step: Step, kind: ActionType, settings: Mapping[str, Any]) -> I
 
 
 def texts_in(node: Node) -> Iterator[Scalar]:
-    """All texts with braces, also those of the keys: the texts of buttons."""
+    """Yield all texts with braces, also those of the keys: the texts of buttons."""
     if isinstance(node, Scalar):
         if isinstance(node.value, str) and ("{" in node.value or "}" in node.value):
             yield node

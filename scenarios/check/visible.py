@@ -39,7 +39,7 @@ class Seen:
         return ANYTHING not in self.chain
 
     def names(self, field: str = "") -> Names:
-        """All names; in the text of a field without that field, which does not see itself."""
+        """Return all names; in the text of a field without that field, which does not see itself."""
         return _EVENT | self.chain | (self.own - {field})
 
 
@@ -63,8 +63,8 @@ class Visible:
         return _with_seconds({*action.fields, *(section if isinstance(section, Mapping) else ())})
 
     def _walk(self, scenario: Scenario) -> Iterator[tuple[Action, Names, Names]]:
-        """The actions with the names that the chain gives, and those that it would give with a `chain`. Without one an
-        action sees only what the `scenario` action saw that has brought it into the run.
+        """Yield the actions with the names that the chain gives, and those that it would give with a `chain`. Without
+        one an action sees only what the `scenario` action saw that has brought it into the run.
         """
         brought, before = self._brought[scenario.name], self._chained[scenario.name]
         for action in scenario.actions:

@@ -17,5 +17,5 @@ def failed(error: str) -> Ending:
 
 
 def unknown(error: str, results: Mapping[str, Any] | None = None) -> Ending:
-    """It is not known whether the action did what it should; later actions see the error as `{error}`."""
+    """Return the ending of an action that may have done what it should; later actions see the error as `{error}`."""
     return Ending(State.UNKNOWN, Values(results or {}), error)

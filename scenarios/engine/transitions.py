@@ -180,7 +180,7 @@ def _check_move(verb: str, before: State | None, after: State) -> None:
 
 
 def _with_error(ending: Ending) -> Ending:
-    """The ending of an action that failed, or may have, returns its `error` to the chain."""
+    """Return the ending with its `error` for the chain, if the action failed or may have."""
     if ending.state not in (State.FAILED, State.UNKNOWN):
         return ending
     return replace(ending, returned=ending.returned.and_then(Values({"error": ending.error})))

@@ -147,7 +147,7 @@ def source_of(event: Event) -> str:
 
 
 def chat_kind(event: Event) -> str:
-    """`private` or `group`. An event without a chat type came from a person directly."""
+    """Return `private` or `group`. An event without a chat type came from a person directly."""
     return "private" if _text(event.get("chat_type")) in ("", "private") else "group"
 
 
@@ -276,7 +276,7 @@ def _person(role: str) -> tuple[str, ...]:
 
 
 def _names(event: Event, *fields: str) -> set[str]:
-    """The values of these fields as names are compared: without case, `@name` as `name`."""
+    """Return the values of these fields as names are compared: without case, `@name` as `name`."""
     return {_folded(event[field]).removeprefix("@") for field in fields if event.get(field) not in (None, "")}
 
 

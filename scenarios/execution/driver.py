@@ -106,7 +106,7 @@ class _Drive:
                 return
 
     def _resume(self, path: Path, waiting: Waiting | None) -> None:
-        """A parked step is not executed again."""
+        """Resume a step. A parked step is not executed again."""
         if self.stored.run.steps[path].is_over:
             return
         if waiting is None:

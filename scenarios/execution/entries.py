@@ -59,7 +59,7 @@ def apply(run: Run, entry: Entry, bot: Bot) -> tuple[Run, Effects]:
 
 
 def replay(names: Iterable[str], began: int, entries: Iterable[Entry], bot: Bot) -> Run:
-    """The run that scenarios and endings have made."""
+    """Return the run that scenarios and endings have made."""
     run, _ = begin(found(names, bot), at=began)
     for entry in entries:
         run, _ = apply(run, entry, bot)

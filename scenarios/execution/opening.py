@@ -35,7 +35,7 @@ class Options:
 
 @asynccontextmanager
 async def open_services(store: Store, options: Options) -> AsyncIterator[ScenarioServices]:
-    """The services, until the end of the block."""
+    """Open the services, until the end of the block."""
     telegram = _telegram(options) if options.bot_token else None
     try:
         async with open_core(store, options.policy) as core:

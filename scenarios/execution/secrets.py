@@ -25,7 +25,9 @@ class Secrets:
     """What must not be shown of one run."""
 
     def __init__(self, variables: Mapping[str, str], values: Iterable[Any] = ()) -> None:
-        """`variables`: of the environment, all of which are secret. `values`: settings, events, fields and results."""
+        """Collect the secrets. `variables`: of the environment, all of which are secret. `values`: settings, events,
+        fields and results.
+        """
         named = {text: HIDDEN for value in values for text in _secrets_in(value)}
         known = {**named, **{value: f"${{{name}}}" for name, value in variables.items()}}
         self._shown = {text: shown for text, shown in known.items() if len(text) >= SHORTEST}

@@ -83,20 +83,20 @@ class BotReader:
     """One per process."""
 
     def __init__(self, store: Store, secrets: Mapping[str, str] | None = None) -> None:
-        """`secrets`: those of the process, by the names of their variables."""
+        """Read bots of a store. `secrets`: those of the process, by the names of their variables."""
         self._store = store
         self._secrets = secrets or {}
         self._versions = Versions(store)
         self._dry_runs = asyncio.Semaphore(1)  # each is a thread that calculates
 
     async def show(self, tenant: str) -> BotView:
-        """Raises NotFound BOT_NOT_LOADED."""
+        """Return the bot in force. Raises NotFound BOT_NOT_LOADED."""
         active, version = await self._active(tenant)
         secrets = secrets_of(version.bot, self._secrets)
         return msgspec.convert(secrets.hidden(msgspec.to_builtins(_view(active, version.bot))), BotView)
 
     async def graph(self, tenant: str, name: str, version: str = "") -> ScenarioGraph:
-        """A scenario as a graph, of the version in force or of an earlier one. Raises NotFound BOT_NOT_LOADED,
+        """Return a scenario as a graph, of the version in force or of an earlier one. Raises NotFound BOT_NOT_LOADED,
         SCENARIO_NOT_FOUND.
         """
         found = (await self._active(tenant))[1] if not version else await self._versions.get(version)
@@ -108,8 +108,8 @@ class BotReader:
     async def dry_run(
         self, tenant: str, event: Mapping[str, Any], fail: Collection[str], unclear: Collection[str]
     ) -> DryRun:
-        """What the bot in force would do with an event: nothing is sent or written. Raises NotFound BOT_NOT_LOADED,
-        Invalid EVENT_….
+        """Return what the bot in force would do with an event: nothing is sent or written. Raises NotFound
+        BOT_NOT_LOADED, Invalid EVENT_….
         """
         _, version = await self._active(tenant)
         stored = events.checked(event)

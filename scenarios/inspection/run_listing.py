@@ -58,7 +58,7 @@ class RunListing:
     async def page(
         self, tenant: str, wanted: RunFilter, cursor: str | None, limit: int
     ) -> tuple[list[RunSummary], str | None]:
-        """A page, and the cursor of the next one. At most 2,000 runs are looked at, so a page may be short."""
+        """Return a page, and the cursor of the next one. At most 2,000 runs are read, so a page may be short."""
         found: list[RunSummary] = []
         position = _position(cursor)
         for _ in range(_MOST_READ // _BATCH):

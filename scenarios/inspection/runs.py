@@ -72,7 +72,7 @@ class RunReader:
     """One per process. Runs of other tenants look like runs that do not exist."""
 
     def __init__(self, store: Store, secrets: Mapping[str, str] | None = None) -> None:
-        """`secrets`: those of the process, by the names of their variables."""
+        """Read runs of a store. `secrets`: those of the process, by the names of their variables."""
         self._secrets = secrets or {}
         self._runs = Runs(store, Versions(store), "")
         self._queue = QueueClient(store).queue
@@ -80,7 +80,7 @@ class RunReader:
         self._types = installed_actions().types
 
     async def read(self, tenant: str, run: str) -> RunView:
-        """Raises NotFound RUN_NOT_FOUND."""
+        """Return a run. Raises NotFound RUN_NOT_FOUND."""
         return _view(await self._load(tenant, run), self._types, self._secrets)
 
     @staticmethod
@@ -97,8 +97,8 @@ class RunReader:
     async def page(
         self, tenant: str, wanted: RunFilter, cursor: str | None = None, limit: int = PAGE
     ) -> tuple[list[RunSummary], str | None]:
-        """A page of the runs of a tenant, the newest first, and the cursor of the next one. A page may be short, or
-        empty, and still have a next one.
+        """Return a page of the runs of a tenant, the newest first, and the cursor of the next one. A page may be short,
+        or empty, and still have a next one.
         """
         return await self._listing.page(tenant, wanted, cursor, limit)
 

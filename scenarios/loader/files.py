@@ -42,7 +42,7 @@ class Folder:
         return root
 
     def scenario_files(self) -> Iterator[str]:
-        """The files below scenarios/ in the order of their names. Other files there are reported."""
+        """Yield the files below scenarios/ in the order of their names. Other files there are reported."""
         folder = self.path / "scenarios"
         if leads_out(folder, self.path):
             self._report_link("scenarios")

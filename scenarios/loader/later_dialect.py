@@ -25,7 +25,7 @@ def is_later(scenario: Node) -> bool:
 
 
 def report_later(places: list[Place], problems: Problems) -> None:
-    """One error for all scenarios of Coreness 1.x; what their files would have had is not missed elsewhere."""
+    """Report one error for all scenarios of Coreness 1.x; what their files would have had is not missed elsewhere."""
     if not places:
         return
     problems.unread |= {place.file for place in places}

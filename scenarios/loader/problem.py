@@ -56,12 +56,12 @@ class Problems(list[Problem]):
         self.append(Problem(place.file, place.line, place.column, "warning", code, message))
 
     def in_order(self) -> list[Problem]:
-        """By file, line and column; a problem that was found twice is there once."""
+        """Return the problems by file, line and column; a problem that was found twice is there once."""
         return sorted(dict.fromkeys(self), key=lambda problem: (problem.file, problem.line, problem.column))
 
 
 def _is_in(scenario: str, file: str) -> bool:
-    """`file`: its path with dots. A bare name may be in any file of scenarios."""
+    """Return whether a scenario is in a file. `file`: its path with dots. A bare name may be in any file."""
     return file.startswith("scenarios.") and ("." not in scenario or f"scenarios.{scenario}".startswith(f"{file}."))
 
 

@@ -55,7 +55,7 @@ class Reader(Reporter):
         return None
 
     def flag(self, node: Node | None, what: str) -> bool | None:
-        """True or false; None if it is missing or something else, which is reported."""
+        """Return true or false; None if it is missing or something else, which is reported."""
         if node is None or is_empty(node):
             return None
         if isinstance(node, Scalar) and isinstance(node.value, bool):

@@ -72,7 +72,7 @@ def is_action(reader: Reader, node: Node) -> bool:
 
 
 def report_missing_type(reader: Reader, node: MapNode) -> None:
-    """A name that is a slip of `type` is named, too."""
+    """Report an action without a type, and the name that is a slip of `type`."""
     meant = next((key for key, _ in node.pairs if slip_of(key.text, ("type",)) and key.text != "type"), None)
     if meant:
         message = f"this action has no type, but {meant.text!r}{did_you_mean(meant.text, ('type',))}"

@@ -85,7 +85,7 @@ def _unreadable(text: str, position: int) -> Fault:
 
 
 def _tab(place: _Place) -> Fault | None:
-    """Tabs may stand between words, but not before them."""
+    """Return the fault of a tab before words; between words tabs may stand."""
     for number, line in ((place.line, place.text), place.before):
         if "\t" in _indent(line):
             message = "a tab indents this line; YAML takes only spaces, so write two spaces for each level"
@@ -138,7 +138,7 @@ def _text_beside_block(place: _Place) -> Fault | None:
 
 
 def _no_colon(place: _Place) -> Fault | None:
-    """The line before is a name without a colon, or without a space behind its colon or dash."""
+    """Return the fault of a line before that is a name without a colon, or without a space behind its colon or dash."""
     number, line = place.before
     if number < 0 or "mapping values are not allowed" not in place.words:
         return None
@@ -172,7 +172,7 @@ def _text_behind_quote(place: _Place) -> Fault | None:
 
 
 def _text_behind_bracket(place: _Place) -> Fault | None:
-    """`text: {first_name}, hello`."""
+    """Return the fault of a text behind a bracket, as in `text: {first_name}, hello`."""
     if not (found := _BEGINS_WITH_BRACKET.search(place.text)) or place.column <= found.start(1):
         return None
     if "expected ',' or" in place.words and place.began == (place.line, found.start(1)):

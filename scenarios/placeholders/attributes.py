@@ -60,7 +60,7 @@ def prepare(action: Action, defaults: Mapping[str, Any], values: Values, event: 
 def _render(
     own: Mapping[str, Any], values: Values, event: Mapping[str, Any]
 ) -> tuple[dict[str, Any], frozenset[str], tuple[str, ...]]:
-    """The attributes, the names of those with words of a person, and warnings."""
+    """Return the attributes, the names of those with words of a person, and warnings."""
     rendered, from_person, warnings = {}, set(), []
     passed_on = _passed_on(own, values, event)
     seen = {**own, **{name: one.value for name, one in passed_on.items()}}
@@ -74,8 +74,8 @@ def _render(
 
 
 def _passed_on(own: Mapping[str, Any], values: Values, event: Mapping[str, Any]) -> dict[str, Rendered]:
-    """The attributes with the name of something that the action sees anyway, and made of that:
-    `event_text: "{event_text}"`. The other attributes see what becomes of them.
+    """Return the attributes that are named like something the action sees anyway, and made of it: `event_text:
+    "{event_text}"`. The other attributes see the new value.
     """
     names = [name for name in own if (name in event or name in values.variables) and _names_itself(name, own[name])]
     others = {name: value for name, value in own.items() if name not in names}
@@ -98,14 +98,14 @@ def _rendered(
 
 
 def _marked_up(escaping: Escaping, own: Mapping[str, Any], values: Values, event: Mapping[str, Any]) -> frozenset[str]:
-    """The names of what is ready for the parse mode: a field of the event or a result, and of no author."""
+    """Return the names of what is ready for the parse mode: a field of the event or a result, and of no author."""
     names = frozenset(name for name, mode in MARKED_UP.items() if mode is escaping.mode)
     of_event = (names & event.keys()) - own.keys() - values.variables.keys()
     return of_event | (names & values.results.keys())
 
 
 def people_in(own: Mapping[str, Any], values: Values, event: Mapping[str, Any]) -> frozenset[str]:
-    """The names that a person has written, in what an action with these attributes sees."""
+    """Return the names with words of a person, in what an action with these attributes sees."""
     authors = own.keys() - values.results.keys()
     of_event = event.keys() - values.results.keys() - values.variables.keys()
     return frozenset(of_event | values.from_person) - authors

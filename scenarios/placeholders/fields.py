@@ -34,7 +34,7 @@ def find(values: Mapping[str, Any], path: str) -> Any:
 
 
 def names_in(path: str) -> list[str]:
-    """The names of a path, from the outside in: `items[-1].n` has `items`, `-1` and `n`."""
+    """Return the names of a path, from the outside in: `items[-1].n` has `items`, `-1` and `n`."""
     return _INDEX.sub(r".\1", path).split(".")
 
 

@@ -27,8 +27,8 @@ class Mention:
 
 
 def mentions(text: str) -> list[Mention]:
-    """The fields that are named by their names, in the order of the text. A name with a placeholder in it is not known
-    before the text is rendered, and one with spaces or other signs is no name: `{"a": 1}` is JSON.
+    """Return the fields that are named by their names, in the order of the text. A name with a placeholder in it is not
+    known before the text is rendered, and one with spaces or other signs is no name: `{"a": 1}` is JSON.
     """
     return list(_in_template(parse(text))) if "{" in text else []
 

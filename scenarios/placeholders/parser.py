@@ -79,7 +79,7 @@ class _Parser:
         return {start: Problem("BRACE_UNCLOSED", message, source, start) for start, source in begun.items()}
 
     def _parts(self, syntax: Syntax, depth: int) -> Template:
-        """Up to the end of the text; in a placeholder, up to its next bar or its closing brace."""
+        """Parse up to the end of the text; in a placeholder, up to its next bar or its closing brace."""
         parts: list[Literal | Placeholder] = []
         while True:
             literal = self._literal(syntax)
@@ -92,7 +92,7 @@ class _Parser:
             parts.append(self._braces(depth + 1))
 
     def _literal(self, syntax: Syntax) -> Literal:
-        """Up to the next brace or bar that has a meaning, or to the end."""
+        """Parse up to the next brace or bar that has a meaning, or to the end."""
         start, stop = self._at, syntax.stop(self._text, self._at)
         self._at = len(self._text) if stop is None else stop
         return syntax.literal(self._text[start : self._at], stop is not None)
@@ -125,7 +125,7 @@ class _Parser:
         return Placeholder(self._text[start : self._at], start, path, tuple(steps), quoted is not None)
 
     def _quoted(self, depth: int) -> Template | None:
-        """The text in quotes that begins here and is all of a path or parameter; None if there is none."""
+        """Parse the text in quotes that begins here and is all of a path or parameter; return None if there is none."""
         found = _QUOTED.match(self._text, self._at)
         if found is None or depth >= DEEPEST:
             return None
@@ -160,7 +160,9 @@ class _Parser:
         return step
 
     def _parameter(self, name: str, depth: int) -> Template:
-        """A quote belongs to a regular expression, and without a modifier's name there is no parameter."""
+        """Parse a parameter. A quote belongs to a regular expression, and without a modifier's name there is no
+        parameter.
+        """
         if name == "regex":
             return self._parts(RegexSyntax(), depth)
         return (self._quoted(depth) if name else None) or self._parts(INSIDE, depth)

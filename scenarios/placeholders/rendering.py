@@ -29,7 +29,7 @@ def render(text: str, scope: Scope) -> Rendered:
 
 
 def render_all(value: Any, scope: Scope) -> Rendered:
-    """The same for every text in lists and mappings, with the keys of mappings. What has no placeholder stays the same
+    """Render every text in lists and mappings, with the keys of mappings. What has no placeholder stays the same
     object. All other values are returned as they are.
     """
     if isinstance(value, str):
@@ -54,12 +54,12 @@ def _render_mapping(values: Mapping[Any, Any], scope: Scope) -> Rendered:
 
 
 def _key(value: Any) -> Any:
-    """A list or a mapping cannot be a key."""
+    """Return a value as a key; a list or a mapping cannot be one."""
     return as_text(value) if isinstance(value, (list, Mapping)) else value
 
 
 def _placed(rendered: Rendered, name: str) -> Rendered:
-    """With `name` before the paths of the warnings."""
+    """Return the value with `name` before the paths of the warnings."""
     if not rendered.warnings:
         return rendered
     warnings = tuple(replace(one, path=f"{name}.{one.path}".rstrip(".")) for one in rendered.warnings)
@@ -113,7 +113,7 @@ class _Rendering:
         return self.placeholder(whole, depth + 1, markup) if whole else self.mixed(template, depth, markup)
 
     def mixed(self, template: Template, depth: int, markup: bool) -> _Value:
-        """Literals and placeholders as one text. With `markup` it is ready for the parse mode, otherwise plain."""
+        """Render literals and placeholders as one text. With `markup` it suits the parse mode, otherwise plain."""
         texts: list[str] = []
         from_person = False
         for part in template.parts:
@@ -139,7 +139,9 @@ class _Rendering:
         return self.scope.escaping.escape(text) if (value.from_person or number) and not value.markup else text
 
     def as_written(self, part: Placeholder) -> str:
-        """MarkdownV2 refuses a message with bare braces, so there the text shows them; everywhere else it stays."""
+        """Return a placeholder as it is written. MarkdownV2 refuses a message with bare braces, so there they are
+        escaped.
+        """
         escaping = self.scope.escaping
         return escaping.escape(part.source) if escaping.keeps_backslashes else part.source
 

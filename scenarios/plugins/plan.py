@@ -14,7 +14,9 @@ class Plan(Struct, frozen=True):
 
 
 def plan(needs: Mapping[str, Collection[str]], present: Collection[str], off: Mapping[str, str]) -> Plan:
-    """The plan for these names and their needs. `present`: what is there already. `off`: what is known to be off."""
+    """Return the plan for these names and their needs. `present`: what is there already. `off`: what is known to be
+    off.
+    """
     off = dict(off)
     while True:
         left = {name: set(wanted) - set(present) for name, wanted in needs.items() if name not in off}

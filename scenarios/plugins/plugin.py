@@ -24,7 +24,7 @@ class Plugin(Struct, frozen=True):
 
 
 def installed_plugins(points: Iterable[EntryPoint] | None = None) -> tuple[list[Plugin], dict[str, str]]:
-    """The plugins, and the names of those that cannot be used with the reason; `points` by default those of the
+    """Return the plugins, and the names of those that cannot be used with the reason; `points` by default those of the
     installed packages.
     """
     plugins, broken = found_in_packages(Plugin, GROUP, points)

@@ -35,8 +35,8 @@ async def started(
     actions: Actions | None = None,
     plugins: Iterable[Plugin] | None = None,
 ) -> AsyncIterator[Platform]:
-    """The platform until the end of the block, by default with what is installed. `settings`: the bot's settings.yaml,
-    which may switch plugins off (C-81).
+    """Start the platform until the end of the block, by default with what is installed. `settings`: the bot's
+    settings.yaml, which may switch plugins off (C-81).
     """
     actions = actions or installed_actions()
     found, broken = installed_plugins() if plugins is None else (plugins, {})
@@ -58,7 +58,9 @@ class _Starter:
         self._actions = actions.types
 
     def switched_off(self, settings: Mapping[str, Any]) -> dict[str, str]:
-        """Also a plugin with the name of an action is off, because needs could not tell them apart."""
+        """Return the plugins that are off, with the reason. So is a plugin with the name of an action, because needs
+        could not distinguish them.
+        """
         taken = {name: "there is an action with this name" for name in self._plugins if name in self._actions}
         sections = {name: settings.get(name) for name in self._plugins}
         disabled = [name for name, one in sections.items() if isinstance(one, Mapping) and one.get("enabled") is False]

@@ -8,7 +8,7 @@ from typing import Any
 def found_in_packages(
     kind: type[Any], group: str, points: Iterable[EntryPoint] | None, taken: Collection[str] = ()
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """(objects of this kind by their `name`, reasons by the names of entry points that could not be used).
+    """Return (objects of this kind by their `name`, reasons by the names of entry points that could not be used).
 
     `points`: by default those of the group in the installed packages. `taken`: names that exist already.
     """

@@ -10,7 +10,7 @@ _PLACEHOLDER = {"type": "string", "pattern": r"\{"}
 
 
 def scenario_schema(types: Iterable[ActionType]) -> dict[str, Any]:
-    """The schema of a mapping from names to scenarios. What editors show as an error is at most a subset of what
+    """Return the schema of a mapping from names to scenarios. What editors show as an error is at most a subset of what
     `./ada scenarios check` reports; fields of an author's own are allowed.
     """
     known = list(types)

@@ -6,7 +6,7 @@ from scenarios.schema.declaration import COMMON_FIELDS, ActionType, Field
 
 
 def reference(types: Iterable[ActionType]) -> str:
-    """Markdown: the fields that all actions have, then each action."""
+    """Return Markdown: the fields that all actions have, then each action."""
     return "\n".join([_INTRODUCTION, *table(COMMON_FIELDS), "", *(section(one) for one in types)]).rstrip() + "\n"
 
 

@@ -121,7 +121,7 @@ def keyboard_complaints(node: Node) -> Iterator[Complaint]:
 
 
 def button_complaints(node: Node) -> Iterator[Complaint]:
-    """A button is its text, or a mapping from the text to a scenario or an address."""
+    """Yield the complaints of a button: it is its text, or a mapping from the text to a scenario or an address."""
     if not isinstance(node, MapNode):
         yield from TEXT.check(node)
         return

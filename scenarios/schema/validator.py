@@ -82,7 +82,9 @@ def _wanted(rule: Any) -> Any:
 
 
 def is_empty(value: Any) -> bool:
-    """Missing, null, a text without visible characters, or a list or mapping without elements. Zero is a value."""
+    """Return whether a value is missing, null, a text without visible characters, or a list or mapping without
+    elements. Zero is a value.
+    """
     return value is None or (isinstance(value, str) and not value.strip()) or value in ([], {}, ())
 
 

@@ -11,7 +11,8 @@ from core.orders import Addressee, GroupRef, SupergroupRef, UserRef
 
 
 def addressees(written: Any) -> list[Addressee]:
-    """`{group: "ИВТ-21"}`, `{supergroup: …}`, `{id: 42}`, `{id: 42, contacts: {sms: "+7…"}}`, an id, or a list of them.
+    """Return the addressees of `{group: "ИВТ-21"}`, `{supergroup: …}`, `{id: 42}`, `{id: 42, contacts: {sms: "+7…"}}`,
+    an id, or a list of them.
 
     Raises Invalid RECIPIENT_MALFORMED, ADDRESS_MALFORMED, NOBODY_ADDRESSED.
     """

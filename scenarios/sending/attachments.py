@@ -57,7 +57,7 @@ def _entries(written: Any) -> Iterator[tuple[str, str, bool]]:
 
 
 def _attachment(name: str, kind: str, folders: Sequence[Path]) -> Attachment:
-    """`folders`: empty for a name that is no local file. Raises _LeftOut."""
+    """Return an attachment. `folders`: empty for a name that is no local file. Raises _LeftOut."""
     name = name.strip()
     if _ADDRESS.fullmatch(name):
         return Attachment(_type(kind, name.partition("?")[0]), url=name)
@@ -67,7 +67,7 @@ def _attachment(name: str, kind: str, folders: Sequence[Path]) -> Attachment:
 
 
 def _type(kind: str, name: str) -> AttachmentType:
-    """As written, or by the ending of the name; a document if neither is known."""
+    """Return the type as written, or by the ending of the name; a document if neither is known."""
     if kind in tuple(AttachmentType):
         return AttachmentType(kind)
     return TYPES_BY_ENDING.get(Path(name).suffix.lower(), AttachmentType.DOCUMENT)

@@ -38,7 +38,7 @@ def refusal_of(message: Message) -> Invalid | None:
 
 
 def needed(content: Content, text: str) -> Content | None:
-    """None if a plain text is enough."""
+    """Return the content; None if a plain text is enough."""
     if content != Content(parse_mode=ParseMode.HTML) or "<" in text or "&" in text:
         return content
     return None
@@ -74,7 +74,9 @@ def _edited(message: Message, event: Event, of_event: str) -> str:
 
 
 def _button(button: Mapping[str, str]) -> Button:
-    """A text without letters and digits, such as an emoji, is normalised to nothing; it is its own data."""
+    """Return a button. A text without letters and digits, such as an emoji, is normalised to nothing; it is its own
+    data.
+    """
     url = button.get("url", "")
     return Button(button["text"], "" if url else button.get("data") or button["text"], url)
 

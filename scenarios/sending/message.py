@@ -20,7 +20,8 @@ Message = Mapping[str, Any]
 
 
 def message(seen: Mapping[str, Any]) -> Message | None:
-    """`text`, and what else is given: `attachment`, `inline`, `reply`, options. None if nothing can be sent (C-47).
+    """Return the message of `text`, and what else is given: `attachment`, `inline`, `reply`, options. None if nothing
+    can be sent (C-47).
 
     `inline` wins over `reply`. `reply: []` removes the person's keyboard.
     """

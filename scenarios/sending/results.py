@@ -10,7 +10,7 @@ from scenarios.engine.results import completed, unknown
 
 
 def stored(key: HistoryKey) -> Ending:
-    """The step whose delivery is due later completes when it is stored."""
+    """Return the ending of a step whose delivery is due later: it completes when the delivery is stored."""
     return completed({"delivery_id": key.id, "verdict": str(Verdict.SCHEDULED), "reached": 0})
 
 
@@ -48,7 +48,9 @@ def _message_id(history: History) -> dict[str, Any]:
 
 
 def _message(reference: str) -> dict[str, Any]:
-    """A reference is the id of a message, or the ids of several, separated by commas."""
+    """Return the id of the last message. A reference is the id of a message, or the ids of several, separated by
+    commas.
+    """
     last = reference.rpartition(",")[2]
     return {"last_message_id": int(last) if last.isascii() and last.isdigit() else last}
 

@@ -99,7 +99,7 @@ def _name(value: Any) -> str:
 
 
 def _joined(event: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Those who have joined a group, apart from the event's person, with the names that the event has."""
+    """Yield people that have joined a group, apart from the event's person, with the names that the event has."""
     ids, usernames = _as_list(event.get("joined_user_ids")), _as_list(event.get("joined_usernames"))
     for user, username in zip(ids, usernames if len(usernames) == len(ids) else [None] * len(ids), strict=True):
         if str(user) != str(event["user_id"]):

@@ -40,7 +40,7 @@ class Question:
 
 
 def _chat(named: str) -> str:
-    """The Bot API knows a chat by its id or by @name; authors may leave out the @."""
+    """Return a chat as the Bot API knows it: by its id or by @name; authors may leave out the @."""
     return named if named.startswith("@") or named.removeprefix("-").isdecimal() else f"@{named}"
 
 

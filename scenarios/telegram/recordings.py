@@ -22,7 +22,7 @@ _SPOKEN = ("voice", "audio", "video_note")
 
 @asynccontextmanager
 async def recording(context: Context) -> AsyncIterator[Path]:
-    """The file, until the end of the block. Raises Invalid, NotFound, AiUnavailable."""
+    """Yield the file, until the end of the block. Raises Invalid, NotFound, AiUnavailable."""
     seen = context.prepared.seen
     if name := text_of(seen, "audio_file"):
         yield _local(context, name)

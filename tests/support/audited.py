@@ -45,20 +45,22 @@ Dump = Mapping[str, StoredKey]
 
 
 async def dump(url: str) -> Dump:
-    """All keys, from one atomic read."""
+    """Return all keys, from one atomic read."""
     async with Redis.from_url(url, protocol=2, socket_timeout=REPLY) as client:
         return await dump_through(client)
 
 
 async def dump_through(client: Redis) -> Dump:
-    """`dump` with a client that does not decode. Values that are not UTF-8 (bitmaps) contain surrogates."""
+    """Return what `dump` does, through a client that does not decode. Values that are not UTF-8 (bitmaps) contain
+    surrogates.
+    """
     rows: list[Any] = await client.eval(_DUMP, 0)
     found = {_text(key): StoredKey(_text(kind), pttl, _value(_text(kind), value)) for key, kind, pttl, value in rows}
     return _with_whole_tasks(found)
 
 
 def _with_whole_tasks(found: dict[str, StoredKey]) -> Dump:
-    """Each task as one hash of all that is stored of it."""
+    """Return each task as one hash of all that is stored of it."""
     for name in [name for name, kept in found.items() if ":task:" in name and kept.kind == "string"]:
         shard, _, task_id = name.removeprefix("queue:").partition(":task:")
         progress = found.pop(f"queue:{shard}:progress:{task_id}", None)
@@ -86,10 +88,10 @@ def _value(kind: str, raw: Any) -> Any:
 
 
 async def violations_in(store: Store) -> list[Violation]:
-    """The violations that `./ada audit` would report; empty if all invariants hold."""
+    """Return the violations that `./ada audit` would report; empty if all invariants hold."""
     return [violation async for violation in Audit(store).find()]
 
 
 def unfinished_keys(found: Dump) -> list[str]:
-    """The keys of tasks and of unreleased deliveries."""
+    """Return the keys of tasks and of unreleased deliveries."""
     return [key for key in found if re.match(r"queue:\{\d+\}:task:|delivery:\{\d+\}:(?!idle:)", key)]

@@ -64,7 +64,7 @@ class Browser:
             await self._call(f"{domain}.enable")
 
     async def faults(self) -> list[str]:
-        """Exceptions, console errors, violations of the policy and files that are missing, since `watch`.
+        """Return exceptions, console errors, violations of the policy and files that are missing, since `watch`.
 
         A refusal of the API is none: the page says it to the person.
         """
@@ -78,13 +78,13 @@ class Browser:
         await self.wait_for("document.readyState === 'complete' && location.href !== 'about:blank'")
 
     async def run(self, script: str) -> Any:
-        """The value of a JavaScript expression."""
+        """Return the value of a JavaScript expression."""
         answer = await self._call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
     async def wait_for(self, script: str) -> Any:
-        """The value of the expression as soon as it is true."""
+        """Return the value of the expression as soon as it is true."""
 
         async def is_true() -> Any:
             return await self.run(script)
@@ -112,7 +112,7 @@ class Browser:
         await self._call("Network.setCookie", url=url, name=name, value=value, httpOnly=True, sameSite="Strict")
 
     async def screenshot(self) -> bytes:
-        """What the window shows, as PNG."""
+        """Return what the window shows, as PNG."""
         return base64.b64decode((await self._call("Page.captureScreenshot", format="png"))["data"])
 
     async def click_at(self, x: float, y: float) -> None:
@@ -155,7 +155,7 @@ class Browser:
         await self.run(f"document.querySelector({json.dumps(selector)}).click()")
 
     async def text(self, selector: str) -> str:
-        """The text that a person sees there; empty if it is hidden."""
+        """Return the text that a person sees there; empty if it is hidden."""
         element = f"document.querySelector({json.dumps(selector)})"
         return str(await self.run(f"{element}.checkVisibility() ? {element}.innerText : ''"))
 
@@ -187,7 +187,7 @@ class Chromium:
 
     @asynccontextmanager
     async def tab(self) -> AsyncIterator[Browser]:
-        """A browser without history, cookies and settings."""
+        """Open a browser without history, cookies and settings."""
         async with ClientSession() as session, DevTools(session, self.address + self._path) as chromium:
             context = (await chromium.call("Target.createBrowserContext"))["browserContextId"]
             target = await chromium.call("Target.createTarget", url="about:blank", browserContextId=context)
@@ -202,7 +202,7 @@ class Chromium:
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    """The Chromium of this pytest worker."""
+    """Start the Chromium of this pytest worker."""
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("needs the package chromium: chromium not found")
@@ -213,6 +213,6 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 
 @pytest.fixture
 async def browser(chromium: Chromium) -> AsyncIterator[Browser]:
-    """A tab without history, cookies and settings."""
+    """Open a tab without history, cookies and settings."""
     async with chromium.tab() as opened:
         yield opened

@@ -15,7 +15,7 @@ GONE = Rejected(Reason.RECIPIENT_UNREACHABLE)
 
 
 def by_address(**outcomes: Outcome) -> Callable[[Message], Outcome]:
-    """These outcomes by address, Sent for all other addresses."""
+    """Return a response with these outcomes by address, Sent for all other addresses."""
     return lambda message: outcomes.get(message.address) or sent(message)
 
 

@@ -192,7 +192,7 @@ async def _call_directory_verbs(directory: Directory) -> None:
 
 
 async def _call_scenario_verbs(stack: Stack) -> None:
-    """Two runs of one action: one has ended, one waits for a delivery."""
+    """Store two runs of one action: one has ended, one waits for a delivery."""
     versions = Versions(stack.store)
     runs = Runs(stack.store, versions, TENANT)
     place = Place("scenarios/s.yaml")
@@ -223,7 +223,7 @@ async def _call_job_verbs(stack: Stack) -> None:
 
 
 async def _import_and_link(stack: Stack) -> None:
-    """Imports a file, gives up another; mails a code, links a contact with another, withdraws the third."""
+    """Import a file, give up another; mail a code, link a contact with another, withdraw the third."""
     directory, outbox = Directory(stack.store), Outbox()
     importing, linking = Importing(stack.store, directory), Linking(stack.store, directory, LinkCodeMailer(outbox))
     await importing.run(TENANT, Kind.USERS, BytesIO(b"id,email\n5,five@example.org\n6,six@example.org\n"))
@@ -247,7 +247,7 @@ async def _import_and_link(stack: Stack) -> None:
 
 
 async def report_token(stack: Stack, key: HistoryKey, channel: str = "echo", index: int = 0, parcel: int = 0) -> str:
-    """The delivery report token of an entry."""
+    """Return the delivery report token of an entry."""
     return await DeliveryReports(stack.store).token(
         key, channel, parcel, await entry_of(stack, key, channel, index, parcel)
     )
@@ -283,7 +283,7 @@ async def _call_sign_in_verbs(stack: Stack) -> None:
 
 
 async def _call_action_verbs(stack: Stack) -> None:
-    """What actions of scenarios store."""
+    """Store what actions of scenarios store."""
     people = People(stack.store, TENANT)
     await people.met({"channel": "echo", "user_id": 1, "chat_id": 1, "username": "anna"})
     await people.set_state("echo", "1", "feedback", HOUR)
@@ -295,7 +295,7 @@ async def _call_action_verbs(stack: Stack) -> None:
 
 
 async def _call_dialog_verbs(stack: Stack) -> None:
-    """What a dialog of a bot stores."""
+    """Store what a dialog of a bot stores."""
     await stack.queue.put("dialogs", NewTask("hello"))
     (task,) = await stack.take("dialogs")
     event, attempt = DialogEvent("1", "sms", "+79990000001"), Attempt(stack.queue, task, HOUR)

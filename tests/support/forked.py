@@ -40,7 +40,7 @@ class ForkedProcess:
         self._process.start()
 
     def poll(self) -> int | None:
-        """The exit code (negative: the signal that ended it); None while it runs."""
+        """Return the exit code (negative: the signal that ended it); None while it runs."""
         return self._process.exitcode
 
     def send_signal(self, number: signal.Signals) -> None:

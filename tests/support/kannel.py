@@ -179,7 +179,7 @@ def free_ports(*names: str) -> dict[str, int]:
 
 @pytest.fixture
 async def kannel(tmp_path: Path) -> AsyncIterator[Kannel]:
-    """A running Kannel with a connected network; its incoming messages are dropped."""
+    """Start a Kannel with a connected network; its incoming messages are dropped."""
     missing = [program for program in ("bearerbox", "smsbox") if shutil.which(program) is None]
     if missing:
         pytest.skip(f"needs the package kannel: {', '.join(missing)} not found")

@@ -49,7 +49,7 @@ def _waiting() -> str:
 
 
 def apply(item: pytest.Item, is_long: bool) -> None:
-    """Limits one test. In the long form every test may take LONG_FORM."""
+    """Limit one test. In the long form every test may take LONG_FORM."""
     if is_long:
         item.add_marker(pytest.mark.timeout(LONG_FORM), append=False)
     if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
@@ -57,7 +57,7 @@ def apply(item: pytest.Item, is_long: bool) -> None:
 
 
 def seconds_of(item: pytest.Item) -> float:
-    """The limit that pytest-timeout applies."""
+    """Return the limit that pytest-timeout applies."""
     mark = item.get_closest_marker("timeout")
     if mark is not None:
         return float(mark.args[0])

@@ -18,7 +18,7 @@ class Drawn:
 
 
 def drawn(*values: object) -> st.DataObject:
-    """The values that a rule draws, in order."""
+    """Return the values that a rule draws, in order."""
     return cast("st.DataObject", Drawn(*values))
 
 

@@ -122,7 +122,7 @@ class Node(Program):
         self.client = Redis.from_url(self.url, decode_responses=True, socket_timeout=5, driver_info=None)
 
     def facts(self) -> dict[str, Any]:
-        """INFO replication; empty if the server does not answer."""
+        """Return INFO replication; empty if the server does not answer."""
         try:
             return dict(self.client.info("replication"))
         except RedisError:
@@ -201,7 +201,7 @@ class ReplicaSet:
         return next(node for node in self.nodes if named.count(node.announced) >= 2)
 
     def _named(self, sentinel: Program) -> int:
-        """The port of the primary as one Sentinel names it; 0 if it does not answer."""
+        """Return the port of the primary as one Sentinel names it; 0 if it does not answer."""
         try:
             with Redis(port=sentinel.port, decode_responses=True, socket_timeout=1, driver_info=None) as client:
                 return int(client.sentinel_get_master_addr_by_name(NAME)[1])
@@ -232,7 +232,7 @@ class ReplicaSet:
         primary.client.client_kill_filter(_type="replica")
 
     def cut_off(self, node: Node) -> None:
-        """Nothing comes through any more, and nothing is closed."""
+        """Let nothing through any more, and close nothing."""
         self._loop.call_soon_threadsafe(node.link.block_requests)
         self._loop.call_soon_threadsafe(node.link.block_replies)
 
@@ -241,7 +241,7 @@ class ReplicaSet:
         self._loop.call_soon_threadsafe(node.link.cut)
 
     def repair(self) -> None:
-        """Everything runs, and two replicas follow the primary."""
+        """Let everything run, and two replicas follow the primary."""
         for node in self.nodes:
             node.resume()
             self.reconnect(node)
@@ -259,7 +259,7 @@ class ReplicaSet:
         return False
 
     def empty(self) -> None:
-        """`repair`, and remove all keys."""
+        """Repair everything, and remove all keys."""
         self.repair()
         self.primary.client.flushall()
 

@@ -11,13 +11,13 @@ Shown = dict[str, list[str]]
 
 
 def titles() -> Titles:
-    """Row id → its one-line title, from tests/support/rows.txt."""
+    """Return row id → its one-line title, from tests/support/rows.txt."""
     lines = (Path(__file__).parent / "rows.txt").read_text(encoding="utf-8").splitlines()
     return dict(line.split(" ", 1) for line in lines if line)
 
 
 def shown_by(items: Iterable[pytest.Item]) -> Shown:
-    """Row id → the tests that show it; a parametrised test counts once. Raises UsageError for an unknown id."""
+    """Return row id → the tests that show it; a parametrised test counts once. Raises UsageError for an unknown id."""
     known, shown = titles(), Shown()
     for item in items:
         for row in rows_of(item):
@@ -46,7 +46,7 @@ def lines_of(row: str, title: str, tests: list[str]) -> list[str]:
 
 
 def as_json(shown: Shown) -> str:
-    """One object per line: {"row", "title", "tests"}."""
+    """Return one object per line: {"row", "title", "tests"}."""
     return "\n".join(
         json.dumps({"row": row, "title": title, "tests": shown.get(row, [])}, ensure_ascii=False)
         for row, title in titles().items()

@@ -33,12 +33,12 @@ def needs_package(package: str, program: str) -> pytest.MarkDecorator:
 
 
 def lacking(package: str) -> str:
-    """The reason of a skip because of a missing package."""
+    """Return the reason of a skip because of a missing package."""
     return f"needs the system package {package}"
 
 
 def program_of(kind: str) -> Path:
-    """The server program for "valkey" or "redis". Skips the test if Debian's Redis is not installed."""
+    """Return the server program for "valkey" or "redis". Skips the test if Debian's Redis is not installed."""
     if kind == "valkey":
         return server_program()
     if DEBIAN_REDIS is None:
@@ -65,7 +65,7 @@ class Server:
         return self.place.url
 
     def url_through(self, port: int) -> str:
-        """The address of this server through a relay on another port."""
+        """Return the address of this server through a relay on another port."""
         return replace(self.place, port=port).tcp_url
 
     @property
@@ -157,7 +157,7 @@ class Server:
 
 
 def await_sync(condition: Callable[[], T], within: float, what: str) -> T:
-    """`until` without an event loop, for the start of processes."""
+    """Wait as `until` does, without an event loop, for the start of processes."""
     limit = time.monotonic() + within
     while not (found := condition()):
         if time.monotonic() > limit:

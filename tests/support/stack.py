@@ -68,7 +68,7 @@ class FakeCourier:
         return await outcome if inspect.isawaitable(outcome) else outcome
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Close nothing."""
 
     @property
     def addresses(self) -> list[str]:
@@ -193,7 +193,7 @@ class Stack:
     # the end
 
     async def dump(self) -> Dump:
-        """All keys, from one atomic read."""
+        """Return all keys, from one atomic read."""
         return await dump_through(self._plain)
 
     async def audit(self) -> None:
@@ -218,7 +218,7 @@ class Stack:
 
 
 def person(number: Id, *channels: str, **contacts: Sequence[str]) -> Recipient:
-    """Recipient `number` with the address `p<number>` in each of the channels, and with these contacts."""
+    """Return recipient `number` with the address `p<number>` in each of the channels, and with these contacts."""
     return Recipient(number, contacts={**{channel: [f"p{number}"] for channel in channels or ("echo",)}, **contacts})
 
 

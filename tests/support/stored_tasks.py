@@ -14,7 +14,7 @@ _NUMBERS = ("priority", "due", "expires", "max", "place", "attempts", "ended")
 
 
 def read_record(text: str) -> dict[str, str]:
-    """The facts of a record, the usual ones included; {} if it is none."""
+    """Return the facts of a record, the usual ones included; {} if it is none."""
     line, _, body = text.partition("\n")
     words = line.split("\t")
     if len(words) != 4:
@@ -28,7 +28,7 @@ def read_record(text: str) -> dict[str, str]:
 
 
 def write_record(facts: Mapping[str, str]) -> str:
-    """The record of these facts, in a form that the scripts read."""
+    """Return the record of these facts, in a form that the functions read."""
     rest: dict[str, Any] = {name: value for name, value in facts.items() if name not in (*_FIRST, "body")}
     rest |= {name: int(rest[name]) for name in _NUMBERS if name in rest}
     words = [re.sub(r"[\x00-\x1f%]", lambda one: f"%{ord(one[0]):02x}", facts.get(name, "")) for name in _FIRST]
@@ -36,7 +36,7 @@ def write_record(facts: Mapping[str, str]) -> str:
 
 
 def with_lease(facts: dict[str, str], lease: str | None) -> dict[str, str]:
-    """The facts of a task that is taken, if it is."""
+    """Return the facts of a task, with its lease if it is taken."""
     if lease is None:
         return facts
     token, started, owner = lease.split(" ", 2)
@@ -45,7 +45,7 @@ def with_lease(facts: dict[str, str], lease: str | None) -> dict[str, str]:
 
 
 async def stored_facts(redis: Any, task_id: str, shard: int = 0) -> dict[str, str]:
-    """All that is stored of a task; {} if there is none."""
+    """Return all that is stored of a task; {} if there is none."""
     text = await redis.get(f"queue:{{{shard}}}:task:{task_id}")
     if text is None:
         return {}

@@ -69,5 +69,5 @@ def returning(result: Result) -> Handler:
 
 
 async def echo(attempt: Attempt) -> str:
-    """Handler: returns the body in capitals."""
+    """Return the body in capitals; a handler."""
     return attempt.body.upper()

@@ -70,7 +70,9 @@ class KeyspaceEvents:
             self._connection.close()
 
     def _take_reply(self, reply: Reply) -> None:
-        """A subscription is confirmed by a push. A reply is an error, for example that the user may not subscribe."""
+        """Cut the connection. A subscription is confirmed by a push; a reply is an error, for example that the user may
+        not subscribe.
+        """
         assert self._connection
         self._connection.cut(RedisConnectionError(str(reply)))
 

@@ -26,7 +26,7 @@ OnEntry = Callable[[str, Mapping[str, str]], None]
 
 
 def _ignore_gap() -> None:
-    """The stream is not trimmed, so no entry is missed."""
+    """Do nothing: the stream is not trimmed, so no entry is missed."""
 
 
 class StreamReader:

@@ -22,7 +22,7 @@ _OVERLAP_MS = 60_000
 
 
 async def delete_person(services: ApiServices, tenant: str, user: User) -> None:
-    """Raises NotFound USER_NOT_FOUND if another was faster."""
+    """Delete a person with all that belongs to it. Raises NotFound USER_NOT_FOUND if another call was faster."""
     began = int(time.time() * 1000) + services.core.store.clock_offset_ms - _OVERLAP_MS
     erase = services.core.deliveries.of_person.erase
     await _end_all(services, tenant, _names(user), _DELETED)
@@ -58,6 +58,8 @@ async def _end_all(services: ApiServices, tenant: str, names: Sequence[str], rea
 
 
 def _names(user: User) -> list[str]:
-    """Under which jobs and sign-ins are stored: a person that the directory did not know yet has CHANNEL:ADDRESS."""
+    """Return the names under which jobs and sign-ins are stored: a person that the directory did not know yet has
+    CHANNEL:ADDRESS.
+    """
     contacts = [f"{channel}:{address}" for channel, addresses in user.contacts.items() for address in addresses]
     return [id_text(user.id), *contacts]

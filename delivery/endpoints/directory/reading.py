@@ -29,7 +29,7 @@ def given(body: Struct) -> dict[str, Any]:
 
 
 def optional(value: Any) -> Any:
-    """None for a parameter that was not sent."""
+    """Return a parameter; None if it was not sent."""
     return None if isinstance(value, UnsetType) else value
 
 
@@ -41,7 +41,7 @@ def check(faults: Iterable[Invalid]) -> None:
 
 
 def lists_of(contacts: Mapping[str, str | Sequence[str]]) -> dict[str, Sequence[str]]:
-    """Contacts with a list for each channel; a body may have a single address instead."""
+    """Return contacts with a list for each channel; a body may have a single address instead."""
     return {channel: [some] if isinstance(some, str) else some for channel, some in contacts.items()}
 
 

@@ -108,7 +108,7 @@ async def list_page(request: Request[None, schemas.UserQuery]) -> Response:
 
 
 def _contact(text: str) -> tuple[str, str]:
-    """Channel and address. Raises `InvalidFields` CONTACT_MALFORMED."""
+    """Split a contact into channel and address. Raises `InvalidFields` CONTACT_MALFORMED."""
     channel, _, address = text.partition(":")
     if not channel or not address:
         raise invalid_field("contact", "CONTACT_MALFORMED", "A contact looks like telegram:100001.")

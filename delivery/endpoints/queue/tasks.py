@@ -28,7 +28,7 @@ Selection = requests.TaskQuery | requests.TaskCancellationRequest | TaskCountQue
 
 
 async def stats(request: PlainRequest) -> Response:
-    """Numbers of tasks by tube and state."""
+    """Return the numbers of tasks by tube and state."""
     return Response(await request.services.core.queue.inspector.stats())
 
 

@@ -164,7 +164,7 @@ def _check_text(delivery: NewDelivery, errors: Errors) -> None:
 
 
 def _check_names(delivery: NewDelivery, errors: Errors) -> None:
-    """Ids and names become parts of keys and logs: no control characters, no line breaks."""
+    """Check ids and names, which become parts of keys and logs: no control characters, no line breaks."""
     _check_printable("sender.id", delivery.sender.id, errors)
     _check_printable("kind", delivery.kind, errors)
     _check_printable("origin", delivery.origin, errors)
@@ -179,7 +179,7 @@ def _check_printable(path: str, value: Id, errors: Errors) -> None:
 
 
 def _check_recipients(given: Sequence[requests.Recipient], context: ValidationContext, errors: Errors) -> None:
-    """The paths are those of the request."""
+    """Check the recipients. The paths of errors are those of the request."""
     for number, one in enumerate(given):
         if len(errors) >= MAX_ERRORS:
             return
@@ -202,7 +202,7 @@ def _address_errors(path: str, channel: str, given: str | Sequence[str]) -> Erro
 def _check_choices(
     delivery: NewDelivery, given: requests.DeliveryRequest, context: ValidationContext, errors: Errors
 ) -> None:
-    """Fields that few deliveries have; each is checked only if it is given."""
+    """Check fields that few deliveries have; each is checked only if it is given."""
     if not given.text and not given.content:
         errors.append(FieldError("text", "REQUIRED", "text is missing."))
     if given.channels:

@@ -33,6 +33,6 @@ def _person(found: Preview, recipient: str | None) -> Recipient | None:
 
 
 def _shown(found: Preview, view: ChannelView | None) -> Shown:
-    """A channel that has never had a courier shows the text alone, as far as is known."""
+    """Return what a channel shows. A channel that has never had a courier shows the text alone, as far as is known."""
     display = view.display if view and view.display else Display()
     return shown_in(display, found.delivery.text, found.delivery.content)

@@ -63,8 +63,8 @@ async def sign_out(request: PlainRequest) -> Response:
 
 
 def ask(context: Context) -> Handler:
-    """The page that names the person and the jobs, and asks. It changes nothing: programs open addresses, too, to show
-    what is behind them.
+    """Return the handler of the page that names the person and the jobs, and asks. It changes nothing: programs open
+    addresses, too, to show what is behind them.
     """
 
     async def handle(request: web.Request) -> web.Response:
@@ -81,7 +81,9 @@ def ask(context: Context) -> Handler:
 
 
 def confirm(context: Context) -> Handler:
-    """The person agrees. The form of another site is refused: it does not have what the page has for this browser."""
+    """Return the handler by which the person agrees. The form of another site is refused: it does not have what the
+    page has for this browser.
+    """
 
     async def handle(request: web.Request) -> web.Response:
         link, browser = request.match_info["link"], _browser(request)
@@ -108,7 +110,7 @@ def finish(context: Context) -> Handler:
 
 
 def _with_pages(handle: Callable[[web.Request], Awaitable[web.Response]]) -> Handler:
-    """A browser gets a page for a refusal, too."""
+    """Return the handler with a page for each refusal, if a browser asks."""
 
     async def handle_with_pages(request: web.Request) -> web.Response:
         try:

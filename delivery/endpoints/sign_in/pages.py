@@ -35,7 +35,7 @@ _ANY = ("Ask for a new address.", "Получите новый адрес.")
 
 
 def page_that_asks(invitation: Invitation, jobs: Sequence[str], confirmation: str) -> str:
-    """The name of the person whose jobs will use the account, and the button to go on."""
+    """Return the page that names the person whose jobs will use the account, with the button to go on."""
     user = invitation.signed_in.user
     person = f"{invitation.person} ({user})" if invitation.person else user
     return _filled(

@@ -79,7 +79,7 @@ class BodyReader(Generic[T]):
 
 
 def parse(raw: bytes) -> Any:
-    """Strict JSON (RFC 8259; names are unique as in I-JSON, RFC 7493). Raises `InvalidFields` JSON_…"""
+    """Parse strict JSON (RFC 8259; names are unique as in I-JSON, RFC 7493). Raises `InvalidFields` JSON_…"""
     if raw.startswith(b"\xef\xbb\xbf"):
         raise invalid_field("", "JSON_BYTE_ORDER_MARK", "The body begins with a byte order mark.")
     try:

@@ -125,7 +125,7 @@ def _not_gzip() -> Refused:
 
 
 def unpacker_of(request: web.Request) -> Unpacker | None:
-    """None for a body that is not packed. Raises `Refused` CONTENT_ENCODING_UNSUPPORTED."""
+    """Return the unpacker of a body; None if it is not packed. Raises `Refused` CONTENT_ENCODING_UNSUPPORTED."""
     encoding = request.headers.get(hdrs.CONTENT_ENCODING, "identity").strip().lower()
     if encoding in ("identity", ""):
         return None

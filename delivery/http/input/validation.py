@@ -104,7 +104,9 @@ def _is_integer(value: object) -> bool:
 
 
 def _is_integer_text(value: object) -> bool:
-    """ASCII digits with an optional minus sign, at most as many as a 64-bit number has."""
+    """Return whether a text is an integer: ASCII digits with an optional minus sign, at most as many as a 64-bit number
+    has.
+    """
     digits = value.removeprefix("-") if isinstance(value, str) else ""
     return digits.isascii() and digits.isdigit() and len(digits) <= 19
 

@@ -42,7 +42,7 @@ def _headers(name: str) -> dict[str, str]:
 
 
 def csv_text(rows: Rows, *, for_excel: bool) -> str:
-    """Rows of RFC 4180. `for_excel`: separated by semicolons, as Excel in Russia opens them by a double click."""
+    """Return rows of RFC 4180. `for_excel`: separated by semicolons, so that Excel in Russia opens them directly."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter=";" if for_excel else ",")
     writer.writerows([escaped(cell) for cell in row] for row in rows)

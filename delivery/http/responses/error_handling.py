@@ -90,7 +90,7 @@ def _refusal(refused: Refused) -> web.Response:
 
 
 def _limit_headers(refused: Refused, wait: timedelta) -> dict[str, str]:
-    """When a refused request may be repeated, and which limit it has reached."""
+    """Return the headers with the time after which a refused request may be repeated, and the limit it has reached."""
     headers: dict[str, str] = {hdrs.RETRY_AFTER: str(math.ceil(wait.total_seconds()))}
     if isinstance(refused, RateExceeded):
         return headers | dict(refused.headers)
@@ -124,7 +124,7 @@ def refuse_method(methods: Iterable[str]) -> Handler:
 
 
 async def handle_expect(request: web.Request) -> web.StreamResponse | None:
-    """The Expect header: only 100-continue is supported (RFC 9110, section 10.1.1)."""
+    """Handle the Expect header: only 100-continue is supported (RFC 9110, section 10.1.1)."""
     if request.headers[hdrs.EXPECT].lower() != "100-continue":
         return respond(problem("EXPECTATION_FAILED", "Only 100-continue is supported."))
     await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")

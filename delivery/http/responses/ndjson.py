@@ -23,7 +23,7 @@ class Line:
 async def read_lines(
     chunks: AsyncIterable[bytes], *, body_limit: int, line_limit: int, batch: int
 ) -> AsyncIterator[Sequence[Line]]:
-    """Lines as they arrive, at most `batch` at once. After `body_limit` bytes the last line is a refusal."""
+    """Yield lines as they arrive, at most `batch` at once. After `body_limit` bytes the last line is a refusal."""
     splitter = LineSplitter(line_limit)
     try:
         async for chunk in _limited(chunks, body_limit):

@@ -332,7 +332,7 @@ def problem_of_refusal(refused: Refused) -> ProblemDocument:
 
 
 def problem_of_refused_write(refused: StoreRefuses) -> ProblemDocument:
-    """The problem for a store that refuses writes. What is wrong with it is in the log, not for clients."""
+    """Return the problem for a store that refuses writes. What is wrong with it is in the log, not for clients."""
     further = " Accepted deliveries are still delivered, which frees memory." if isinstance(refused, StoreFull) else ""
     return problem(refused.code, NOTHING_WRITTEN + further)
 

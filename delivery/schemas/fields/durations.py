@@ -25,7 +25,7 @@ def read_duration(text: str) -> timedelta | None:
 
 
 def write_duration(duration: timedelta) -> str:
-    """In seconds and the larger units: PT2M, P1DT1H, PT0.5S."""
+    """Return a duration in seconds and the larger units: PT2M, P1DT1H, PT0.5S."""
     hours, rest = divmod(duration - timedelta(days=duration.days), timedelta(hours=1))
     minutes, seconds = divmod(rest, timedelta(minutes=1))
     parts = ((hours, "H"), (minutes, "M"), (seconds / timedelta(seconds=1), "S"))

@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 
 def write_time(at: datetime) -> str:
-    """In UTC, as 2026-11-21T14:00:00Z; with milliseconds if there are any."""
+    """Return a time in UTC, as 2026-11-21T14:00:00Z; with milliseconds if there are any."""
     precision = "milliseconds" if at.microsecond else "seconds"
     return at.astimezone(UTC).isoformat(timespec=precision).removesuffix("+00:00") + "Z"
 
 
 def write_optional_time(at: datetime | None) -> str | None:
-    """None for what has not happened yet."""
+    """Return a time; None for what has not happened yet."""
     return None if at is None else write_time(at)

@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 
 def edit_message_text(bot: Bot, parameters: Parameters) -> Json:
-    """Without reply_markup the inline keyboard is removed, as Telegram does."""
+    """Change a text. Without reply_markup the inline keyboard is removed, as Telegram does."""
     chat, message = _own_message(bot, parameters, "message to edit not found", "message can't be edited")
     if "text" not in message:
         raise bad_request("there is no text in the message to edit")
@@ -64,7 +64,7 @@ def _replace(
 
 
 def delete_message(bot: Bot, parameters: Parameters) -> bool:
-    """The bot may also delete the messages of others, in private chats and, as an administrator, in groups."""
+    """Delete a message, the bot's own or, in private chats and as an administrator in groups, that of others."""
     chat = bot.chats.named(parameters.text("chat_id"))
     if chat.messages.pop(parameters.integer("message_id"), None) is None:
         raise bad_request("message to delete not found")
@@ -72,7 +72,7 @@ def delete_message(bot: Bot, parameters: Parameters) -> bool:
 
 
 def delete_messages(bot: Bot, parameters: Parameters) -> bool:
-    """Messages that do not exist are skipped."""
+    """Delete messages; those that do not exist are skipped."""
     chat, ids = bot.chats.named(parameters.text("chat_id")), parameters.json("message_ids")
     if not isinstance(ids, list) or not 1 <= len(ids) <= MAX_DELETED or not all(isinstance(one, int) for one in ids):
         raise bad_request("message identifiers are not specified")

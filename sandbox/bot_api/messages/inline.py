@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 
 def answer_inline_query(bot: Bot, parameters: Parameters) -> bool:
-    """Only results of the type article are read in detail."""
+    """Store the results of an inline query. Only results of the type article are read in detail."""
     query = bot.open_query(parameters.text("inline_query_id"))
     results = parameters.json("results")
     if not isinstance(results, list) or not all(isinstance(one, dict) for one in results):

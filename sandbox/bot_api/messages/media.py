@@ -35,7 +35,7 @@ def shown(kind: str, name: str, caption: Json) -> str:
 
 
 def send_media_group(bot: Bot, parameters: Parameters) -> list[Json]:
-    """All of a group is checked before any of it is sent."""
+    """Send a group of files. All of it is checked before any of it is sent."""
     chat = writable_chat(bot, parameters)
     reply = replied_message(chat, parameters)
     album = {"media_group_id": str(int(token_hex(7), 16)), **({} if reply is None else {"reply_to_message": reply})}

@@ -12,7 +12,7 @@ _DAY = 86_400
 
 
 def get_config(call: Call) -> Reply:
-    """help.getConfig: the only data centre is this server, at the address that the client connected to."""
+    """Handle help.getConfig: the only data centre is this server, at the address that the client connected to."""
     return types.Config(date=now(), expires=now() + _DAY, dc_options=[_option(call)], **_LIMITS)
 
 
@@ -22,7 +22,7 @@ def _option(call: Call) -> Any:
 
 
 def get_nearest_dc(call: Call) -> Reply:
-    """help.getNearestDc."""
+    """Handle help.getNearestDc."""
     return types.NearestDc("RU", this_dc=DC, nearest_dc=DC)
 
 
@@ -32,7 +32,7 @@ def accept(call: Call) -> Reply:
 
 
 def read_history(call: Call) -> Reply:
-    """messages.readHistory: has no effect."""
+    """Handle messages.readHistory: it has no effect."""
     return types.messages.AffectedMessages(pts=call.account.last_message_id, pts_count=0)
 
 

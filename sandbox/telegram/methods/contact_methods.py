@@ -18,7 +18,7 @@ _FOR_BOTS = Refusal(400, "BOT_METHOD_INVALID")
 
 
 def get_users(call: Call) -> Reply:
-    """users.getUsers: returns UserEmpty for a user that the account may not address."""
+    """Handle users.getUsers: return UserEmpty for a user that the account may not address."""
     return [_get_user(call, peer) for peer in call.request.id]
 
 
@@ -30,7 +30,7 @@ def _get_user(call: Call, peer: Any) -> Any:
 
 
 def get_full_user(call: Call) -> Reply:
-    """users.getFullUser."""
+    """Handle users.getFullUser."""
     address = peers.address_of(call.account, call.request.id)
     if isinstance(address, Refusal):
         return Refusal(400, "USER_ID_INVALID")
@@ -41,7 +41,7 @@ def get_full_user(call: Call) -> Reply:
 
 
 def get_channels(call: Call) -> Reply:
-    """channels.getChannels: fails if the account may not address one of the channels."""
+    """Handle channels.getChannels: it fails if the account may not address one of the channels."""
     addresses = [peers.address_of(call.account, peer) for peer in call.request.id]
     if refused := next((address for address in addresses if isinstance(address, Refusal)), None):
         return refused
@@ -49,7 +49,7 @@ def get_channels(call: Call) -> Reply:
 
 
 def import_contacts(call: Call) -> Reply:
-    """contacts.importContacts: returns the users found, and the contacts whose import must be repeated."""
+    """Handle contacts.importContacts: return the users found, and the contacts whose import must be repeated."""
     if call.account.bot:
         return _FOR_BOTS
     found, retry = {}, []
@@ -80,14 +80,14 @@ def _fault(call: Call, user_id: int | None) -> str | None:
 
 
 def resolve_phone(call: Call) -> Reply:
-    """contacts.resolvePhone."""
+    """Handle contacts.resolvePhone."""
     if call.account.bot:
         return _FOR_BOTS
     return _resolved(call, identities.by_phone(call.request.phone)) or Refusal(400, "PHONE_NOT_OCCUPIED")
 
 
 def resolve_username(call: Call) -> Reply:
-    """contacts.resolveUsername."""
+    """Handle contacts.resolveUsername."""
     name = call.request.username
     user_id = identities.by_username(name)
     if user_id is None:
@@ -103,7 +103,7 @@ def _resolved(call: Call, user_id: int | None, *, username: str | None = None) -
 
 
 def get_contacts(call: Call) -> Reply:
-    """contacts.getContacts."""
+    """Handle contacts.getContacts."""
     known = sorted(call.account.known)
     return types.contacts.Contacts(
         contacts=[types.Contact(user_id, mutual=False) for user_id in known],

@@ -45,7 +45,7 @@ def _check_buttons(markup: Any) -> Refusal | None:
 
 
 def edit_message(call: Call) -> Reply:
-    """messages.editMessage: without a text only the buttons change."""
+    """Handle messages.editMessage: without a text only the buttons change."""
     address = peers.address_of(call.account, call.request.peer)
     if isinstance(address, Refusal):
         return address
@@ -75,12 +75,12 @@ def _shown(message: DialogMessage) -> tuple[Any, ...]:
 
 
 def delete_messages(call: Call) -> Reply:
-    """messages.deleteMessages: messages that do not exist are skipped."""
+    """Handle messages.deleteMessages: messages that do not exist are skipped."""
     return _affected(call, call.account.dialogs.remove(call.request.id))
 
 
 def delete_channel_messages(call: Call) -> Reply:
-    """channels.deleteMessages."""
+    """Handle channels.deleteMessages."""
     address = peers.address_of(call.account, call.request.channel)
     if isinstance(address, Refusal):
         return address

@@ -47,7 +47,7 @@ REFUSALS = {
 
 
 def send_message(call: Call, file: StoredFile | None = None) -> Reply:
-    """messages.sendMessage, and messages.sendMedia with a file."""
+    """Handle messages.sendMessage, and messages.sendMedia with a file."""
     sending = prepare(call, file)
     if isinstance(sending, Refusal):
         return sending
@@ -75,13 +75,15 @@ def _or_default(value: int | None, default: int) -> int:
 
 
 def flood_wait(sending: SendRequest, seconds: int | None) -> Reply:
-    """FLOOD_WAIT_n: until it ends, calls of the method by this account are refused with the remaining seconds."""
+    """Refuse with FLOOD_WAIT_n: until it ends, calls of the method by this account are refused with the remaining
+    seconds.
+    """
     sending.throttle(sending.call.method, _or_default(seconds, _DEFAULT_WAIT))
     return Refusal(420, f"FLOOD_WAIT_{_or_default(seconds, _DEFAULT_WAIT)}")
 
 
 def rate_limit(sending: SendRequest, messages_per_second: int | None) -> Reply:
-    """FLOOD_WAIT_1 beyond the rate."""
+    """Refuse with FLOOD_WAIT_1 beyond the rate."""
     if sending.is_within_rate(_or_default(messages_per_second, 1)):
         return store(sending)
     sending.call.hub.state.count("telegram", "refused")
@@ -89,47 +91,49 @@ def rate_limit(sending: SendRequest, messages_per_second: int | None) -> Reply:
 
 
 def slow_mode(sending: SendRequest, seconds: int | None) -> Reply:
-    """SLOWMODE_WAIT_n: the same, for this chat only."""
+    """Refuse with SLOWMODE_WAIT_n: as `flood_wait`, for this chat only."""
     sending.throttle(chat_key(sending), _or_default(seconds, _DEFAULT_WAIT))
     return Refusal(420, f"SLOWMODE_WAIT_{_or_default(seconds, _DEFAULT_WAIT)}")
 
 
 def payment_required(sending: SendRequest, stars: int | None) -> Reply:
-    """ALLOW_PAYMENT_REQUIRED_n: the recipient charges n stars for a message."""
+    """Refuse with ALLOW_PAYMENT_REQUIRED_n: the recipient charges n stars for a message."""
     return Refusal(403, f"ALLOW_PAYMENT_REQUIRED_{_or_default(stars, _DEFAULT_STARS)}")
 
 
 def random_id_duplicate(sending: SendRequest, repeats: int | None) -> Reply:
-    """An earlier call has stored the message and is still being processed, for this call and `repeats` - 1 more."""
+    """Refuse as a repeat: an earlier call has stored the message and is still being processed, for this call and
+    `repeats` - 1 more.
+    """
     store(sending)
     remember_random_id(sending).duplicates = _or_default(repeats, 1) - 1
     return STILL_PROCESSED
 
 
 def stored_then_error(sending: SendRequest, code: int | None) -> Reply:
-    """The message is stored, the answer is a server error."""
+    """Store the message and return a server error."""
     store(sending)
     return server_error(sending, code)
 
 
 def server_error(sending: SendRequest, code: int | None) -> Reply:
-    """Nothing is stored, the answer is a server error: 500, or -503 with Telegram's text for it."""
+    """Store nothing and return a server error: 500, or -503 with Telegram's text for it."""
     return Refusal(code or 500, "Timeout" if code and abs(code) == 503 else "INTERNAL_SERVER_ERROR")
 
 
 def timeout(sending: SendRequest, _: int | None) -> Reply:
-    """Nothing is stored, there is no answer."""
+    """Store nothing and send no answer."""
     return NoReply()
 
 
 def stored_then_silence(sending: SendRequest, _: int | None) -> Reply:
-    """The message is stored, there is no answer."""
+    """Store the message and send no answer."""
     store(sending)
     return NoReply()
 
 
 def disconnect_before(sending: SendRequest, _: int | None) -> Reply:
-    """The connection is closed, nothing is stored.
+    """Close the connection and store nothing.
 
     A client repeats the message when it has reconnected. With a magic recipient, which fails every time, this would
     never end; so for a magic recipient the fault applies once per message.
@@ -141,23 +145,23 @@ def disconnect_before(sending: SendRequest, _: int | None) -> Reply:
 
 
 def disconnect_after(sending: SendRequest, _: int | None) -> Reply:
-    """The message is stored, the connection is closed instead of an answer."""
+    """Store the message and close the connection instead of an answer."""
     store(sending)
     return Disconnect()
 
 
 def stored_then_refused(sending: SendRequest, code: int | None) -> Reply:
-    """The message is stored, the answer is a server error; `_refused_repeat` refuses the repeat."""
+    """Store the message and return a server error; `_refused_repeat` refuses the repeat."""
     return stored_then_error(sending, code)
 
 
 def second_refused(sending: SendRequest, _: int | None) -> Reply:
-    """The first message to this address is stored, each later one is refused."""
+    """Store the first message to this address, and refuse each later one."""
     return REFUSALS["blocked"] if sending.address in sending.account.newest_message_to else store(sending)
 
 
 def slow(sending: SendRequest, seconds: int | None) -> Reply:
-    """The message is stored and answered late. Until then its random id counts as being processed."""
+    """Store the message and answer late. Until then its random id counts as being processed."""
     remember_random_id(sending)
     return DelayedReply(_or_default(seconds, 1), lambda: store(sending))
 

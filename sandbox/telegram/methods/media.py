@@ -25,7 +25,7 @@ _BY_ATTRIBUTE = (
 
 
 def save_part(call: Call) -> Reply:
-    """upload.saveFilePart and upload.saveBigFilePart."""
+    """Handle upload.saveFilePart and upload.saveBigFilePart."""
     request = call.request
     if not 0 < len(request.bytes) <= MAX_PART:
         return Refusal(400, "FILE_PART_SIZE_INVALID")
@@ -34,7 +34,7 @@ def save_part(call: Call) -> Reply:
 
 
 def upload_media(call: Call) -> Reply:
-    """messages.uploadMedia: keep a file for a group."""
+    """Handle messages.uploadMedia: keep a file for a group."""
     file = stored_file(call, call.request.media)
     if isinstance(file, Refusal):
         return file
@@ -82,13 +82,13 @@ def _kind(attributes: list[Any]) -> str:
 
 
 def send_media(call: Call) -> Reply:
-    """messages.sendMedia, with the faults of sendMessage."""
+    """Handle messages.sendMedia, with the faults of sendMessage."""
     file = stored_file(call, call.request.media)
     return file if isinstance(file, Refusal) else faults.send_message(call, file)
 
 
 def send_multi_media(call: Call) -> Reply:
-    """messages.sendMultiMedia: all of a group is checked before any of it is sent."""
+    """Handle messages.sendMultiMedia: all of a group is checked before any of it is sent."""
     request = call.request
     if not 2 <= len(request.multi_media) <= MAX_GROUP:
         return Refusal(400, "MULTI_MEDIA_TOO_LONG" if len(request.multi_media) > MAX_GROUP else "MEDIA_EMPTY")

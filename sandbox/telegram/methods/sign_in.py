@@ -18,7 +18,7 @@ _TOKEN = re.compile(r"([1-9][0-9]{0,11}):[A-Za-z0-9_-]+")
 
 
 def send_code(call: Call) -> Reply:
-    """auth.sendCode: announces a code in the app; any five digits are accepted."""
+    """Handle auth.sendCode: announce a code in the app; any five digits are accepted."""
     phone = call.request.phone_number
     if identities.by_phone(phone) is None:
         return Refusal(400, "PHONE_NUMBER_INVALID")
@@ -26,7 +26,7 @@ def send_code(call: Call) -> Reply:
 
 
 def sign_in(call: Call) -> Reply:
-    """auth.signIn."""
+    """Handle auth.signIn."""
     request = call.request
     user_id = identities.by_phone(request.phone_number)
     if user_id is None:
@@ -47,7 +47,7 @@ def _code_hash(phone: str) -> str:
 
 
 def import_bot_authorization(call: Call) -> Reply:
-    """auth.importBotAuthorization: the bot's id is the first part of its token."""
+    """Handle auth.importBotAuthorization: the bot's id is the first part of its token."""
     token = _TOKEN.fullmatch(call.request.bot_auth_token)
     if token is None or not identities.exists(int(token[1])):
         return Refusal(400, "ACCESS_TOKEN_INVALID")
@@ -63,7 +63,7 @@ def _authorize(call: Call, user_id: int, *, bot: bool) -> Any:
 
 
 def log_out(call: Call) -> Reply:
-    """auth.logOut: the authorization key stays valid, without an account."""
+    """Handle auth.logOut: the authorization key stays valid, without an account."""
     key = call.client.key
     key.account = None
     call.hub.key_store.save_key(key)

@@ -11,7 +11,7 @@ from sandbox.telegram.state.hub import Call, Hub, now, user
 
 
 def get_state(call: Call) -> Reply:
-    """updates.getState."""
+    """Handle updates.getState."""
     return _state(call.account)
 
 
@@ -20,7 +20,7 @@ def _state(account: Account) -> Any:
 
 
 def get_difference(call: Call) -> Reply:
-    """updates.getDifference: the updates since the client's pts, as far as they are still kept."""
+    """Handle updates.getDifference: return the updates since the client's pts, as far as they are still kept."""
     account = call.account
     if call.request.pts >= account.last_message_id:
         return types.updates.DifferenceEmpty(date=now(), seq=0)
@@ -40,7 +40,7 @@ def _difference(account: Account, missed: list[PushedUpdate]) -> Any:
 
 
 def get_channel_difference(call: Call) -> Reply:
-    """updates.getChannelDifference: empty, because only the account itself writes in a channel."""
+    """Handle updates.getChannelDifference: return none, because only the account itself writes in a channel."""
     return types.updates.ChannelDifferenceEmpty(pts=call.request.pts, final=True)
 
 

@@ -13,7 +13,7 @@ _DONE = ("USER_ALREADY_PARTICIPANT", "HIDE_REQUESTER_MISSING")
 
 
 async def execute(context: Context) -> Ending:
-    """A request that was answered before counts as answered. Raises Refused."""
+    """Answer a request to join. A request that was answered before counts as answered. Raises Refused."""
     context.require("manage")
     required_bot(context)
     seen, chat = context.prepared.seen, required_group(context)

@@ -21,7 +21,7 @@ SHORTEST = timedelta(seconds=30)
 
 
 async def execute(context: Context) -> Ending:
-    """A repeat ends the restriction at the same moment. Raises Refused."""
+    """Restrict a member. A repeat ends the restriction at the same moment. Raises Refused."""
     context.require("manage")
     required_bot(context)
     chat, may_write = required_group(context), flag_of(context.prepared.seen, "can_send_messages")

@@ -37,7 +37,9 @@ async def execute(context: Context) -> Ending:
 
 
 async def _start(context: Context) -> Ending:
-    """A job that runs with these parameters has been started: by an earlier attempt at this step, for example."""
+    """Start a job. A job that runs with these parameters has been started: by an earlier attempt at this step, for
+    example.
+    """
     own, services = context.prepared.own, context.services
     job_id, actor = await job_of(context)
     parameters = _parameters(own)
@@ -52,7 +54,7 @@ async def _start(context: Context) -> Ending:
 
 
 async def _change(context: Context) -> Ending:
-    """Parameters that are empty are removed: a placeholder of YAML has no null."""
+    """Change the parameters of a job. Empty ones are removed: a placeholder of YAML has no null."""
     job_id, actor = await job_of(context)
     changes = {name: None if value == "" else value for name, value in _parameters(context.prepared.own).items()}
     return _shown(await context.services.core.jobs.change(job_id, changes, actor))

@@ -41,7 +41,9 @@ async def own_user(context: Context) -> str:
 
 
 async def control(context: Context) -> Control:
-    """By the field `user`, or of the person itself. Raises Forbidden ADMIN_NEEDED, Invalid FIELD_INVALID."""
+    """Return the control by the field `user`, or of the person itself. Raises Forbidden ADMIN_NEEDED, Invalid
+    FIELD_INVALID.
+    """
     own = await own_user(context)
     wanted = text_of(context.prepared.own, "user") if "user" in context.prepared.own else own
     if not wanted:

@@ -20,7 +20,7 @@ MOST = 50
 
 
 async def execute(context: Context) -> Ending:
-    """Telegram refuses the answer to a query that is older than some seconds. Raises Refused."""
+    """Answer an inline query. Telegram refuses it after some seconds. Raises Refused."""
     context.require("send")
     required_bot(context)
     seen = context.prepared.seen

@@ -64,7 +64,7 @@ def _text(event: Event, zone: tzinfo, *, shows_reply: bool) -> str:
 
 
 def _author(event: Event, zone: tzinfo) -> str:
-    """`Name · 21.11.2025 11:00 · @name`."""
+    """Return `Name · 21.11.2025 11:00 · @name`."""
     named = " ".join(str(event[field]) for field in ("first_name", "last_name") if event.get(field))
     at = datetime.fromisoformat(event["event_date"]).astimezone(zone) if event.get("event_date") else None
     who = named or event.get("username") or f"ID {event.get('user_id')}"

@@ -15,7 +15,7 @@ DEFAULT, MOST = 20, 100
 
 
 async def execute(context: Context) -> Ending:
-    """Later actions escape what it returns, as a person has written it. Raises Refused."""
+    """Return the last messages. Later actions escape them, as a person has written them. Raises Refused."""
     own = context.prepared.own
     said = await context.services.conversations.last(
         person_of(context.event),

@@ -12,7 +12,7 @@ _GONE = "message to delete not found"
 
 
 async def execute(context: Context) -> Ending:
-    """A message that is not there counts as removed. Raises Refused."""
+    """Remove a message. A message that is not there counts as removed. Raises Refused."""
     context.require("send")
     seen = context.prepared.seen
     message = whole_of(seen, "remove_message_id") or whole_of(seen, "message_id")

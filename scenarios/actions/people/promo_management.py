@@ -55,7 +55,7 @@ def _filter(context: Context) -> Callable[[Promo], bool]:
 
 
 async def _details(context: Context) -> list[Promo]:
-    """By `promo_id`, otherwise by the code or number that the author or the person has written."""
+    """Return promo codes by `promo_id`, otherwise by the code or number that the author or the person has written."""
     own, seen, promos = context.prepared.own, context.prepared.seen, _promos(context)
     code = text_of(seen, "promo_code") or text_of(seen, "event_text")
     if (number := whole_of(own, "promo_id")) is not None:

@@ -23,7 +23,9 @@ async def execute(context: Context) -> Ending:
 
 
 async def _list(context: Context) -> Ending:
-    """With an empty `empty_text` an empty list returns no text: the next message has the text that its author wrote."""
+    """List requests. With an empty `empty_text` an empty list returns no text: the next message has the text that its
+    author wrote.
+    """
     seen = context.prepared.seen
     names, limit = texts_of(seen, "request_name"), whole_of(seen, "limit") or 0
     found = await _requests(context).newest(names, _since(context), limit)

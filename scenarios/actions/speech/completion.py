@@ -13,7 +13,8 @@ from scenarios.schema import ActionType, Field, types
 
 
 async def execute(context: Context) -> Ending:
-    """The answer depends on what a person wrote, so later actions escape it as if a person had written it.
+    """Complete a prompt. The answer depends on what a person wrote, so later actions escape it as if a person had
+    written it.
 
     Raises Invalid, AiError.
     """

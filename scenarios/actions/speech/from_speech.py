@@ -14,7 +14,7 @@ MAX_AUDIO_DURATION = timedelta(minutes=10)
 
 
 async def execute(context: Context) -> Ending:
-    """The text was written by a person, so later actions escape it. Raises Refused, AiError."""
+    """Return the text of a recording. A person is its author, so later actions escape it. Raises Refused, AiError."""
     seen = context.prepared.seen
     language = text_of(seen, "language") or LANGUAGE
     longest = duration_of(seen, "max_audio_duration") or MAX_AUDIO_DURATION

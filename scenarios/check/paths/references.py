@@ -56,7 +56,7 @@ class References:
                     self.splices.setdefault(step.scenario.name, []).append((scenario.name, place))
 
     def _check_buttons(self, reader: Reader, step: Step) -> None:
-        """A button `{text: name}` jumps to a scenario, unless the name is an address (C-08, C-09)."""
+        """Check the targets of buttons: `{text: name}` jumps to a scenario; an address is no name (C-08, C-09)."""
         keyboard = step.node.get("inline")
         for target in names_in(button_targets(keyboard)):
             if not is_address(target.text):
@@ -82,7 +82,7 @@ def warn_unknown(reader: Reader, node: Node | None, known: Collection[str], code
 
 
 def names_in(nodes: Iterator[Node] | tuple[Node, ...]) -> Iterator[Scalar]:
-    """The nodes that are names: single values without placeholders."""
+    """Yield the nodes that are names: single values without placeholders."""
     for node in nodes:
         if isinstance(node, Scalar) and not is_empty(node) and not has_placeholder(node):
             yield node

@@ -63,7 +63,7 @@ def leads(scenario: Scenario, types: Types) -> Iterator[str]:
 
 
 def goals(kind: Type, written: Any) -> Iterator[str]:
-    """The names of scenarios in a field of this type; buttons have also addresses."""
+    """Yield the names of scenarios in a field of this type; buttons have also addresses."""
     if kind is SCENARIOS:
         yield from (str(one) for one in listed(written))
     elif kind is KEYBOARD:

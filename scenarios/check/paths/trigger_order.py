@@ -27,7 +27,7 @@ def check_triggers(bot: Bot, problems: Problems) -> None:
 
 
 def check_kind(section: str, kind: str, triggers: tuple[Trigger, ...], default: str, problems: Problems) -> None:
-    """`default`: the chats that the file serves."""
+    """Check the triggers of one kind. `default`: the chats that the file serves."""
     before: dict[str, list[Trigger]] = {}
     for trigger in triggers:
         text = compared(section, kind, trigger.key)

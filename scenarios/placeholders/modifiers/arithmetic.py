@@ -19,7 +19,7 @@ def _calculate(sign: str, value: Any, operand: Decimal) -> int | float:
 
 
 def _remainder(number: Decimal, divisor: Decimal) -> Decimal:
-    """With the sign of the divisor, as in Python: -7 % 3 is 2."""
+    """Return the remainder with the sign of the divisor, as in Python: -7 % 3 is 2."""
     return ARITHMETIC.remainder(ARITHMETIC.add(ARITHMETIC.remainder(number, divisor), divisor), divisor)
 
 

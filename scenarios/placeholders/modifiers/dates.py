@@ -30,7 +30,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}|\d{2}\.\d{2}\.\d{4}", re.ASCII)
 
 
 def interval_from(parameter: Any) -> Interval:
-    """`+1 year 2 months`: a sign holds for what follows, until the next one. Raises ModifierError."""
+    """Parse `+1 year 2 months`: a sign applies to what follows, until the next one. Raises ModifierError."""
     text = as_text(parameter).strip()
     parts = _PART.findall(text)
     if not text.startswith(("+", "-")) or _PART.sub("", text).strip():

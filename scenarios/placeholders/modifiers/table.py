@@ -97,7 +97,7 @@ def pattern_from(parameter: Any) -> Pattern:
 
 
 def words_from(parameter: Any) -> tuple[str, ...]:
-    """The elements of a list, or of a text with commas."""
+    """Return the elements of a list, or of a text with commas."""
     elements = parameter if is_list(parameter) else as_text(parameter).split(",")
     return tuple(as_text(element).strip() for element in elements)
 

@@ -86,6 +86,6 @@ def comma(value: Any) -> str:
 
 
 def _elements(value: Any) -> list[str]:
-    """Any other value counts as a list of one element, an empty text as none."""
+    """Return the elements of a list. Any other value counts as a list of one element, an empty text as none."""
     elements = value if is_list(value) else [value]
     return [as_text(element) for element in elements if not is_empty(element)]
