@@ -43,7 +43,7 @@ class LagCourier:
         return [Sent()] * len(messages)
 
     async def close(self) -> None:
-        """Has nothing to close."""
+        """Close nothing."""
 
 
 async def deliver(url: str, count: int) -> None:

@@ -240,6 +240,6 @@ def describe_exit(code: int) -> str:
 
 
 def send_signal(process: Process, number: signal.Signals) -> None:
-    """Does nothing if the process has ended."""
+    """Send a signal, unless the process has ended."""
     with suppress(ProcessLookupError):
         process.send_signal(number)

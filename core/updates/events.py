@@ -101,7 +101,7 @@ def decode(body: str) -> Event:
 
 
 def identity(event: Event) -> str:
-    """Names an event that was put: the same for each repeat, and for no other event."""
+    """Return the name of an event that was put: the same for each repeat, and for no other event."""
     return f"{event['channel']}.{event['source']}.{event['id']}"
 
 

@@ -78,7 +78,7 @@ class Webhooks:
         return self._cached[1]
 
     async def version(self) -> str | None:
-        """Changes with every change of a webhook; None if there never was one."""
+        """Return a value that changes with every change of a webhook; None if there never was one."""
         version: str | None = await self._store.command("HGET", KEYS["webhooks"].at(0), _VERSION)
         return version
 

@@ -60,7 +60,7 @@ class Calls:
 
 
 def _no_host(error: Exception) -> Deferred:
-    """Uploads have a host of their own: if it cannot be reached, other messages go on."""
+    """Return the outcome for a host of uploads that cannot be reached: other messages go on, by another host."""
     return Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, type(error).__name__)
 
 

@@ -64,7 +64,7 @@ class Client:
 
 
 def unreachable(error: Exception) -> VkUnavailable:
-    """Return the error of a connection, without the text of its cause: that can contain the URL and with it the token."""
+    """Return the error of a connection, without the text of its cause: that can contain the token."""
     return VkUnavailable(f"VK cannot be reached ({type(error).__name__}): check the network and ADA_VK_API_URL")
 
 

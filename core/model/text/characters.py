@@ -14,8 +14,8 @@ def with_plain_spaces(text: str) -> str:
 
 
 def refusal(text: str, *, joiners: bool = False) -> str:
-    """Names the first character that is not printable; "" if there is none. `joiners`: whether they are allowed, and
-    the tags that follow the emoji of a flag.
+    """Return the name of the first character that is not printable; "" if there is none. `joiners`: whether they are
+    allowed, and the tags that follow the emoji of a flag.
     """
     if text.isprintable():
         return ""

@@ -3,7 +3,7 @@
 --         kind: "step" (a result, kept until the iteration ends), "unit" (what became of an item or an effect, kept with the job; value ""
 --         removes it), "intent" (an effect that is about to begin), "over" (the attempt ends in order), or "" (only the log);
 --         log: a line for the live log, or ""
--- RETURNS the state of the job; "lost" if another attempt has taken it: nothing was written; "stopped" if it was stopped meanwhile, even if it
+-- RETURNS the state of the job; "lost" if another attempt has it: nothing was written; "stopped" if it was stopped meanwhile, even if it
 --         was started again: only a unit and the log were written. An intent is written only if the state is "running"
 -- EVENTS  del of the bell of the job's log
 -- INVARIANT I24; only the attempt that began the iteration last writes; no effect begins in a job that does not run
