@@ -1,4 +1,4 @@
-"""Calls the token address of a service. What is sent and read is oauthlib's; aiohttp carries it."""
+"""Calls the token address and the revocation address of a service. oauthlib writes and reads, aiohttp transfers."""
 
 import json
 import re
@@ -18,7 +18,7 @@ _ERROR = re.compile(r"[a-z_]{1,50}")
 
 
 class ServiceUnavailable(AdaError):
-    """The service did not answer as a token address does. Trying again may help."""
+    """The service did not answer as such an address does. Trying again may help."""
 
 
 class GrantRefused(AdaError):
@@ -28,7 +28,9 @@ class GrantRefused(AdaError):
 async def fetch_token(service: Service, body: str) -> Mapping[str, Any]:
     """Return the token that the service returns for a prepared request. Raises GrantRefused, ServiceUnavailable."""
     client = WebApplicationClient(service.client_id)
-    text = await _post(service, body)
+    status, text = await _post(service, service.token_url, body)
+    if not _is_object(text):
+        raise ServiceUnavailable(f"the token address answered {status} without a JSON object")
     try:
         token: Mapping[str, Any] = client.parse_request_body_response(text)
     except InvalidGrantError:
@@ -40,6 +42,19 @@ async def fetch_token(service: Service, body: str) -> Mapping[str, Any]:
     return token
 
 
+async def revoke_token(service: Service, token: str, hint: str) -> None:
+    """Have the service end a token (RFC 7009), also one that it does not know. `hint`: the kind of the token. Raises
+    ServiceUnavailable.
+    """
+    secret = {"client_secret": service.client_secret} if service.client_secret else {}
+    url, _, body = WebApplicationClient(service.client_id).prepare_token_revocation_request(
+        service.revoke_url, token, hint, client_id=service.client_id, **secret
+    )
+    status, _ = await _post(service, url, body)
+    if status != 200:
+        raise ServiceUnavailable(f"the revocation address answered {status}")
+
+
 def error_of(fault: Exception) -> str:
     """Return the code of an error of OAuth 2, which may come from a service or a browser; never any other text of
     theirs."""
@@ -47,24 +62,21 @@ def error_of(fault: Exception) -> str:
     return code if _ERROR.fullmatch(code) else "an unknown error"
 
 
-async def _post(service: Service, body: str) -> str:
-    """Return a JSON object, as text. Raises ServiceUnavailable for everything else. A redirect is not followed: what is
-    sent is secret.
+async def _post(service: Service, url: str, body: str) -> tuple[int, str]:
+    """Return status and text of the response. Raises ServiceUnavailable. A redirect is not followed: what is sent is
+    secret.
     """
     timeout = ClientTimeout(total=service.timeout_seconds)
     try:
         async with (
             ClientSession(timeout=timeout) as session,
-            session.post(service.token_url, data=body, headers=_HEADERS, allow_redirects=False) as response,
+            session.post(url, data=body, headers=_HEADERS, allow_redirects=False) as response,
         ):
             if response.status >= 500 or response.status == 429 or 300 <= response.status < 400:
-                raise ServiceUnavailable(f"the token address answered {response.status}")
-            text = await _read(response)
+                raise ServiceUnavailable(f"the service answered {response.status}")
+            return response.status, await _read(response)
     except (TimeoutError, ClientError, OSError, ValueError) as fault:
-        raise ServiceUnavailable(f"the token address cannot be reached: {type(fault).__name__}") from None
-    if not _is_object(text):
-        raise ServiceUnavailable(f"the token address answered {response.status} without a JSON object")
-    return text
+        raise ServiceUnavailable(f"the service cannot be reached: {type(fault).__name__}") from None
 
 
 async def _read(response: ClientResponse) -> str:
@@ -73,7 +85,7 @@ async def _read(response: ClientResponse) -> str:
     async for chunk in response.content.iter_any():
         received += chunk
         if len(received) > _LARGEST:
-            raise ServiceUnavailable("the answer of the token address is too large")
+            raise ServiceUnavailable("the answer of the service is too large")
     return received.decode(errors="replace")
 
 

@@ -3,10 +3,11 @@
 vacancies:
   authorize_url: https://example.com/oauth/authorize
   token_url: https://example.com/oauth/token
+  revoke_url: https://example.com/oauth/revoke   # absent if the service has none
   client_id: ada
   client_secret: "${VACANCIES_SECRET}"     # from the environment; absent for a public client
   scopes: [read, apply]
-  timeout_seconds: 15                      # of a call of token_url; 15 if it is absent
+  timeout_seconds: 15                      # of a call of token_url or revoke_url; 15 if it is absent
 """
 
 import os
@@ -30,7 +31,8 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One service. The addresses are the service's; `client_id` and `client_secret` are what it knows Ada by.
-    `timeout_seconds`: the longest wait for an answer of `token_url`.
+    `revoke_url`: where tokens are revoked (RFC 7009), "" if nowhere. `timeout_seconds`: the longest wait for a response
+    of `token_url` or `revoke_url`.
     """
 
     authorize_url: str
@@ -39,6 +41,11 @@ class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     client_secret: str = ""
     scopes: tuple[str, ...] = ()
     timeout_seconds: Annotated[float, Meta(gt=0, le=60)] = 15.0
+    revoke_url: str = ""
+
+    @property
+    def addresses(self) -> list[str]:
+        return [self.authorize_url, self.token_url, *filter(None, [self.revoke_url])]
 
 
 def read_services(file: Path, environment: Mapping[str, str] = os.environ) -> Mapping[str, Service]:
@@ -56,7 +63,7 @@ def read_services(file: Path, environment: Mapping[str, str] = os.environ) -> Ma
 
 def checked(services: Mapping[str, Service]) -> Mapping[str, Service]:
     """Return the services, if all addresses are https, or http on this machine, as the sandbox's. Raises SetupError."""
-    plain = [url for one in services.values() for url in (one.authorize_url, one.token_url) if not _is_https(url)]
+    plain = [url for one in services.values() for url in one.addresses if not _is_https(url)]
     if elsewhere := [url for url in plain if urlsplit(url).hostname not in _HERE]:
         raise SetupError(f"an address of a sign-in service must begin with https://, not {elsewhere[0]}")
     if plain:

@@ -18,21 +18,17 @@ async def services_of(store: Store, tenant: str, user: str) -> list[str]:
     return sorted(await store.command("HKEYS", tokens_key(tenant, user)))
 
 
-async def forget(store: Store, tenant: str, service: str, user: str) -> bool:
-    """Sign a user out of a service. Returns whether there were tokens."""
-    return bool(await store.command("HDEL", tokens_key(tenant, user), service))
-
-
-async def forget_all(store: Store, tenant: str, user: str) -> bool:
-    """Sign a user out of all services; sign-ins that have begun cannot be finished. Returns whether there were
-    tokens.
+async def forget(store: Store, tenant: str, user: str, service: str = "") -> dict[str, str]:
+    """Delete the tokens of a user for a service. Without a service: for all of them, and sign-ins that have begun
+    cannot be finished. Returns what was deleted: the stored tokens by service.
     """
-    return bool(await store.run("forget_sign_ins", 0, tenant, user))
+    deleted = iter(await store.run("forget_sign_ins", 0, tenant, user, service))
+    return dict(zip(deleted, deleted, strict=True))
 
 
 async def reset(store: Store) -> int:
     """Sign all users of all tenants out, so that a new key may be used. Returns how many users."""
-    signed_out = [await forget_all(store, *person) async for person in people_with_tokens(store)]
+    signed_out = [bool(await forget(store, *person)) async for person in people_with_tokens(store)]
     await store.command("DEL", KEYS["sign_in_keys"].at(0))
     return sum(signed_out)
 

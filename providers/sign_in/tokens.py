@@ -5,6 +5,7 @@ that happens during a refresh stays.
 """
 
 import asyncio
+import logging
 import math
 import secrets
 import time
@@ -17,10 +18,12 @@ from oauthlib.oauth2 import WebApplicationClient
 from core.errors import AdaError, SetupError
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from providers.sign_in.client import GrantRefused, ServiceUnavailable, fetch_token
+from providers.sign_in.client import GrantRefused, ServiceUnavailable, fetch_token, revoke_token
 from providers.sign_in.services import Service, find_service
 from providers.sign_in.stored import keys_in_use, people_with_tokens, tokens_key
 from providers.sign_in.vault import Undecryptable, Vault
+
+log = logging.getLogger(__name__)
 
 _EARLY = 60.0
 """Seconds before its end at which a token is refreshed."""
@@ -113,6 +116,12 @@ class Tokens:
         """Return whether there are tokens of a user."""
         return bool(await self._store.command("HEXISTS", tokens_key(tenant, user), service))
 
+    async def revoke(self, deleted: Mapping[str, str]) -> None:
+        """Have the services revoke tokens that were deleted here: stored tokens by service. A failure is one line in
+        the log.
+        """
+        await asyncio.gather(*(self._revoke(*one) for one in deleted.items()))
+
     async def check_keys(self) -> None:
         """Check that all tokens can be decrypted. Raises KeyLost if tokens were encrypted with a key that this process
         does not have.
@@ -157,7 +166,23 @@ class Tokens:
             return await self._read(place)
         if await self._replace(place, old.stored, encrypted := self._encrypted(tokens)):
             return _Read(tokens, encrypted)
-        return await self._read(place)
+        try:
+            return await self._read(place)
+        except SignInExpired:  # signed out during the refresh: only this process knows the new tokens
+            await self._revoke(place.service, encrypted)
+            raise
+
+    async def _revoke(self, name: str, stored: str) -> None:
+        """Have a service revoke the refresh token, which ends the access token, too; without one the access token."""
+        service = self._services.get(name)
+        if service is None or not service.revoke_url:
+            return
+        try:
+            tokens = self._decrypted(stored)
+            hint = "refresh_token" if tokens.refresh else "access_token"
+            await revoke_token(service, tokens.refresh or tokens.access, hint)
+        except (SignInExpired, ServiceUnavailable) as fault:
+            log.warning("a token of %s was deleted here, but it was not revoked there: %s", name, fault)
 
     async def _replace(self, place: _Place, expected: str, encrypted: str) -> bool:
         """Returns False if the tokens are not the expected ones any more. Raises KeyLost."""
@@ -173,9 +198,16 @@ class Tokens:
         if stored is None:
             raise SignInExpired("the user has not signed in")
         try:
-            return _Read(msgspec.json.decode(self._vault.decrypt(stored), type=StoredTokens), stored)
-        except (Undecryptable, msgspec.MsgspecError):
+            return _Read(self._decrypted(stored), stored)
+        except SignInExpired:
             await self.check_keys()
+            raise
+
+    def _decrypted(self, stored: str) -> StoredTokens:
+        """Raises SignInExpired."""
+        try:
+            return msgspec.json.decode(self._vault.decrypt(stored), type=StoredTokens)
+        except (Undecryptable, msgspec.MsgspecError):
             raise SignInExpired("the tokens cannot be read") from None
 
     def _encrypted(self, tokens: StoredTokens) -> str:

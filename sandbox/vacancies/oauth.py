@@ -36,8 +36,12 @@ class OAuth:
     def person_of(self, request: web.Request) -> str | None:
         """Return the person of a request's access token; None if it is not valid (any more)."""
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        return self.person_with(token) if scheme == "Bearer" else None
+
+    def person_with(self, token: str) -> str | None:
+        """Whose access token it is; None if it is not valid (any more)."""
         person, ends = self._access.get(token, ("", 0.0))
-        return person if scheme == "Bearer" and ends > time.time() else None
+        return person if ends > time.time() else None
 
     def revoke(self, person: str) -> None:
         """Withdraw the permission of a person: all its tokens end."""
@@ -61,9 +65,18 @@ class OAuth:
         answer = urlencode({"code": code, "state": given.get("state", "")})
         raise web.HTTPFound(f"{given['redirect_uri']}?{answer}")
 
+    async def revoke_token(self, request: web.Request) -> web.Response:
+        """RFC 7009: with its refresh token the sign-in of a person ends; a token that is not known is no error."""
+        given = {name: str(value) for name, value in (await request.post()).items()}
+        if not _is_client(given):
+            return web.json_response({"error": "invalid_client"}, status=401)
+        if person := self._refresh.get(given.get("token", "")):
+            self.revoke(person)
+        return web.Response()
+
     async def token(self, request: web.Request) -> web.Response:
         given = {name: str(value) for name, value in (await request.post()).items()}
-        if (given.get("client_id"), given.get("client_secret")) != (CLIENT_ID, CLIENT_SECRET):
+        if not _is_client(given):
             return web.json_response({"error": "invalid_client"}, status=401)
         is_code = given.get("grant_type") == "authorization_code"
         person = self._person_of_code(given) if is_code else self._refresh.pop(given.get("refresh_token", ""), None)
@@ -84,3 +97,7 @@ class OAuth:
         self._access[access] = (person, time.time() + self.lifetime)
         self._refresh[refresh] = person
         return {"access_token": access, "token_type": "bearer", "expires_in": self.lifetime, "refresh_token": refresh}
+
+
+def _is_client(given: Mapping[str, str]) -> bool:
+    return (given.get("client_id"), given.get("client_secret")) == (CLIENT_ID, CLIENT_SECRET)

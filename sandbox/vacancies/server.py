@@ -53,6 +53,7 @@ class VacanciesServer(HttpListener):
         app = web.Application()
         app.router.add_get("/oauth/authorize", self.oauth.authorize)
         app.router.add_post("/oauth/token", self.oauth.token)
+        app.router.add_post("/oauth/revoke", self.oauth.revoke_token)
         app.router.add_get("/profiles", self._handler("profiles", self._profiles))
         app.router.add_get("/profile", self._handler("profile", self._profile))
         app.router.add_get("/vacancies", self._handler("search", self._search))
@@ -63,7 +64,7 @@ class VacanciesServer(HttpListener):
     @property
     def sign_in(self) -> str:
         """The description of this service for ADA_SIGN_IN, as YAML, of which JSON is a part."""
-        addresses = {"authorize_url": f"{self.url}/oauth/authorize", "token_url": f"{self.url}/oauth/token"}
+        addresses = {f"{name}_url": f"{self.url}/oauth/{name}" for name in ("authorize", "token", "revoke")}
         return json.dumps({CHANNEL: {**addresses, "client_id": CLIENT_ID, "client_secret": CLIENT_SECRET}})
 
     def _handler(self, name: str, answer: Answer) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:

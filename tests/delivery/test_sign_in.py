@@ -34,7 +34,8 @@ async def oauth() -> AsyncIterator[OAuthServer]:
 
 @pytest.fixture
 def services(services: ApiServices, store: Store, oauth: OAuthServer) -> ApiServices:
-    known = checked({"vacancies": Service(f"{oauth.url}/authorize", f"{oauth.url}/token", "ada", SECRET)})
+    addresses = f"{oauth.url}/authorize", f"{oauth.url}/token"
+    known = checked({"vacancies": Service(*addresses, "ada", SECRET, revoke_url=f"{oauth.url}/revoke")})
     vault = Vault([new_key()])
     sign_in = SignIn(store, vault, Tokens(store, vault, known), known, "http://ada.example")
     return replace(services, sign_in=sign_in)
@@ -185,12 +186,26 @@ async def test_a_sign_in_is_complete_also_if_a_job_cannot_go_on(api: Api, browse
     assert (await jobs.find(JOB)).record.paused_by is Actor.ADMIN
 
 
-async def test_a_user_signs_out(api: Api, browser: ClientSession) -> None:
+@pytest.mark.parametrize("status", [200, 503])
+async def test_a_user_signs_out_here_and_at_the_service(
+    api: Api, browser: ClientSession, oauth: OAuthServer, status: int
+) -> None:
     await opened(browser, await callback(api, browser, await begun(api)))
     assert await is_signed_in(api)
+    oauth.status = status
     assert (await api.call("DELETE", "/v1/sign-in/users/42/vacancies")).status == 204
     assert not await is_signed_in(api)
+    assert len(oauth.revoked) == (status == 200)
     assert (await api.call("DELETE", "/v1/sign-in/users/42/vacancies")).code == "NOT_SIGNED_IN"
+
+
+async def test_a_person_that_is_deleted_is_signed_out_at_the_service(
+    api: Api, browser: ClientSession, oauth: OAuthServer
+) -> None:
+    await api.services.core.directory.users.create("default", User(42, "Anna"))
+    await opened(browser, await callback(api, browser, await begun(api)))
+    assert (await api.call("DELETE", "/v1/users/42")).status == 204
+    assert len(oauth.revoked) == 1
 
 
 async def test_an_unknown_service_is_refused(api: Api) -> None:

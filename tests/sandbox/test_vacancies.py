@@ -70,6 +70,17 @@ async def anna(service: VacanciesServer) -> AsyncIterator[Person]:
         yield person
 
 
+async def test_a_sign_in_ends_when_its_refresh_token_is_revoked(service: VacanciesServer, anna: Person) -> None:
+    client = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET}
+    for form, expected in (
+        ({"token": anna.tokens["refresh_token"]}, (401, 200)),
+        ({**client, "token": "unknown"}, (200, 200)),
+        ({**client, "token": anna.tokens["refresh_token"]}, (200, 401)),
+    ):
+        async with ClientSession() as session, session.post(f"{service.url}/oauth/revoke", data=form) as answer:
+            assert (answer.status, (await anna.call("GET", "/profile"))[0]) == expected
+
+
 async def test_a_person_searches_and_applies_once(anna: Person) -> None:
     assert "ten years" in (await anna.call("GET", "/profile"))[1]["text"]
     assert [one["id"] for one in (await anna.call("GET", "/profiles"))[1]["items"]] == ["teacher"]

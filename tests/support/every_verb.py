@@ -38,7 +38,7 @@ from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import AttemptRecord, EventType
 from providers.mail import LinkCodeMailer
 from providers.sign_in import Service, SignIn, Tokens, Vault
-from providers.sign_in.stored import forget_all
+from providers.sign_in.stored import forget
 from providers.sign_in.vault import new_key
 from scenarios.bot import Action, Bot, Place, Scenario
 from scenarios.context import Waiting
@@ -278,7 +278,7 @@ async def _call_sign_in_verbs(stack: Stack) -> None:
     address = await sign_in.begin(TENANT, "vacancies", "1")
     await sign_in.confirm(address.rpartition("/")[2], "browser")
     await tokens.write(TENANT, "vacancies", "1", {"access_token": "x"})
-    await forget_all(stack.store, TENANT, "1")
+    await forget(stack.store, TENANT, "1")
     await tokens.write(TENANT, "vacancies", "2", {"access_token": "x"})
 
 

@@ -19,7 +19,8 @@ from cli.settings.settings import Settings, load
 from core.errors import SetupError
 from core.redis.store import Store
 from providers.sign_in import SignIn
-from providers.sign_in.stored import forget, reset, services_of
+from providers.sign_in.signing_out import sign_out as sign_user_out
+from providers.sign_in.stored import reset, services_of
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -83,7 +84,8 @@ async def list_services(store: Store, settings: Settings, arguments: Namespace) 
 
 
 async def sign_out(store: Store, settings: Settings, arguments: Namespace) -> int:
-    if not await forget(store, arguments.tenant, arguments.service, arguments.user):
+    sign_in = await open_sign_in(store, settings)
+    if not await sign_user_out(store, sign_in, arguments.tenant, arguments.user, arguments.service):
         raise CommandFailed(f"{arguments.user} is not signed in to {arguments.service}")
     print_result(arguments, {"signed_out": True}, f"{arguments.user} is signed out of {arguments.service}")
     return SUCCESS

@@ -13,7 +13,7 @@ from core.model.people import User, id_text
 from core.orders.templates import Templates
 from core.redis.keys import KEYS
 from delivery.services import ApiServices
-from providers.sign_in.stored import forget_all
+from providers.sign_in.signing_out import sign_out
 
 _DELETED = "the person was deleted"
 _MERGED = "the person was merged with another"
@@ -54,7 +54,7 @@ async def _forget_dialogs(services: ApiServices, tenant: str, user: User) -> Non
 async def _end_all(services: ApiServices, tenant: str, names: Sequence[str], reason: str) -> None:
     for name in names:
         await services.core.jobs.stop_all(tenant, name, Actor.ADMIN, reason)
-        await forget_all(services.core.store, tenant, name)
+        await sign_out(services.core.store, services.sign_in, tenant, name)
 
 
 def _names(user: User) -> list[str]:

@@ -21,7 +21,8 @@ from delivery.schemas import jobs as schemas
 from delivery.services import ApiServices
 from providers.sign_in import SignIn
 from providers.sign_in.sign_in import LIFETIME
-from providers.sign_in.stored import forget, services_of
+from providers.sign_in.signing_out import sign_out as sign_user_out
+from providers.sign_in.stored import services_of
 
 PlainRequest = Request[None, NoParameters]
 
@@ -56,8 +57,8 @@ async def list_all(request: PlainRequest) -> Response:
 
 async def sign_out(request: PlainRequest) -> Response:
     """Sign a user out of a service. A job that needs it is paused when it next asks for its token."""
-    service, user = part(request, "service"), part(request, "user")
-    if not await forget(request.services.core.store, request.tenant, service, user):
+    services, service, user = request.services, part(request, "service"), part(request, "user")
+    if not await sign_user_out(services.core.store, services.sign_in, request.tenant, user, service):
         raise NotFound("NOT_SIGNED_IN", "The user has not signed in to this service.")
     return no_content()
 

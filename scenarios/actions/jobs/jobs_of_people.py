@@ -11,7 +11,7 @@ from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.jobs import Actor, JobId, JobState, StoredJob
 from core.model.people import id_text
 from providers.sign_in import SignIn
-from providers.sign_in.stored import forget
+from providers.sign_in.signing_out import sign_out as sign_user_out
 from scenarios.context import Context
 from scenarios.context.arguments import text_of
 from scenarios.telegram.authorisation import denial
@@ -105,8 +105,8 @@ async def sign_in_address(context: Context, service: str) -> str:
 
 async def sign_out(context: Context, service: str) -> bool:
     """Sign the user of the action out of a service. Returns whether it was signed in. Raises as `control`."""
-    found = await control(context)
-    return await forget(context.services.core.store, context.services.tenant, service, found.user)
+    found, services = await control(context), context.services
+    return await sign_user_out(services.core.store, services.sign_in, services.tenant, found.user, service)
 
 
 def _sign_in(context: Context) -> SignIn:

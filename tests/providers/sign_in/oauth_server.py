@@ -22,7 +22,8 @@ SECRET = "the client's secret"
 class OAuthServer:
     """`lifetime`: of access tokens, in seconds. `calls`: of the token address, by grant. `status`: of its answers.
     `odd`: its answer in place of a right one. `waiting`: calls that wait for `release`. `parts`: in how many
-    pieces the answer comes. `elsewhere`: what has followed a redirect.
+    pieces the answer comes. `elsewhere`: what has followed a redirect. `revoked`: the tokens that were revoked, each
+    with the hint.
     """
 
     lifetime: int = 3600
@@ -33,6 +34,7 @@ class OAuthServer:
     waiting: int = 0
     parts: int = 1
     elsewhere: list[str] = field(default_factory=list)
+    revoked: list[tuple[str, str]] = field(default_factory=list)
     _gate: asyncio.Event = field(default_factory=asyncio.Event)
     _codes: dict[str, tuple[str, str]] = field(default_factory=dict)
     _refresh: set[str] = field(default_factory=set)
@@ -41,7 +43,7 @@ class OAuthServer:
     async def start(self) -> None:
         app = web.Application()
         app.add_routes([web.get("/authorize", self._authorize), web.post("/token", self._token)])
-        app.add_routes([web.route("*", "/elsewhere", self._elsewhere)])
+        app.add_routes([web.post("/revoke", self._revoke), web.route("*", "/elsewhere", self._elsewhere)])
         self._runner = web.AppRunner(app)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
@@ -61,6 +63,11 @@ class OAuthServer:
 
     def revoke_everything(self) -> None:
         self._refresh.clear()
+
+    @property
+    def refresh_tokens(self) -> set[str]:
+        """The refresh tokens that are valid."""
+        return set(self._refresh)
 
     async def _authorize(self, request: web.Request) -> web.Response:
         """The user agrees at once: the answer leads to the callback."""
@@ -96,13 +103,29 @@ class OAuthServer:
         self.elsewhere.append(await request.text())
         return web.json_response({"access_token": "stolen", "token_type": "bearer"})
 
-    def _answer(self, given: Any, grant: str) -> web.StreamResponse:
+    async def _revoke(self, request: web.Request) -> web.StreamResponse:
+        """RFC 7009: an unknown token is no error."""
+        given = await request.post()
+        await self._gate.wait()
+        if refusal := self._refusal(given):
+            return refusal
+        token = str(given["token"])
+        self.revoked.append((token, str(given["token_type_hint"])))
+        self._refresh.discard(token)
+        return web.Response()
+
+    def _refusal(self, given: Any) -> web.StreamResponse | None:
         if self.odd:
             return self.odd()
         if self.status != 200:
             return web.Response(status=self.status, text="<html>busy</html>")
         if given.get("client_id") != "ada" or given.get("client_secret") != SECRET:
             return web.json_response({"error": "invalid_client"}, status=401)
+        return None
+
+    def _answer(self, given: Any, grant: str) -> web.StreamResponse:
+        if refusal := self._refusal(given):
+            return refusal
         is_valid = self._takes_code(given) if grant == "authorization_code" else self._takes_refresh(given)
         if not is_valid:
             return web.json_response({"error": "invalid_grant"}, status=400)

@@ -13,7 +13,7 @@ from core.redis.store import Store
 from providers.sign_in import Invitation, Service, SignedIn, SignIn, SignInExpired, Tokens, Vault
 from providers.sign_in.client import ServiceUnavailable
 from providers.sign_in.services import checked, read_services
-from providers.sign_in.stored import forget, forget_all, services_of, tokens_key
+from providers.sign_in.stored import forget, services_of, tokens_key
 from providers.sign_in.vault import new_key
 from tests.providers.sign_in.oauth_server import BROWSER, SECRET, OAuthServer, agree, sign_in_at
 from tests.support.servers import Server
@@ -32,7 +32,8 @@ class Installation:
     @property
     def services(self) -> dict[str, Service]:
         url = self.oauth.url
-        service = Service(f"{url}/authorize", f"{url}/token", "ada", SECRET, ("read", "apply"))
+        addresses = f"{url}/authorize", f"{url}/token"
+        service = Service(*addresses, "ada", SECRET, ("read", "apply"), revoke_url=f"{url}/revoke")
         return dict(checked({"vacancies": service}))
 
     @property
@@ -147,8 +148,8 @@ async def test_a_user_signs_out_of_one_service(installation: Installation) -> No
     await installation.tokens.write("university", "other", "1", {"access_token": "x"})
     await installation.tokens.write("university", "vacancies", "2", {"access_token": "x"})
     assert await services_of(installation.store, "university", "1") == ["other", "vacancies"]
-    assert await forget(installation.store, *ANNA)
-    assert not await forget(installation.store, *ANNA)
+    assert list(await forget(installation.store, "university", "1", "vacancies")) == ["vacancies"]
+    assert await forget(installation.store, "university", "1", "vacancies") == {}
     assert await services_of(installation.store, "university", "1") == ["other"]
     assert await services_of(installation.store, "university", "2") == ["vacancies"]
 
@@ -161,7 +162,7 @@ async def test_a_sign_in_that_has_begun_is_not_finished_after_the_user_was_forgo
         await installation.agree(await installation.sign_in.begin(*ANNA)),
     )
     await installation.signed_in()
-    assert await forget_all(installation.store, "university", "1")
+    assert await forget(installation.store, "university", "1")
     assert await services_of(installation.store, "university", "1") == []
     for step in (installation.sign_in.confirm(link_of(address), BROWSER), installation.sign_in.finish(query, BROWSER)):
         with pytest.raises(Invalid) as refusal:
@@ -181,7 +182,7 @@ async def test_a_sign_out_and_a_new_sign_in_during_a_refresh_stay(installation: 
             installation.oauth.revoke_everything()
         refreshing = asyncio.create_task(installation.tokens.access_token(*ANNA))
         await until(lambda: installation.oauth.waiting > 0)
-        await forget(installation.store, *ANNA)
+        await forget(installation.store, "university", "1", "vacancies")
         if signs_in_again:
             await installation.tokens.write(*ANNA, {"access_token": "new"})
         installation.oauth.release()
@@ -248,6 +249,10 @@ def test_services_are_read_from_a_file_with_variables(tmp_path: Path) -> None:
         read_services(file, {})
     file.write_text("vacancies: {authorize_url: 'http://a.example', token_url: 'https://t', client_id: ada}")
     with pytest.raises(SetupError, match="https"):
+        read_services(file, {})
+    addresses = "authorize_url: 'https://a', token_url: 'https://t', revoke_url: 'http://r.example'"
+    file.write_text(f"vacancies: {{{addresses}, client_id: ada}}")
+    with pytest.raises(SetupError, match=r"https://, not http://r\.example"):
         read_services(file, {})
     file.write_text("vacancies: {token_url: 'https://t'}")
     with pytest.raises(SetupError, match="authorize_url"):

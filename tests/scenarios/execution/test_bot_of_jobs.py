@@ -150,6 +150,10 @@ async def test_a_person_signs_in_by_a_button_hunts_and_reads_what_was_done_today
     worker.stop(timedelta(seconds=20))
     await working
     assert "applied: " in await hunters.answer(ANNA, "Today")
+    token = await hunters.tokens.access_token(TENANT, "vacancies", own(ANNA).user)
+    assert hunters.service.oauth.person_with(token) == "anna"
+    assert await hunters.answer(ANNA, "Sign out") == "You are signed out."
+    assert hunters.service.oauth.person_with(token) is None, "it was revoked at the service"
 
 
 @pytest.mark.row("U-21")
