@@ -193,17 +193,6 @@ async def test_without_a_rotation_the_old_key_is_still_needed(installation: Inst
     assert (code, "ADA_SECRET_KEY" in text) == (WRONG_SETTINGS, True)
 
 
-async def test_two_processes_with_different_keys_do_not_both_encrypt(installation: Installation, ada: Ada) -> None:
-    """Both have started before anything was encrypted."""
-    first, second = installation.tokens(new_key()), installation.tokens(new_key())
-    await first.write(*ANNA, {"access_token": "x"})
-    with pytest.raises(Exception, match="ADA_SECRET_KEY"):
-        await second.write("default", "vacancies", "43", {"access_token": "y"})
-    with pytest.raises(Exception, match="ADA_SECRET_KEY"):
-        await second.access_token(*ANNA)
-    assert await first.access_token(*ANNA) == "x"
-
-
 async def test_after_a_reset_everybody_signs_in_again_with_a_new_key(installation: Installation, ada: Ada) -> None:
     await signed_in(ada, installation)
     installation.key.unlink()

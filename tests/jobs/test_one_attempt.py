@@ -1,0 +1,158 @@
+"""Effects of one attempt, without a worker: what a second attempt, a refusal and a lost job leave behind."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from core.jobs import StoredJob
+from jobs import Iteration, NotDone, Unclear
+from jobs.guard import Guard
+from jobs.signals import Interrupted, Lost
+from tests.jobs.conftest import ANNA, HOUR, Playground
+from tests.jobs.test_effects import guard_of, iteration_of, statuses
+
+Call = Callable[..., Awaitable[Any]]
+
+
+async def sent(**_: str) -> str:
+    return "sent"
+
+
+async def attempt_of(playground: Playground, is_stopping: Callable[[], bool] = lambda: False) -> Guard:
+    return await guard_of(playground, is_stopping=is_stopping, holds_lease=lambda: True)
+
+
+def later_iteration(playground: Playground, guard: Guard) -> Iteration:
+    record = replace(guard.job.record, iteration=guard.job.record.iteration + 1)
+    job = StoredJob(ANNA, record, guard.job.version)
+    storage = playground.jobs.storage
+    return iteration_of(playground, Guard(storage, job, "1 attempt", lambda: False, lambda: True))
+
+
+def that_loses_the_job(playground: Playground, guard: Guard, fault: Exception | None = None) -> Call:
+    """A call during which another attempt begins."""
+
+    async def call() -> str:
+        assert await playground.jobs.storage.save(guard.job, holder="another attempt")
+        if fault:
+            raise fault
+        return "sent"
+
+    return call
+
+
+async def test_an_effect_for_ever_is_skipped_only_if_an_earlier_iteration_has_done_it(playground: Playground) -> None:
+    guard = await attempt_of(playground)
+    for _ in range(2):
+        iteration = iteration_of(playground, guard)
+        assert await iteration.effect("digest", sent) == "sent"
+        assert iteration.skipped_effects == []
+    later = later_iteration(playground, guard)
+    assert await later.effect("digest", sent) == "sent"
+    assert later.skipped_effects == ["digest"]
+
+
+async def test_an_effect_of_an_item_is_not_named_among_the_skipped_ones(playground: Playground) -> None:
+    guard = await attempt_of(playground)
+    await iteration_of(playground, guard).effect("letter", sent)
+    later = later_iteration(playground, guard)
+
+    async def handle(item: int) -> None:
+        await later.effect("letter", sent)
+
+    await later.each([1], handle, key=str)
+    assert later.skipped_effects == []
+
+
+@pytest.mark.parametrize("fault", [None, NotDone("closed")])
+async def test_an_attempt_that_has_lost_its_job_during_a_call_ends(
+    playground: Playground, fault: Exception | None
+) -> None:
+    guard = await attempt_of(playground)
+    call = that_loses_the_job(playground, guard, fault)
+    with pytest.raises(Lost):
+        await iteration_of(playground, guard).effect("letter", call)
+    assert await statuses(playground, "letter") == ["begun"], "only the other attempt may write"
+
+
+async def test_a_repetition_that_may_not_begin_leaves_the_key_of_the_first_call(playground: Playground) -> None:
+    async def no_answer(**_: str) -> None:
+        raise ConnectionError
+
+    guard = await attempt_of(playground)
+    with pytest.raises(ConnectionError):
+        await iteration_of(playground, guard).effect("rent", no_answer, idempotent_for=HOUR)
+    requests = iter([False, True])
+    stopping = Guard(playground.jobs.storage, guard.job, "1 attempt", lambda: next(requests), lambda: True)
+    with pytest.raises(Interrupted):
+        await iteration_of(playground, stopping).effect("rent", sent, idempotent_for=HOUR)
+    assert await statuses(playground, "rent") == ["begun"]
+
+
+@pytest.mark.parametrize(("remembered", "is_repeated"), [(timedelta(hours=1), True), (None, False)])
+async def test_an_effect_that_was_begun_is_repeated_only_with_a_key(
+    playground: Playground, remembered: timedelta | None, is_repeated: bool
+) -> None:
+    async def no_answer(**_: str) -> None:
+        raise ConnectionError
+
+    guard = await attempt_of(playground)
+    with pytest.raises(ConnectionError):
+        await iteration_of(playground, guard).effect("rent", no_answer, idempotent_for=remembered)
+    again = iteration_of(playground, guard)
+    if is_repeated:
+        assert await again.effect("rent", sent, idempotent_for=remembered) == "sent"
+    else:
+        with pytest.raises(Unclear, match="whether 'rent' took place is not known"):
+            await again.effect("rent", sent, idempotent_for=remembered)
+
+
+async def test_an_effect_of_each_iteration_takes_place_again_in_the_next_one(playground: Playground) -> None:
+    numbers: list[int] = []
+
+    async def count() -> int:
+        numbers.append(len(numbers))
+        return len(numbers)
+
+    guard = await attempt_of(playground)
+    for iteration in (iteration_of(playground, guard), later_iteration(playground, guard)):
+        await iteration.effect("digest", count, per_iteration=True)
+    assert numbers == [0, 1]
+
+
+async def test_an_effect_may_return_nothing(playground: Playground) -> None:
+    async def nothing() -> None:
+        """An effect without a result."""
+
+    guard = await attempt_of(playground)
+    for _ in range(2):
+        assert await iteration_of(playground, guard).effect("letter", nothing, returns=str) is None
+
+
+async def test_a_step_is_stored_and_a_name_is_free_again_after_a_failure(playground: Playground) -> None:
+    async def refused() -> None:
+        raise ConnectionError
+
+    iteration = iteration_of(playground, await attempt_of(playground))
+    with pytest.raises(ConnectionError):
+        await iteration.step("search", refused)
+    assert await iteration.step("search", sent) == "sent"
+    assert await playground.jobs.storage.steps(ANNA) == {"search": '"sent"'}
+
+
+@pytest.mark.parametrize("name", ["", "hunt"])
+async def test_items_are_handled_once_and_counted(playground: Playground, name: str) -> None:
+    handled: list[int] = []
+
+    async def handle(item: int) -> None:
+        handled.append(item)
+
+    guard = await attempt_of(playground)
+    assert await iteration_of(playground, guard).each([1, 2, 2], handle, key=str, name=name) == 2
+    assert await iteration_of(playground, guard).each([1, 2, 3], handle, key=str, name=name) == 1
+    assert handled == [1, 2, 3]
+    unit = f"unit {name}:3" if name else "unit:3"
+    assert (await playground.jobs.storage.units(ANNA, [unit]))[0]
