@@ -113,8 +113,9 @@ def test_a_verdict_no_longer_counts_when_the_code_has_changed(tmp_path: Path, mo
     assert Report(tmp_path, "core", 1, [moved]).undecided() == [moved]
 
 
-def test_near_by_are_the_tests_of_the_same_name() -> None:
-    assert nearby_tests("core/queue") == "tests/core/queue"
+def test_near_by_are_the_tests_of_the_same_name_and_of_what_uses_a_provider() -> None:
+    assert nearby_tests("core/queue") == ["tests/core/queue"]
+    assert nearby_tests("providers") == ["tests/providers", "tests/couriers", "tests/bots"]
 
 
 @pytest.mark.parametrize(

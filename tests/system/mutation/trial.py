@@ -20,9 +20,14 @@ from tests.system.mutation.report import Verdict
 LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "data", "node_modules")
 
 
-def nearby_tests(package: str) -> str:
-    """Returns the folder of tests of the package."""
-    return f"tests/{package}"
+TESTED_WITH = {"providers": ("couriers", "bots")}
+"""Folder of code → those whose tests run it over the wire: a client sends for a courier and receives for a bot."""
+
+
+def nearby_tests(package: str) -> list[str]:
+    """Returns the folders of tests of the package."""
+    top = package.partition("/")[0]
+    return [f"tests/{folder}" for folder in (package, *TESTED_WITH.get(top, ()))]
 
 
 class Trials:
