@@ -210,9 +210,9 @@ async def test_a_job_that_blocks_the_event_loop_for_a_lease_has_lost_it_also_wit
 
 
 class ShortHours(QueueClient):
-    """A queue whose own limit of an attempt is three seconds instead of an hour."""
+    """A queue whose own limit of an attempt is one second instead of an hour."""
 
-    def worker(self, *given: Any, max_runtime: timedelta = timedelta(seconds=3), **options: Any) -> Worker:
+    def worker(self, *given: Any, max_runtime: timedelta = timedelta(seconds=1), **options: Any) -> Worker:
         return super().worker(*given, max_runtime=max_runtime, **options)
 
 
@@ -221,7 +221,7 @@ async def test_an_iteration_may_take_longer_than_the_queue_allows_other_tasks(pl
 
     async def run(iteration: Iteration) -> None:
         attempts.append(iteration.number)
-        await asyncio.sleep(6)
+        await asyncio.sleep(3)
         iteration.check_lease()
 
     playground.run = run

@@ -46,8 +46,7 @@ ALLOWED = {
     "core/webhooks/test_processes.py": 1,
     # A client that reads nothing for some time, or sends slowly.
     "delivery/test_connections.py": 3,
-    # The register of channels is read once a second; so is the clock of a webhook's creation.
-    "bots/telegram/test_status.py": 1,
+    # The clock of a webhook's creation.
     "core/webhooks/test_event_reader.py": 1,
 }
 """File → how many sleeps it may have. The groups give the reason."""
