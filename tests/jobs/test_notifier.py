@@ -4,8 +4,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from msgspec.structs import replace as changed
 
 from core.deliveries.channels import ChannelFacts
 from core.errors import Refused
@@ -83,10 +85,6 @@ async def desk(stack: Stack) -> Desk:
     return desk
 
 
-def changed(notice: Notice, **changes: object) -> Notice:
-    return Notice(**{name: getattr(notice, name) for name in Notice.__struct_fields__} | changes)  # type: ignore[arg-type]
-
-
 async def test_a_notice_is_one_delivery_to_the_first_channel_that_reaches_the_person(desk: Desk) -> None:
     await desk.create({"sms": ["+79991112233"], "echo": ["anna"]})
     ((order, caller, _),) = await desk.handle(FAILED)
@@ -161,12 +159,18 @@ async def test_notices_with_one_key_are_the_same_change_or_the_same_limit_of_a_d
     await desk.create({"echo": ["anna"]})
     await desk.core.directory.users.create("another", User(1, "Boris", contacts={"echo": ["boris"]}))
 
-    async def key(**changes: object) -> str:
+    async def key(**changes: Any) -> str:
         ((_, _, repeat),) = await desk.handle(changed(FAILED, **changes))
         return repeat.key
 
-    limit = {"event": LIMIT, "resumes_at": 0, "timezone": "Europe/Moscow"}
-    others = [{"version": 4}, {"tenant": "another"}, {"kind": "digest"}, limit, {**limit, "reason": "busy"}]
+    limit: dict[str, Any] = {"event": LIMIT, "resumes_at": 0, "timezone": "Europe/Moscow"}
+    others: list[dict[str, Any]] = [
+        {"version": 4},
+        {"tenant": "another"},
+        {"kind": "digest"},
+        limit,
+        {**limit, "reason": "busy"},
+    ]
     others.append({**limit, "at": 21 * HOUR_MS})  # midnight in Moscow
     keys = [await key(), *[await key(**one) for one in others]]
     assert len(set(keys)) == len(keys)

@@ -1,6 +1,7 @@
 """A sign-out revokes the tokens at the service (RFC 7009); a service that fails does not stop it."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -18,7 +19,7 @@ __all__ = ["installation"]
 PERSON = ("university", "1")
 
 
-async def signs_out(installation: Installation, service: str = "vacancies", **changes: object) -> bool:
+async def signs_out(installation: Installation, service: str = "vacancies", **changes: Any) -> bool:
     """Sign Anna out; `changes`: of what the installation knows of the service."""
     services = {name: replace(one, **changes) for name, one in installation.services.items()}
     tokens = Tokens(installation.store, installation.vault, services)
@@ -65,7 +66,7 @@ async def test_a_sign_out_succeeds_although_the_revocation_fails(
 ) -> None:
     await installation.signed_in()
     (refresh,) = installation.oauth.refresh_tokens
-    changes: dict[str, object] = {}
+    changes: dict[str, Any] = {}
     match failure:
         case "status":
             installation.oauth.status = 503
