@@ -78,7 +78,7 @@ class CommandCounts:
 
 
 async def command_counts(redis: Redis) -> CommandCounts:
-    """Counts since the server started, without those of connections named `bench`."""
+    """Return the counts since the server started, without those of connections named `bench`."""
     own = sum(int(client["tot-cmds"]) for client in await redis.client_list() if client["name"] == "bench")
     executed = (await redis.info("stats"))["total_commands_processed"]
     evaluated = (await redis.info("commandstats")).get("cmdstat_fcall", {"calls": 0})
