@@ -2,7 +2,7 @@
 
 from core.jobs.views import JobView
 from core.monitoring import Figures, LanePage, LongestLanes, Overview, TaskChanges, TaskCount
-from core.queue.dead_letters import GroupChange
+from core.queue.dead_letters import ChangedLetters
 from delivery.endpoints import (
     console_files,
     exports,
@@ -167,9 +167,9 @@ ROUTES = (
     Route("GET", "/v1/queue/dead-letters", "Buried tasks, grouped by tube, kind and error", "operator",
           tubes.list_dead_letters, 200, queue_schemas.DeadLetterList),
     Route("POST", "/v1/queue/dead-letters:kick", "Make the buried tasks of a group ready again", "operator",
-          tubes.kick_dead_letters, 200, GroupChange, body=queue_schemas.DeadLetterChange, repeats=Repeats.STORED),
+          tubes.kick_dead_letters, 200, ChangedLetters, body=queue_schemas.DeadLetterChange, repeats=Repeats.STORED),
     Route("POST", "/v1/queue/dead-letters:cancel", "Cancel the buried tasks of a group", "operator",
-          tubes.drop_dead_letters, 200, GroupChange, body=queue_schemas.DeadLetterChange, repeats=Repeats.STORED),
+          tubes.drop_dead_letters, 200, ChangedLetters, body=queue_schemas.DeadLetterChange, repeats=Repeats.STORED),
     Route("GET", "/v1/audits", "The last audit: its progress, what it has found, what a repair would do", "operator",
           audits.show, 200, audit_schemas.AuditView),
     Route("POST", "/v1/audits", "Start an audit, which only reads; one runs at a time", "operator", audits.start,

@@ -28,10 +28,10 @@ from jobs.external_services import Outside
 from jobs.guard import Guard
 from jobs.iteration import Iteration
 from jobs.job import Job
+from jobs.losses import BACKOFF, Losses
 from jobs.notices.notifier import Notifier
 from jobs.reasons import reason_for_operator, reason_for_user
 from jobs.recovery.interrupted import Standing, count_interrupted
-from jobs.recovery.losses import BACKOFF, Losses
 from jobs.recovery.watchdog import Watchdog
 from jobs.registry import Registry
 from jobs.run_job import run_job

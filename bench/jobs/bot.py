@@ -11,12 +11,12 @@ from itertools import count, islice
 from typing import NamedTuple
 
 from bench.harness.environment import Environment
+from bench.harness.measurements import latency_columns, wait_until
 from bench.harness.report import Row, Rows, report_target
 from bench.jobs.load import FIRST_IN_MS, LONGER_THAN_LEASE, begun_since, busy_process, held_by, next_round
 from bench.jobs.samples import PROCESSES, Bench, running_jobs, store_busy
 from bench.jobs.sizes import Sizes
 from bench.people.bot import answers_to
-from bench.queue.measurements import latency_columns, wait_until
 from cli.client.http_client import HttpClient, connect
 from core.model.clock import to_ms
 from examples import JOB_HUNTER_BOT

@@ -4,11 +4,11 @@ import asyncio
 import time
 from collections.abc import Sequence
 
+from bench.harness.measurements import server_size, transition_count, wait_until
 from bench.harness.process_cost import commands_within, cpu_seconds
 from bench.harness.report import Rows, log_progress, report_target
 from bench.jobs.samples import TENANT, Bench, running_jobs, start_idle
 from bench.jobs.sizes import Sizes
-from bench.queue.measurements import server_size, transition_count, wait_until
 from core.jobs import JobId
 from core.jobs.storage import tube_of
 from core.redis.keys import KEYS

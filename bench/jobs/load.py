@@ -6,10 +6,10 @@ import signal
 import time
 from collections.abc import Sequence
 
+from bench.harness.measurements import latency_columns, wait_until
 from bench.harness.report import Rows, log_progress, report_target
 from bench.jobs.samples import Bench, Note, due_of, running_jobs, store_busy
 from bench.jobs.sizes import Sizes
-from bench.queue.measurements import latency_columns, wait_until
 from core.model.clock import to_ms
 
 LONGER_THAN_LEASE = 2.0

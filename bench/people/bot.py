@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from bench.harness.child_process import ChildProcess
 from bench.harness.environment import Environment, environment
+from bench.harness.measurements import latency_columns
 from bench.harness.process_cost import cpu_seconds
 from bench.harness.report import Row, Rows, report_target
 from bench.people.sizes import Sizes
-from bench.queue.measurements import latency_columns
 from cli.client.http_client import HttpClient, connect
 from cli.command import CommandFailed
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from bench.harness.delivery_samples import SHORT
 from bench.harness.environment import START_TIMEOUT, Environment, environment
+from bench.harness.measurements import latency_columns, script_timings
 from bench.harness.report import Rows, log_progress, median, report_target
 from bench.people.samples import CHANNELS, contacts, csv_file, import_csv, name, people_csv, started_api
 from bench.people.sizes import Sizes
-from bench.queue.measurements import latency_columns, script_timings
 from bench.queue.queue_environment import values_between
 from cli.client.http_client import HttpClient
 from cli.command import CommandFailed

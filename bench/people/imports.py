@@ -3,10 +3,10 @@
 import time
 
 from bench.harness.environment import START_TIMEOUT, Environment, environment
+from bench.harness.measurements import LONG_SCRIPT_US, latency_columns, script_timings
 from bench.harness.report import Rows, log_progress, report_target
 from bench.people.samples import import_csv, people_csv, started_api
 from bench.people.sizes import Sizes
-from bench.queue.measurements import LONG_SCRIPT_US, latency_columns, script_timings
 from bench.queue.queue_environment import values_between
 from cli.client.http_client import HttpClient
 

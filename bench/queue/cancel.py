@@ -4,8 +4,8 @@ import asyncio
 import time
 from dataclasses import dataclass
 
+from bench.harness.measurements import LONG_SCRIPT_US, ScriptTimings, latency_columns, script_timings
 from bench.harness.report import Row, Rows, percentile, report_target
-from bench.queue.measurements import LONG_SCRIPT_US, ScriptTimings, latency_columns, script_timings
 from bench.queue.processes.samples import USER
 from bench.queue.queue_environment import QueueEnvironment, queue_environment, values_between
 from bench.queue.sizes import Sizes

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bench.harness.environment import wait_for_aof_rewrite
+from bench.harness.measurements import latency_columns, script_timings
 from bench.harness.report import Row, Rows, log_progress, median, report_target
-from bench.queue.measurements import latency_columns, script_timings
 from bench.queue.processes.samples import BODY, TUBE
 from bench.queue.queue_environment import QueueEnvironment, queue_environment
 from bench.queue.sizes import Sizes

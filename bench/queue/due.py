@@ -3,8 +3,8 @@
 import asyncio
 import time
 
+from bench.harness.measurements import LONG_SCRIPT_US, latency_columns, script_timings, transition_count, wait_until
 from bench.harness.report import Row, Rows, report_target
-from bench.queue.measurements import LONG_SCRIPT_US, latency_columns, script_timings, transition_count, wait_until
 from bench.queue.processes.samples import TUBE
 from bench.queue.queue_environment import queue_environment, values_between
 from bench.queue.sizes import Sizes

@@ -3,8 +3,8 @@
 import asyncio
 import time
 
+from bench.harness.measurements import latency_columns
 from bench.harness.report import Rows, percentile, report_target
-from bench.queue.measurements import latency_columns
 from bench.queue.queue_environment import QueueEnvironment, queue_environment
 from bench.queue.sizes import Sizes
 

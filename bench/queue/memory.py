@@ -4,8 +4,8 @@ import asyncio
 import shutil
 from pathlib import Path
 
+from bench.harness.measurements import ServerSize, server_size
 from bench.harness.report import Rows, log_progress, report_target
-from bench.queue.measurements import ServerSize, server_size
 from bench.queue.queue_environment import QueueEnvironment, queue_environment
 from bench.queue.sizes import Sizes
 from core.redis.keys import PERMANENT, Lifetime, kind_of

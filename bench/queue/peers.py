@@ -13,9 +13,9 @@ from pathlib import Path
 
 from bench.harness.child_process import ChildProcess
 from bench.harness.environment import START_TIMEOUT, Environment, environment
+from bench.harness.measurements import latency_columns, server_size
 from bench.harness.report import Row, Rows, log_progress
 from bench.queue.latency import RATE, measure_lags
-from bench.queue.measurements import latency_columns, server_size
 from bench.queue.memory import bytes_of_each
 from bench.queue.processes.worker import GO
 from bench.queue.queue_environment import queue_environment

@@ -11,9 +11,9 @@ from typing import Any
 
 from bench.harness.child_process import ChildProcess
 from bench.harness.environment import START_TIMEOUT, Environment, environment
+from bench.harness.measurements import transition_count, wait_until
 from bench.harness.process_cost import cpu_seconds
 from bench.harness.report import Row, log_progress
-from bench.queue.measurements import transition_count, wait_until
 from bench.queue.processes.samples import TUBE
 from bench.queue.processes.worker import GO
 from core.queue import QueueClient

@@ -9,9 +9,9 @@ systems are measured in each round, in turn.
 from collections import defaultdict
 from itertools import count
 
+from bench.harness.measurements import latency_columns
 from bench.harness.report import Row, Rows, log_progress, percentile, report_target
 from bench.people.bot import answers_to
-from bench.queue.measurements import latency_columns
 from bench.scenarios.sizes import Sizes
 from bench.scenarios.systems import ADA, SYSTEMS, bench_environment, running, start_sandbox
 from cli.client.http_client import HttpClient, connect

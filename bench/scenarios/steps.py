@@ -8,9 +8,9 @@ must not depend on them.
 from collections.abc import Mapping
 
 from bench.harness.environment import Environment
+from bench.harness.measurements import transition_count, wait_until
 from bench.harness.process_cost import CommandCounts, command_counts
 from bench.harness.report import Rows, log_progress, report_target
-from bench.queue.measurements import transition_count, wait_until
 from bench.scenarios.samples import LONG_CHAIN, put_events
 from bench.scenarios.sizes import Sizes
 from bench.scenarios.systems import bench_environment

@@ -5,9 +5,9 @@ import time
 
 from bench.harness.child_process import ChildProcess
 from bench.harness.environment import Environment
+from bench.harness.measurements import wait_until
 from bench.harness.process_cost import commands_within, cpu_seconds
 from bench.harness.report import Rows, log_progress, report_target
-from bench.queue.measurements import wait_until
 from bench.scenarios.samples import put_events
 from bench.scenarios.sizes import Sizes
 from bench.scenarios.systems import bench_environment

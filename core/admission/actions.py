@@ -36,7 +36,7 @@ class Action(Struct, frozen=True):
     why: str = ""
 
 
-class Entry(Struct, frozen=True):
+class LoggedAction(Struct, frozen=True):
     """An action with its id and time."""
 
     id: str
@@ -68,13 +68,13 @@ class ActionLog:
 
     async def page(
         self, tenant: str, wanted: ActionFilter, cursor: str | None, limit: int
-    ) -> tuple[list[Entry], str | None]:
+    ) -> tuple[list[LoggedAction], str | None]:
         """Return a page, the newest first, and the cursor of the next one. A page may end early, with a cursor. Raises
         Invalid CURSOR_MALFORMED.
         """
         if cursor and not _ID.fullmatch(cursor):
             raise malformed_cursor()
-        found: list[Entry] = []
+        found: list[LoggedAction] = []
         read, last = 0, cursor
         async for entry in self._newest(tenant, wanted.since, cursor):
             if len(found) == limit or read == _MOST_READ:
@@ -84,7 +84,7 @@ class ActionLog:
                 found.append(entry)
         return found, None
 
-    async def _newest(self, tenant: str, since: datetime | None, before: str | None) -> AsyncIterator[Entry]:
+    async def _newest(self, tenant: str, since: datetime | None, before: str | None) -> AsyncIterator[LoggedAction]:
         key, oldest = KEYS["actions"].at(0, tenant), str(to_ms(since)) if since else "-"
         while True:
             latest = f"({before}" if before else "+"
@@ -96,6 +96,6 @@ class ActionLog:
             before = rows[-1][0]
 
 
-def _entry(entry_id: str, fields: dict[str, str]) -> Entry:
+def _entry(entry_id: str, fields: dict[str, str]) -> LoggedAction:
     action = Action(**{**fields, "count": int(fields["count"])})  # type: ignore[arg-type]  # written by `write`
-    return Entry(entry_id, from_ms(int(entry_id.partition("-")[0])), action)
+    return LoggedAction(entry_id, from_ms(int(entry_id.partition("-")[0])), action)

@@ -13,12 +13,12 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 
 
-class _Stored(Struct):
+class _StoredResult(Struct):
     fingerprint: str
     answer: tuple[str, str, str, str, int] | None = None
 
 
-_decode = msgspec.json.Decoder(_Stored, strict=False).decode
+_decode = msgspec.json.Decoder(_StoredResult, strict=False).decode
 
 
 def repeat_hash(key: str) -> str:

@@ -9,6 +9,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 
 from core.model.history_key import Id
 from core.model.people import Group, Supergroup, User
@@ -21,6 +22,22 @@ _APOSTROPHE = "'"
 _BLANKS = " \t"
 _SEPARATOR = ";"
 _RISKY = re.compile(r"'*[=+\-@\s]")
+
+
+class FileKind(StrEnum):
+    """What the rows of a file are."""
+
+    USERS = "users"
+    CONTACTS = "contacts"
+    GROUPS = "groups"
+    MEMBERS = "members"
+    SUPERGROUPS = "supergroups"
+    OWNERSHIPS = "ownerships"
+
+    @property
+    def singular(self) -> str:
+        """One of them, in words."""
+        return {"users": "person"}.get(self.value, self.value.removesuffix("s"))
 
 
 def escaped(text: str) -> str:

@@ -8,9 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import suppress
 from typing import TypeVar
 
-from core.directory.csv_cells import CONTACTS, Cells, group_cells, supergroup_cells, user_cells
+from core.directory.csv_cells import CONTACTS, Cells, FileKind, group_cells, supergroup_cells, user_cells
 from core.directory.directory import Directory
-from core.directory.importing.kinds import Kind
 from core.directory.paging import Page
 from core.directory.records import PAGE
 from core.errors import NotFound
@@ -27,7 +26,7 @@ class Exporting:
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
 
-    def pages(self, tenant: str, kind: Kind) -> AsyncIterator[Rows]:
+    def pages(self, tenant: str, kind: FileKind) -> AsyncIterator[Rows]:
         """Yield rows of cells, a page at a time; the first row is the header. Raises StoreError; KeyError for contacts,
         which are exported with their people.
         """
@@ -83,14 +82,14 @@ class Exporting:
         return _all(lambda cursor: self._directory.users.page(tenant, cursor=cursor, limit=PAGE))
 
 
-_EXPORTERS: Mapping[Kind, Exporter] = {
-    Kind.USERS: Exporting._users,
-    Kind.GROUPS: Exporting._groups,
-    Kind.MEMBERS: Exporting._members,
-    Kind.SUPERGROUPS: Exporting._supergroups,
-    Kind.OWNERSHIPS: Exporting._ownerships,
+_EXPORTERS: Mapping[FileKind, Exporter] = {
+    FileKind.USERS: Exporting._users,
+    FileKind.GROUPS: Exporting._groups,
+    FileKind.MEMBERS: Exporting._members,
+    FileKind.SUPERGROUPS: Exporting._supergroups,
+    FileKind.OWNERSHIPS: Exporting._ownerships,
 }
-EXPORTED: Collection[Kind] = tuple(_EXPORTERS)
+EXPORTED: Collection[FileKind] = tuple(_EXPORTERS)
 
 
 def _row(given: int | str, cells: Cells, columns: Sequence[str]) -> Sequence[str]:

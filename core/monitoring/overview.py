@@ -25,7 +25,7 @@ _ENOUGH = 10
 _NOT_WORTH_A_NOTE = frozenset({"cancelled", "skipped", "delivered", "read", "no_contact"})
 
 
-class Kind(StrEnum):
+class MatterKind(StrEnum):
     """What needs attention, the most urgent first."""
 
     OVERDUE = "overdue"
@@ -39,7 +39,7 @@ class Kind(StrEnum):
     THROTTLED = "throttled"
 
 
-URGENT = frozenset({Kind.OVERDUE, Kind.HALTED, Kind.UNSERVED, Kind.SERVER_SETTING})
+URGENT = frozenset({MatterKind.OVERDUE, MatterKind.HALTED, MatterKind.UNSERVED, MatterKind.SERVER_SETTING})
 """What keeps messages from being sent, or may lose them. All else goes on by itself or waits for a decision."""
 
 
@@ -49,7 +49,7 @@ class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
     or until when a throttle lasts, Unix ms. `command`: what mends it.
     """
 
-    kind: Kind
+    kind: MatterKind
     subject: str = ""
     count: int = 0
     of: int = 0
@@ -81,25 +81,25 @@ class Overviews:
         now = int(time.time() * 1000) + self._store.clock_offset_ms
         sources = (self._work(now), self._server(), self._outcomes(), self._failed_webhooks(), self._tubes())
         matters = [one for source in sources async for one in source]
-        matters.sort(key=lambda one: (list(Kind).index(one.kind), -one.count, one.subject))
+        matters.sort(key=lambda one: (list(MatterKind).index(one.kind), -one.count, one.subject))
         return Overview(_health(matters), matters, now)
 
     async def _work(self, now: int) -> AsyncIterator[Matter]:
         overdue = (await self._queue.inspector.stats()).overdue_ms
         if overdue > _OVERDUE_MS:
-            yield Matter(Kind.OVERDUE, at=now - overdue)
+            yield Matter(MatterKind.OVERDUE, at=now - overdue)
         _, unserved = await processes_now(self._store, self._queue, self._channels)
         for tube in unserved:
-            yield Matter(Kind.UNSERVED, tube.tube, tube.ready, command=tube.command)
+            yield Matter(MatterKind.UNSERVED, tube.tube, tube.ready, command=tube.command)
         for view in await self._channels.views():
             if view.facts and view.facts.halted:
-                yield Matter(Kind.HALTED, view.name, reason=view.facts.halted)
+                yield Matter(MatterKind.HALTED, view.name, reason=view.facts.halted)
             for scope, until in sorted((await self._queue.throttles_of(view.name)).items()):
-                yield Matter(Kind.THROTTLED, view.name, reason=scope, at=until)
+                yield Matter(MatterKind.THROTTLED, view.name, reason=scope, at=until)
 
     async def _server(self) -> AsyncIterator[Matter]:
         for one in await check_settings(self._store):
-            yield Matter(Kind.SERVER_SETTING, one.setting, reason=one.why, command=one.correction)
+            yield Matter(MatterKind.SERVER_SETTING, one.setting, reason=one.why, command=one.correction)
 
     async def _outcomes(self) -> AsyncIterator[Matter]:
         for one in failing_channels(await FigureReader(self._store, self._queue).read(Step.FINE)):
@@ -109,15 +109,17 @@ class Overviews:
         for webhook in await self._webhooks.all():
             dead = (await self._webhooks.state(webhook.tenant, webhook.id)).dead
             if webhook.disabled or dead:
-                yield Matter(Kind.WEBHOOK, webhook.url, dead, at=webhook.disabled)
+                yield Matter(MatterKind.WEBHOOK, webhook.url, dead, at=webhook.disabled)
 
     async def _tubes(self) -> AsyncIterator[Matter]:
         sizes = [await self._store.command("ZCARD", KEYS["buried"].at(shard)) for shard in range(self._store.shards)]
         if buried := sum(map(int, sizes)):
             groups = await DeadLetters(self._store).groups()
-            yield Matter(Kind.DEAD_LETTERS, count=buried, of=len(groups), reason=groups[0].error if groups else "")
+            yield Matter(
+                MatterKind.DEAD_LETTERS, count=buried, of=len(groups), reason=groups[0].error if groups else ""
+            )
         for tube, note in sorted((await Tubes(self._store).pauses()).items()):
-            yield Matter(Kind.PAUSED, tube, reason=note.reason, by=note.by, at=note.at)
+            yield Matter(MatterKind.PAUSED, tube, reason=note.reason, by=note.by, at=note.at)
 
 
 def failing_channels(figures: Figures) -> Iterator[Matter]:
@@ -132,7 +134,7 @@ def failing_channels(figures: Figures) -> Iterator[Matter]:
             why.setdefault(one.channel, one.reason)
     for channel, count in failed.items():
         if total[channel] >= _ENOUGH and 2 * count >= total[channel]:
-            yield Matter(Kind.FAILURES, channel, count, total[channel], reason=why[channel])
+            yield Matter(MatterKind.FAILURES, channel, count, total[channel], reason=why[channel])
 
 
 def _health(matters: Sequence[Matter]) -> str:

@@ -32,7 +32,7 @@ class DeadLetterGroup(Struct, frozen=True):
         return "\t".join((self.tube, self.kind, self.error))
 
 
-class GroupChange(Struct, frozen=True):
+class ChangedLetters(Struct, frozen=True):
     """`changed`: tasks kicked or dropped by this call. `left`: of those that were to be changed."""
 
     changed: int
@@ -61,15 +61,15 @@ class DeadLetters:
         heads = [await self._store.command("ZRANGE", key, 0, 0, "WITHSCORES") for key in keys]
         return min((int(head[0][1]) for head in heads if head), default=0)
 
-    async def kick(self, group: str, before: int, expected: int) -> GroupChange:
+    async def kick(self, group: str, before: int, expected: int) -> ChangedLetters:
         """Make tasks of a group ready again: those buried by `before` ms, at most `expected`."""
         return await self._change(group, before, expected, "kick")
 
-    async def drop(self, group: str, before: int, expected: int) -> GroupChange:
+    async def drop(self, group: str, before: int, expected: int) -> ChangedLetters:
         """Cancel tasks of a group: those buried by `before` ms, at most `expected`."""
         return await self._change(group, before, expected, "cancel_tasks")
 
-    async def _change(self, group: str, before: int, expected: int, function: str) -> GroupChange:
+    async def _change(self, group: str, before: int, expected: int, function: str) -> ChangedLetters:
         changed = there = 0
         for shard in range(self._store.shards):
             key = KEYS["dead_letter"].at(shard, group)
@@ -79,7 +79,7 @@ class DeadLetters:
             await asyncio.gather(*(self._store.run(function, shard, name) for name in names))
             changed += len(names)
             there += int(await self._store.command("ZCOUNT", key, "-inf", before))
-        return GroupChange(changed, min(there, expected - changed))
+        return ChangedLetters(changed, min(there, expected - changed))
 
 
 def _group(name: str, size: int, since: int) -> DeadLetterGroup:

@@ -45,7 +45,7 @@ class Upload(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
+class _StoredUpload:
     upload: Upload
     parts: int
 
@@ -97,7 +97,7 @@ class Uploads:
         found = await self._keep(tenant, ids, to_ms(until) if until else 0)
         return [stored.upload if stored else None for stored in found]
 
-    async def _keep(self, tenant: str, ids: Sequence[str], until: int) -> list[_Stored | None]:
+    async def _keep(self, tenant: str, ids: Sequence[str], until: int) -> list[_StoredUpload | None]:
         rows = await self._store.run("keep_uploads", _SHARD, tenant, until, *ids)
         return [_stored(upload_id, row) if row else None for upload_id, row in zip(ids, rows, strict=True)]
 
@@ -120,7 +120,7 @@ class Uploads:
         except (RedisError, OSError, TimeoutError) as fault:
             raise StoreUnavailable(f"The file {stored.upload.name} could not be read: {fault}") from None
 
-    async def _read_parts(self, tenant: str, stored: _Stored, file: IO[bytes]) -> bool:
+    async def _read_parts(self, tenant: str, stored: _StoredUpload, file: IO[bytes]) -> bool:
         """Read the parts over a connection of its own: its replies are bytes, and the calls of others do not wait
         behind them. Returns False if one is missing.
         """
@@ -163,6 +163,6 @@ def _identity(name: str, file: IO[bytes]) -> tuple[str, int]:
     return hashed.hexdigest(), size
 
 
-def _stored(upload_id: str, row: Sequence[str]) -> _Stored:
+def _stored(upload_id: str, row: Sequence[str]) -> _StoredUpload:
     name, size, parts, expires = row
-    return _Stored(Upload(upload_id, name, int(size), from_ms(expires)), int(parts))
+    return _StoredUpload(Upload(upload_id, name, int(size), from_ms(expires)), int(parts))

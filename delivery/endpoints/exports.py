@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Iterator
 
 from aiohttp import web
 
+from core.directory.csv_cells import FileKind
 from core.directory.exporting import EXPORTED, Exporting
-from core.directory.importing import Kind
 from core.model.history import OutcomeRecord, RecipientRecord
 from delivery.endpoints.directory.reading import part
 from delivery.http.context import Request
@@ -36,7 +36,7 @@ async def export_directory(request: ExportRequest) -> web.StreamResponse:
     name = part(request, "kind")
     if name not in EXPORTED:
         raise invalid_field("kind", "WRONG_VALUE", f"Allowed values: {', '.join(EXPORTED)}.")
-    pages = Exporting(request.services.core.directory).pages(request.tenant, Kind(name))
+    pages = Exporting(request.services.core.directory).pages(request.tenant, FileKind(name))
     return await respond_csv(request, f"{name}.csv", pages, for_excel=request.query.for_excel)
 
 

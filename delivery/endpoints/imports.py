@@ -5,7 +5,7 @@ from typing import IO
 
 from aiohttp import web
 
-from core.directory.importing.kinds import Kind
+from core.directory.csv_cells import FileKind
 from core.model.delivery import Repeat
 from delivery.http.context import Request, Response
 from delivery.http.idempotency import respond_once
@@ -41,7 +41,7 @@ async def import_csv(request: ImportRequest) -> web.StreamResponse:
 
 async def _import(request: ImportRequest, file: IO[bytes]) -> Response:
     file.seek(0)
-    kind, only_checks = Kind(request.query.kind), request.query.only_checks
+    kind, only_checks = FileKind(request.query.kind), request.query.only_checks
     register = await request.services.core.channels.current()
     result = await request.services.importing.run(
         request.tenant, kind, file, dry_run=only_checks, channels=register.names

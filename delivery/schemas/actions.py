@@ -37,7 +37,7 @@ class ActionView(Struct):
     why: str
 
     @classmethod
-    def of(cls, entry: actions.Entry) -> "ActionView":
+    def of(cls, entry: actions.LoggedAction) -> "ActionView":
         one = entry.action
         return cls(entry.id, entry.at, one.who, one.name, one.via, one.what, one.target, one.count, one.why)
 

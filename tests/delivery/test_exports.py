@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from core.deliveries.channels import ChannelFacts
+from core.directory.csv_cells import FileKind
 from core.directory.exporting import EXPORTED
-from core.directory.importing import Kind
 from core.model.people import Group, Supergroup, User
 from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body
 from tests.support.waiting import until
@@ -46,7 +46,9 @@ def rows(exported: ApiResponse, separator: str = ",") -> list[list[str]]:
 @pytest.mark.row("D-31")
 @pytest.mark.parametrize("form", ["", "?excel"])
 @pytest.mark.parametrize("kind", EXPORTED)
-async def test_an_exported_file_imports_again_without_a_change(api: Api, school: None, kind: Kind, form: str) -> None:
+async def test_an_exported_file_imports_again_without_a_change(
+    api: Api, school: None, kind: FileKind, form: str
+) -> None:
     exported = await api.call("GET", f"/v1/export/{kind}{form}")
     count = len(rows(exported, ";" if form else ",")) - 1
     assert count > 0

@@ -11,7 +11,7 @@ import pytest
 from core.jobs import Actor, JobId, JobState
 from core.queue import QueueClient, Worker
 from jobs import Iteration
-from jobs.recovery.losses import MOST_LOSSES
+from jobs.losses import MOST_LOSSES
 from tests.jobs.conftest import ANNA, Playground
 from tests.support.waiting import until
 

@@ -16,7 +16,8 @@ from core.deliveries.delivery_reports import DeliveryReports, EntryName
 from core.deliveries.histories.parcels import Entry, load_parcel
 from core.deliveries.references import Reference, References
 from core.directory import Directory
-from core.directory.importing import Importing, Kind
+from core.directory.csv_cells import FileKind
+from core.directory.importing import Importing
 from core.directory.importing.journal import Journal, roll_forward
 from core.directory.linking import Linking, NotMailed
 from core.jobs import Actor, JobId, Jobs, Schedule
@@ -226,7 +227,7 @@ async def _import_and_link(stack: Stack) -> None:
     """Import a file, give up another; mail a code, link a contact with another, withdraw the third."""
     directory, outbox = Directory(stack.store), Outbox()
     importing, linking = Importing(stack.store, directory), Linking(stack.store, directory, LinkCodeMailer(outbox))
-    await importing.run(TENANT, Kind.USERS, BytesIO(b"id,email\n5,five@example.org\n6,six@example.org\n"))
+    await importing.run(TENANT, FileKind.USERS, BytesIO(b"id,email\n5,five@example.org\n6,six@example.org\n"))
     for address in ("f1", "f2"):
         await linking.request(TENANT, "echo", address, "five@example.org")
     await linking.confirm(TENANT, "echo", "f2", outbox.codes[-1])

@@ -4,11 +4,11 @@ import time
 from collections.abc import Mapping, Sequence
 
 from bench.harness.environment import START_TIMEOUT
+from bench.harness.measurements import wait_until
 from bench.harness.report import percentile
 from bench.queue.bullmq.plain_server import PlainServer, plain_server
 from bench.queue.bullmq.systems import System
 from bench.queue.bullmq.workload import CALLERS, GO, RATE, Workload, lane
-from bench.queue.measurements import wait_until
 from cli.command import CommandFailed
 from cli.processes.supervisor import Announcement
 

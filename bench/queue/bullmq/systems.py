@@ -9,9 +9,9 @@ from pathlib import Path
 from redis.asyncio import Redis
 
 from bench.harness.child_process import clean_environment, python
+from bench.harness.measurements import transition_count
 from bench.harness.report import log_progress
 from bench.queue.bullmq.workload import TUBE
-from bench.queue.measurements import transition_count
 from cli.command import CommandFailed
 
 BULLMQ = "bullmq"

@@ -10,7 +10,6 @@ Neighbours: `core.directory` (records, pages of ids), `core.model.people` (the r
 from core.directory.importing.errors import ImportRefused, RowError
 from core.directory.importing.importer import Imported, Importing
 from core.directory.importing.journal import ImportProgress
-from core.directory.importing.kinds import Kind
 from core.directory.records import ImportRunning
 
-__all__ = ["ImportProgress", "ImportRefused", "ImportRunning", "Imported", "Importing", "Kind", "RowError"]
+__all__ = ["ImportProgress", "ImportRefused", "ImportRunning", "Imported", "Importing", "RowError"]

@@ -15,13 +15,14 @@ from typing import IO
 from msgspec import Struct
 from msgspec.structs import replace
 
+from core.directory.csv_cells import FileKind
 from core.directory.directory import Directory
 from core.directory.importing import journal
 from core.directory.importing.csv_rows import Row, read_rows
 from core.directory.importing.errors import MOST_ERRORS, ImportRefused, RowError
 from core.directory.importing.groups import check_groups, check_members
 from core.directory.importing.journal import ImportLost, Journal, Step
-from core.directory.importing.kinds import COLUMNS, KEY_COLUMNS, Kind, form_errors, row_key
+from core.directory.importing.kinds import COLUMNS, KEY_COLUMNS, form_errors, row_key
 from core.directory.importing.page import Check, CheckedPage, RowChange
 from core.directory.importing.people import check_contacts, check_users
 from core.directory.importing.reader import Reader
@@ -37,13 +38,13 @@ _PAGE_SIZE = 2**18
 """Characters of one page of the journal; a page has one step at least."""
 _SECONDS_BETWEEN_RECOVERIES = 2.0
 
-CHECKS: Mapping[Kind, Check] = {
-    Kind.USERS: check_users,
-    Kind.CONTACTS: check_contacts,
-    Kind.GROUPS: check_groups,
-    Kind.MEMBERS: check_members,
-    Kind.SUPERGROUPS: check_supergroups,
-    Kind.OWNERSHIPS: check_ownerships,
+CHECKS: Mapping[FileKind, Check] = {
+    FileKind.USERS: check_users,
+    FileKind.CONTACTS: check_contacts,
+    FileKind.GROUPS: check_groups,
+    FileKind.MEMBERS: check_members,
+    FileKind.SUPERGROUPS: check_supergroups,
+    FileKind.OWNERSHIPS: check_ownerships,
 }
 
 
@@ -72,7 +73,7 @@ class Importing:
     async def run(
         self,
         tenant: str,
-        kind: Kind,
+        kind: FileKind,
         file: IO[bytes],
         *,
         dry_run: bool = False,
@@ -130,7 +131,7 @@ class Importing:
 # the form of the file
 
 
-def _read(kind: Kind, file: IO[bytes]) -> tuple[list[Row], list[RowError]]:
+def _read(kind: FileKind, file: IO[bytes]) -> tuple[list[Row], list[RowError]]:
     """Return the rows without errors of their own, and the errors of the others. Raises ImportRefused."""
     rows = read_rows(file, COLUMNS[kind])
     errors = [error for row in rows for error in form_errors(kind, row)]
@@ -141,7 +142,7 @@ def _read(kind: Kind, file: IO[bytes]) -> tuple[list[Row], list[RowError]]:
     return [row for row in valid if row.number not in wrong], errors + repeated
 
 
-def _repeated(kind: Kind, rows: Iterable[Row]) -> Iterator[RowError]:
+def _repeated(kind: FileKind, rows: Iterable[Row]) -> Iterator[RowError]:
     first: dict[tuple[str, ...], int] = {}
     for row in rows:
         key = row_key(kind, row)
@@ -156,7 +157,7 @@ def _repeated(kind: Kind, rows: Iterable[Row]) -> Iterator[RowError]:
 class _Checking:
     """Checks the rows of a file; puts what is to be written into a journal, until there is an error."""
 
-    def __init__(self, kind: Kind, reader: Reader, rows: Sequence[Row]) -> None:
+    def __init__(self, kind: FileKind, reader: Reader, rows: Sequence[Row]) -> None:
         self.kind = kind
         self.rows = rows
         self.errors: list[RowError] = []

@@ -6,10 +6,9 @@ items separates them by semicolons.
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from enum import StrEnum
 from typing import Any
 
-from core.directory.csv_cells import CONTACTS, listed
+from core.directory.csv_cells import CONTACTS, FileKind, listed
 from core.directory.importing import russian
 from core.directory.importing.csv_rows import Row
 from core.directory.importing.errors import RowError
@@ -23,26 +22,10 @@ _YES = frozenset({"true", "yes", "1", "да"})
 _NO = frozenset({"false", "no", "0", "нет", ""})
 
 
-class Kind(StrEnum):
-    """What the rows of a file are."""
-
-    USERS = "users"
-    CONTACTS = "contacts"
-    GROUPS = "groups"
-    MEMBERS = "members"
-    SUPERGROUPS = "supergroups"
-    OWNERSHIPS = "ownerships"
-
-    @property
-    def singular(self) -> str:
-        """One of them, in words."""
-        return {"users": "person"}.get(self.value, self.value.removesuffix("s"))
-
-
 NAME_PARTS = ("last_name", "first_name", "middle_name")
 
-_SHAPES: Mapping[Kind, Columns] = {
-    Kind.USERS: Columns(
+_SHAPES: Mapping[FileKind, Columns] = {
+    FileKind.USERS: Columns(
         (),
         ("id", "name", *NAME_PARTS, "email", "role", "locale", "opt_out", "groups"),
         (CONTACTS,),
@@ -51,21 +34,23 @@ _SHAPES: Mapping[Kind, Columns] = {
         parts=NAME_PARTS,
         part_names=russian.PARTS_OF_A_NAME,
     ),
-    Kind.CONTACTS: Columns(("user", "channel", "address")),
-    Kind.GROUPS: Columns(("id",), ("title", "virtual")),
-    Kind.MEMBERS: Columns(("group", "user")),
-    Kind.SUPERGROUPS: Columns(("id",), ("title", "groups")),
-    Kind.OWNERSHIPS: Columns(("user", "kind", "id")),
+    FileKind.CONTACTS: Columns(("user", "channel", "address")),
+    FileKind.GROUPS: Columns(("id",), ("title", "virtual")),
+    FileKind.MEMBERS: Columns(("group", "user")),
+    FileKind.SUPERGROUPS: Columns(("id",), ("title", "groups")),
+    FileKind.OWNERSHIPS: Columns(("user", "kind", "id")),
 }
-COLUMNS: Mapping[Kind, Columns] = {kind: replace(shape, names=russian.COLUMNS[kind]) for kind, shape in _SHAPES.items()}
+COLUMNS: Mapping[FileKind, Columns] = {
+    kind: replace(shape, names=russian.COLUMNS[kind]) for kind, shape in _SHAPES.items()
+}
 
-KEY_COLUMNS: Mapping[Kind, tuple[str, ...]] = {
-    Kind.USERS: ("id",),
-    Kind.CONTACTS: ("user", "channel", "address"),
-    Kind.GROUPS: ("id",),
-    Kind.MEMBERS: ("group", "user"),
-    Kind.SUPERGROUPS: ("id",),
-    Kind.OWNERSHIPS: ("user", "kind", "id"),
+KEY_COLUMNS: Mapping[FileKind, tuple[str, ...]] = {
+    FileKind.USERS: ("id",),
+    FileKind.CONTACTS: ("user", "channel", "address"),
+    FileKind.GROUPS: ("id",),
+    FileKind.MEMBERS: ("group", "user"),
+    FileKind.SUPERGROUPS: ("id",),
+    FileKind.OWNERSHIPS: ("user", "kind", "id"),
 }
 """The columns whose cells together may occur only once in a file."""
 
@@ -78,10 +63,10 @@ def parse_id(text: str) -> Id:
     return text
 
 
-def form_errors(kind: Kind, row: Row) -> Iterator[RowError]:
+def form_errors(kind: FileKind, row: Row) -> Iterator[RowError]:
     """Emit the errors of a row that show without the directory, except those that the model finds in a whole value."""
     for column in KEY_COLUMNS[kind]:
-        if kind is Kind.USERS and not row.cells.get(column):
+        if kind is FileKind.USERS and not row.cells.get(column):
             yield from _errors_without_id(row)
         elif not row.cells[column]:
             yield row.error(column, "REQUIRED", f"The cell {column!r} is empty.")
@@ -89,7 +74,7 @@ def form_errors(kind: Kind, row: Row) -> Iterator[RowError]:
             yield from as_row_errors(row, faults_of_id(parse_id(row.cells[column]), column))
     if "virtual" in row.cells and row.cells["virtual"].lower() not in _YES | _NO:
         yield row.error("virtual", "WRONG_VALUE", "Allowed values: true, false, or an empty cell.")
-    if kind is Kind.OWNERSHIPS and object_kind(row) not in OBJECT_KINDS:
+    if kind is FileKind.OWNERSHIPS and object_kind(row) not in OBJECT_KINDS:
         yield row.error("kind", "WRONG_VALUE", f"Allowed values: {', '.join(OBJECT_KINDS)}.")
 
 
@@ -106,17 +91,17 @@ def as_row_errors(row: Row, faults: Iterator[Invalid]) -> Iterator[RowError]:
         yield row.error(column, fault.code, fault.detail)
 
 
-def row_key(kind: Kind, row: Row) -> tuple[str, ...] | None:
+def row_key(kind: FileKind, row: Row) -> tuple[str, ...] | None:
     """Return what a row is about: two rows of a file may not be about the same. None for people, whose rows may have
     no id.
     """
-    if kind is Kind.USERS:
+    if kind is FileKind.USERS:
         return None
     key = tuple(row.cells[column] for column in KEY_COLUMNS[kind])
-    if kind is Kind.CONTACTS:
+    if kind is FileKind.CONTACTS:
         user, channel, address = key
         return user, channel, canonical(channel, address)
-    if kind is Kind.OWNERSHIPS:
+    if kind is FileKind.OWNERSHIPS:
         return row.cells["user"], object_kind(row), row.cells["id"]
     return key
 

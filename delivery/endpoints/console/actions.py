@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 from aiohttp import web
 
-from core.admission.actions import ActionFilter, Entry
+from core.admission.actions import ActionFilter, LoggedAction
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.input.timestamps import read_time
 from delivery.http.responses.csv import Rows, respond_csv
@@ -37,13 +37,13 @@ async def _pages(request: ActionRequest) -> AsyncIterator[Rows]:
             return
 
 
-async def _page(request: ActionRequest, cursor: str | None, limit: int) -> tuple[list[Entry], str | None]:
+async def _page(request: ActionRequest, cursor: str | None, limit: int) -> tuple[list[LoggedAction], str | None]:
     query = request.query
     since = read_time(query.since, "since", request.options.max_days_ahead) if query.since else None
     wanted = ActionFilter(query.who or None, query.what or None, since)
     return await request.services.actions.page(request.tenant, wanted, cursor, limit)
 
 
-def _row(entry: Entry) -> tuple[str, ...]:
+def _row(entry: LoggedAction) -> tuple[str, ...]:
     one = entry.action
     return (entry.at.isoformat(), one.who, one.name, one.via, one.what, one.target, str(one.count), one.why)

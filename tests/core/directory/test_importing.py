@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from core.directory import Directory
-from core.directory.importing import Imported, Importing, ImportRefused, ImportRunning, Kind, RowError
+from core.directory.csv_cells import FileKind
+from core.directory.importing import Imported, Importing, ImportRefused, ImportRunning, RowError
 from core.directory.importing.journal import ImportLost, Journal
 from core.model.people import Group, Ownership, Supergroup, User, UserChange
 from core.redis.keys import KEYS
@@ -34,7 +35,7 @@ def file_of(text: str | bytes) -> BytesIO:
 
 
 async def load(importing: Importing, kind: str, text: str | bytes, *, dry_run: bool = False) -> Imported:
-    return await importing.run(TENANT, Kind(kind), file_of(text), dry_run=dry_run)
+    return await importing.run(TENANT, FileKind(kind), file_of(text), dry_run=dry_run)
 
 
 async def errors_of(importing: Importing, kind: str, text: str | bytes) -> list[tuple[int, str, str]]:

@@ -7,7 +7,7 @@ import pytest
 from core.deliveries.channels import ChannelFacts, Channels
 from core.model.display import Display
 from core.monitoring.figures import Figures, OutcomeCount
-from core.monitoring.overview import Kind, Matter, Overviews, failing_channels
+from core.monitoring.overview import Matter, MatterKind, Overviews, failing_channels
 from core.queue import NewTask, Queue, SettleResult, Tubes
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
@@ -40,14 +40,14 @@ async def test_what_needs_attention_is_named_with_its_reason_the_most_urgent_fir
     assert found.health == "bad"
     seen = [(one.kind, one.subject, one.count, one.reason or one.command or one.by) for one in found.matters]
     assert seen == [
-        (Kind.HALTED, "sms", 0, "the money is spent"),
-        (Kind.UNSERVED, "email", 3, "./ada courier email"),
-        (Kind.WEBHOOK, "http://127.0.0.1:9/hook", 0, ""),
-        (Kind.DEAD_LETTERS, "", 1, "no voice #"),
-        (Kind.PAUSED, "reports", 0, "the printer is empty"),
-        (Kind.THROTTLED, "email", 0, "account:ada"),
+        (MatterKind.HALTED, "sms", 0, "the money is spent"),
+        (MatterKind.UNSERVED, "email", 3, "./ada courier email"),
+        (MatterKind.WEBHOOK, "http://127.0.0.1:9/hook", 0, ""),
+        (MatterKind.DEAD_LETTERS, "", 1, "no voice #"),
+        (MatterKind.PAUSED, "reports", 0, "the printer is empty"),
+        (MatterKind.THROTTLED, "email", 0, "account:ada"),
     ]
-    assert next(one.by for one in found.matters if one.kind is Kind.PAUSED) == "anna"
+    assert next(one.by for one in found.matters if one.kind is MatterKind.PAUSED) == "anna"
 
 
 @pytest.mark.row("W-11")
@@ -56,7 +56,7 @@ async def test_due_tasks_that_no_worker_takes_are_the_first_matter(stack: Stack)
     await queue.put("t", NewTask("", due=stack.now() + timedelta(seconds=1)))
     stack.advance_clock(timedelta(seconds=30))
     found = await Overviews(stack.store, queue, Channels(stack.store), webhooks_on(stack)).show()
-    assert [one.kind for one in found.matters] == [Kind.OVERDUE]
+    assert [one.kind for one in found.matters] == [MatterKind.OVERDUE]
     assert 28_000 < found.now - found.matters[0].at < 60_000
 
 
@@ -70,4 +70,6 @@ def test_a_channel_in_which_half_of_the_last_hours_messages_failed_is_named_with
         OutcomeCount("email", "sent", "", 90),
         OutcomeCount("email", "failed", "blocked", 40),
     ]
-    assert list(failing_channels(Figures(10, (), outcomes))) == [Matter(Kind.FAILURES, "sms", 10, 18, reason="blocked")]
+    assert list(failing_channels(Figures(10, (), outcomes))) == [
+        Matter(MatterKind.FAILURES, "sms", 10, 18, reason="blocked")
+    ]

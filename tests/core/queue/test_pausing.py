@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from core.queue import NewTask, QueueClient, Settlement, TaskFilter, Tubes, Worker, WorkerOptions
-from core.queue.dead_letters import DeadLetters, GroupChange
+from core.queue.dead_letters import ChangedLetters, DeadLetters
 from tests.support.servers import on_both_servers
 from tests.support.stack import HOUR, Stack
 from tests.support.waiting import until
@@ -70,8 +70,8 @@ async def test_a_group_is_kicked_up_to_a_moment_and_to_the_number_that_was_seen(
     stack.advance_clock(HOUR)
     later = await stack.queue.put("t", NewTask("", kind="k"))
     await stack.queue.bury(later)
-    assert await letters.kick(group.name, before, 2) == GroupChange(2, 0)
-    assert await letters.drop(group.name, before, 10) == GroupChange(3, 0)
+    assert await letters.kick(group.name, before, 2) == ChangedLetters(2, 0)
+    assert await letters.drop(group.name, before, 10) == ChangedLetters(3, 0)
     assert [one.size for one in await letters.groups()] == [1]
     assert await stack.state(later) == "buried"
     await stack.audit()
