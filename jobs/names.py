@@ -30,7 +30,7 @@ class Names:
         self._used.add((kind, name))
         try:
             yield
-        except BaseException:
+        except BaseException:  # whatever the block raises: its name may be used again
             self._used.discard((kind, name))
             raise
 

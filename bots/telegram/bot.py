@@ -68,7 +68,7 @@ async def open_bot(
         account = await check_token(bot)
         with setup_errors():
             await (webhook.set(bot, mode.allowed) if webhook else bot.delete_webhook())
-    except BaseException:
+    except BaseException:  # whatever it is, also a cancellation: the connections are closed
         await bot.session.close()
         raise
     return TelegramBot(bot, account, services, webhook, mode)

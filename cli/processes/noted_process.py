@@ -133,7 +133,7 @@ async def noted_process(
     except CommandFailed as fault:
         process.ends(ProcessState.HALTED if fault.code == OPERATOR_NEEDED else ProcessState.FAILED, str(fault))
         raise
-    except Exception as fault:
+    except Exception as fault:  # whatever ends the process is its reason
         reason = str(fault) if isinstance(fault, AdaError) else f"{type(fault).__name__}: {fault}"
         process.ends(ProcessState.FAILED, reason)
         raise

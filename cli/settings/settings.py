@@ -193,7 +193,7 @@ def loaded_courier(point: EntryPoint) -> Any:
     """Load the module of a courier. Raises SetupError, so that a package that is broken stops only its own courier."""
     try:
         module = point.load()
-    except Exception as error:
+    except Exception as error:  # a foreign package may raise anything while it is imported
         reason = f"{type(error).__name__}: {error}"
         raise SetupError(f"the courier {point.name} cannot be used: {point.value}: {reason}") from error
     if not (hasattr(module, "Settings") and hasattr(module, "open")):

@@ -83,7 +83,7 @@ class _Target:
             await self._load(archive)
             await self._check_unused()
             await self._swap(beside)
-        except BaseException:
+        except BaseException:  # whatever it is, also a cancellation: no half of a restore stays
             with suppress(RedisError):
                 await self._request("FLUSHDB", "ASYNC")
             raise

@@ -115,7 +115,7 @@ class Linking:
         try:
             user = await self._directory.users.find(tenant, reply[1])
             await mailer.send_code(user, channel, code, self._lifetime)
-        except BaseException:
+        except BaseException:  # whatever it is, also a cancellation: a code that was not mailed does not count
             await self._store.run("withdraw_link", SHARD, tenant, link, call)
             raise
         return LinkRequest(link, from_ms(reply[2]))

@@ -163,7 +163,7 @@ class Connection(asyncio.Protocol):
             connection.address = address
             try:
                 await connection._log_in(address)
-            except BaseException:
+            except BaseException:  # also a cancellation or the timeout: the socket is closed
                 connection.close()
                 raise
         return connection

@@ -147,7 +147,7 @@ class Topology:
             connection = await self._open_primary(self.sentinels, on_reply, on_push, on_resume, encoding)
         try:
             await self.first_call(connection)
-        except BaseException:
+        except BaseException:  # also a cancellation: the socket is closed
             connection.close()
             raise
         return connection

@@ -22,7 +22,7 @@ async def open(settings: Settings, directory: Path) -> Max:  # noqa: A001 - the 
     client = Client(settings.token, settings.api_url, settings.timeout, settings.ca)
     try:
         me = await check_token(client)
-    except BaseException:
+    except BaseException:  # whatever it is, also a cancellation: the connections are closed
         await client.close()
         raise
     files = Files(settings.most_file_mb * 2**20, allow_private=settings.allow_private)

@@ -110,7 +110,7 @@ async def open(settings: Settings, directory: Path) -> Sms | ProfileSms:  # noqa
     courier = Sms(settings, _session(settings.timeout))
     try:
         await _check(courier)
-    except BaseException:
+    except BaseException:  # whatever it is, also a cancellation: the connections are closed
         await courier.close()
         raise
     return courier
@@ -124,7 +124,7 @@ async def _open_profile(settings: Settings) -> ProfileSms:
     courier = ProfileSms(profile, known, session, base, settings.price, settings.low_balance)
     try:
         courier.balance = await courier.check()
-    except BaseException:
+    except BaseException:  # whatever it is, also a cancellation: the connections are closed
         await courier.close()
         raise
     return courier

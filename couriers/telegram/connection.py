@@ -41,8 +41,7 @@ class Connection:
             async with asyncio.timeout(self._timeout):
                 await _raising_connection_errors(self._client.connect())
             self._is_dead = False
-        except BaseException:
-            # Telethon reports a client as connected before its first request was answered.
+        except BaseException:  # also a cancellation: Telethon counts as connected before its first answer
             await self._disconnect()
             raise
 

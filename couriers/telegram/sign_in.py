@@ -25,7 +25,7 @@ async def open(settings: Settings, directory: Path) -> Telegram:  # noqa: A001 -
     session = _lock_session(settings, directory)
     try:
         return await _open(settings, session)
-    except BaseException:
+    except BaseException:  # whatever it is, also a cancellation: another start needs the session
         session.release()
         raise
 
@@ -70,7 +70,7 @@ async def _sign_in(settings: Settings, session: LockedSession) -> Telegram:
         peers = Peers(client, connection.request, phones, bot=bool(account.bot))
         marks = None if account.bot else client.read_marks
         return Telegram(str(account.id), connection, peers, session, marks, is_bot=bool(account.bot))
-    except BaseException as error:
+    except BaseException as error:  # whatever it is, also a cancellation: the connection is closed
         await connection.close()
         if isinstance(error, RPCError | OSError) and not isinstance(error, AuthKeyError):
             raise SetupError(_advice(error)) from error

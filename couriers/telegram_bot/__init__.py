@@ -22,7 +22,7 @@ async def open(settings: Settings, directory: Path) -> TelegramBot:  # noqa: A00
     bot = new_client(settings.token, settings.api_url, settings.timeout)
     try:
         account = await check_token(bot)
-    except BaseException:
+    except BaseException:  # whatever it is, also a cancellation: the connections are closed
         await bot.session.close()
         raise
     return TelegramBot(account, bot, KnownIds(directory / "migrated-groups"))

@@ -130,7 +130,7 @@ async def open(settings: Settings, directory: Path) -> Vk:  # noqa: A001 - the i
     except (VkUnavailable, TokenRefused) as fault:
         await client.close()
         raise SetupError(str(fault)) from None
-    except BaseException:
+    except BaseException:  # whatever it is, also a cancellation: the connections are closed
         await client.close()
         raise
     files = Files(settings.most_file_mb * 2**20, allow_private=settings.allow_private)

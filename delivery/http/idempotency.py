@@ -63,7 +63,7 @@ async def _respond_and_store(request: Request[Any, Any], repeat: Repeat, endpoin
         async with idempotency.in_progress(request.tenant, repeat.key):
             response = _json(await endpoint(request))
         body = response.encoded_body()
-    except BaseException:
+    except BaseException:  # whatever it is, also a cancellation: the request may be repeated
         await idempotency.forget(request.tenant, repeat.key)
         raise
     try:

@@ -1,1 +1,1 @@
-"""What happens to a job whose process was lost, blocked or interrupted."""
+"""What happens to a job whose iteration is overdue or was interrupted."""

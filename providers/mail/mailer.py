@@ -66,7 +66,7 @@ class Mailer:
         except (MailRefused, MailDeferred):
             await session.reset()
             raise
-        except BaseException:
+        except BaseException:  # also a cancellation: the server may wait for the rest of the mail
             session.close()
             raise
         finally:

@@ -37,7 +37,7 @@ class Session:
             if server.username:
                 with mail_errors(Phase.SIGN_IN):
                     await smtp.login(server.username, server.password)
-        except BaseException:
+        except BaseException:  # also a cancellation: the socket is closed
             smtp.close()
             raise
         return cls(smtp)

@@ -56,7 +56,7 @@ class StepExecutor:
             if reason := await self._obstacle(context):
                 return self.finished(stored, step, failed(reason))
             found = await kind.execute(context)
-        except Exception as error:
+        except Exception as error:  # whatever an action raises is its failure
             if isinstance(error, StoreError):
                 raise
             failure = _failure(context, error)

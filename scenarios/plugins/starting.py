@@ -85,7 +85,7 @@ class _Starter:
         """Open one; its name with the reason if it does not start."""
         try:
             opened = await stack.enter_async_context(plugin.open(self._services))
-        except Exception as error:
+        except Exception as error:  # a foreign plugin may raise anything while it starts
             log.warning("the plugin %s does not start", plugin.name, exc_info=error)
             return {plugin.name: f"it does not start: {type(error).__name__}: {error}"}
         self._services = replace(self._services, plugins={**self._services.plugins, plugin.name: opened})

@@ -29,6 +29,6 @@ class Transfers(Generic[T]):
             return await asyncio.shield(self._known[key])
         except asyncio.CancelledError:
             raise
-        except BaseException:
+        except BaseException:  # whatever the transfer raises: the next call makes it again
             self._known.pop(key, None)
             raise

@@ -102,7 +102,7 @@ class Importing:
             await pages.commit()
         except ImportLost:
             raise StoreUnavailable("The import took too long, so it was given up. Nothing was written.") from None
-        except BaseException:
+        except BaseException:  # whatever it is, also a cancellation: nothing of the file stays
             with suppress(StoreError):
                 await asyncio.shield(pages.abort())
             raise
