@@ -164,6 +164,6 @@ async def test_an_operator_sees_a_lane_and_changes_everything_that_was_found(per
     await person.presses("Try all of these again")
     await person.sees("Try 3 tasks again?")
     await person.browser.run(CONFIRMS)
-    await person.sees("No tasks")
+    await person.sees("Nothing found")
     await person.go("lanes/letters/chat%207")
     await person.sees("letters: 3 tasks wait behind the first.")
