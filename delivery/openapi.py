@@ -10,10 +10,11 @@ from msgspec import Struct, inspect
 
 from delivery.http.authentication import SESSION_COOKIE
 from delivery.http.context import NO_CONTENT
-from delivery.http.responses import ndjson, problems, sse
+from delivery.http.responses import ndjson, problem_types, problems, sse
 from delivery.http.route import OpenRoute, Repeats, Route
 from delivery.openapi_limits import HEADER_PATTERNS, PATH_PATTERNS, state_limits
 from delivery.schemas import responses
+from delivery.schemas.problems import ProblemDocument
 
 Schema = dict[str, Any]
 AnyRoute = Route | OpenRoute
@@ -51,8 +52,8 @@ def build(routes: Sequence[AnyRoute], version: str) -> Schema:
             },
             "responses": {"Refused": _problem_response()},
         },
-        "x-beyond-schema": sorted(problems.BEYOND_SCHEMA),
-        "x-codes": {code: {"status": kind.status, "title": kind.title} for code, kind in problems.CODES.items()},
+        "x-beyond-schema": sorted(problem_types.BEYOND_SCHEMA),
+        "x-codes": {code: {"status": kind.status, "title": kind.title} for code, kind in problem_types.CODES.items()},
     }
 
 
@@ -78,7 +79,7 @@ def _bodies(routes: Sequence[AnyRoute]) -> list[type[Struct]]:
 
 
 def _types(routes: Sequence[AnyRoute]) -> Iterable[type]:
-    yield responses.ProblemDocument
+    yield ProblemDocument
     yield responses.OutcomeChanged
     yield responses.StateChanged
     for route in routes:
@@ -204,7 +205,7 @@ def _response(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
 
 def _content(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
     if isinstance(route, Route) and route.lines:
-        alternatives = [schemas[route.lines[1]], schemas[responses.ProblemDocument]]
+        alternatives = [schemas[route.lines[1]], schemas[ProblemDocument]]
         return {str(route.response): _lines({"anyOf": alternatives})}
     if route.response == sse.CONTENT_TYPE and route.path != "/v1/live":
         return {sse.CONTENT_TYPE: {"schema": _event(schemas)}}
@@ -235,5 +236,5 @@ def _lines(line: Schema) -> Schema:
 
 
 def _problem_response() -> Schema:
-    schema = {"$ref": f"#/components/schemas/{responses.ProblemDocument.__name__}"}
+    schema = {"$ref": f"#/components/schemas/{ProblemDocument.__name__}"}
     return {"description": "Refused: see the code", "content": {problems.CONTENT_TYPE: {"schema": schema}}}

@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct, inspect
 
 from core.directory.exporting import EXPORTED
-from delivery.schemas import requests
-from delivery.schemas.fields.content import UPLOAD_ID
+from delivery.schemas import queue, requests
+from delivery.schemas.fields import content
 
 Schema = dict[str, Any]
 
@@ -20,7 +20,7 @@ _OTHERWISE_LIMITED = frozenset({"pattern", "enum", "format", "contentMediaType"}
 
 PATH_PATTERNS = {
     "/v1/deliveries/{id}": requests.DELIVERY_ID,
-    "/v1/files/{id}": UPLOAD_ID,
+    "/v1/files/{id}": content.UPLOAD_ID,
     "/v1/queue/tasks/{task_id}": r"^[0-9]{1,5}\..+$",
     "/v1/ownerships/{user}/{kind}": "^(group|supergroup)$",
     "/v1/export/{kind}": f"^({'|'.join(EXPORTED)})$",
@@ -30,9 +30,28 @@ PATH_PATTERNS = {
 HEADER_PATTERNS = {"Idempotency-Key": "^[!-~]([ -~]{0,253}[!-~])?$", "Last-Event-ID": "^[0-9]{1,18}$"}
 
 
+def _required(*names: str) -> list[dict[str, list[str]]]:
+    return [{"required": [name]} for name in names]
+
+
+_COMBINATIONS: Mapping[type[Struct], Mapping[str, object]] = {
+    requests.DeliveryRequest: {"anyOf": _required("text", "content")},
+    requests.BulkLine: {"anyOf": _required("text", "content")},
+    content.ButtonRequest: {"oneOf": _required("data", "url")},
+    content.AttachmentRequest: {"oneOf": _required("url", "provider_id")},
+    requests.Recipient: {
+        "oneOf": _required("id", "group", "supergroup"),
+        "dependentRequired": {"name": ["id"], "contacts": ["id"]},
+    },
+    requests.CancellationRequest: {"oneOf": _required(*requests.CancellationRequest.__struct_fields__)},
+    queue.TaskCancellationRequest: {"anyOf": _required("user", "tenant", "lane", "kind_prefix", "tag")},
+}
+"""Which fields a request needs together, in JSON Schema. The endpoints check them."""
+
+
 def state_limits(paths: Mapping[str, Schema], components: dict[str, Schema], inputs: Iterable[type[Struct]]) -> None:
     """State the limits of all texts and names. `inputs`: the types of all bodies."""
-    for shape, combination in requests.COMBINATIONS.items():
+    for shape, combination in _COMBINATIONS.items():
         components.get(shape.__name__, {}).update(combination)
     for struct in _structs(inspect.multi_type_info(list(inputs))):
         _state_names(struct, components[struct.cls.__name__])

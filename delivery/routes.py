@@ -29,25 +29,28 @@ from delivery.endpoints.sign_in import endpoints as sign_in
 from delivery.http import metrics
 from delivery.http.responses import csv, ndjson, sse
 from delivery.http.route import OpenRoute, People, Repeats, Route
-from delivery.schemas import actions as action_schemas
-from delivery.schemas import api_keys as key_schemas
-from delivery.schemas import audits as audit_schemas
 from delivery.schemas import channels as channel_schemas
 from delivery.schemas import files as file_schemas
+from delivery.schemas import health as health_schemas
+from delivery.schemas import inbound as inbound_schemas
 from delivery.schemas import jobs as job_schemas
 from delivery.schemas import previews, requests, responses
-from delivery.schemas import processes as process_schemas
 from delivery.schemas import queue as queue_schemas
-from delivery.schemas import sessions as session_schemas
 from delivery.schemas import templates as template_schemas
+from delivery.schemas import webhooks as webhook_schemas
 from delivery.schemas.bots import events
 from delivery.schemas.bots import runs as run_schemas
 from delivery.schemas.bots import scenarios as scenario_schemas
+from delivery.schemas.console import actions as action_schemas
+from delivery.schemas.console import api_keys as key_schemas
+from delivery.schemas.console import audits as audit_schemas
+from delivery.schemas.console import processes as process_schemas
+from delivery.schemas.console import sessions as session_schemas
+from delivery.schemas.console.live import LiveQuery
 from delivery.schemas.directory import exports as export_schemas
 from delivery.schemas.directory import imports as import_schemas
 from delivery.schemas.directory import links as link_schemas
 from delivery.schemas.directory import people as directory
-from delivery.schemas.live import LiveQuery
 from delivery.schemas.monitoring import FigureQuery, LanePageQuery, LaneQuery
 
 Delivery = "/v1/deliveries/{id}"
@@ -193,7 +196,7 @@ ROUTES = (
     Route("POST", Run + ":drive", "Have a run that waits driven on now", "manage",
           runs.drive, 200, run_schemas.Run, repeats=Repeats.STORED),
     Route("GET", "/v1/queue/tasks", "List tasks", "admin", queue.list_tasks,
-          200, responses.TaskPage, query=requests.TaskQuery, headers=_LINK),
+          200, queue_schemas.TaskPage, query=queue_schemas.TaskQuery, headers=_LINK),
     Route("GET", "/v1/queue/tasks:count", "Count tasks: up to 10,000, those of a state all", "admin", queue.count,
           200, TaskCount, query=queue_schemas.TaskCountQuery),
     Route("POST", "/v1/queue/tasks:kick", "Make all buried tasks of a filter ready again", "admin", queue.kick_all,
@@ -203,7 +206,7 @@ ROUTES = (
     Route("POST", "/v1/queue/tasks:cancel", "Cancel all tasks of a filter", "admin", queue.cancel_all,
           200, TaskChanges, body=queue_schemas.TaskChangeRequest, repeats=Repeats.STORED),
     Route("POST", "/v1/queue/cancellations", "Cancel all tasks that have something in common", "admin",
-          queue.cancel_by, 200, dict, body=requests.TaskCancellationRequest, repeats=Repeats.STORED),
+          queue.cancel_by, 200, dict, body=queue_schemas.TaskCancellationRequest, repeats=Repeats.STORED),
     Route("GET", Task, "Show one task", "admin", queue.peek, 200, dict),
     Route("POST", Task + ":bury", "Set a task aside until it is kicked", "admin", queue.bury,
           200, dict, repeats=Repeats.STORED),
@@ -238,16 +241,17 @@ ROUTES = (
     Route("DELETE", SignedIn + "/{service}", "Sign a user out of an outside service", "manage", sign_in.sign_out,
           204, repeats=Repeats.STORED),
     Route("POST", "/v1/webhooks", "Notify an HTTP address of outcomes and ends of deliveries", "manage",
-          webhooks.create, 201, responses.WebhookCreated, body=requests.WebhookRequest, repeats=Repeats.STORED),
-    Route("GET", "/v1/webhooks", "List the webhooks", "manage", webhooks.list_all, 200, responses.WebhookList),
+          webhooks.create, 201, webhook_schemas.WebhookCreated, body=webhook_schemas.WebhookRequest,
+          repeats=Repeats.STORED),
+    Route("GET", "/v1/webhooks", "List the webhooks", "manage", webhooks.list_all, 200, webhook_schemas.WebhookList),
     Route("DELETE", Webhook, "Delete a webhook and the messages that wait for it", "manage", webhooks.delete,
-          200, responses.WebhookDeleted, repeats=Repeats.STORED),
+          200, webhook_schemas.WebhookDeleted, repeats=Repeats.STORED),
     Route("POST", Webhook + "/test", "Send a test message to a webhook at once", "manage", webhooks.test,
-          200, responses.WebhookAttempt, repeats=Repeats.STORED),
+          200, webhook_schemas.WebhookAttempt, repeats=Repeats.STORED),
     Route("GET", Webhook + "/attempts", "What waits for a webhook, and the last attempts", "manage",
-          webhooks.attempts, 200, responses.WebhookAttempts),
+          webhooks.attempts, 200, webhook_schemas.WebhookAttempts),
     Route("POST", Webhook + "/replay", "Send the messages again that were given up", "manage", webhooks.replay,
-          202, responses.WebhookReplayed, repeats=Repeats.STORED),
+          202, webhook_schemas.WebhookReplayed, repeats=Repeats.STORED),
     Route("POST", "/v1/users", "Add a person", "manage", users.create,
           201, directory.UserResponse, body=directory.UserRequest, repeats=Repeats.STORED, headers=_NEW,
           people=People.BY_SCOPE),
@@ -335,23 +339,25 @@ ROUTES = (
 
 OPEN_ROUTES = (
     OpenRoute("GET", "/v1/receipts/sms", "A delivery report of an SMS gateway; its token is the secret",
-              delivery_reports.receive_sms, responses.DeliveryReportResponse, requests.DeliveryReportQuery),
+              delivery_reports.receive_sms, inbound_schemas.DeliveryReportResponse,
+              inbound_schemas.DeliveryReportQuery),
     OpenRoute("POST", "/v1/receipts/sms", "The same as a form",
-              delivery_reports.receive_sms, responses.DeliveryReportResponse, requests.DeliveryReportQuery),
+              delivery_reports.receive_sms, inbound_schemas.DeliveryReportResponse,
+              inbound_schemas.DeliveryReportQuery),
     OpenRoute("GET", "/v1/receipts/sms/{profile}", "A delivery report of an SMS provider; a token or a secret is in it",
-              delivery_reports.receive_by_profile, delivery_reports.TEXT_TYPE, requests.ProfileReportQuery),
+              delivery_reports.receive_by_profile, delivery_reports.TEXT_TYPE, inbound_schemas.ProfileReportQuery),
     OpenRoute("POST", "/v1/receipts/sms/{profile}", "The same as a form or as JSON",
-              delivery_reports.receive_by_profile, delivery_reports.TEXT_TYPE, requests.ProfileReportQuery),
+              delivery_reports.receive_by_profile, delivery_reports.TEXT_TYPE, inbound_schemas.ProfileReportQuery),
     OpenRoute("GET", "/v1/inbound/sms", "An SMS that a gateway has received; its secret is in the address",
-              inbound.receive_sms, inbound.TEXT_TYPE, requests.InboundSmsQuery),
+              inbound.receive_sms, inbound.TEXT_TYPE, inbound_schemas.InboundSmsQuery),
     OpenRoute("POST", "/v1/inbound/sms", "The same as a form",
-              inbound.receive_sms, inbound.TEXT_TYPE, requests.InboundSmsQuery),
+              inbound.receive_sms, inbound.TEXT_TYPE, inbound_schemas.InboundSmsQuery),
     OpenRoute("POST", "/v1/inbound/vk", "An event of VK's callback API; its secret is in the body",
-              inbound.receive_vk, inbound.TEXT_TYPE, body=requests.InboundVkEvent),
+              inbound.receive_vk, inbound.TEXT_TYPE, body=inbound_schemas.InboundVkEvent),
     OpenRoute("POST", "/v1/inbound/telegram", "An update of Telegram's webhook; its secret is in a header",
-              inbound.receive_telegram, inbound.TEXT_TYPE, body=requests.InboundTelegramUpdate),
+              inbound.receive_telegram, inbound.TEXT_TYPE, body=inbound_schemas.InboundTelegramUpdate),
     OpenRoute("POST", "/v1/updates/max", "An update of MAX's webhook; its secret is in a header",
-              inbound.receive_max, inbound.TEXT_TYPE, body=requests.InboundMaxUpdate),
+              inbound.receive_max, inbound.TEXT_TYPE, body=inbound_schemas.InboundMaxUpdate),
     OpenRoute("GET", SIGN_IN_PAGE, "The page that names the person whose jobs will use the account, and asks",
               sign_in.ask, pages.HTML),
     OpenRoute("POST", SIGN_IN_PAGE, "The answer of the person: goes on to the service", sign_in.confirm, pages.HTML),
@@ -361,10 +367,11 @@ OPEN_ROUTES = (
               session_schemas.Me, body=session_schemas.SessionRequest, status=201),
     OpenRoute("POST", "/v1/sessions/codes", "Mail a code that signs a person in to the console", sessions.mail_code,
               session_schemas.CodeSent, body=session_schemas.CodeBody, status=202),
-    OpenRoute("GET", "/livez", "Whether the process is alive", health.live, responses.HealthResponse),
-    OpenRoute("GET", "/readyz", "Whether the process can serve requests", health.ready, responses.ReadinessResponse),
+    OpenRoute("GET", "/livez", "Whether the process is alive", health.live, health_schemas.HealthResponse),
+    OpenRoute("GET", "/readyz", "Whether the process can serve requests", health.ready,
+              health_schemas.ReadinessResponse),
     OpenRoute("GET", "/v1/server-proof", "Proves to `./ada` on this machine that it may send its key here",
-              health.prove, responses.ServerProof, requests.ProofQuery),
+              health.prove, health_schemas.ServerProof, health_schemas.ProofQuery),
     OpenRoute("GET", "/metrics", "Metrics for Prometheus; needs ADA_METRICS_KEY, or an API key with the scope operator",
               health.show_metrics, metrics.CONTENT_TYPE),
     OpenRoute("GET", "/openapi.json", "This document", pages.openapi, dict),

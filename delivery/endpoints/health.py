@@ -14,10 +14,10 @@ from delivery.http.authentication import authenticate, bearer_token
 from delivery.http.context import Context, Response
 from delivery.http.input.decoding import QueryReader
 from delivery.http.responses.problems import problem, respond
-from delivery.schemas import requests, responses
+from delivery.schemas import health as schemas
 
-_nonce = QueryReader(requests.ProofQuery)
-_OK = Response(responses.HealthResponse("ok"))
+_nonce = QueryReader(schemas.ProofQuery)
+_OK = Response(schemas.HealthResponse("ok"))
 
 
 def live(context: Context) -> Handler:
@@ -48,8 +48,8 @@ def ready(context: Context) -> Handler:
 def _readiness(state: Notifications) -> Response:
     problem = notification_problem(state)
     if problem is None:
-        return Response(responses.ReadinessResponse("ok", changed=state.changed))
-    return Response(responses.ReadinessResponse("degraded", missing=str(problem)))
+        return Response(schemas.ReadinessResponse("ok", changed=state.changed))
+    return Response(schemas.ReadinessResponse("degraded", missing=str(problem)))
 
 
 def prove(context: Context) -> Handler:
@@ -62,7 +62,7 @@ def prove(context: Context) -> Handler:
         transport = request.transport
         assert transport is not None, "the client waits for the response"
         proof = proof_of(context.options.proof_secret, nonce, transport.get_extra_info("sockname"))
-        return Response(responses.ServerProof(proof)).encode()
+        return Response(schemas.ServerProof(proof)).encode()
 
     return handle
 

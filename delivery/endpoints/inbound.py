@@ -21,7 +21,7 @@ from delivery.http.input.receiving import receive
 from delivery.http.options import Options
 from delivery.http.responses.problems import invalid_field
 from delivery.http.secrets import check_secret
-from delivery.schemas.requests import InboundSmsQuery
+from delivery.schemas.inbound import InboundSmsQuery
 from providers import max as max_provider
 from providers import sms, telegram_bot, vk
 from providers.max.updates import SECRET_HEADER as MAX_SECRET

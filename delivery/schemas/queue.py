@@ -1,7 +1,7 @@
 """What operators send and get about tubes and dead letters."""
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -9,7 +9,7 @@ from core.model.states import TaskState
 from core.queue import TubeStats
 from core.queue.dead_letters import DeadLetterGroup
 from core.queue.tubes import Pause
-from delivery.schemas.requests import Name, RequestModel, ShortText, TaskCancellationRequest, TaskCursor
+from delivery.schemas.requests import Name, RequestModel, ShortText, TaskCursor
 
 
 class TubeView(Struct, frozen=True):
@@ -56,6 +56,24 @@ class TaskCountQuery(RequestModel, frozen=True):
     lane: Name | UnsetType = UNSET
     kind_prefix: ShortText | UnsetType = UNSET
     tag: ShortText | UnsetType = UNSET
+
+
+class TaskQuery(TaskCountQuery, frozen=True):
+    """The filter and the page of a list of tasks."""
+
+    cursor: TaskCursor | UnsetType = UNSET
+    limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 100})] | UnsetType = UNSET
+
+
+class TaskCancellationRequest(TaskCountQuery, frozen=True):
+    """What the tasks to cancel have in common; at least one of user, tenant, lane, kind_prefix, tag."""
+
+
+class TaskPage(Struct):
+    """A page of tasks of the queue. `next`: the cursor of the next page."""
+
+    tasks: Sequence[Mapping[str, Any]]
+    next: str | None
 
 
 class TaskChangeRequest(TaskCancellationRequest, frozen=True, kw_only=True):

@@ -4,17 +4,14 @@ An optional field is `… | UnsetType`: the decoded value has exactly the fields
 counts them). `extra` of a bound names the code of its error, where the general code would say too little.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from core.admission.server_proof import NONCE
 from core.deliveries.histories.recipient_search import RecipientFilter
-from core.model.states import DeliveryState, Reason, Status, TaskState, Verdict
-from core.webhooks.webhook import EventType
+from core.model.states import DeliveryState, Reason, Status, Verdict
 from delivery.schemas.fields import durations, recipient_notation
-from delivery.schemas.fields.content import AttachmentRequest, ButtonRequest, ContentRequest
+from delivery.schemas.fields.content import ContentRequest
 
 INT64 = 2**63
 
@@ -288,118 +285,3 @@ class EventsQuery(RequestModel, frozen=True):
     """The version after which a stream resumes, for clients that cannot send Last-Event-ID."""
 
     after: Annotated[int, Meta(ge=0, le=INT64 - 1, extra_json_schema={"default": 0})] | UnsetType = UNSET
-
-
-class TaskQuery(RequestModel, frozen=True):
-    """The filter and the page of a list of tasks."""
-
-    tube: Name | UnsetType = UNSET
-    state: TaskState | UnsetType = UNSET
-    tenant: Name | UnsetType = UNSET
-    user: Name | UnsetType = UNSET
-    lane: Name | UnsetType = UNSET
-    kind_prefix: ShortText | UnsetType = UNSET
-    tag: ShortText | UnsetType = UNSET
-    cursor: TaskCursor | UnsetType = UNSET
-    limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 100})] | UnsetType = UNSET
-
-
-class TaskCancellationRequest(RequestModel, frozen=True):
-    """What the tasks to cancel have in common; at least one of user, tenant, lane, kind_prefix, tag."""
-
-    user: Name | UnsetType = UNSET
-    tenant: Name | UnsetType = UNSET
-    lane: Name | UnsetType = UNSET
-    kind_prefix: ShortText | UnsetType = UNSET
-    tag: ShortText | UnsetType = UNSET
-    tube: Name | UnsetType = UNSET
-    state: TaskState | UnsetType = UNSET
-
-
-class WebhookRequest(RequestModel, frozen=True):
-    """The address that is notified, and of what."""
-
-    url: Annotated[str, Meta(min_length=1, max_length=2048, description="http or https, with a public address")]
-    events: Annotated[
-        list[EventType],
-        Meta(
-            min_length=1,
-            max_length=8,
-            description="outcome: each outcome; finished: the end of each delivery; job: what becomes of jobs",
-        ),
-    ]
-
-
-class InboundVkEvent(Struct, frozen=True):
-    """An event of VK's callback API. VK sends further fields, which are those of the event's type."""
-
-    type: Annotated[str, Meta(max_length=256)]
-    secret: Annotated[str, Meta(max_length=1024, description="ADA_INBOUND_VK_SECRET")] = ""
-
-
-class InboundTelegramUpdate(Struct, frozen=True):
-    """An update of Telegram's Bot API. Its further fields are those of its kind."""
-
-    update_id: int
-
-
-class InboundMaxUpdate(Struct, frozen=True):
-    """An update of MAX. Its further fields are those of its type."""
-
-    update_type: Annotated[str, Meta(max_length=256)]
-    timestamp: int
-
-
-class InboundSmsQuery(Struct, frozen=True):
-    """An SMS that a gateway has received. Gateways add parameters of their own, so unknown ones are ignored."""
-
-    secret: Annotated[str, Meta(min_length=1, max_length=1024, description="ADA_INBOUND_SMS_SECRET")]
-    sender: Annotated[str, Meta(min_length=1, max_length=256, description="the number that wrote")] = field(name="from")
-    text: Annotated[str, Meta(max_length=2**16)] = ""
-    to: Annotated[str, Meta(max_length=256, description="the number that was written to")] = ""
-    time: Annotated[str, Meta(max_length=64)] = ""
-    id: Annotated[str, Meta(max_length=256, description="the gateway's id: a repeat has the same")] = ""
-    smsc: Annotated[str, Meta(max_length=256)] = ""
-    charset: Annotated[str, Meta(max_length=64, description="of the parameters")] = "UTF-8"
-
-
-class ProofQuery(RequestModel, frozen=True):
-    """What the proof is about: 128 random bits of the client."""
-
-    nonce: Annotated[str, Meta(pattern=NONCE)]
-
-
-class DeliveryReportQuery(Struct, frozen=True):
-    """The delivery report of a gateway. Gateways add parameters of their own, so unknown ones are ignored."""
-
-    token: Annotated[str, Meta(min_length=1, max_length=1024)]
-    status: Annotated[
-        int, Meta(ge=0, le=INT64 - 1, description="bits: 1 delivered, 2 failed, 4 buffered, 8 accepted, 16 rejected")
-    ]
-    id: Annotated[str, Meta(max_length=256)] | UnsetType = UNSET
-
-
-class ProfileReportQuery(Struct, frozen=True):
-    """The address of an SMS provider's reports. The other fields are those that its profile names."""
-
-    token: Annotated[str, Meta(max_length=1024, description="of the message, if it names its own address")] = ""
-    secret: Annotated[str, Meta(max_length=1024, description="ADA_INBOUND_SMS_SECRET, if it does not")] = ""
-
-
-def _required(*names: str) -> list[dict[str, list[str]]]:
-    return [{"required": [name]} for name in names]
-
-
-COMBINATIONS: Mapping[type[Struct], Mapping[str, object]] = {
-    DeliveryRequest: {"anyOf": _required("text", "content")},
-    BulkLine: {"anyOf": _required("text", "content")},
-    ButtonRequest: {"oneOf": _required("data", "url")},
-    AttachmentRequest: {"oneOf": _required("url", "provider_id")},
-    Recipient: {
-        "oneOf": _required("id", "group", "supergroup"),
-        "dependentRequired": {"name": ["id"], "contacts": ["id"]},
-    },
-    CancellationRequest: {"oneOf": _required(*CancellationRequest.__struct_fields__)},
-    TaskCancellationRequest: {"anyOf": _required("user", "tenant", "lane", "kind_prefix", "tag")},
-}
-"""Which fields a request needs together, in JSON Schema. The endpoints check them."""

@@ -1,19 +1,17 @@
 """The types of all responses. The encoder and the OpenAPI document use them."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType, json
 
 from core.deliveries.histories import recipient_search
 from core.deliveries.histories.recipient_search import why_not_reached
 from core.model import delivery, history
-from core.model.clock import from_ms
 from core.model.history_key import HistoryKey, Id
 from core.model.quota import QuotaState
 from core.model.states import DeliveryState, Status, Verdict
-from core.webhooks import webhook
 from delivery.schemas.fields.content import ContentResponse
 from delivery.schemas.fields.durations import write_duration
 from delivery.schemas.fields.timestamps import write_optional_time, write_time
@@ -280,142 +278,3 @@ def change_data(change: history.Change) -> OutcomeChanged | StateChanged:
         return StateChanged(change.version, change.state, write_optional_time(change.deliver_at))
     outcome = Outcome.of(change.outcome)
     return OutcomeChanged(change.version, change.state, change.recipient, change.channel, outcome)
-
-
-class TaskPage(Struct):
-    """A page of tasks of the queue. `next`: the cursor of the next page."""
-
-    tasks: Sequence[Mapping[str, Any]]
-    next: str | None
-
-
-class Webhook(Struct):
-    """A webhook. `disabled_at`: when its receiver answered 410 Gone; a replay enables it again."""
-
-    id: str
-    url: str
-    events: list[webhook.EventType]
-    created_at: str
-    disabled_at: str | None
-
-    @classmethod
-    def of(cls, found: webhook.Webhook) -> "Webhook":
-        disabled_at = write_time(from_ms(found.disabled)) if found.disabled else None
-        return cls(found.id, found.url, list(found.events), write_time(from_ms(found.created)), disabled_at)
-
-
-class WebhookCreated(Webhook):
-    """A new webhook. `secret` verifies the signatures (Standard Webhooks); it is shown only here."""
-
-    secret: str
-
-    @classmethod
-    def of(cls, found: webhook.Webhook) -> "WebhookCreated":
-        shown = Webhook.of(found)
-        return cls(shown.id, shown.url, shown.events, shown.created_at, shown.disabled_at, found.secret)
-
-
-class WebhookList(Struct):
-    """All webhooks of the tenant, the oldest first."""
-
-    webhooks: list[Webhook]
-
-
-class WebhookDeleted(Struct):
-    """`dropped`: how many messages waited for the webhook and are not sent."""
-
-    id: str
-    dropped: int
-
-
-class WebhookAttempt(Struct):
-    """One call of a webhook. `status`: of the response, null if there was none. `error`: null if it succeeded, else
-    status, redirect, timeout, connection, certificate or target_forbidden.
-    """
-
-    webhook_id: str
-    type: str
-    attempt: int
-    at: str
-    duration_ms: int
-    succeeded: bool
-    status: int | None
-    error: str | None
-
-    @classmethod
-    def of(cls, made: webhook.AttemptRecord) -> "WebhookAttempt":
-        at = write_time(from_ms(made.at))
-        error = made.error or None
-        return cls(made.message, made.type, made.attempt, at, made.duration_ms, made.succeeded, made.status, error)
-
-
-class WebhookAttempts(Struct):
-    """`waiting`: messages still to be sent; `dead_letters`: messages that were given up; the last attempts, the latest
-    first.
-    """
-
-    waiting: int
-    dead_letters: int
-    attempts: list[WebhookAttempt]
-
-    @classmethod
-    def of(cls, state: webhook.WebhookState) -> "WebhookAttempts":
-        return cls(state.waiting, state.dead, [WebhookAttempt.of(one) for one in state.attempts])
-
-
-class WebhookReplayed(Struct):
-    """How many messages are sent again."""
-
-    replayed: int
-
-
-class DeliveryReportResponse(Struct):
-    """Whether the delivery report changed anything; a repeat or a late report does not."""
-
-    changed: bool
-
-
-class HealthResponse(Struct):
-    """The process is alive, or ready."""
-
-    status: str
-
-
-class ServerProof(Struct):
-    """HMAC-SHA-256 of the nonce and the address of the connection, with the key of the data directory, in hex."""
-
-    proof: str
-
-
-class ReadinessResponse(Struct, omit_defaults=True):
-    """The process can serve requests. `degraded`: it can, but couriers start late, because the server lacks a setting.
-
-    `missing` says which setting and why; `changed` what this check has set.
-    """
-
-    status: Literal["ok", "degraded"]
-    missing: str = ""
-    changed: str = ""
-
-
-class FieldError(Struct):
-    """One error of the request. `path`: "recipients.0.id". In a CSV file also `row`, as a spreadsheet shows it (the
-    header is row 1), and `column`, its name.
-    """
-
-    path: str
-    code: str
-    message: str
-    row: int | UnsetType = UNSET
-    column: str | UnsetType = UNSET
-
-
-class ProblemDocument(Struct):
-    """A problem document (RFC 9457). `code` is stable; `errors` lists every error of the request."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    code: str
-    errors: list[FieldError] | UnsetType = UNSET

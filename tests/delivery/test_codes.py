@@ -2,7 +2,7 @@
 
 import pytest
 
-from delivery.http.responses.problems import CODES
+from delivery.http.responses.problem_types import CODES
 
 STATUSES = {
     400: """

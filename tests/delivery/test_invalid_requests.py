@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from delivery.http.responses import problems
+from delivery.http.responses import problem_types
 from tests.delivery.conftest import Api, delivery_body
 from tests.support.paths import ROOT
 from tests.support.servers import Server
@@ -290,7 +290,7 @@ def test_every_error_code_has_a_status_and_a_title(server: Server) -> None:
         *("ADDRESS_INVALID", "ANSWER_INVALID", "KEY_REFUSED", "PROGRAM_FAILED", "REQUEST_REFUSED"),
         *("SOUND_INVALID", "SOUND_TOO_LONG", "SSML_UNSUPPORTED"),
     }  # never over HTTP: raised for commands, for the code of jobs, for mails of Ada's own, by models and topologies
-    assert codes_in_source() - problems.CODES.keys() - elsewhere == set()
+    assert codes_in_source() - problem_types.CODES.keys() - elsewhere == set()
 
 
 @pytest.mark.row("D-26")

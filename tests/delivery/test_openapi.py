@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from delivery.app import build
 from delivery.endpoints import console_files
-from delivery.http.responses import problems
+from delivery.http.responses import problem_types
 from delivery.routes import OPEN_ROUTES, ROUTES
 from delivery.services import ApiServices
 from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body
@@ -73,7 +73,7 @@ async def test_every_response_but_204_has_a_content(document: dict[str, Any]) ->
 
 async def test_every_code_is_listed_with_its_status(document: dict[str, Any]) -> None:
     listed = {code: one["status"] for code, one in document["x-codes"].items()}
-    assert listed == {code: meaning.status for code, meaning in problems.CODES.items()}
+    assert listed == {code: meaning.status for code, meaning in problem_types.CODES.items()}
 
 
 async def test_other_methods_are_refused_with_the_documented_ones(api: Api, document: dict[str, Any]) -> None:

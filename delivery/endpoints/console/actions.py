@@ -8,7 +8,7 @@ from core.admission.actions import ActionFilter, LoggedAction
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.input.timestamps import read_time
 from delivery.http.responses.csv import Rows, respond_csv
-from delivery.schemas import actions as schemas
+from delivery.schemas.console import actions as schemas
 
 ActionRequest = Request[None, schemas.ActionQuery]
 _COLUMNS = ("at", "who", "name", "via", "what", "target", "count", "why")

@@ -7,7 +7,7 @@ from core.errors import Forbidden, NotFound
 from delivery.endpoints.directory.reading import part
 from delivery.http.context import Request, Response, no_content
 from delivery.http.route import NoParameters
-from delivery.schemas import api_keys as schemas
+from delivery.schemas.console import api_keys as schemas
 
 
 async def list_all(request: Request[None, NoParameters]) -> Response:

@@ -5,7 +5,7 @@ from typing import Any
 from core.audit.background import BackgroundAudits
 from delivery.http.context import Request, Response
 from delivery.http.route import NoParameters
-from delivery.schemas import audits as schemas
+from delivery.schemas.console import audits as schemas
 
 
 async def start(request: Request[None, NoParameters]) -> Response:

@@ -11,7 +11,7 @@ from delivery.endpoints.sending.tracking import forced_end
 from delivery.http.context import Request
 from delivery.http.responses import sse
 from delivery.http.responses.problems import invalid_field
-from delivery.schemas.live import LiveQuery
+from delivery.schemas.console.live import LiveQuery
 
 LiveRequest = Request[None, LiveQuery]
 _SCOPES = {"deliveries": "read", "queue": "admin", "jobs": "read", "processes": "operator", "runs": "read"}

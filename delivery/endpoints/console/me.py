@@ -10,8 +10,8 @@ from core.sessions import Identity
 from delivery.http.context import Request, Response
 from delivery.http.options import Options
 from delivery.http.route import NoParameters
+from delivery.schemas.console.sessions import Me, OwnedGroup, Right
 from delivery.schemas.responses import QuotaResponse
-from delivery.schemas.sessions import Me, OwnedGroup, Right
 from delivery.services import ApiServices
 
 _SCOPES_OF_RIGHTS: dict[Right, tuple[str, bool]] = {

@@ -6,7 +6,7 @@ from core.model.clock import from_ms
 from core.processes import overview
 from delivery.http.context import Request, Response
 from delivery.http.route import NoParameters
-from delivery.schemas import processes as schemas
+from delivery.schemas.console import processes as schemas
 
 
 async def list_all(request: Request[None, NoParameters]) -> Response:

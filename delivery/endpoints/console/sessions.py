@@ -16,7 +16,7 @@ from delivery.http.input.decoding import JSON_TYPES, BodyReader, check_content_t
 from delivery.http.input.receiving import read_body
 from delivery.http.rate_limit import RateLimiter
 from delivery.http.responses.problems import invalid_field
-from delivery.schemas import sessions as schemas
+from delivery.schemas.console import sessions as schemas
 from delivery.services import ApiServices
 
 _BODY_LIMIT = 4096

@@ -11,7 +11,7 @@ from core.model.history_key import Id
 from delivery.http.context import Request
 from delivery.http.input.validation import MAX_ERRORS
 from delivery.http.responses.problems import InvalidFields
-from delivery.schemas.responses import FieldError
+from delivery.schemas.problems import FieldError
 
 PAGE = 100
 """Items of a page whose `limit` is not given."""

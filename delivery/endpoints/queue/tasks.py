@@ -16,15 +16,14 @@ from core.queue.task_ids import put_ms, split_id
 from core.updates.events import TUBE as EVENTS
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.route import NoParameters
-from delivery.schemas import requests, responses
-from delivery.schemas.queue import TaskChangeRequest, TaskCountQuery
+from delivery.schemas import queue as schemas
 
 # Reads of the queue for one page. Beyond it the page ends early, with a cursor.
 _MOST_READS = 1000
 
 PlainRequest = Request[None, NoParameters]
-ChangeRequest = Request[TaskChangeRequest, NoParameters]
-Selection = requests.TaskQuery | requests.TaskCancellationRequest | TaskCountQuery
+ChangeRequest = Request[schemas.TaskChangeRequest, NoParameters]
+Selection = schemas.TaskCountQuery
 
 
 async def stats(request: PlainRequest) -> Response:
@@ -32,7 +31,7 @@ async def stats(request: PlainRequest) -> Response:
     return Response(await request.services.core.queue.inspector.stats())
 
 
-async def list_tasks(request: Request[None, requests.TaskQuery]) -> Response:
+async def list_tasks(request: Request[None, schemas.TaskQuery]) -> Response:
     """Return one page of tasks: from the index of user, lane, kind or tag, else from those of the states."""
     selected, limit = _filter(request.query, request), request.query.limit or 100
     cursor = request.query.cursor or None
@@ -48,9 +47,9 @@ async def list_tasks(request: Request[None, requests.TaskQuery]) -> Response:
     return _page(request, TaskPage(tasks, cursor))
 
 
-def _page(request: Request[None, requests.TaskQuery], page: TaskPage) -> Response:
+def _page(request: Request[None, schemas.TaskQuery], page: TaskPage) -> Response:
     headers = next_page_link(request.http, page.cursor)
-    return Response(responses.TaskPage(to_builtins(page.tasks), page.cursor), headers=headers)
+    return Response(schemas.TaskPage(to_builtins(page.tasks), page.cursor), headers=headers)
 
 
 async def peek(request: PlainRequest) -> Response:
@@ -87,13 +86,13 @@ async def cancel(request: PlainRequest) -> Response:
     return Response(await request.services.core.queue.cancel((await _task(request)).id))
 
 
-async def cancel_by(request: Request[requests.TaskCancellationRequest, NoParameters]) -> Response:
+async def cancel_by(request: Request[schemas.TaskCancellationRequest, NoParameters]) -> Response:
     """Cancel all tasks that have something in common."""
     _chosen(request.body, request.body.tenant or "").index()  # the tenant of the key alone is no selection
     return Response(await request.services.core.queue.cancel_by(_filter(request.body, request)))
 
 
-async def count(request: Request[None, TaskCountQuery]) -> Response:
+async def count(request: Request[None, schemas.TaskCountQuery]) -> Response:
     """Count the tasks that a filter selects."""
     check_selection(_chosen(request.query, request.query.tenant or ""))
     store = request.services.core.store

@@ -32,6 +32,7 @@ from delivery.http.responses.ndjson import CONTENT_TYPE, Line, ResponseBuffer, r
 from delivery.http.responses.problems import OUTCOME_UNKNOWN, problem, problem_of_refusal, problem_of_refused_write
 from delivery.http.route import NoParameters
 from delivery.schemas import requests, responses
+from delivery.schemas.problems import ProblemDocument
 
 BATCH = 100
 """Lines that are enqueued together."""
@@ -176,7 +177,7 @@ def response_line(number: int, result: Result) -> bytes:
     return responses.encode({"line": number, **to_builtins(_problem(result))}) + b"\n"
 
 
-def _problem(failure: Failure) -> responses.ProblemDocument:
+def _problem(failure: Failure) -> ProblemDocument:
     match failure:
         case Refused():
             return problem_of_refusal(failure)

@@ -18,7 +18,7 @@ from delivery.http.input.receiving import receive
 from delivery.http.options import Options
 from delivery.http.responses.problems import invalid_field
 from delivery.http.secrets import check_secret
-from delivery.schemas import requests, responses
+from delivery.schemas import inbound
 from providers.sms.profile import Profile, read_reports
 
 # Kannel's dlr-mask, user guide 3.6.3. A report may have several bits; the first one here decides.
@@ -34,7 +34,7 @@ TEXT_TYPE = "text/plain"
 FORM_LIMIT = 2**14
 """Bytes."""
 
-_query = QueryReader(requests.DeliveryReportQuery)
+_query = QueryReader(inbound.DeliveryReportQuery)
 
 
 def receive_sms(context: Context) -> Handler:
@@ -44,7 +44,7 @@ def receive_sms(context: Context) -> Handler:
         report = _query.read(await _pairs(request, context.options))
         status = status_of(report.status)
         changed = await context.services.core.deliveries.record_report(report.token, status, report.id or "")
-        return Response(responses.DeliveryReportResponse(changed)).encode()
+        return Response(inbound.DeliveryReportResponse(changed)).encode()
 
     return handle
 

@@ -24,7 +24,7 @@ from delivery.http.responses.problems import InvalidFields, invalid_field
 from delivery.schemas import requests
 from delivery.schemas.fields import recipient_notation
 from delivery.schemas.fields.durations import read_duration
-from delivery.schemas.responses import FieldError
+from delivery.schemas.problems import FieldError
 
 Errors = list[FieldError]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.model.states import DeliveryState, Reason, Status, Verdict
-from delivery.http.responses.problems import CODES
+from delivery.http.responses.problem_types import CODES
 
 CONSOLE = Path("delivery/web/console")
 PLURALS = {"en": {"one", "other"}, "ru": {"one", "few", "many", "other"}}

@@ -1,0 +1,1 @@
+"""What the web console sends and gets besides: keys, sessions, the log of actions, processes, audits."""
