@@ -16,7 +16,7 @@ from bench.delivery.enqueue import Load, loads_of, measure_load
 from bench.harness.child_process import ChildProcess
 from bench.harness.environment import START_TIMEOUT, Environment, environment
 from bench.harness.report import Rows, log_progress, median
-from cli.commands.start.up import valkey_is_ready
+from cli.commands.start.installation import valkey_is_ready
 from cli.processes import embedded_valkey
 from core.redis.store import Durability
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from redis.asyncio import Redis
 
 from bench.harness.child_process import ChildProcess, ParseLine, python
-from cli.commands.start.up import valkey_is_ready
+from cli.commands.start.installation import valkey_is_ready
 from cli.processes import embedded_valkey
 from cli.processes.aof_fsync import fsync_periodically
 from cli.processes.supervisor import Announcement, read_announcement

@@ -5,9 +5,11 @@ import gc
 import logging
 import signal
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any
 
+from cli.command import SUCCESS
 from cli.processes.embedded_valkey import running_url
 from cli.settings.settings import Configuration, Settings
 from core.errors import SetupError, StoreUnavailable
@@ -70,6 +72,22 @@ def collect_garbage_less_often() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+async def run_until(
+    stop: asyncio.Event, work: Coroutine[Any, Any, int], on_stop: Callable[[], None] = lambda: None
+) -> int:
+    """Run the work; cancel it when a stop is requested, also during the start. `on_stop` is called before."""
+    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    if working.done():
+        stopping.cancel()
+        return working.result()
+    on_stop()
+    working.cancel()
+    with suppress(asyncio.CancelledError):
+        await working
+    return SUCCESS
 
 
 def redis_url(settings: Settings) -> str:

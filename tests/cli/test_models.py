@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cli.commands.start.doctor import check_models
-from cli.commands.start.up import simulated
+from cli.commands.start.installation import simulated
 from cli.services.models import language_model, open_models, synthesis, transcription
 from cli.settings.settings import Settings, load
 from core.errors import SetupError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands.start.up import CHANNELS, SANDBOX_BOTS, forked_child
+from cli.commands.start.installation import CHANNELS, SANDBOX_BOTS, forked_child
 from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import last_port_and_password, prepare
 from cli.settings.secrets import READERS, may_receive, receiver

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from bench.harness.child_process import ChildProcess
 from bench.harness.environment import START_TIMEOUT
-from cli.commands.start.up import valkey_is_ready
+from cli.commands.start.installation import valkey_is_ready
 from cli.processes.embedded_valkey import free_port, server_program
 from cli.processes.supervisor import Announcement
 

@@ -17,7 +17,7 @@ from typing import IO
 from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.commands.installation import audit
 from cli.commands.messages.deliveries import print_result
-from cli.commands.start.up import start_valkey
+from cli.commands.start.installation import start_valkey
 from cli.processes import embedded_valkey
 from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import DirectoryInUse, running_url

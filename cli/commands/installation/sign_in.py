@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from cli.command import SUCCESS, Command, CommandFailed, add_json_option
 from cli.commands.installation.queue import print_result
-from cli.commands.start.up import start_valkey
+from cli.commands.start.installation import start_valkey
 from cli.processes import embedded_valkey
 from cli.processes.startup import open_store
 from cli.processes.supervisor import Supervisor

@@ -21,10 +21,10 @@ from dataclasses import replace
 
 from cli.client.first_api_key import stored_api_key
 from cli.command import SUCCESS, Command, CommandFailed
-from cli.commands.start.up import ada_child, run_until, start_required
+from cli.commands.start.installation import ada_child, start_required
 from cli.processes.noted_process import noted_process
 from cli.processes.ports import bind, cannot_listen
-from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
+from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, run_until, stop_requested
 from cli.processes.supervisor import ChildSpec, Supervisor, announce
 from cli.services.linking import open_linking, open_sign_in_codes
 from cli.services.scenarios import open_ingress

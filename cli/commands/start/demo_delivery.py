@@ -15,7 +15,7 @@ from cli.client.sandbox_chat import mailed_code
 from cli.command import CommandFailed
 from cli.commands.messages.deliveries import delivery_path
 from cli.commands.start.demo_stage import Stage
-from cli.commands.start.up import CHANNELS
+from cli.commands.start.installation import CHANNELS
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,253 @@
+"""The installation that `./ada up` and `./ada demo` start, in one process tree.
+
+    embedded Valkey ─▶ sandbox ─▶ serve ─▶ couriers, bots    started in this order, each when the previous one is ready;
+    (ADA_REDIS_URL)    (credentials)              scenarios  stopped in the opposite order
+
+With ADA_REDIS_URL no embedded server is started. With credentials of any channel no sandbox is started, and only the
+channels that have credentials get a courier.
+"""
+
+import asyncio
+import secrets
+import sys
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from cli.client.first_api_key import get_or_create_api_key
+from cli.command import CommandFailed
+from cli.processes import embedded_valkey
+from cli.processes.aof_fsync import fsync_periodically
+from cli.processes.data_directory import prepare_data_directory
+from cli.processes.embedded_valkey import DirectoryInUse, EmbeddedValkey, free_port
+from cli.processes.forked_process import start_fork_server
+from cli.processes.ports import check_is_free
+from cli.processes.supervisor import Announcement, ChildFailed, ChildSpec, PrintLine, Supervisor
+from cli.settings.secrets import BOT, receiver
+from cli.settings.settings import Configuration, Settings
+from core.redis.cancel_and_wait import cancel_and_wait
+from providers.sms.profile import KANNEL
+
+CHANNELS = ("telegram", "vk", "max", "sms", "telegram-bot", "email")
+"""The channels of a usual installation. The sandbox simulates all of them."""
+
+SANDBOX_BOTS = ("telegram", "vk", "max", "sms")
+"""The bots beside a sandbox."""
+
+SERVICES = (("ADA_SIGN_IN", "HUNT_"), ("ADA_MODEL_",), ("ADA_SPEECH", "ADA_TRANSCRIPTION"))
+"""What the names of the settings of a service begin with: the sign-in, the language model, and speech."""
+
+START_TIMEOUT = 120.0
+"""Seconds for a child that others need: loading a large append-only file takes time."""
+
+COURIER_START_TIMEOUT = 20.0
+"""Seconds for a courier: a provider that is down must not delay the others. The sandbox is never down."""
+
+STORE, PROVIDERS, API, COURIERS = range(4)
+"""Stages: the order of the start, and in reverse of the stop."""
+
+QUIET_HOURS_ARE_OFF = "quiet hours are off, because the providers are simulated; ADA_QUIET_HOURS sets them"
+
+
+@dataclass
+class Installation:
+    """What is running. `environment` is given to the children that are started next.
+
+    `not_ready` is the reason for each courier that was not ready in time.
+    """
+
+    redis_url: str
+    api_key: str = field(repr=False)
+    data: Path
+    supervisor: Supervisor
+    http: str = ""
+    inbox: str | None = None
+    night: str | None = None
+    channels: Sequence[str] = ()
+    bots: Sequence[str] = ()
+    scenarios: Path | None = None
+    jobs: str | None = None
+    not_ready: Mapping[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict, repr=False)
+
+
+@asynccontextmanager
+async def start_everything(configuration: Configuration, print_line: PrintLine) -> AsyncIterator[Installation]:
+    """Starts all children, yields when they are ready, stops them. Raises CommandFailed if a needed one fails."""
+    settings = configuration.settings
+    data = prepare_data_directory(settings.data)
+    supervisor = Supervisor(print_line)
+    try:
+        with embedded_valkey.locked(data / "valkey") as lock:
+            check_is_free(settings.http)  # before anything is started
+            start_fork_server(libraries(configuration))
+            fsync = asyncio.create_task(fsync_periodically(data / "valkey"))  # idle with ADA_REDIS_URL
+            try:
+                url, tools_url = await store_urls(settings, supervisor, lock)
+                installation = Installation(tools_url, get_or_create_api_key(settings), data, supervisor)
+                installation.environment["ADA_REDIS_URL"] = url
+                await start_after_store(configuration, supervisor, installation)
+                yield installation
+            finally:
+                await supervisor.stop()
+                await cancel_and_wait(fsync)
+    except DirectoryInUse as error:
+        raise CommandFailed(str(error)) from error
+
+
+async def store_urls(settings: Settings, supervisor: Supervisor, lock: int) -> tuple[str, str]:
+    """Return the URL for Ada's own processes and the one for the user's tools."""
+    if settings.redis_url:
+        return settings.redis_url, settings.redis_url
+    server = await start_valkey(supervisor, settings.data.absolute() / "valkey", lock)
+    return server.url, server.tcp_url
+
+
+async def start_valkey(supervisor: Supervisor, directory: Path, lock: int) -> EmbeddedValkey:
+    """Starts the embedded server. It is restarted after any exit."""
+    server = embedded_valkey.prepare(directory)
+    spec = ChildSpec(
+        "valkey",
+        tuple(server.command()),
+        STORE,
+        embedded_valkey.ENVIRONMENT,
+        parse_ready=valkey_is_ready,
+        pass_fds=(lock,),
+        final_exit_codes=frozenset(),
+        is_shown=embedded_valkey.is_warning,
+        may_receive=receiver("valkey"),
+    )
+    await start_required(supervisor, spec)
+    return server
+
+
+def valkey_is_ready(line: str) -> Announcement | None:
+    return {} if embedded_valkey.READY in line else None
+
+
+async def start_after_store(configuration: Configuration, supervisor: Supervisor, installation: Installation) -> None:
+    installation.environment |= {
+        "ADA_DATA": str(installation.data),
+        "ADA_API_KEY": installation.api_key,
+    }
+    installation.channels = [channel for channel in CHANNELS if configuration.has_channel(channel)]
+    installation.bots = bots_of(configuration, installation.channels)
+    installation.scenarios = configuration.settings.scenarios
+    installation.jobs = configuration.settings.jobs
+    if not installation.channels:
+        await start_sandbox(configuration, supervisor, installation)
+        if "ADA_QUIET_HOURS" not in configuration.raw:
+            installation.environment["ADA_QUIET_HOURS"] = "off"
+            installation.night = QUIET_HOURS_ARE_OFF
+    serve = await start_required(supervisor, ada_child("serve", API, installation.environment, "serve"))
+    installation.http = str(serve["http"])
+    if "ADA_SMS_CALLBACK_URL" not in configuration.raw:
+        installation.environment["ADA_SMS_CALLBACK_URL"] = installation.http
+    await start_couriers(supervisor, installation)
+
+
+def libraries(configuration: Configuration) -> list[str]:
+    """Return the modules that couriers and bots import. An installed courier imports its own libraries by itself."""
+    channels = [channel for channel in CHANNELS if configuration.has_channel(channel)] or CHANNELS
+    return [
+        "cli.commands.parts.courier",
+        "cli.commands.parts.bot",
+        *(f"couriers.{channel.replace('-', '_')}" for channel in channels),
+        *(module for channel in channels for module in BOT_MODULES.get(channel, ())),
+    ]
+
+
+BOT_MODULES = {
+    "telegram-bot": ("bots.telegram.bot", "bots.telegram.dialogs", "bots.telegram.events", "bots.telegram.webhook"),
+    "vk": ("bots.vk.long_poll",),
+    "max": ("bots.max.long_poll",),
+}
+"""What the bots import when they start, by the channel of their account."""
+
+
+def bots_of(configuration: Configuration, channels: Sequence[str]) -> Sequence[str]:
+    """Return the bots for which there is an account."""
+    writes = {
+        "telegram-bot": configuration.settings.bot_token,
+        "sms": configuration.settings.inbound_sms_secret,
+        "max": True,  # without a webhook it polls
+        "vk": configuration.settings.inbound_vk_secret or "ADA_VK_LONG_POLL" in configuration.raw,
+    }
+    return [channel.removesuffix("-bot") for channel in channels if writes.get(channel)]
+
+
+async def start_sandbox(configuration: Configuration, supervisor: Supervisor, installation: Installation) -> None:
+    """Starts the sandbox. Its people write SMS to the API, which is started later, so its port is chosen here."""
+    settings = configuration.settings
+    http = settings.http if settings.http.port else replace(settings.http, port=free_port())
+    reachable = replace(http, host=http.host or "127.0.0.1")
+    secret = settings.inbound_sms_secret or secrets.token_urlsafe(16)
+    installation.environment |= {
+        "ADA_HTTP": str(http),
+        "ADA_INBOUND_SMS_SECRET": secret,
+        "ADA_PUBLIC_URL": settings.public_url or f"http://{reachable}",
+    }
+    spec = ada_child(
+        "sandbox", PROVIDERS, installation.environment, "sandbox", "--json", "--inbound", f"http://{reachable}"
+    )
+    sandbox = await start_required(supervisor, spec)
+    installation.inbox = str(sandbox["page"])
+    installation.environment |= simulated(sandbox["environment"], configuration.raw)
+    if configuration.settings.sms_profile != KANNEL:
+        installation.environment["ADA_SMS_URL"] = str(sandbox["sms_providers"])
+    installation.channels, installation.bots = CHANNELS, SANDBOX_BOTS
+
+
+def simulated(environment: Mapping[str, str], own: Collection[str]) -> dict[str, str]:
+    """Return the settings of the sandbox, without those of a service that the user's `own` settings set up."""
+    kept = [names for names in SERVICES if any(name.startswith(names) for name in own)]
+    return {name: value for name, value in environment.items() if not any(name.startswith(names) for names in kept)}
+
+
+async def start_couriers(supervisor: Supervisor, installation: Installation) -> None:
+    """Start all couriers and bots at once. A process that is late stays supervised and is in `not_ready`."""
+    environment = installation.environment
+    specs = [forked_child(channel, environment, "courier", channel) for channel in installation.channels]
+    specs += [forked_child(f"bot {channel}", environment, "bot", channel) for channel in installation.bots]
+    specs += [ada_child("scenarios", COURIERS, environment, "scenarios")] if installation.scenarios else []
+    specs += [ada_child("jobs", COURIERS, environment, "jobs")] if installation.jobs else []
+    timeout = START_TIMEOUT if installation.inbox else COURIER_START_TIMEOUT
+    reasons = await asyncio.gather(*(start_optional(supervisor, spec, timeout) for spec in specs))
+    installation.not_ready = {spec.name: reason for spec, reason in zip(specs, reasons, strict=True) if reason}
+
+
+def ada_child(name: str, stage: int, environment: Mapping[str, str], *args: str) -> ChildSpec:
+    """Return a child that runs a verb of Ada, with its own secrets only.
+
+    The environment is copied: later changes are for later children.
+    """
+    command = (sys.executable, "-P", "-m", "cli", *args)
+    process = name if name.startswith(BOT) else name.split()[0]  # one of several is "serve 2"
+    return ChildSpec(name, command, stage, dict(environment), may_receive=receiver(process))
+
+
+def forked_child(name: str, environment: Mapping[str, str], *args: str) -> ChildSpec:
+    """Return a child of the last stage that shares the memory of its libraries with the others."""
+    return replace(ada_child(name, COURIERS, environment, *args), command=("cli", *args), forked=True)
+
+
+async def start_required(supervisor: Supervisor, spec: ChildSpec) -> Announcement:
+    """Start a child and wait until it is ready. Raises CommandFailed if the child does not become ready."""
+    try:
+        return await asyncio.wait_for(supervisor.start(replace(spec, needed=True)), START_TIMEOUT)
+    except TimeoutError:
+        raise CommandFailed(f"{spec.name} was not ready within {START_TIMEOUT:.0f} s; see its output above") from None
+    except ChildFailed as error:
+        raise CommandFailed(f"{error}; see its output above") from None
+
+
+async def start_optional(supervisor: Supervisor, spec: ChildSpec, timeout: float) -> str:
+    """Returns why the child is not ready after `timeout` seconds, or "" if it is."""
+    try:
+        await asyncio.wait_for(asyncio.shield(supervisor.start(spec)), timeout)
+    except TimeoutError:
+        return "not ready yet, keeps trying"
+    except ChildFailed as error:
+        return str(error)
+    return ""
