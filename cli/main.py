@@ -11,6 +11,7 @@ from importlib import import_module
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option
 from cli.parser import Parser, wrong_usage
 from cli.suggestion import closest
+from cli.version import VERSION
 from core.errors import AdaError, Invalid, SetupError
 
 VERBS: Mapping[str, tuple[str, str]] = {
@@ -165,6 +166,7 @@ def parser_for(verb: str | None, command: Command | None) -> Parser:
         formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    parser.add_argument("--version", action="version", version=f"ada {VERSION}", help="show the version and exit")
     add_json_option(parser)
     if verb is not None and command is not None:
         verbs = parser.add_subparsers(dest="verb", required=True, prog="ada", help=SUPPRESS)

@@ -18,6 +18,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from cli.command import OPERATOR_NEEDED, CommandFailed
+from cli.version import VERSION
 from core.errors import AdaError, StoreError, StoreRefuses
 from core.processes import ProcessRecord, ProcessRegister, ProcessState
 from core.processes.record import BEAT
@@ -26,7 +27,6 @@ from core.redis.store import Store
 
 log = logging.getLogger(__name__)
 
-VERSION = "0.1.0"
 _REASON = 500
 """The most characters of a reason."""
 _LOOK = 1.0

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,11 @@ def test_help_lists_every_verb_without_importing_their_modules() -> None:
     assert all(verb in shown for verb in VERBS)
     heavy = ("redis", "aiohttp", "telethon", "vkbottle", "pydantic", "asyncio", "yaml")
     assert not any(f"'{name}'" in shown for name in heavy)
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert ada("--version").stdout == f"ada {project['version']}\n"
 
 
 @pytest.mark.parametrize("verb", sorted(VERBS))
