@@ -12,8 +12,8 @@ from tests.system.crash.installation import MAX, Installation, person
 
 pytestmark = pytest.mark.timeout(240)
 
-MANY = 3020
-FAULTY = 450
+MANY = 1010
+FAULTY = 150
 """People whose first message meets with a fault."""
 FAULTS = (
     *("suspended", "chat_not_found", "bad_payload", "error_with_200", "denied_with_200", "busy", "server_error"),

@@ -123,7 +123,7 @@ REFERENCE = (
 PORTS = {"docs/connect-sms.md": ("13000", "13001", "13002", "13013"), "docs/own-redis.md": ("6379",)}
 """Ports in a guide, in whose place others are used."""
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture
