@@ -1,5 +1,6 @@
 """Effects of one attempt, without a worker: what a second attempt, a refusal and a lost job leave behind."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
@@ -7,9 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from core.jobs import StoredJob
-from jobs import Iteration, NotDone, Unclear
+from core.jobs import Actor, JobId, StoredJob
+from core.queue import QueueClient
+from core.redis.store import Argument, Store
+from jobs import Iteration, JobWorker, NotDone, Unclear
 from jobs.guard import Guard
+from jobs.recovery.interrupted import Standing, count_interrupted
+from jobs.run_job import run_job
 from jobs.signals import Interrupted, Lost
 from tests.jobs.conftest import ANNA, HOUR, Playground
 from tests.jobs.test_effects import guard_of, iteration_of, statuses
@@ -156,3 +161,94 @@ async def test_items_are_handled_once_and_counted(playground: Playground, name: 
     assert handled == [1, 2, 3]
     unit = f"unit {name}:3" if name else "unit:3"
     assert (await playground.jobs.storage.units(ANNA, [unit]))[0]
+
+
+async def test_after_a_pause_no_step_is_computed_and_no_page_of_items_is_looked_through(
+    playground: Playground,
+) -> None:
+    async def handle(item: int) -> None:
+        """An item that was handled before the pause."""
+
+    guard = await attempt_of(playground)
+    await iteration_of(playground, guard).each([1], handle, key=str)
+    await playground.jobs.pause(ANNA, Actor.USER)
+    with pytest.raises(Interrupted):
+        await iteration_of(playground, guard).each([1], handle, key=str)
+    calls: list[int] = []
+
+    async def search() -> None:
+        calls.append(1)
+
+    with pytest.raises(Interrupted):
+        await iteration_of(playground, guard).step("search", search)
+    assert calls == []
+
+
+async def test_the_code_of_a_job_ends_with_its_attempt(playground: Playground) -> None:
+    begun, ended = asyncio.Event(), list[str]()
+
+    async def run(iteration: Iteration) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(iteration.user)
+
+    playground.run = run
+    guard = await attempt_of(playground)
+    kind = playground.registry.kinds["hunt"]
+    attempt = asyncio.create_task(run_job(kind, iteration_of(playground, guard), guard))
+    await asyncio.wait_for(begun.wait(), 20)
+    attempt.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await attempt
+    assert ended == ["1"]
+    with pytest.raises(Interrupted):
+        guard.check()
+
+
+class ChangedBetween(Store):
+    """Another changes a job between the moment when a worker reads it and that when its attempt begins, once."""
+
+    change: Callable[[], Awaitable[object]] | None = None
+
+    async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
+        if name == "save_job" and self.change:
+            change, self.change = self.change, None
+            await change()
+        return await super().run(name, shard, *arguments)
+
+
+async def test_a_job_that_is_changed_when_its_attempt_begins_is_read_again(playground: Playground) -> None:
+    texts: list[object] = []
+
+    async def run(iteration: Iteration) -> None:
+        texts.append(iteration.parameters)
+
+    playground.run = run
+    job = await playground.jobs.start(ANNA)
+    changed = StoredJob(ANNA, replace(job.record, parameters={"query": "teacher"}), job.version)
+    store = await ChangedBetween.open(playground.stack.server.url)
+    store.change = lambda: playground.jobs.storage.save(changed, puts_task=False)
+    playground.run_worker(JobWorker(store, QueueClient(store), playground.registry))
+    await playground.iterations(1)
+    await playground.stop()
+    assert texts == [{"query": "teacher"}]
+    await store.close()
+
+
+async def test_jobs_that_should_run_now_are_counted_by_what_they_wait_for(playground: Playground) -> None:
+    begun, due, taken, paused = (JobId("university", "hunt", str(user)) for user in range(4))
+    for job_id in (begun, due, taken, paused):
+        await playground.jobs.start(job_id)
+    (task,) = await playground.stack.take("jobs.hunt")
+    first = await playground.jobs.find(begun)
+    assert first.record.task.endswith(task.id.rpartition(".")[2])
+    await playground.jobs.pause(paused, Actor.USER)
+    found = await playground.jobs.find(taken)
+    assert await playground.jobs.storage.save(
+        StoredJob(taken, replace(found.record, begun=True), found.version), holder="1 attempt"
+    )
+    counts = await count_interrupted(playground.stack.store, playground.jobs, ["hunt"])
+    assert counts == {Standing.TAKEN: 1, Standing.DUE: 1, Standing.INTERRUPTED: 1}
+    assert await count_interrupted(playground.stack.store, playground.jobs, ["digest"]) == {}

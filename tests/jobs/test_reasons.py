@@ -1,5 +1,6 @@
 """What the live log and the state of a job say of failures, of skipped items and of repetitions, and what they hide."""
 
+import json
 import logging
 
 import pytest
@@ -46,6 +47,13 @@ async def test_secrets_of_an_exception_do_not_reach_the_user(
 
 def test_an_error_of_the_store_is_shown_without_its_text() -> None:
     assert reason_for_user(FunctionFault("WRONGTYPE at lua/jobs/functions/save_job.lua:12")) == "FunctionFault"
+
+
+def test_the_reason_names_the_last_line_of_the_job_and_not_that_of_a_library() -> None:
+    with pytest.raises(ValueError, match="Expecting") as fault:
+        json.loads("{")
+    line = fault.traceback[0].lineno + 1
+    assert reason_for_user(fault.value) == f"JSONDecodeError in test_reasons.py, line {line}"
 
 
 async def test_each_item_that_fails_stands_in_the_log_with_its_reason(playground: Playground) -> None:
