@@ -6,13 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from jobs.recovery.losses import BACKOFF, MOST_LOSSES, SUSPECT, Losses
 from msgspec.structs import replace
 
 from core.jobs import JobId, JobState, StoredJob
 from core.queue import Done, Retry
 from jobs import Iteration
 from jobs.recovery import losses as module
-from jobs.recovery.losses import BACKOFF, MOST_LOSSES, SUSPECT, Losses
 from tests.jobs.conftest import ANNA, Playground
 from tests.support.waiting import until
 

@@ -94,6 +94,7 @@ def test_a_forward_is_marked_and_a_reply_has_its_message() -> None:
     ("kind", "content"),
     [
         ("message_new", message(from_id=-5, text="a community")),
+        ("message_new", message(from_id=0, text="nobody")),
         ("message_new", message(action={"type": "chat_title_update"})),
         ("message_new", {}),
         ("message_new", {"message": {"text": "x"}}),
@@ -105,3 +106,8 @@ def test_a_forward_is_marked_and_a_reply_has_its_message() -> None:
 )
 def test_what_is_no_event_of_a_person_is_ignored(kind: str, content: Json) -> None:
     assert read(kind, content) is None
+
+
+@pytest.mark.parametrize("event_id", [None, 5, ""])
+def test_an_event_without_an_id_is_ignored(event_id: object) -> None:
+    assert read_arrival({"type": "message_new", "event_id": event_id, "object": message(text="x")}, NOW) is None

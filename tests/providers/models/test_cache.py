@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from providers.models import FileCache
+from providers.models.cache import digest_of
 
 DAY = timedelta(days=1)
 
@@ -165,3 +166,20 @@ async def test_a_reader_keeps_its_file_while_a_new_one_takes_its_place(cache: Fi
         await cache.file("name", timedelta(0), maker.file)
         assert opened.read().startswith(b"1")
     assert (cache.folder / "name").read_bytes().startswith(b"2")
+
+
+def test_the_name_of_a_file_depends_on_its_content_alone(tmp_path: Path) -> None:
+    for name, content in (("a", b"one"), ("b", b"one"), ("c", b"two")):
+        (tmp_path / name).write_bytes(content)
+    first, same, other = (digest_of(tmp_path / name) for name in "abc")
+    assert first == same != other
+    assert len(first) == 64
+
+
+async def test_no_file_stays_open(cache: FileCache) -> None:
+    maker = Maker()
+    await cache.file("0", DAY, maker.file)
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(1, 21):
+        await cache.file(f"{number}", DAY, maker.file)
+    assert len(os.listdir("/proc/self/fd")) < before + 20

@@ -166,3 +166,17 @@ async def test_only_sound_files_are_read(tmp_path: Path) -> None:
     for file in (playlist, Path(__file__)):
         with pytest.raises(AiRefused):
             await duration_of(file, MINUTE)
+
+
+async def test_the_program_gets_the_voice_the_file_and_whether_the_text_is_marked_up(
+    script: Path, tmp_path: Path
+) -> None:
+    write_program(script, "espeak-ng", f'echo "$@" > {tmp_path}/arguments; cat > {tmp_path}/text')
+    file = tmp_path / "speech.wav"
+    for speech, marked in (
+        (Speech(HELLO, "en-us", SoundFormat.WAV, ssml=True), " -m"),
+        (Speech(HELLO, "", SoundFormat.WAV), ""),
+    ):
+        await Espeak("ru", MINUTE).synthesize(speech, file)
+        expected = f"--stdin -b 1 -v {speech.voice or 'ru'} -w {file}{marked}\n"
+        assert ((tmp_path / "arguments").read_text(), (tmp_path / "text").read_text()) == (expected, HELLO)

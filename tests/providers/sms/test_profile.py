@@ -84,6 +84,18 @@ def test_a_call_with_one_report_is_read() -> None:
     assert read_reports(reports, call) == [("7", "delivered")]
 
 
+@pytest.mark.parametrize(("length", "is_valid"), [(1, True), (200, True), (201, False)])
+def test_a_path_has_at_most_200_characters(tmp_path: Path, length: int, is_valid: bool) -> None:
+    file = tmp_path / "x.yaml"
+    balance = f"balance: {{request: {{url: 'https://x'}}, path: {'a' * length}}}"
+    file.write_text(f"{{name: x, send: {{url: 'https://x'}}, answer: {{rules: []}}, {balance}}}")
+    if is_valid:
+        assert load_profile(str(file)).balance
+    else:
+        with pytest.raises(SetupError, match="no profile"):
+            load_profile(str(file))
+
+
 REQUEST = "{url: 'https://x', fields: {a: '{nonsense}'}}"
 
 
