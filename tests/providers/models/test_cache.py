@@ -179,7 +179,7 @@ def test_the_name_of_a_file_depends_on_its_content_alone(tmp_path: Path) -> None
 async def test_no_file_stays_open(cache: FileCache) -> None:
     maker = Maker()
     await cache.file("0", DAY, maker.file)
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     for number in range(1, 21):
         await cache.file(f"{number}", DAY, maker.file)
-    assert len(os.listdir("/proc/self/fd")) < before + 20
+    assert len(list(Path("/proc/self/fd").iterdir())) < before + 20
