@@ -1,4 +1,5 @@
-"""Writes the outcomes of one claimed parcel: noted at once, written a few times a second, settled at the end.
+"""Writes the outcomes of one claimed parcel: noted at once, written a few times a second, all again at the end. The
+primary that has written them may be lost meanwhile, with what no replica has.
 
 Invariant I22: what is known of an attempt is recorded, also if the store failed meanwhile or the lease was lost. Tests:
 tests/core/courier/test_late_outcomes.py, tests/system/crash/test_frozen_couriers.py.
@@ -43,13 +44,14 @@ class OutcomeWriter:
         self._parcel = parcel
         self._lease = services.options.lease
         self._items: list[Any] = []
+        self._written = 0
         self._finished = asyncio.Event()
         self.skip: frozenset[str] = frozenset()
         self.cancelled = False
         self.lost = False
 
     def note(self, item: list[Any]) -> None:
-        """Keep an outcome (`Entry.item`) until it is written."""
+        """Keep an outcome (`Entry.item`) until the end of this claim is written."""
         self._items.append(item)
 
     async def announce(self, items: Sequence[Any]) -> None:
@@ -87,7 +89,7 @@ class OutcomeWriter:
         extended = time.monotonic()
         interval = min(_EXTEND_INTERVAL, self._lease.total_seconds() / _EXTENSIONS_PER_LEASE)
         while not self.lost and not await self._finished_within(_WRITE_INTERVAL):
-            if self._items or time.monotonic() - extended > interval:
+            if len(self._items) > self._written or time.monotonic() - extended > interval:
                 await self._write_or_give_up()
                 extended = time.monotonic()
 
@@ -100,15 +102,15 @@ class OutcomeWriter:
 
     async def _write_or_give_up(self) -> None:
         try:
-            await self._write_first(len(self._items))
+            await self._write_to(len(self._items))
         except StoreError as fault:
             self.give_up(fault)
 
-    async def _write_first(self, count: int) -> None:
-        """Write the first noted outcomes; keep them if the lease was lost. Raises StoreError."""
-        await self.write(self._items[:count])
+    async def _write_to(self, count: int) -> None:
+        """Write the first `count` outcomes, except those written before. Raises StoreError."""
+        await self.write(self._items[self._written : count])
         if not self.lost:
-            del self._items[:count]
+            self._written = count
 
     async def settle(self, end: Settlement, postponed: int) -> None:
         """End this claim with `postponed` entries left. While the store fails, try again until the process stops; then
@@ -127,8 +129,8 @@ class OutcomeWriter:
             await asyncio.sleep(_SETTLE_PAUSE)
 
     async def _settle(self, end: Settlement, postponed: int) -> None:
-        if len(self._items) > _PAGE:
-            await self._write_first(len(self._items) - _PAGE)
+        if (rest := len(self._items) - _PAGE) > self._written:
+            await self._write_to(rest)
         state = await self._queue.settle(
             self._task,
             outcomes=self._items[-_PAGE:],

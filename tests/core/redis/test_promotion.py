@@ -12,7 +12,11 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from core.courier.interface import NEVER
+from core.courier.parcels.parcel import Parcel
 from core.errors import StoreRefuses
+from core.model.history_key import HistoryKey
+from core.model.states import Status
 from core.queue import Claim, NewTask, Queue
 from core.queue.task import ClaimRequest
 from core.redis.keys import KEYS
@@ -20,8 +24,9 @@ from core.redis.primary import GRACE_MS
 from core.redis.refusals import may_pass, refused_write
 from core.redis.server_checks import sign_layout
 from core.redis.store import Store
+from tests.support.delivery_progress import Gate, statuses
 from tests.support.servers import Server
-from tests.support.stack import FLOOR, HOUR, LEASE
+from tests.support.stack import FLOOR, HOUR, LEASE, FakeCourier, Stack, people
 from tests.support.waiting import until
 from tests.system.crash.cuttable_link import CuttableLink
 
@@ -122,6 +127,50 @@ async def test_after_a_promotion_an_old_worker_settles_nothing_that_another_one_
         "epoch": "1",
     }
     await store.close()
+
+
+@pytest.mark.row("S-06", "S-10")
+async def test_an_outcome_that_only_the_lost_primary_had_is_written_again_and_nothing_is_sent_twice(pair: Pair) -> None:
+    """A courier writes the outcomes of a parcel while its last attempts still wait for the provider."""
+    store = await Store.open(pair.url)
+    await sign_layout(store)
+    stack, first, last = Stack(store, pair.primary), Gate(), Gate()
+    courier = FakeCourier(respond=lambda one: (first if one.address == "p1" else last)(one), remembers=NEVER)
+    await stack.courier(courier)
+    key = (await stack.deliver(*people(2))).key
+    await until(lambda: len(courier.attempted) == 2)
+    await store.command("SET", "mark", "")
+    await until(lambda: pair.plain.exists("mark"))
+    await pair.lose_writes()
+    first.opened.set()
+    await until(lambda: has_status(stack, key, Status.SENT))
+    pair.primary.kill()
+    pair.replica.resume()
+    await pair.promote()
+    pair.link.redirect(pair.replica.place.port)
+    await until(lambda: has_status(stack, key, Status.SENDING))
+    last.opened.set()
+    assert statuses(await stack.finished(key)) == {1: "sent", 2: "sent"}
+    assert len(courier.attempted) == 2
+    await stack.close()
+
+
+async def has_status(stack: Stack, key: HistoryKey, status: Status) -> bool:
+    return statuses(await stack.history(key))[1] is status
+
+
+@pytest.mark.row("S-10", "D-38")
+async def test_a_parcel_that_comes_back_with_open_entries_is_looked_at_as_after_a_crash(stack: Stack) -> None:
+    """Its worker knew the end of every entry and had written it to a primary that is lost."""
+    courier = FakeCourier(remembers=NEVER)
+    await stack.stop(await stack.courier(courier))
+    key = (await stack.deliver(*people(1))).key
+    task = (await stack.queue.claim(0, ClaimRequest("echo", "old", 1, LEASE, FLOOR))).tasks[0]
+    await stack.queue.extend(task, LEASE, [Parcel.of(task).entries[0].item(Status.SENDING, attempts=1)])
+    assert await stack.queue.settle(task) == "ready"
+    await stack.courier(courier)
+    assert statuses(await stack.finished(key)) == {1: "unknown"}
+    assert courier.attempted == []
 
 
 @pytest.mark.row("S-04")
