@@ -1,10 +1,15 @@
 """A pipeline whose calls are answered when a replica has what they wrote.
 
-    calls ─▶ one write: call, call, …, WAIT 1 ─▶ replies held until that of WAIT ─▶ the callers' futures
+    calls ─▶ one write: call, call, …, PUBLISH, WAIT 1 ─▶ replies held until that of WAIT ─▶ the callers' futures
 
-WAIT blocks its connection, so the calls have one of their own; those that come meanwhile are the next batch. Before the
-first batch, and after a batch that no replica has confirmed, a message on a channel is sent and confirmed in their
-place: without a replica the calls are refused before they write anything.
+WAIT blocks its connection, so the calls have one of their own; those that come meanwhile are the next batch.
+
+WAIT counts the replicas that have what its connection wrote last. A call that only finds what another connection has
+written (a repeat of an earlier one) writes nothing, so each batch ends with a message on a channel, which replicas get
+as they get writes: a replica that confirms it has all that was written before.
+
+Before the first batch, and after a batch that no replica has confirmed, the message goes alone: without a replica the
+calls are refused before they write anything.
 
 Used by `core.redis.store` with ADA_DURABILITY=replica (docs/high-availability.md).
 """
@@ -19,9 +24,8 @@ from core.redis.pipeline import Call, Pipeline, fail
 from core.redis.topology import Topology
 
 _CONFIRMATION_MS = 2000
-_WAIT = encoded("WAIT", 1, _CONFIRMATION_MS)
-# Replicas get a published message as they get writes, and it leaves nothing behind.
-_PROBE = encoded("PUBLISH", "ada:replicas", "")
+_MARK = encoded("PUBLISH", "ada:replicas", "")
+_END = _MARK + encoded("WAIT", 1, _CONFIRMATION_MS)
 
 
 class ReplicatedPipeline(Pipeline):
@@ -33,7 +37,7 @@ class ReplicatedPipeline(Pipeline):
         super().__init__(topology, patience, guards=guards)
         self._held: list[tuple[Call, Reply]] = []
         self._is_confirming = False
-        self._is_probing = False
+        self._is_marked = False  # the reply to the message has come
         self._has_replica = False
 
     def _write(self) -> None:
@@ -42,15 +46,15 @@ class ReplicatedPipeline(Pipeline):
             return
         if self._is_confirming or not self._waiting or not connection or connection.lost.done():
             return
-        self._is_confirming, self._is_probing = True, not self._has_replica
-        connection.write((self._next_batch() if self._has_replica else _PROBE) + _WAIT)
+        self._is_confirming, self._is_marked = True, False
+        connection.write((self._next_batch() if self._has_replica else b"") + _END)
 
     def _take(self, reply: Reply) -> None:
         self._answered += 1
         if self._in_flight:
             self._held.append((self._in_flight.popleft(), reply))
-        elif self._is_probing:
-            self._is_probing = False
+        elif not self._is_marked:
+            self._is_marked = True
         else:
             self._confirm(reply)
 

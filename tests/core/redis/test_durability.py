@@ -84,6 +84,20 @@ async def test_without_a_replica_no_attempt_is_made_that_could_not_be_recognised
     await stack.close()
 
 
+@pytest.mark.row("S-06")
+async def test_a_repeat_of_an_unconfirmed_call_is_not_acknowledged_either(
+    local: Store, replicated: Store, replica_set: ReplicaSet
+) -> None:
+    """It writes nothing, and WAIT would count the replicas that have what its connection wrote before."""
+    task, names = NewTask("x"), {"source": "bot", "name": "1"}
+    await Queue(replicated).put("t", task)
+    for replica in replica_set.replicas:
+        replica.freeze()
+    assert await Queue(local).put_once("t", task, **names)
+    with pytest.raises(StoreUnavailable, match="No replica of Redis has confirmed"):
+        await Queue(replicated).put_once("t", task, **names)
+
+
 def test_every_acknowledged_function_is_there() -> None:
     assert set(library.names()) >= library.ACKNOWLEDGED
 
