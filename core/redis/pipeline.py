@@ -109,7 +109,7 @@ class Pipeline:
                 pause = pause if self._refused else _FIRST_PAUSE
             self._waiting.extendleft(reversed(self._unanswered()))
             self._fail_expired()
-            await asyncio.sleep(pause)
+            await self._topology.pause(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _connect(self) -> Connection | None:

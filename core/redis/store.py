@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from functools import cached_property
 from typing import Any, Self
 from zlib import crc32
 
@@ -29,8 +28,9 @@ from core.redis.pipeline import Pipeline
 from core.redis.primary import Primary
 from core.redis.refusals import explained, malformed_url, refused_write, wrong_scheme
 from core.redis.replicated_pipeline import ReplicatedPipeline
+from core.redis.sentinels import PrimaryNotFound
 from core.redis.tls_probe import is_scheme_wrong
-from core.redis.topology import PrimaryNotFound, Topology
+from core.redis.topology import PrimaryMoved, Topology
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +80,7 @@ class Store:
         # The one declared key routes a call to its shard; the function derives the others from the same tag.
         self._anchors = [(1, KEYS["counters"].at(shard), f"{{{shard}}}") for shard in range(shards)]
         self._loading: asyncio.Future[Any] | None = None
+        self._clients: dict[str, Redis] = {}  # by URL of the primary
 
     @property
     def address(self) -> ServerAddress:
@@ -91,11 +92,18 @@ class Store:
         """Return the URL of the primary that was found last, with its password."""
         return self.topology.url
 
-    @cached_property
+    @property
     def redis(self) -> Redis:
-        return Redis.from_url(
-            self.url, decode_responses=True, protocol=PROTOCOL, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT
-        )
+        """Return a plain client of the primary that was found last."""
+        if self.url not in self._clients:
+            self._clients[self.url] = Redis.from_url(
+                self.url,
+                decode_responses=True,
+                protocol=PROTOCOL,
+                socket_timeout=_TIMEOUT,
+                socket_connect_timeout=_TIMEOUT,
+            )
+        return self._clients[self.url]
 
     @classmethod
     async def open(
@@ -111,7 +119,10 @@ class Store:
             raise malformed_url(fault) from None
         try:
             async with asyncio.timeout(_TIMEOUT):
-                await store._check_server()
+                try:
+                    await store._check_server()
+                except PrimaryMoved:
+                    await store._check_server()
         except (RedisError, OSError, TimeoutError) as fault:
             await store.close()
             if isinstance(fault, PrimaryNotFound):
@@ -254,8 +265,8 @@ class Store:
         await self.pipeline.close()
         await self._replicated.close()
         await self.topology.close()
-        if "redis" in self.__dict__:
-            await self.redis.aclose()
+        for client in self._clients.values():
+            await client.aclose()
 
     def _fault_of(self, refusal: ResponseError) -> StoreError:
         """Return the error of core for an error reply of the server."""

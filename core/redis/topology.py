@@ -13,98 +13,33 @@ Used by `core.redis.store` and every reader with a connection of its own.
 
 import asyncio
 import logging
-import re
 import weakref
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode
 
-from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
 
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import Connection, OnReply, Reply, ServerAddress, encoded, ignore, nothing_to_resume
+from core.redis.sentinels import SentinelSet, ask, find_primary, is_sentinel_url
+from core.redis.sentinels.finding import ANSWER
 
 log = logging.getLogger(__name__)
 
-SENTINEL_FORM = "redis+sentinel://user:password@host:26379,host:26379/name/0"
-
-_URL = re.compile(r"(rediss?)\+sentinel://(?:([^/?]*)@)?([^/?@]*)(?:/([^/?]*))?(?:/([^?]*))?(?:\?(.*))?")
-_PLACE = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\[\]]+)(?::(\d{1,5}))?")
-_SENTINEL_PORT = 26379
 _SWITCH = "+switch-master"
-# Seconds for a Sentinel's answer. A frozen one must not delay the others.
-_ANSWER = 1.0
 # Seconds between two checks that the subscription at a Sentinel is alive, and until a lost one is opened again.
 _ALIVE = 5.0
 _AGAIN = 0.5
 
 
-class PrimaryNotFound(RedisConnectionError):
-    """No primary can be named at present. `code` is stable; `is_wrong_name`: waiting does not help."""
+class PrimaryMoved(RedisConnectionError):
+    """The Sentinels name another primary than the one that was connected to. Another attempt leads there."""
 
-    def __init__(self, code: str, detail: str, *, is_wrong_name: bool = False) -> None:
-        super().__init__(f"{code}: {detail}")
-        self.code = code
-        self.is_wrong_name = is_wrong_name
-
-
-@dataclass(frozen=True, slots=True)
-class SentinelSet:
-    """The Sentinels that watch the primary `name`, and how to log in at the servers."""
-
-    name: str
-    sentinels: tuple[ServerAddress, ...]
-    login: str = field(repr=False)
-    scheme: str
-    database: str
-    options: str = field(repr=False)
-
-    @classmethod
-    def parse(cls, url: str) -> "SentinelSet":
-        """Parse a URL of the form above. Raises ValueError, which names no secret."""
-        if not (found := _URL.fullmatch(url)):
-            raise ValueError(f"a URL of Sentinels has the form {SENTINEL_FORM}")
-        scheme, login, places, name, database, query = (part or "" for part in found.groups())
-        if "@" in name + database:
-            raise ValueError("a special character of the password is not quoted (/ is %2F)")
-        if not name:
-            raise ValueError("it does not name the primary: the name follows the Sentinels, as in host:26379/name")
-        if database and not database.isdecimal():
-            raise ValueError(f"after the name it has {database!r}, which is not the number of a database")
-        options = dict(parse_qsl(query))
-        user, password = options.pop("sentinel_username", ""), options.pop("sentinel_password", "")
-        account = f"{quote(user, '')}:{quote(password, '')}@" if user or password else ""
-        own = urlencode({name: value for name, value in options.items() if name.startswith("ssl_")})
-        sentinels = [ServerAddress.parse(f"{scheme}://{account}{place}?{own}") for place in _places(places)]
-        return cls(name, tuple(sentinels), f"{login}@" if login else "", scheme, database or "0", urlencode(options))
-
-    def url_of(self, host: str, port: int) -> str:
-        """Return the URL of a server of the set, with its password."""
-        place = f"[{host}]" if ":" in host else host
-        return f"{self.scheme}://{self.login}{place}:{port}/{self.database}?{self.options}"
-
-    def __str__(self) -> str:
-        """Return the URL without the password, for people."""
-        places = ",".join(f"{one.host}:{one.port}" for one in self.sentinels)
-        return f"{self.scheme}+sentinel://{places}/{self.name}/{self.database}"
-
-
-def _places(text: str) -> list[str]:
-    """Return host:port of each Sentinel. Raises ValueError."""
-    found = []
-    for place in text.split(","):
-        if not (parts := _PLACE.fullmatch(place)) or int(parts[2] or 0) > 65535:
-            raise ValueError(f"{place!r} is not the host:port of a Sentinel")
-        found.append(f"{parts[1]}:{parts[2] or _SENTINEL_PORT}")
-    return found
-
-
-def is_sentinel_url(url: str) -> bool:
-    return url.partition(":")[0] in ("redis+sentinel", "rediss+sentinel")
+    def __init__(self) -> None:
+        super().__init__("the primary is another server now")
 
 
 async def _nothing_first(connection: Connection) -> None:
@@ -176,16 +111,23 @@ class Topology:
 
     async def _unless_moved(self, opening: Awaitable[Connection]) -> Connection:
         """Wait for a connection; end the attempt when the primary turns out to be another server."""
-        self._moved = self._moved or asyncio.get_running_loop().create_future()
         attempt = asyncio.ensure_future(opening)
         try:
-            ends: set[asyncio.Future[Any]] = {attempt, self._moved}
+            ends: set[asyncio.Future[Any]] = {attempt, self._next_move()}
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if attempt.done():
                 return attempt.result()
         finally:
             attempt.cancel()
-        raise RedisConnectionError("the primary is another server now")
+        raise PrimaryMoved
+
+    def _next_move(self) -> "asyncio.Future[None]":
+        self._moved = self._moved or asyncio.get_running_loop().create_future()
+        return self._moved
+
+    async def pause(self, seconds: float) -> None:
+        """Wait until the next attempt to connect; less long if the primary turns out to be another server."""
+        await asyncio.wait([self._next_move()], timeout=seconds)
 
     def _note_loss(self, address: ServerAddress, _: "asyncio.Future[RedisError]") -> None:
         self._is_current = self._is_current and address != self.address
@@ -206,7 +148,7 @@ class Topology:
                 self._moved.set_result(None)
             self._moved = None
         for connection in [one for one in self._connections if one.address != self.address]:
-            connection.cut(RedisConnectionError("the primary is another server now"))
+            connection.cut(PrimaryMoved())
 
     # watching
 
@@ -225,14 +167,14 @@ class Topology:
 
     async def _listen(self, sentinels: SentinelSet, sentinel: ServerAddress) -> None:
         """Follow what one Sentinel reports until it cannot be reached. A move before the subscription is looked up."""
-        async with asyncio.timeout(_ANSWER):
+        async with asyncio.timeout(ANSWER):
             connection = await Connection.open(sentinel, on_push=partial(self._take_report, sentinel))
         try:
             connection.write(encoded("SUBSCRIBE", _SWITCH))
             self._move(*await find_primary(sentinels))
             while not connection.lost.done():
                 await asyncio.wait([connection.lost], timeout=_ALIVE)
-                async with asyncio.timeout(_ANSWER):
+                async with asyncio.timeout(ANSWER):
                     await connection.request("PING")
         finally:
             connection.close()
@@ -246,63 +188,10 @@ class Topology:
     async def _follow(self, sentinels: SentinelSet, sentinel: ServerAddress) -> None:
         """Go where the Sentinel leads that has reported another primary: the others may not know it yet."""
         with suppress(RedisError, OSError, TimeoutError):
-            self._move(*await _ask(sentinels.name, sentinel))
+            self._move(*await ask(sentinels.name, sentinel))
             self._is_current = True
 
     async def close(self) -> None:
         """End the watching; the connections are closed by those who opened them."""
         await cancel_and_wait(*self._watching, *self._following)
         self._watching = []
-
-
-async def find_primary(sentinels: SentinelSet) -> tuple[int, str, int]:
-    """Return epoch, host and port of the primary: the newest that a majority reports, or that is reported within a
-    second. Raises PrimaryNotFound.
-    """
-    asking = [asyncio.create_task(_ask(sentinels.name, one)) for one in sentinels.sentinels]
-    known, faults = [], []
-    try:
-        for answer in asyncio.as_completed(asking):
-            try:
-                known.append(await answer)
-            except (RedisError, OSError, TimeoutError) as fault:
-                faults.append(fault)
-            if len(known) > len(asking) // 2:
-                break
-    finally:
-        await cancel_and_wait(*(one for one in asking if not one.done()))
-    if not known:
-        raise _not_found(sentinels, faults)
-    return max(known)
-
-
-async def _ask(name: str, sentinel: ServerAddress) -> tuple[int, str, int]:
-    """Return epoch, host and port of the primary as one Sentinel knows it."""
-    async with asyncio.timeout(_ANSWER):
-        connection = await Connection.open(sentinel)
-        try:
-            facts = await connection.request("SENTINEL", "MASTER", name)
-        finally:
-            connection.close()
-    return int(facts["config-epoch"]), str(facts["ip"]), int(facts["port"])
-
-
-def _not_found(sentinels: SentinelSet, faults: Sequence[Exception]) -> PrimaryNotFound:
-    """Return why no Sentinel names the primary: the first reason that waiting does not mend, else the first."""
-    for fault in faults:
-        if "No such master" in str(fault) or "No such primary" in str(fault):
-            return PrimaryNotFound(
-                "SENTINEL_NAME_UNKNOWN",
-                f"the Sentinels of {sentinels} know no primary {sentinels.name!r}. Correct the name in ADA_REDIS_URL; "
-                "redis-cli -p 26379 SENTINEL MASTERS lists those that they know.",
-                is_wrong_name=True,
-            )
-        if isinstance(fault, AuthenticationError | ResponseError):
-            return PrimaryNotFound(
-                "SENTINEL_REFUSES",
-                f"a Sentinel of {sentinels} refuses: {fault}. Its password is the option sentinel_password of "
-                "ADA_REDIS_URL.",
-                is_wrong_name=True,
-            )
-    reason = str(faults[0]) or type(faults[0]).__name__
-    return PrimaryNotFound("SENTINEL_UNREACHABLE", f"no Sentinel of {sentinels} answers: {reason}")

@@ -41,9 +41,10 @@ from core.model.text.plurals import counted
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import ServerAddress
 from core.redis.keys import LAYOUT
+from core.redis.sentinels import PrimaryNotFound, find_primary
 from core.redis.server_checks import check_layout, layout_of
 from core.redis.store import Store
-from core.redis.topology import PrimaryNotFound, Topology, find_primary
+from core.redis.topology import Topology
 
 _INTERVAL = 1.0
 """Seconds between two lines of progress on a terminal."""

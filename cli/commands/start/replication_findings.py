@@ -9,8 +9,8 @@ from redis.exceptions import RedisError
 from cli.commands.start.finding import Finding
 from core.errors import FunctionFault
 from core.redis.connection import Connection, ServerAddress
+from core.redis.sentinels import SentinelSet
 from core.redis.store import Durability, Store
-from core.redis.topology import SentinelSet
 
 _REPLICA = re.compile(
     r"^slave\d+:ip=(?P<ip>[^,]+),port=(?P<port>\d+),state=(?P<state>\w+),offset=(?P<offset>\d+)", re.MULTILINE

@@ -8,7 +8,6 @@ Called by core.queue.worker. redis-py's own loop is not used: it ends 5 s into a
 subscribes again without a notice.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
@@ -52,7 +51,7 @@ class KeyspaceEvents:
             elif str(reason) != refused:
                 refused = str(reason)
                 log.warning("no keyspace events: %s", missing_rights(refused, self._topology.address))
-            await asyncio.sleep(pause)
+            await self._topology.pause(pause)
 
     async def _listen(self) -> Exception:
         """Listen on one connection; returns the reason of its end."""

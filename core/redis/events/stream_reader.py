@@ -60,7 +60,7 @@ class StreamReader:
             except (RedisError, OSError, TimeoutError) as fault:
                 self._outage.failed(fault)
             is_first = False
-            await asyncio.sleep(_PAUSE)
+            await self._topology.pause(_PAUSE)
 
     async def _return_to_stream(self, connection: Connection) -> None:
         """Go back to the newest entry if the last one read is ahead of it: else nothing would be read up to there."""

@@ -9,8 +9,8 @@ import pytest
 
 from cli.commands.start.replication_findings import check_replication
 from core.errors import SetupError, StoreUnavailable
+from core.redis.sentinels import SentinelSet, find_primary
 from core.redis.store import Durability, Store
-from core.redis.topology import SentinelSet
 from tests.support.replica_set import Node, ReplicaSet
 from tests.support.waiting import until
 
@@ -62,6 +62,27 @@ async def test_a_wrong_name_and_sentinels_that_do_not_answer_are_told_apart(repl
         await Store.open("redis+sentinel://127.0.0.1:1/ada")
 
 
+async def leading_sentinel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answers as a Sentinel that has promoted a replica and waits until the others follow it."""
+    replies = {
+        b"HELLO": b"%1\r\n+role\r\n+sentinel\r\n",
+        b"MASTER\r": b"%3\r\n+config-epoch\r\n+5\r\n+ip\r\n+10.0.0.9\r\n+port\r\n+6379\r\n",
+        b"GET-MASTER-ADDR-BY-NAME": b"*2\r\n+10.0.0.1\r\n+6379\r\n",
+    }
+    while request := await reader.read(1000):
+        writer.write(next(reply for word, reply in replies.items() if word in request))
+    writer.close()
+
+
+@pytest.mark.row("S-05")
+async def test_during_a_promotion_the_new_server_is_found_although_a_sentinel_lists_the_old_one() -> None:
+    server = await asyncio.start_server(leading_sentinel, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    found = await find_primary(SentinelSet.parse(f"redis+sentinel://127.0.0.1:{port}/ada"))
+    assert found == (5, "10.0.0.1", 6379)
+    server.close()
+
+
 async def goes_on(store: Store, old: Node, replica_set: ReplicaSet) -> float:
     """Returns the seconds from the promotion to the first reply of a function. No other call is made meanwhile."""
     call = asyncio.create_task(store.run("audit_keys", 0))
@@ -76,21 +97,43 @@ async def goes_on(store: Store, old: Node, replica_set: ReplicaSet) -> float:
 async def test_calls_go_on_at_the_new_primary_when_the_old_one_is_killed_and_it_is_left_when_it_returns(
     store: Store, replica_set: ReplicaSet
 ) -> None:
-    await store.command("SET", "before", 1)
+    assert await store.redis.set("before", 1)
+    await store.command("SET", "before", 2)
     old = replica_set.primary
     old.kill()
     assert await goes_on(store, old, replica_set) < AFTER_PROMOTION
     old.start()
     await until(lambda: old.follows, within=20)
     assert await store.command("SET", "after", 1) == "OK"
+    assert await store.redis.get("after") == "1"
 
 
 @pytest.mark.row("S-05")
-@pytest.mark.parametrize("fault", ["frozen", "cut off"])
-async def test_a_primary_that_stays_silent_holds_up_nothing(store: Store, replica_set: ReplicaSet, fault: str) -> None:
+@pytest.mark.parametrize("is_connected", [True, False])
+async def test_a_primary_that_stays_silent_holds_up_nothing(
+    store: Store, replica_set: ReplicaSet, is_connected: bool
+) -> None:
+    """A connection to the old primary is cut, and an attempt to open one is ended, as soon as another is named."""
+    if is_connected:
+        await store.command("PING")
     old = replica_set.primary
-    old.freeze() if fault == "frozen" else replica_set.cut_off(old)
+    old.freeze() if is_connected else replica_set.cut_off(old)
     assert await goes_on(store, old, replica_set) < AFTER_PROMOTION
+
+
+@pytest.mark.row("S-05")
+async def test_a_store_that_is_opened_while_the_primary_moves_finds_the_new_one(
+    replica_set: ReplicaSet, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    old = replica_set.primary
+    replica_set.cut_off(old)
+    opening = asyncio.create_task(Store.open(replica_set.url))
+    await until(lambda: f"the primary ada is 127.0.0.1:{old.announced}" in caplog.text)
+    await asyncio.to_thread(replica_set.fail_over)
+    store = await opening
+    assert store.address.port == replica_set.primary.announced != old.announced
+    await store.close()
 
 
 @pytest.mark.row("S-05")

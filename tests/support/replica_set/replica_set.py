@@ -6,10 +6,7 @@ port stays open: a test that uses it is on the server's side of the partition.
 """
 
 import asyncio
-import os
 import secrets
-import signal
-import subprocess
 import threading
 from collections.abc import Coroutine
 from contextlib import suppress
@@ -19,41 +16,32 @@ from typing import Any
 from redis import Redis
 from redis.exceptions import RedisError
 
-from cli.processes.die_with_parent import die_with_parent
-from cli.processes.embedded_valkey import free_port, server_program
+from cli.processes.embedded_valkey import free_port
 from core.redis.cancel_and_wait import cancel_and_wait
+from tests.support.replica_set.node import Node, Program
 from tests.support.servers import await_sync
 from tests.system.crash.cuttable_link import CuttableLink
 
 NAME = "ada"
+SOON, LATE = 700, 60_000
+"""Milliseconds of silence after which a server is lost, while a test waits for a promotion and at other times: when a
+busy machine stands still for a second, no replica is promoted in the middle of a repair. That is a second failure.
+"""
 PROMOTION = 60.0
 """Seconds within which the Sentinels promote a replica also on a loaded machine."""
 
-_SERVER = """port {port}
-bind 127.0.0.1
-dir {directory}
-requirepass {password}
-primaryauth {password}
-replica-announce-ip 127.0.0.1
-replica-announce-port {announced}
-appendonly yes
-appendfsync no
-save ""
-maxmemory-policy noeviction
-notify-keyspace-events Kgx
-hash-max-listpack-value 1024
-repl-diskless-sync-delay 0
-repl-ping-replica-period 1
-repl-timeout 60
+_QUICK = ("PUBLISH-PERIOD", 100, "INFO-PERIOD", 200, "PING-PERIOD", 400, "ASK-PERIOD", 100, "ELECTION-TIMEOUT", 1000)
+"""Periods of a Sentinel in ms, so that a test does not wait for the usual ones of up to 10 s.
+
+Once the primary is down it reads the INFO of its replicas every second, and promotes the one that has most of those
+whose INFO is at most five periods of PING old: with a period below 200 ms, any of them or none.
 """
-_QUICK = ("PUBLISH-PERIOD", 100, "INFO-PERIOD", 200, "PING-PERIOD", 100, "ASK-PERIOD", 100, "ELECTION-TIMEOUT", 1000)
-"""Periods of a Sentinel in ms, so that a test does not wait for the usual ones of up to 10 s."""
 _SENTINEL = """port {port}
 bind 127.0.0.1
 dir {directory}
 sentinel monitor {name} 127.0.0.1 {primary} 2
 sentinel auth-pass {name} {password}
-sentinel down-after-milliseconds {name} 700
+sentinel down-after-milliseconds {name} {patience}
 sentinel failover-timeout {name} 1000
 sentinel parallel-syncs {name} 2
 """
@@ -66,75 +54,6 @@ def answers(client: Redis) -> bool:
         return False
 
 
-class Program:
-    """One server or Sentinel. It ends with the test process."""
-
-    def __init__(self, directory: Path, config: str, port: int, *options: str) -> None:
-        directory.mkdir()
-        self.port = port
-        self.log = directory / "log"
-        self._config = directory / "server.conf"
-        self._config.write_text(config)
-        self._options = options
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def is_up(self) -> bool:
-        return self._process is not None and self._process.poll() is None
-
-    def start(self) -> None:
-        with self.log.open("ab") as log:
-            words = die_with_parent([str(server_program()), str(self._config), *self._options])
-            self._process = subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
-            )
-
-    def kill(self) -> None:
-        self._signal(signal.SIGKILL)
-        if self._process:
-            self._process.wait()
-            assert self._process.stdin
-            self._process.stdin.close()
-        self._process = None
-
-    def freeze(self) -> None:
-        self._signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        self._signal(signal.SIGCONT)
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._process:
-            with suppress(ProcessLookupError):
-                os.kill(self._process.pid, number)
-
-
-class Node(Program):
-    """A server of the set. `announced`: the port of its link, under which the others know it."""
-
-    def __init__(self, directory: Path, password: str, link: CuttableLink, port: int, primary: int) -> None:
-        config = _SERVER.format(port=port, directory=directory, password=password, announced=link.port)
-        config += f"replicaof 127.0.0.1 {primary}\n" if primary else ""
-        super().__init__(directory, config, port)
-        self.link = link
-        self.announced = link.port
-        self.url = f"redis://default:{password}@127.0.0.1:{port}/0"
-        self.client = Redis.from_url(self.url, decode_responses=True, socket_timeout=5, driver_info=None)
-
-    def facts(self) -> dict[str, Any]:
-        """Return INFO replication; empty if the server does not answer."""
-        try:
-            return dict(self.client.info("replication"))
-        except RedisError:
-            return {}
-
-    @property
-    def follows(self) -> bool:
-        """Whether it is a replica with a link to its primary."""
-        facts = self.facts()
-        return facts.get("role") == "slave" and facts.get("master_link_status") == "up"
-
-
 class ReplicaSet:
     """`url`: what ADA_REDIS_URL gets. Every method returns after its effect."""
 
@@ -142,6 +61,7 @@ class ReplicaSet:
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="links", daemon=True).start()
         self._password = secrets.token_urlsafe(12)
+        self._cut_off: list[Node] = []
         self.nodes: list[Node] = []
         for number in range(3):
             link, port = CuttableLink(free := free_port()), free
@@ -154,9 +74,8 @@ class ReplicaSet:
 
     def _sentinel(self, directory: Path) -> Program:
         port = free_port()
-        config = _SENTINEL.format(
-            port=port, directory=directory, name=NAME, primary=self.nodes[0].announced, password=self._password
-        )
+        facts = {"port": port, "directory": directory, "name": NAME, "patience": LATE}
+        config = _SENTINEL.format(primary=self.nodes[0].announced, password=self._password, **facts)
         return Program(directory, config, port, "--sentinel")
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
@@ -214,15 +133,29 @@ class ReplicaSet:
         return [node for node in self.nodes if node is not primary]
 
     def await_promotion(self, old: Node) -> Node:
-        """Returns the new primary as soon as it is one."""
+        """Have the Sentinels look for a lost primary. Returns the new one as soon as it is one."""
 
         def is_promoted() -> bool:
             with suppress(StopIteration):
                 return self.primary is not old and self.primary.facts().get("role") == "master"
             return False
 
+        self._be_patient(SOON)
         await_sync(is_promoted, PROMOTION, "a promotion")
+        self._be_patient(LATE)
         return self.primary
+
+    def _be_patient(self, patience: int) -> None:
+        for sentinel in self.sentinels:
+            with suppress(RedisError), Redis(port=sentinel.port, socket_timeout=1, driver_info=None) as client:
+                client.execute_command("SENTINEL", "SET", NAME, "down-after-milliseconds", patience)
+
+    def fail_over(self) -> Node:
+        """Have a replica promoted although the primary works; returns it."""
+        old = self.primary
+        with Redis(port=self.sentinels[0].port, driver_info=None) as client:
+            client.execute_command("SENTINEL", "FAILOVER", NAME)
+        return self.await_promotion(old)
 
     def hold_replication(self) -> None:
         """Freeze the replicas and close their links: what the primary writes from now on reaches none of them."""
@@ -233,29 +166,35 @@ class ReplicaSet:
 
     def cut_off(self, node: Node) -> None:
         """Let nothing through any more, and close nothing."""
+        self._cut_off.append(node)
         self._loop.call_soon_threadsafe(node.link.block_requests)
         self._loop.call_soon_threadsafe(node.link.block_replies)
 
     def reconnect(self, node: Node) -> None:
         """End `cut_off`; what was underway is lost."""
+        self._cut_off.remove(node)
         self._loop.call_soon_threadsafe(node.link.cut)
 
     def repair(self) -> None:
-        """Let everything run, and two replicas follow the primary."""
+        """Let everything run, and two replicas follow the primary and catch up."""
         for node in self.nodes:
             node.resume()
-            self.reconnect(node)
+            if node in self._cut_off:
+                self.reconnect(node)
             if not node.is_up:
                 node.start()
         for sentinel in self.sentinels:
             sentinel.resume()
             if not sentinel.is_up:
                 self._start_sentinel(sentinel)
-        await_sync(self._is_whole, 2 * PROMOTION, "two replicas that follow the primary")
+        await_sync(self._is_whole, 2 * PROMOTION, "two replicas that have caught up with the primary")
 
     def _is_whole(self) -> bool:
-        with suppress(StopIteration):
-            return all(node.follows for node in self.replicas) and all(map(self._sees_all, self.sentinels))
+        with suppress(StopIteration, KeyError):
+            primary = self.primary
+            place = primary.announced, primary.facts()["master_repl_offset"]
+            replicas = [node for node in self.nodes if node is not primary]
+            return all(node.has_caught_up(*place) for node in replicas) and all(map(self._sees_all, self.sentinels))
         return False
 
     def empty(self) -> None:

@@ -1,0 +1,116 @@
+"""A server of a replica set, and any program of it: killed, frozen, started again."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from redis import Redis
+from redis.exceptions import RedisError
+
+from cli.processes.die_with_parent import die_with_parent
+from cli.processes.embedded_valkey import server_program
+from tests.system.crash.cuttable_link import CuttableLink
+
+_SERVER = """port {port}
+bind 127.0.0.1
+dir {directory}
+requirepass {password}
+primaryauth {password}
+replica-announce-ip 127.0.0.1
+replica-announce-port {announced}
+appendonly yes
+appendfsync no
+save ""
+maxmemory-policy noeviction
+notify-keyspace-events Kgx
+hash-max-listpack-value 1024
+repl-diskless-sync-delay 0
+repl-ping-replica-period 1
+repl-timeout 60
+"""
+
+
+class Program:
+    """One server or Sentinel. It ends with the test process."""
+
+    def __init__(self, directory: Path, config: str, port: int, *options: str) -> None:
+        directory.mkdir()
+        self.port = port
+        self.log = directory / "log"
+        self._config = directory / "server.conf"
+        self._config.write_text(config)
+        self._options = options
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def is_up(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            words = die_with_parent([str(server_program()), str(self._config), *self._options])
+            self._process = subprocess.Popen(
+                words, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def kill(self) -> None:
+        self._signal(signal.SIGKILL)
+        if self._process:
+            self._process.wait()
+            assert self._process.stdin
+            self._process.stdin.close()
+        self._process = None
+
+    def freeze(self) -> None:
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process:
+            with suppress(ProcessLookupError):
+                os.kill(self._process.pid, number)
+
+
+class Node(Program):
+    """A server of the set. `announced`: the port of its link, under which the others know it."""
+
+    def __init__(self, directory: Path, password: str, link: CuttableLink, port: int, primary: int) -> None:
+        config = _SERVER.format(port=port, directory=directory, password=password, announced=link.port)
+        config += f"replicaof 127.0.0.1 {primary}\n" if primary else ""
+        super().__init__(directory, config, port)
+        self.link = link
+        self.announced = link.port
+        self.url = f"redis://default:{password}@127.0.0.1:{port}/0"
+        self.client = Redis.from_url(self.url, decode_responses=True, socket_timeout=5, driver_info=None)
+
+    def facts(self) -> dict[str, Any]:
+        """Return INFO replication; empty if the server does not answer."""
+        try:
+            return dict(self.client.info("replication"))
+        except RedisError:
+            return {}
+
+    @property
+    def follows(self) -> bool:
+        """Whether it is a replica with a link to its primary."""
+        return _follows(self.facts())
+
+    @property
+    def offset(self) -> int:
+        """How much it has of what its primary has written; 0 if it is a primary or does not answer."""
+        return int(self.facts().get("slave_repl_offset", 0))
+
+    def has_caught_up(self, port: int, offset: int) -> bool:
+        """Whether it follows the primary at this port and has what that had at this offset."""
+        facts = self.facts()
+        return _follows(facts) and facts["master_port"] == port and facts["slave_repl_offset"] >= offset
+
+
+def _follows(facts: Mapping[str, Any]) -> bool:
+    return facts.get("role") == "slave" and facts.get("master_link_status") == "up"
