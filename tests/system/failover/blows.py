@@ -75,6 +75,9 @@ class Blows:
 
     async def _promotion(self, old: Node) -> None:
         began = time.monotonic()
-        await asyncio.to_thread(self._servers.await_promotion, old)
+        most = await asyncio.to_thread(lambda: max(node.offset for node in self._servers.nodes if node is not old))
+        new = await asyncio.to_thread(self._servers.await_promotion, old)
         self._on_promotion(time.time())
-        self._log(f"promoted after {time.monotonic() - began:.1f} s")
+        missing = most + 1 - int(new.facts().get("second_repl_offset", 0))
+        behind = f", {missing} bytes behind the other replica" if missing > 0 else ""
+        self._log(f"promoted after {time.monotonic() - began:.1f} s{behind}")

@@ -7,7 +7,7 @@ senders ─▶ API ─▶ primary, replicas, Sentinels ◀─ couriers ─▶ sa
 
 import asyncio
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -44,13 +44,19 @@ _UNSENT = frozenset({"failed", "expired", "cancelled", "skipped"})
 
 @dataclass(frozen=True)
 class Plan:
-    """`rate`: messages a second on each channel. `blows`: at most so many."""
+    """`rate`: messages a second on each channel. `blows`: at most so many, for `seconds`; on a slow machine up to twice
+    as long, until `sends` messages were accepted on each channel.
+    """
 
     seed: int
     seconds: float = 600.0
-    rate: float = 17.0
+    rate: float = 18.0
     channels: Sequence[str] = CHANNELS
     blows: int = 1_000_000
+
+    @property
+    def sends(self) -> int:
+        return int(self.seconds / 600 * 10_000) if self.blows == Plan.blows else 0
 
 
 @dataclass
@@ -86,6 +92,9 @@ class Failover:
         self._outcome = Outcome(plan)
         self._promotions: list[float] = []
         self._senders: Senders
+        self._open: dict[str, dict[str, str]] = {}  # channel → text → id of those that have not ended
+        self._ends: defaultdict[str, dict[str, str]] = defaultdict(dict)  # channel → text → status
+        self._last_end = time.monotonic()
         sandbox.state.messages = Inbox(_BOOK)
 
     async def run(self) -> Outcome:
@@ -116,14 +125,23 @@ class Failover:
 
     async def _strike(self) -> None:
         blows = Blows(self._servers, self._plan.seed, self._log, self._promotions.append)
-        ends = time.monotonic() + self._plan.seconds
+        began = time.monotonic()
         await blows.lose_last_writes()
-        while time.monotonic() < ends and blows.counts.total() < self._plan.blows:
+        while self._goes_on(time.monotonic() - began) and blows.counts.total() < self._plan.blows:
             await asyncio.sleep(1.0)
             await blows.strike()
+        if self._fewest() < self._plan.sends:
+            self._outcome.findings.append(f"only {self._fewest()} messages were accepted on a channel")
         with suppress(AssertionError):
             await until(self._has_gone_on, within=_FINISHING)
         self._outcome.blows = blows.counts
+
+    def _goes_on(self, seconds: float) -> bool:
+        longest = self._plan.seconds * (1 if self._fewest() >= self._plan.sends else 2)
+        return seconds < longest
+
+    def _fewest(self) -> int:
+        return min(len(accepted) for accepted in self._senders.accepted.values())
 
     def _has_gone_on(self) -> bool:
         """Whether messages were accepted and sent since the last promotion."""
@@ -133,8 +151,10 @@ class Failover:
     # the verdict
 
     async def _judge(self, installation: Installation) -> None:
-        await self._wait_for_the_ends()
-        ends = {channel: await self._ends_of(channel) for channel in self._plan.channels}
+        self._open = {channel: dict(accepted) for channel, accepted in self._senders.accepted.items()}
+        self._last_end = time.monotonic()
+        await until(self._have_ended, within=float("inf"), every=0.5)
+        ends = {channel: found | dict.fromkeys(self._open[channel], "open") for channel, found in self._ends.items()}
         book = Counter((message.channel, message.text) for message in self._sandbox.state.inbox())
         for channel, found in ends.items():
             for text, status in found.items():
@@ -156,28 +176,23 @@ class Failover:
         elif status not in _SENT | {"unknown"} or (status == "unknown" and channel in RECOGNISED):
             found.append(f"{text} ended as {status}")
 
-    async def _wait_for_the_ends(self) -> None:
-        """Wait until no accepted delivery is open, or for so long that those still open are findings."""
-        limit = time.monotonic() + _FINISHING
-        for channel in self._plan.channels:
-            await self._wait_for_ends_of(channel, max(0.0, limit - time.monotonic()))
+    async def _have_ended(self) -> bool:
+        """Read the deliveries that were open. Return whether none is, or none has ended for `_FINISHING` seconds."""
+        for channel, texts in self._open.items():
+            if found := await self._read_ends(channel, list(texts.items())):
+                self._last_end = time.monotonic()
+            self._ends[channel] |= found
+            self._open[channel] = {text: delivery_id for text, delivery_id in texts.items() if text not in found}
+        return not any(self._open.values()) or time.monotonic() - self._last_end > _FINISHING
 
-    async def _wait_for_ends_of(self, channel: str, seconds: float) -> None:
-        with suppress(AssertionError):
-            await until(lambda: self._is_over(channel), within=seconds, every=0.5)
-
-    async def _is_over(self, channel: str) -> bool:
-        return "open" not in (await self._ends_of(channel)).values()
-
-    async def _ends_of(self, channel: str) -> dict[str, str]:
-        """Text → status of its one recipient; `lost` without a history, `open` if it has not ended."""
-        accepted = list(self._senders.accepted[channel].items())
+    async def _read_ends(self, channel: str, deliveries: Sequence[tuple[str, str]]) -> dict[str, str]:
+        """Return text → how the delivery to its one recipient has ended, of those that have."""
         found: dict[str, str] = {}
-        for start in range(0, len(accepted), _PAGE):
-            page = accepted[start : start + _PAGE]
+        for start in range(0, len(deliveries), _PAGE):
+            page = deliveries[start : start + _PAGE]
             replies = await asyncio.gather(*(self._history(delivery_id) for _, delivery_id in page))
             found |= {text: end(channel, *reply) for (text, _), reply in zip(page, replies, strict=True)}
-        return found
+        return {text: status for text, status in found.items() if status != "open"}
 
     async def _history(self, delivery_id: str) -> tuple[int, Any]:
         return await self._senders.api.request("GET", f"/v1/deliveries/{delivery_id}")
