@@ -25,11 +25,18 @@ ADA_SERVICES = [name for name in SERVICES if name != "valkey"]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 
 
-@pytest.mark.parametrize(("mistake", "code"), [("", 0), ("imagee: ada", 1)])
-def test_the_file_follows_the_compose_specification(tmp_path: Path, mistake: str, code: int) -> None:
-    text = (ROOT / "docker-compose.yml").read_text().replace("command: [serve]", f"command: [serve]\n    {mistake}")
-    (tmp_path / "docker-compose.yml").write_text(text)
-    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", "docker-compose.yml"]
+@pytest.mark.parametrize(
+    ("file", "mistake", "code"),
+    [
+        ("docker-compose.yml", "", 0),
+        ("docker-compose.yml", "imagee: ada", 1),
+        ("docker-compose.sentinel.yml", "", 0),
+    ],
+)
+def test_the_file_follows_the_compose_specification(tmp_path: Path, file: str, mistake: str, code: int) -> None:
+    text = (ROOT / file).read_text().replace("command: [serve]", f"command: [serve]\n    {mistake}")
+    (tmp_path / file).write_text(text)
+    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", file]
     done = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == code, done.stdout
 

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +20,23 @@ from tests.support.paths import ROOT
 from tests.support.servers import Server
 from tests.system.crash.process import AdaProcess
 from tests.system.deploy.test_compose import ADA_SERVICES, COMPOSE
+from tests.system.deploy.test_compose_sentinel import SERVICES as SENTINELS_AND_SERVERS
 
 CHANNEL_SECRETS = ("ADA_TELEGRAM_API_HASH", "ADA_TELEGRAM_BOT_TOKEN", "ADA_VK_TOKEN", "ADA_SMS_PASSWORD")
 
 
-def resolved(directory: Path, **variables: str) -> dict[str, Any]:
-    """The file with the profiles and variables of an environment. The parser asks only for Podman's version."""
+FILE = "docker-compose.yml"
+WITH_SENTINELS = (FILE, "docker-compose.sentinel.yml")
+
+
+def resolved(directory: Path, files: Sequence[str] = (FILE,), **variables: str) -> dict[str, Any]:
+    """Files with the profiles and variables of an environment. The parser asks only for Podman's version."""
     podman = directory / "podman"
     podman.write_text("#!/bin/sh\necho podman version 5.0.0\n")
     podman.chmod(0o755)
+    named = [word for file in files for word in ("-f", str(ROOT / file))]
     done = subprocess.run(
-        [sys.executable, "-m", "podman_compose", "-f", str(ROOT / "docker-compose.yml"), "config"],
+        [sys.executable, "-m", "podman_compose", *named, "config"],
         env={"PATH": f"{directory}:{os.environ['PATH']}", "HOME": str(directory), **variables},
         capture_output=True,
         text=True,
@@ -52,6 +58,13 @@ def test_profiles_choose_the_services_and_the_store_may_be_ones_own(
     tmp_path: Path, profiles: str, services: set[str]
 ) -> None:
     assert set(resolved(tmp_path, COMPOSE_PROFILES=profiles)["services"]) == services
+
+
+def test_the_file_of_sentinels_adds_its_services_to_those_of_a_profile(tmp_path: Path) -> None:
+    services = resolved(tmp_path, WITH_SENTINELS, COMPOSE_PROFILES="valkey,sms")["services"]
+    assert set(services) == {"serve", "sms", *SENTINELS_AND_SERVERS}
+    assert services["valkey"]["environment"]["NAME"] == "valkey"
+    assert services["valkey"]["image"] == services["sentinel-1"]["image"]
 
 
 def test_the_address_on_the_host_is_a_variable(tmp_path: Path) -> None:
