@@ -8,6 +8,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,19 +81,13 @@ class Updates:
             raise malformed("the bot has a webhook")
         since = marker if marker is not None else self._last
         if since > self._last and timeout > 0:
-            await self._wait(min(timeout, MAX_TIMEOUT))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(timeout, MAX_TIMEOUT)):
+                    await self._next.wait()
         waiting = [(number, one) for number, one in self._events if number >= since]
         page = waiting[: min(max(limit, 1), MAX_LIMIT)]
         found = [one for _, one in page if not types or one["update_type"] in types]
         return {"updates": found, "marker": page[-1][0] + 1 if page else max(since, self._last + 1)}
-
-    async def _wait(self, seconds: int) -> None:
-        waiting = self._next
-        try:
-            async with asyncio.timeout(seconds):
-                await waiting.wait()
-        except TimeoutError:
-            return
 
     # the subscription
 

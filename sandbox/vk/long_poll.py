@@ -7,6 +7,7 @@ import asyncio
 import secrets
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 MAX_WAIT = 90
@@ -44,17 +45,11 @@ class LongPoll:
             return {"failed": 1, "ts": str(self.ts)}
         since, wait = int(query["ts"]), query.get("wait", "25")
         if since == self.ts and wait.isdecimal():
-            await self._wait(min(int(wait), MAX_WAIT))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(int(wait), MAX_WAIT)):
+                    await self._next.wait()
         return {"ts": str(self.ts), "updates": [event for number, event in self._events if number >= since]}
 
     @property
     def _oldest(self) -> int:
         return self._events[0][0] if self._events else 1
-
-    async def _wait(self, seconds: int) -> None:
-        waiting = self._next
-        try:
-            async with asyncio.timeout(seconds):
-                await waiting.wait()
-        except TimeoutError:
-            return

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 
 from aiohttp import web
@@ -53,16 +54,11 @@ class PeopleRoutes:
     async def _show(self, request: web.Request) -> web.Response:
         person, (after, wait) = self._person(request), _read_wait(request.query)
         if after == self._state.revision and wait:
-            await self._wait_for_change(wait)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._state.wait_for_change()
         revision = self._state.revision
         return web.json_response({"revision": revision, "person": asdict(person), "chats": self._chats.of(person)})
-
-    async def _wait_for_change(self, seconds: int) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._state.wait_for_change()
-        except TimeoutError:
-            return
 
     def _person(self, request: web.Request) -> Person:
         number = request.match_info["number"]

@@ -33,10 +33,8 @@ class RunFilter(Struct, frozen=True):
     until: datetime | None = None
 
 
-class RunSummary(Struct, frozen=True):
-    """A run in a list. `faults`: how many of its actions failed or are unknown. `text`: what the person wrote or
-    pressed.
-    """
+class RunFacts(Struct, frozen=True):
+    """What is shown of every run. `state`: running, over or dropped."""
 
     id: str
     person: str
@@ -45,6 +43,13 @@ class RunSummary(Struct, frozen=True):
     scenarios: Sequence[str]
     began: datetime
     ended: datetime | None
+
+
+class RunSummary(RunFacts, frozen=True):
+    """A run in a list. `faults`: how many of its actions failed or are unknown. `text`: what the person wrote or
+    pressed.
+    """
+
     faults: int
     text: str
 

@@ -20,7 +20,7 @@ from scenarios.execution.secrets import Secrets
 from scenarios.execution.step_executor import prepared_of
 from scenarios.execution.versions import Versions
 from scenarios.execution.waiting.waits import SLOW
-from scenarios.inspection.run_listing import RunFilter, RunListing, RunSummary
+from scenarios.inspection.run_listing import RunFacts, RunFilter, RunListing, RunSummary
 from scenarios.schema import ActionType
 from scenarios.sending.message import message
 
@@ -54,16 +54,9 @@ class ActionView(Struct, frozen=True):
     waits_for: str | None
 
 
-class RunView(Struct, frozen=True):
-    """One run. `state`: running, over or dropped."""
+class RunView(RunFacts, frozen=True):
+    """One run with its actions."""
 
-    id: str
-    person: str
-    state: str
-    version: str
-    scenarios: Sequence[str]
-    began: datetime
-    ended: datetime | None
     event: Mapping[str, Any]
     actions: Sequence[ActionView]
 

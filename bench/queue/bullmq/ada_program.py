@@ -16,9 +16,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from redis.asyncio import Redis
-
-from bench.queue.bullmq.workload import CONCURRENCY, GO, TUBE, body, lane
+from bench.queue.bullmq.workload import CONCURRENCY, TUBE, body, lane
+from bench.queue.processes.worker import work_until
 from cli.processes.startup import stop_requested
 from cli.processes.supervisor import announce
 from core.queue import Attempt, NewTask, QueueClient, connect
@@ -66,24 +65,11 @@ async def work(url: str, file: Path, wait_for_go: bool, client: QueueClient) -> 
             lines.write(f"{parsed['number']}\n")
 
         worker = client.worker(TUBE, handle, CONCURRENCY)
-        announce(ready=True)
-        if wait_for_go:
-            await wait_for_signal(url)
-        began = time.process_time()
-        running = asyncio.create_task(worker.run())
-        await stop.wait()
-        worker.stop()
-        await running
+        cpu = await work_until(stop, worker, url if wait_for_go else "")
     if wait_for_go:
-        announce(cpu=time.process_time() - began)
+        announce(cpu=cpu)
     else:
         announce(latencies=latencies)
-
-
-async def wait_for_signal(url: str) -> None:
-    redis: Redis = Redis.from_url(url, client_name="bench", socket_timeout=None)
-    await redis.blpop([GO])
-    await redis.aclose()
 
 
 async def run(lanes: bool, url: str, what: str, *args: str) -> None:

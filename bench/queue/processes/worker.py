@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from bench.queue.processes.samples import TUBE
 from cli.processes.startup import stop_requested
 from cli.processes.supervisor import announce
-from core.queue import Attempt, connect
+from core.queue import Attempt, Worker, connect
 
 GO = "bench:go"
 
@@ -34,15 +34,21 @@ async def run(url: str, concurrency: int, wait_for_go: bool) -> None:
     stop, handler = stop_requested(), LagHandler()
     async with connect(url) as client:
         worker = client.worker(TUBE, handler, concurrency)
-        announce(ready=True)
-        if wait_for_go:
-            await wait_for_signal(url)
-        began = time.process_time()
-        running = asyncio.create_task(worker.run())
-        await stop.wait()
-        worker.stop()
-        await running
-        announce(lags=handler.lags, cpu=time.process_time() - began)
+        cpu = await work_until(stop, worker, url if wait_for_go else "")
+        announce(lags=handler.lags, cpu=cpu)
+
+
+async def work_until(stop: asyncio.Event, worker: Worker, url: str) -> float:
+    """Run a worker until `stop`; return the CPU seconds since it began. With a `url` it begins at the signal there."""
+    announce(ready=True)
+    if url:
+        await wait_for_signal(url)
+    began = time.process_time()
+    running = asyncio.create_task(worker.run())
+    await stop.wait()
+    worker.stop()
+    await running
+    return time.process_time() - began
 
 
 async def wait_for_signal(url: str) -> None:

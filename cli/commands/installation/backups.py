@@ -8,7 +8,7 @@ import asyncio
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, nullcontext, redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import DirectoryInUse, running_url
 from cli.processes.files_beside import files_beside
 from cli.processes.supervisor import Supervisor
+from cli.progress_line import progress_line
 from cli.settings.settings import Configuration, Settings, load
 from cli.write_output import STDOUT, written_whole
 from core.backup import (
@@ -38,7 +39,6 @@ from core.backup import (
 from core.backup.archive import FORMAT
 from core.errors import SetupError, StoreUnavailable
 from core.model.text.plurals import counted
-from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import ServerAddress
 from core.redis.keys import LAYOUT
 from core.redis.sentinels import PrimaryNotFound, find_primary
@@ -72,7 +72,11 @@ async def back_up(configuration: Configuration, arguments: Namespace) -> int:
         shards = await stored_shards(url, settings)
         with written_whole(arguments.file) as file:
             archive = ArchiveWriter(file, ArchiveHeader(FORMAT, LAYOUT, shards, int(time.time() * 1000)))
-            async with shown_progress(lambda: f"backup: {counted(archive.entries, 'key')}"):
+
+            async def taken() -> str:
+                return f"backup: {counted(archive.entries, 'key')}"
+
+            async with progress_line(taken, _INTERVAL):
                 end = await take_snapshot(await primary_of(url), archive)
     print_backup(end, configuration, arguments)
     return SUCCESS
@@ -126,9 +130,11 @@ async def put_back(configuration: Configuration, arguments: Namespace) -> int:
         end = await check(file, settings, arguments)
         async with stopped_server(settings) as url:
             archive = ArchiveReader(file)
-            async with shown_progress(
-                lambda: f"restore: {archive.entries:,} of {counted(end.entries, 'entry', 'entries')}"
-            ):
+
+            async def restored() -> str:
+                return f"restore: {archive.entries:,} of {counted(end.entries, 'entry', 'entries')}"
+
+            async with progress_line(restored, _INTERVAL):
                 await restore(archive, await primary_of(url), replaces=arguments.replace)
             result = {"file": arguments.file, "keys": end.keys, "at": moment(end)}
             text = f"restored {arguments.file}: {counted(end.keys, 'key')}, as of {moment(end)}"
@@ -215,24 +221,6 @@ async def started_server(directory: Path) -> AsyncIterator[str]:
                 await supervisor.stop()
     except DirectoryInUse as error:
         raise CommandFailed(str(error)) from error
-
-
-@asynccontextmanager
-async def shown_progress(line: Callable[[], str]) -> AsyncIterator[None]:
-    """Shows the line on a terminal until the block is left."""
-    showing = asyncio.create_task(show_often(line)) if sys.stderr.isatty() else None
-    try:
-        yield
-    finally:
-        if showing:
-            await cancel_and_wait(showing)
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
-async def show_often(line: Callable[[], str]) -> None:
-    while True:
-        await asyncio.sleep(_INTERVAL)
-        print(f"\r\x1b[K{line()}", end="", file=sys.stderr, flush=True)
 
 
 COMMANDS: Mapping[str, Command] = {

@@ -1,12 +1,14 @@
 """The types about runs of scenarios."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from delivery.schemas.fields.timestamps import write_optional_time, write_time
 from delivery.schemas.requests import Label, RequestModel, Time
+
+T = TypeVar("T", bound=Struct)
 
 PersonName = Annotated[str, Meta(pattern="^[a-z0-9-]{1,32}:.{1,128}$", description="channel:user_id")]
 RunCursor = Annotated[str, Meta(pattern="^[0-9]{1,15}-[0-9]{1,5}\\.[0-9a-f]{1,64}$")]
@@ -52,29 +54,13 @@ class Action(Struct):
 
     @classmethod
     def of(cls, view: Any) -> "Action":
-        return cls(
-            view.n,
-            view.node,
-            view.scenario,
-            view.type,
-            view.place,
-            view.state,
-            view.cause,
-            view.by,
-            view.why,
-            write_optional_time(view.moved_at),
-            write_optional_time(view.ended_at),
-            view.error,
-            view.given,
-            view.send,
-            view.results,
-            view.waits_for,
-        )
+        moved_at, ended_at = write_optional_time(view.moved_at), write_optional_time(view.ended_at)
+        return _shown(cls, view, moved_at=moved_at, ended_at=ended_at)
 
 
-class Run(Struct):
-    """All actions that one event has started. `state`: running, over or dropped. `version`: that of the bot's files
-    with which it began.
+class RunFacts(Struct):
+    """What is shown of every run. `state`: running, over or dropped. `version`: that of the bot's files with which it
+    began.
     """
 
     id: str
@@ -84,52 +70,30 @@ class Run(Struct):
     scenarios: Sequence[str]
     began: str
     ended: str | None
+
+
+class Run(RunFacts):
+    """All actions that one event has started."""
+
     event: Mapping[str, Any]
     actions: Sequence[Action]
 
     @classmethod
     def of(cls, view: Any) -> "Run":
-        return cls(
-            view.id,
-            view.person,
-            view.state,
-            view.version,
-            view.scenarios,
-            write_time(view.began),
-            write_optional_time(view.ended),
-            view.event,
-            [Action.of(action) for action in view.actions],
-        )
+        return _shown(cls, view, **_times(view), actions=[Action.of(action) for action in view.actions])
 
 
-class RunSummary(Struct):
+class RunSummary(RunFacts):
     """A run in a list. `faults`: how many of its actions failed or are unknown. `text`: what the person wrote or
     pressed.
     """
 
-    id: str
-    person: str
-    state: str
-    version: str
-    scenarios: Sequence[str]
-    began: str
-    ended: str | None
     faults: int
     text: str
 
     @classmethod
     def of(cls, view: Any) -> "RunSummary":
-        return cls(
-            view.id,
-            view.person,
-            view.state,
-            view.version,
-            view.scenarios,
-            write_time(view.began),
-            write_optional_time(view.ended),
-            view.faults,
-            view.text,
-        )
+        return _shown(cls, view, **_times(view))
 
 
 class RunPage(Struct):
@@ -137,3 +101,13 @@ class RunPage(Struct):
 
     runs: Sequence[RunSummary]
     next: str | None
+
+
+def _shown(shape: type[T], view: Any, **changed: Any) -> T:
+    """Return a `shape` with the fields of a view that have the same names, and with the changed ones."""
+    same = {name: getattr(view, name) for name in shape.__struct_fields__ if name not in changed}
+    return shape(**same, **changed)
+
+
+def _times(view: Any) -> dict[str, str | None]:
+    return {"began": write_time(view.began), "ended": write_optional_time(view.ended)}
