@@ -15,7 +15,7 @@ from couriers import telegram
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule, SandboxState
 from sandbox.telegram import TelegramServer, set_server, trust_server_key
-from tests.couriers.contract import Provider, message
+from tests.couriers.contract import Provider, message, running
 
 BOT = "4242:sandbox"
 MAGIC_ADDRESSES = {fault.name: address for address, fault in MAGIC_RECIPIENTS["telegram"].items()}
@@ -86,11 +86,8 @@ class TelegramProvider(Provider):
 
 @pytest.fixture
 async def provider(tmp_path: Path, telegram_key: Path) -> AsyncIterator[TelegramProvider]:
-    telegram_provider = TelegramProvider(tmp_path, telegram_key)
-    await telegram_provider.start()
-    yield telegram_provider
-    await telegram_provider.close()
-    await telegram_provider.stop()
+    async with running(TelegramProvider(tmp_path, telegram_key)) as opened:
+        yield opened
 
 
 async def send_one(courier: Courier, address: str, text: str = "hello") -> Any:

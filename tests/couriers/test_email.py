@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 import trustme
 
-from core.courier import Courier, Deferred, Halted, Reason, Rejected, Scope, Sent, SetupError, Unknown
+from core.courier import Deferred, Halted, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from couriers import email
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.mail import SmtpServer
 from sandbox.state import Fault, Rule, SandboxState
-from tests.couriers.contract import OutageContract, Provider, message
+from tests.couriers.contract import OutageContract, Provider, message, running, send_one
 
 MAGIC_ADDRESSES = {fault.name: address for address, fault in MAGIC_RECIPIENTS["email"].items()}
 
@@ -55,15 +55,8 @@ class MailProvider(Provider):
 
 @pytest.fixture
 async def provider(tmp_path: Path) -> AsyncIterator[MailProvider]:
-    mail_provider = MailProvider(tmp_path)
-    await mail_provider.start()
-    yield mail_provider
-    await mail_provider.close()
-    await mail_provider.stop()
-
-
-async def send_one(courier: Courier, address: str, text: str = "hello") -> Any:
-    return (await courier.attempt([message(address, text)]))[0]
+    async with running(MailProvider(tmp_path)) as opened:
+        yield opened
 
 
 class TestEmail(OutageContract):

@@ -1,31 +1,35 @@
 """The courier of MAX, against the sandbox: the contract, the answers, the search in the dialog, the sign-in."""
 
-import logging
 import ssl
-import traceback
 from datetime import timedelta
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import trustme
 
-from core.courier import Deferred, Halted, Partly, Reason, Rejected, Scope, Sent, SetupError, Unknown
+from core.courier import Deferred, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from couriers import max as max_courier
 from sandbox.state import Fault, Rule
-from tests.couriers.contract import OutageContract, Provider
-from tests.couriers.max_provider import GROUP, MAGIC_ADDRESSES, TOKEN, MaxProvider, provider, send_one
+from tests.couriers.bot_contract import BotContract
+from tests.couriers.contract import send_one
+from tests.couriers.max_provider import GROUP, TOKEN, MaxProvider, provider
 
 __all__ = ["provider"]
 
 
-class TestMax(OutageContract):
-    @pytest.mark.row("M-01", "C-91")
-    async def test_what_the_channel_shows_is_sent_and_no_tag_is_seen(self, provider: Provider) -> None:
-        await super().test_what_the_channel_shows_is_sent_and_no_tag_is_seen(provider)
-
-    @pytest.mark.row("M-01", "D-26")
-    async def test_the_longest_text_is_received_unchanged(self, provider: Provider) -> None:
-        await super().test_the_longest_text_is_received_unchanged(provider)
+@pytest.mark.row("M-01")
+class TestMax(BotContract):
+    malformed = ("", "0", "-0", "+79990000001", "ivanov", "@anna", "1" * 20, "5; 6", "٣٤")
+    refused: ClassVar = {
+        "suspended": Reason.BLOCKED,
+        "denied_with_200": Reason.BLOCKED,
+        "chat_not_found": Reason.RECIPIENT_UNREACHABLE,
+        "bad_payload": Reason.CONTENT_REFUSED,
+        "method_not_allowed": Reason.CONTENT_REFUSED,
+    }
+    longest, scope = 4000, Scope.ACCOUNT
+    settings = ("ADA_MAX_TOKEN", "ADA_MAX_API_URL")
 
 
 # the message
@@ -46,51 +50,22 @@ async def test_a_group_is_named_by_its_negative_id(provider: MaxProvider) -> Non
     assert provider.received(GROUP) == ["hello"]
 
 
-@pytest.mark.parametrize("address", ["", "0", "-0", "+79990000001", "ivanov", "@anna", "1" * 20, "5; 6", "٣٤"])
-async def test_what_is_no_address_is_refused_without_a_request(provider: MaxProvider, address: str) -> None:
-    outcome = await send_one(await provider.open(), address)
-    assert isinstance(outcome, Rejected)
-    assert outcome.reason == Reason.RECIPIENT_UNREACHABLE
-    assert provider.requests == 0
-
-
 # the answers
-
-
-@pytest.mark.row("M-01")
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [
-        ("suspended", Reason.BLOCKED),
-        ("denied_with_200", Reason.BLOCKED),
-        ("chat_not_found", Reason.RECIPIENT_UNREACHABLE),
-        ("bad_payload", Reason.CONTENT_REFUSED),
-        ("method_not_allowed", Reason.CONTENT_REFUSED),
-    ],
-)
-async def test_a_refused_message_is_final_and_the_others_are_sent(
-    provider: MaxProvider, fault: str, reason: Reason
-) -> None:
-    courier = await provider.open()
-    outcome = await send_one(courier, MAGIC_ADDRESSES[fault])
-    assert isinstance(outcome, Rejected)
-    assert outcome.reason == reason
-    assert isinstance(await send_one(courier, provider.address(1)), Sent)
 
 
 @pytest.mark.row("M-01")
 async def test_a_dialog_that_is_not_found_is_asked_for_once_more_before_that_is_final(provider: MaxProvider) -> None:
     courier = await provider.open()
     for fault, second in [("dialog_not_found", Rejected), ("not_found_at_first", Sent)]:
-        first = await send_one(courier, MAGIC_ADDRESSES[fault])
+        first = await send_one(courier, provider.magic[fault])
         assert first == Deferred(Reason.PRIVACY, timedelta(seconds=2), detail="dialog.not.found")
-        assert isinstance(await send_one(courier, MAGIC_ADDRESSES[fault]), second)
+        assert isinstance(await send_one(courier, provider.magic[fault]), second)
 
 
 @pytest.mark.row("M-01")
 async def test_a_file_that_is_not_processed_yet_is_a_wait_of_its_message_that_grows(provider: MaxProvider) -> None:
     courier = await provider.open()
-    found = [await send_one(courier, MAGIC_ADDRESSES["not_ready"]) for _ in range(3)]
+    found = [await send_one(courier, provider.magic["not_ready"]) for _ in range(3)]
     assert [one.after.total_seconds() for one in found[:2]] == [1, 2]
     assert {one.scope for one in found[:2]} == {Scope.RECIPIENT}
     assert isinstance(found[2], Sent)
@@ -113,27 +88,6 @@ async def test_a_dialog_that_is_too_fast_waits_alone(provider: MaxProvider) -> N
     assert [type(one) for one in found] == [Sent, Sent, Deferred]
     assert found[2] == Deferred(Reason.THROTTLED, timedelta(seconds=1), Scope.CHAT, "429")
     assert isinstance(await send_one(courier, provider.address(2)), Sent)
-
-
-@pytest.mark.row("M-01", "D-38")
-@pytest.mark.parametrize(
-    ("fault", "copies"),
-    [
-        *(("error_with_200", 0), ("busy", 0), ("server_error", 0), ("bad_gateway", 0), ("not_json", 0)),
-        *(("timeout", 0), ("disconnect_before", 0)),
-        *(("stored_then_error", 1), ("stored_then_bad_gateway", 1), ("stored_then_not_json", 1)),
-        *(("stored_then_silence", 1), ("disconnect_after", 1)),
-    ],
-)
-async def test_a_lost_answer_is_unknown_and_the_request_is_not_repeated(
-    provider: MaxProvider, fault: str, copies: int
-) -> None:
-    """The dialog is not known before the first answer, so it is not searched either."""
-    provider.timeout = timedelta(seconds=1) if fault in ("timeout", "stored_then_silence") else provider.timeout
-    courier = await provider.open()
-    assert isinstance(await send_one(courier, MAGIC_ADDRESSES[fault]), Unknown)
-    assert provider.requests == 1
-    assert len(provider.received(MAGIC_ADDRESSES[fault])) == copies
 
 
 @pytest.mark.row("M-02", "D-38")
@@ -167,37 +121,7 @@ async def test_a_look_does_not_take_the_message_of_another_call_for_its_own(prov
     assert len(provider.received(address)) == 2
 
 
-async def test_a_withdrawn_token_halts_the_courier(provider: MaxProvider) -> None:
-    outcome = await send_one(await provider.open(), MAGIC_ADDRESSES["unauthorized"])
-    assert isinstance(outcome, Halted)
-    assert "ADA_MAX_TOKEN" in outcome.detail
-
-
-@pytest.mark.row("M-01")
-async def test_a_later_part_that_is_refused_shows_what_arrived(provider: MaxProvider) -> None:
-    courier = await provider.open()
-    provider.state.add_rule(Rule("max", Fault("rate_limit", 1), provider.address(1), "sendMessage", times=2))
-    outcome = await send_one(courier, provider.address(1), "x" * 4000 + "y")
-    (first,) = provider.state.inbox("max", provider.address(1))
-    wait = Deferred(Reason.THROTTLED, timedelta(seconds=1), Scope.ACCOUNT, "429")
-    assert outcome == Partly(wait, first.reference)
-
-
 # opening
-
-
-async def test_a_refused_token_is_a_setup_error_that_does_not_show_it(provider: MaxProvider) -> None:
-    provider.token = "another"
-    with pytest.raises(SetupError, match="ADA_MAX_TOKEN") as error:
-        await provider.open()
-    assert "another" not in "".join(traceback.format_exception(error.value))
-
-
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "nonsense", "http://[/", "ftp://host"])
-async def test_a_wrong_url_is_a_setup_error_that_does_not_show_the_token(url: str, tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="ADA_MAX_API_URL") as error:
-        await max_courier.open(max_courier.Settings(TOKEN, url), tmp_path)
-    assert TOKEN not in "".join(traceback.format_exception(error.value))
 
 
 async def test_a_bot_that_waits_for_its_moderation_is_told_so(provider: MaxProvider) -> None:
@@ -224,15 +148,8 @@ async def test_the_certificate_is_verified_with_the_root_of_the_setting(provider
     await courier.close()
 
 
-async def test_the_token_is_in_no_log_line_and_no_outcome(
-    provider: MaxProvider, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    provider.timeout = timedelta(seconds=1)
+async def test_two_refusals_without_a_status_of_their_own_are_unknown(provider: MaxProvider) -> None:
     courier = await provider.open()
-    shown = [str(await send_one(courier, address)) for address in MAGIC_ADDRESSES.values()]
-    await provider.stop()
-    shown.append(str(await send_one(courier, provider.address(1))))
-    shown += [record.getMessage() + str(record.exc_info) for record in caplog.records]
-    shown.append(repr(provider.settings()))
-    assert [line for line in shown if TOKEN in line] == []
+    for number, fault in enumerate(("error_with_200", "busy"), 1):
+        assert isinstance(await send_one(courier, provider.magic[fault]), Unknown)
+        assert (provider.requests, provider.received(provider.magic[fault])) == (number, [])

@@ -22,7 +22,7 @@ from delivery.endpoints.sending.delivery_reports import STATUS_BITS
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.sms import SmsServer
 from sandbox.state import SandboxState
-from tests.couriers.contract import UNUSUAL_TEXTS, OutageContract, Provider, message
+from tests.couriers.contract import UNUSUAL_TEXTS, OutageContract, Provider, message, running
 from tests.support.kannel import Kannel
 from tests.support.waiting import until
 
@@ -58,11 +58,8 @@ class SmsProvider(Provider):
 
 @pytest.fixture
 async def provider(tmp_path: Path) -> AsyncIterator[SmsProvider]:
-    sms_provider = SmsProvider(tmp_path)
-    await sms_provider.start()
-    yield sms_provider
-    await sms_provider.close()
-    await sms_provider.stop()
+    async with running(SmsProvider(tmp_path)) as opened:
+        yield opened
 
 
 class ReportServer:

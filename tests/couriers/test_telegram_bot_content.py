@@ -42,7 +42,8 @@ async def deliver(courier: Courier, text: str, **content: Any) -> Outcome:
 
 
 def messages(provider: BotApiProvider) -> list[Json]:
-    return provider.server.people.messages(ANNA)
+    found: list[Json] = provider.server.people.messages(ANNA)
+    return found
 
 
 def files(directory: Path, *names: str) -> list[Attachment]:

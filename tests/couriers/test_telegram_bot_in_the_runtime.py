@@ -17,7 +17,6 @@ from couriers import telegram_bot
 from sandbox.bot_api import BotApiServer
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule, SandboxState
-from tests.support.servers import Server
 from tests.support.stack import FLOOR, Stack
 from tests.support.waiting import until
 
@@ -25,16 +24,6 @@ OPTIONS = CourierOptions(max_sleep=FLOOR, backoff=Backoff(timedelta(milliseconds
 MAGIC_ADDRESSES = {fault.name: address for address, fault in MAGIC_RECIPIENTS["telegram-bot"].items()}
 GROUP = "-1000000000123"
 RATE = 20  # calls per second
-
-
-@pytest.fixture
-async def stack(clean_server: Server) -> AsyncIterator[Stack]:
-    opened = await Stack.open(clean_server)
-    yield opened
-    try:
-        await opened.end_everything()
-    finally:
-        await opened.close()
 
 
 @dataclass

@@ -16,23 +16,12 @@ from couriers import vk
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer
-from tests.support.servers import Server
 from tests.support.stack import FLOOR, Stack
 
 QUICK_RETRIES = CourierOptions(
     max_sleep=FLOOR, backoff=Backoff(timedelta(milliseconds=10), timedelta(milliseconds=50), 4)
 )
 MAGIC_ADDRESSES = {(fault.name, fault.value): address for address, fault in MAGIC_RECIPIENTS["vk"].items()}
-
-
-@pytest.fixture
-async def stack(clean_server: Server) -> AsyncIterator[Stack]:
-    opened = await Stack.open(clean_server)
-    yield opened
-    try:
-        await opened.end_everything()
-    finally:
-        await opened.close()
 
 
 @pytest.fixture
