@@ -10,7 +10,9 @@ from redis.asyncio import Redis
 from xdist.remote import Producer
 
 from core.redis.keys import Lifetime, kind_of
+from core.redis.store import Store
 from tests.support import distribution, limits, rows
+from tests.support.audited import violations_in
 from tests.support.browser import browser, chromium
 from tests.support.replica_set import ReplicaSet
 from tests.support.servers import Server, program_of
@@ -105,6 +107,15 @@ async def stack(clean_server: Server) -> AsyncIterator[Stack]:
         await opened.end_everything()
     finally:
         await opened.close()
+
+
+@pytest.fixture
+async def audited_store(clean_server: Server) -> AsyncIterator[Store]:
+    """An open store. The audit runs after the test."""
+    opened = await Store.open(clean_server.url)
+    yield opened
+    assert await violations_in(opened) == []
+    await opened.close()
 
 
 @pytest.fixture(scope="session")

@@ -117,6 +117,16 @@ def content(photo: Path) -> Content:
     return Content(ParseMode.HTML, buttons, attachments=(Attachment(AttachmentType.PHOTO, str(photo)),))
 
 
+def files(directory: Path, *names: str) -> list[Attachment]:
+    """Write a file for each name; the type of each is the name without its number and its end."""
+    found = []
+    for name in names:
+        path = directory / name
+        path.write_bytes(name.encode())
+        found.append(Attachment(AttachmentType(path.stem.rstrip("0123456789")), str(path)))
+    return found
+
+
 def as_shown(courier: Courier, given: Message, text: str) -> Message:
     """The message as the runtime gives it to this courier."""
     as_text = courier.as_text(given.content) if given.content and isinstance(courier, WritesAsText) else ()

@@ -25,7 +25,7 @@ from core.courier import (
     Unknown,
 )
 from sandbox.state import Fault, Rule
-from tests.couriers.contract import message
+from tests.couriers.contract import files, message
 from tests.couriers.telegram_bot_provider import BotApiProvider, provider
 
 __all__ = ["provider"]
@@ -43,16 +43,6 @@ async def deliver(courier: Courier, text: str, **content: Any) -> Outcome:
 
 def messages(provider: BotApiProvider) -> list[Json]:
     found: list[Json] = provider.server.people.messages(ANNA)
-    return found
-
-
-def files(directory: Path, *names: str) -> list[Attachment]:
-    """A file for each name; its type is the name without its number and its end."""
-    found = []
-    for name in names:
-        path = directory / name
-        path.write_bytes(name.encode())
-        found.append(Attachment(AttachmentType(path.stem.rstrip("0123456789")), str(path)))
     return found
 
 

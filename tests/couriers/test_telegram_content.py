@@ -23,7 +23,7 @@ from core.courier import (
     Sent,
 )
 from sandbox.telegram.state.dialogs import DialogMessage
-from tests.couriers.contract import as_shown, message
+from tests.couriers.contract import as_shown, files, message
 from tests.couriers.telegram_provider import SHORT_TIMEOUT, TelegramProvider, provider
 
 __all__ = ["provider"]
@@ -109,16 +109,6 @@ async def test_a_button_that_telegram_refuses_is_the_contents_fault(provider: Te
 
 
 # files
-
-
-def files(directory: Path, *names: str) -> list[Attachment]:
-    """A file for each name; its type is the name without its number and its end."""
-    found = []
-    for name in names:
-        path = directory / name
-        path.write_bytes(name.encode())
-        found.append(Attachment(AttachmentType(path.stem.rstrip("0123456789")), str(path)))
-    return found
 
 
 def kinds(provider: TelegramProvider) -> list[str]:

@@ -11,6 +11,7 @@ from core.jobs import Actor, DailyWindow, JobId, Jobs, JobState, Schedule, Store
 from core.queue import QueueClient
 from jobs import Iteration, Job, JobWorker, Registry
 from jobs.external_services import Outside
+from tests.jobs.fake_service import FakeService
 from tests.support.stack import Stack
 from tests.support.waiting import until
 
@@ -63,6 +64,16 @@ class Playground:
     def run_worker(self, worker: JobWorker) -> JobWorker:
         self.workers.append((worker, asyncio.create_task(worker.run())))
         return worker
+
+    async def begin_hunt(self, lease: timedelta = LEASE) -> FakeService:
+        """Start a worker and Anna's job; return its service, at whose closed gate the first application waits."""
+        service = FakeService()
+        service.gate.clear()
+        self.run = service.hunt
+        self.start_worker(lease)
+        await self.jobs.start(ANNA)
+        await until(lambda: service.waiting == 1, within=20)
+        return service
 
     async def stop(self, grace: timedelta = timedelta(seconds=20)) -> None:
         """As SIGTERM."""

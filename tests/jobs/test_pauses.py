@@ -19,12 +19,7 @@ from tests.support.waiting import stays, until
 @pytest.mark.row("U-11")
 @pytest.mark.row("U-12")
 async def test_a_pause_is_seen_after_the_unit_in_hand_and_stays_after_a_restart(playground: Playground) -> None:
-    service = FakeService()
-    service.gate.clear()
-    playground.run = service.hunt
-    playground.start_worker()
-    await playground.jobs.start(ANNA)
-    await until(lambda: service.waiting == 1, within=20)
+    service = await playground.begin_hunt()
     await playground.jobs.pause(ANNA, Actor.USER, "holiday")
     service.gate.set()
     await until(lambda: service.applied == [1], within=20)
@@ -40,13 +35,8 @@ async def test_a_pause_is_seen_after_the_unit_in_hand_and_stays_after_a_restart(
 
 
 async def test_a_job_that_is_paused_and_resumed_in_one_unit_does_nothing_twice(playground: Playground) -> None:
-    service = FakeService()
-    service.gate.clear()
-    playground.run = service.hunt
     playground.start_worker()
-    playground.start_worker()
-    await playground.jobs.start(ANNA)
-    await until(lambda: service.waiting == 1, within=20)
+    service = await playground.begin_hunt()
     for _ in range(3):
         await playground.jobs.pause(ANNA, Actor.USER)
         await playground.jobs.resume(ANNA, Actor.USER)
@@ -74,12 +64,7 @@ async def test_a_pause_and_a_resume_do_not_begin_the_next_iteration_early(playgr
 
 
 async def test_the_unit_in_hand_is_recorded_after_a_stop_a_start_and_a_stop_at_once(playground: Playground) -> None:
-    service = FakeService()
-    service.gate.clear()
-    playground.run = service.hunt
-    playground.start_worker()
-    await playground.jobs.start(ANNA)
-    await until(lambda: service.waiting == 1, within=20)
+    service = await playground.begin_hunt()
     await playground.jobs.stop(ANNA, Actor.USER)
     await playground.jobs.start(ANNA)
     await playground.jobs.stop(ANNA, Actor.USER)

@@ -19,12 +19,7 @@ from tests.support.waiting import until
 @pytest.mark.row("U-07")
 @pytest.mark.row("U-14")
 async def test_a_shutdown_finishes_the_unit_in_hand_and_another_process_does_the_rest(playground: Playground) -> None:
-    service = FakeService()
-    service.gate.clear()
-    playground.run = service.hunt
-    playground.start_worker()
-    await playground.jobs.start(ANNA)
-    await until(lambda: service.waiting == 1, within=20)
+    service = await playground.begin_hunt()
     stopping = asyncio.create_task(playground.stop())
     await asyncio.sleep(0)
     service.gate.set()
@@ -40,12 +35,7 @@ async def test_a_shutdown_finishes_the_unit_in_hand_and_another_process_does_the
 
 @pytest.mark.row("U-13")
 async def test_after_a_kill_another_process_goes_on_when_the_lease_ends(playground: Playground) -> None:
-    service = FakeService()
-    service.gate.clear()
-    playground.run = service.hunt
-    playground.start_worker(lease=timedelta(seconds=1))
-    await playground.jobs.start(ANNA)
-    await until(lambda: service.waiting == 1, within=20)
+    service = await playground.begin_hunt(lease=timedelta(seconds=1))
     await playground.kill()
     service.gate.set()
     playground.start_worker(lease=timedelta(seconds=1))

@@ -1,5 +1,6 @@
 """A scene with tasks and deliveries in every state, and the commands that damage it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -33,6 +34,23 @@ class Scene:
 
     async def violations(self) -> list[Violation]:
         return await violations_in(self.stack.store)
+
+    async def check_each(self, damages: Iterable[tuple[str, list[str]]]) -> list[Violation]:
+        """Check that each damage is found under its invariant, each one alone; return all that was found."""
+        redis = self.stack.redis
+        keys = {key: await redis.dump(key) or b"" for key in self.stack.server.all_keys()}
+        every: list[Violation] = []
+        for rule, command in damages:
+            assert await self.violations() == []
+            await self.damage(command)
+            found = await self.violations()
+            assert rule in {one.rule for one in found}, (command, found)
+            assert all(one.key and one.found and one.wanted for one in found)
+            every += found
+            await redis.flushdb()
+            for key, content in keys.items():
+                await redis.restore(key, 0, content)
+        return every
 
     async def repair(self) -> list[str]:
         """Check and repair until nothing is repaired any more; returns the scripts that repaired."""

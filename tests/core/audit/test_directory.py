@@ -78,19 +78,5 @@ async def test_a_violation_says_whether_an_entry_is_absent_or_another(damaged: S
 
 @pytest.mark.row("K-44")
 async def test_every_damage_of_the_directory_is_found(damaged: Scene) -> None:
-    redis = damaged.stack.redis
-    keys = {key: await redis.dump(key) or b"" for key in damaged.stack.server.all_keys()}
-    for rule, command in DAMAGES:
-        assert await damaged.violations() == []
-        await damaged.damage(command)
-        found = await damaged.violations()
-        assert rule in {one.rule for one in found}, (command, found)
-        assert all(one.key and one.found and one.wanted and one.why for one in found)
-        await restore(damaged, keys)
+    assert all(one.why for one in await damaged.check_each(DAMAGES))
     await damaged.stack.close()
-
-
-async def restore(damaged: Scene, keys: dict[str, bytes]) -> None:
-    await damaged.stack.redis.flushdb()
-    for key, content in keys.items():
-        await damaged.stack.redis.restore(key, 0, content)

@@ -7,7 +7,6 @@ import pytest
 from core.audit.invariants.jobs import Standing, count_violations
 from core.jobs import Actor, JobId, Jobs, Schedule
 from tests.core.audit.damages import Scene
-from tests.core.audit.test_directory import restore
 from tests.support.servers import Server
 from tests.support.stack import HOUR, TENANT, Stack
 
@@ -57,15 +56,7 @@ async def damaged(server: Server) -> Scene:
 
 @pytest.mark.row("K-44")
 async def test_every_damage_of_a_job_is_found(damaged: Scene) -> None:
-    redis = damaged.stack.redis
-    keys = {key: await redis.dump(key) or b"" for key in damaged.stack.server.all_keys()}
-    for rule, command in DAMAGES:
-        assert await damaged.violations() == []
-        await damaged.damage(command)
-        found = await damaged.violations()
-        assert rule in {one.rule for one in found}, (command, found)
-        assert all(one.key and one.found and one.wanted for one in found)
-        await restore(damaged, keys)
+    await damaged.check_each(DAMAGES)
     await damaged.stack.close()
 
 

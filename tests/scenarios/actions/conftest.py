@@ -20,8 +20,6 @@ from scenarios.execution.opening import Options, open_services
 from scenarios.placeholders.attributes import prepare
 from scenarios.stores.people import People
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api
-from tests.support.audited import violations_in
-from tests.support.servers import Server
 
 __all__ = ["bot_api"]
 
@@ -107,11 +105,8 @@ class Bench:
 
 
 @pytest.fixture
-async def store(clean_server: Server) -> AsyncIterator[Store]:
-    opened = await Store.open(clean_server.url)
-    yield opened
-    assert await violations_in(opened) == []
-    await opened.close()
+def store(audited_store: Store) -> Store:
+    return audited_store
 
 
 @pytest.fixture

@@ -64,7 +64,8 @@ async def _is_zero(counting: Awaitable[int]) -> bool:
     return await counting == 0
 
 
-async def test_another_process_wakes_the_runs_of_one_that_died(installation: Installation) -> None:
+async def killed_while_parked(installation: Installation) -> tuple[Gate, str]:
+    """Park a run at its first message, kill the process; return what the courier waits for, and the run."""
     gate = Gate()
     installation.courier.respond = gate.respond
     installation.actions(TWO_MESSAGES)
@@ -72,6 +73,11 @@ async def test_another_process_wakes_the_runs_of_one_that_died(installation: Ins
     run = await installation.put()
     await until(lambda: parked(installation), within=WITHIN)
     await first.kill()
+    return gate, run
+
+
+async def test_another_process_wakes_the_runs_of_one_that_died(installation: Installation) -> None:
+    gate, run = await killed_while_parked(installation)
     await installation.start(patience=0.05, adopt_every=0.1)
     gate.opened.set()
     assert states(await installation.over(run)) == ["completed", "completed"]
@@ -79,13 +85,7 @@ async def test_another_process_wakes_the_runs_of_one_that_died(installation: Ins
 
 
 async def test_a_delivery_that_ended_while_no_process_ran_wakes_its_run(installation: Installation) -> None:
-    gate = Gate()
-    installation.courier.respond = gate.respond
-    installation.actions(TWO_MESSAGES)
-    first = await installation.start(patience=0.05)
-    run = await installation.put()
-    await until(lambda: parked(installation), within=WITHIN)
-    await first.kill()
+    gate, run = await killed_while_parked(installation)
     gate.opened.set()
     await until(lambda: len(installation.courier.attempted) == 1, within=WITHIN)
     await installation.start()
