@@ -27,6 +27,7 @@ from sandbox.max import MaxServer
 from sandbox.state import SandboxState
 from tests.bots.telegram.chat import School, open_school
 from tests.sandbox.bot_api_clients import BotApi, bot_api
+from tests.support.serving import serving
 from tests.support.stack import TENANT, Stack
 from tests.support.waiting import stays, until
 
@@ -73,10 +74,8 @@ def labels(message: dict[str, Any]) -> list[str]:
 
 @pytest.fixture
 async def max_server() -> AsyncIterator[MaxServer]:
-    opened = MaxServer(SandboxState(), webhook_pause=0.01)
-    await opened.start()
-    yield opened
-    await opened.stop()
+    async with serving(MaxServer(SandboxState(), webhook_pause=0.01)) as opened:
+        yield opened
 
 
 @pytest.fixture

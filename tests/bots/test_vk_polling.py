@@ -22,6 +22,7 @@ from providers.vk.community import find_community
 from providers.vk.errors import TokenRefused, VkUnavailable
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer
+from tests.support.serving import serving
 from tests.support.stack import TENANT, Stack
 from tests.support.waiting import stays, until
 
@@ -30,10 +31,8 @@ PERSON = "200001"
 
 @pytest.fixture
 async def vk() -> AsyncIterator[VkServer]:
-    server = VkServer(SandboxState())
-    await server.start()
-    yield server
-    await server.stop()
+    async with serving(VkServer(SandboxState())) as server:
+        yield server
 
 
 @asynccontextmanager

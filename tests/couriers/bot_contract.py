@@ -14,6 +14,13 @@ from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule, SandboxState
 from tests.couriers.contract import OutageContract, Provider, send_one
 
+LOST_ANSWERS = [
+    *(("server_error", 0), ("bad_gateway", 0), ("not_json", 0), ("timeout", 0), ("disconnect_before", 0)),
+    *(("stored_then_error", 1), ("stored_then_bad_gateway", 1), ("stored_then_not_json", 1)),
+    *(("stored_then_silence", 1), ("disconnect_after", 1)),
+]
+"""Fault → how many copies the recipient gets."""
+
 
 class BotProvider(Provider):
     """The sandbox of one bot. `requests`: how many messages it was asked to send."""
@@ -82,15 +89,7 @@ class BotContract(OutageContract):
         assert {fault: outcome.reason for fault, outcome in outcomes.items()} == self.refused
         assert isinstance(await send_one(courier, provider.address(1)), Sent)
 
-    @pytest.mark.row("D-38")
-    @pytest.mark.parametrize(
-        ("fault", "copies"),
-        [
-            *(("server_error", 0), ("bad_gateway", 0), ("not_json", 0), ("timeout", 0), ("disconnect_before", 0)),
-            *(("stored_then_error", 1), ("stored_then_bad_gateway", 1), ("stored_then_not_json", 1)),
-            *(("stored_then_silence", 1), ("disconnect_after", 1)),
-        ],
-    )
+    @pytest.mark.parametrize(("fault", "copies"), LOST_ANSWERS)
     async def test_a_lost_answer_is_unknown_and_the_request_is_not_repeated(
         self, provider: BotProvider, fault: str, copies: int
     ) -> None:
@@ -100,7 +99,6 @@ class BotContract(OutageContract):
         assert provider.requests == 1
         assert len(provider.received(provider.magic[fault])) == copies
 
-    @pytest.mark.row("D-26")
     async def test_a_later_part_that_is_refused_shows_what_arrived(self, provider: BotProvider) -> None:
         courier = await provider.open()
         provider.inject_fault("rate_limit", 1, address=provider.address(1), times=2)

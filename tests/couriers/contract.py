@@ -159,14 +159,12 @@ class Contract:
     async def test_an_attempt_without_messages_has_no_outcomes(self, provider: Provider) -> None:
         assert list(await (await provider.open()).attempt([])) == []
 
-    @pytest.mark.row("D-25")
     @pytest.mark.parametrize("text", UNUSUAL_TEXTS)
     async def test_unusual_text_is_received_unchanged(self, provider: Provider, text: str) -> None:
         outcomes = await (await provider.open()).attempt([message(provider.address(1), text)])
         assert isinstance(outcomes[0], Sent)
         assert provider.received(provider.address(1)) == [text]
 
-    @pytest.mark.row("D-25", "D-26")
     async def test_the_longest_text_is_received_unchanged(self, provider: Provider) -> None:
         text = (
             "".join(chr(0x410 + number % 64) + (" " if number % 9 == 0 else "") for number in range(5000))[:4095] + "я"
@@ -175,7 +173,6 @@ class Contract:
         assert isinstance(outcomes[0], Sent)
         assert provider.received(provider.address(1)) == [text]
 
-    @pytest.mark.row("D-21")
     async def test_a_repeat_with_the_same_seed_is_received_once_if_the_provider_remembers(
         self, provider: Provider
     ) -> None:
@@ -203,7 +200,6 @@ class Contract:
         assert all(isinstance(outcome, Sent) for (outcome,) in outcomes)
         assert [provider.received(address) for address in addresses] == [[f"for {address}"] for address in addresses]
 
-    @pytest.mark.row("C-40", "C-41", "C-91")
     async def test_what_the_channel_shows_is_sent_and_no_tag_is_seen(self, provider: Provider) -> None:
         courier = await provider.open()
         photo = provider.directory / "menu.png"
@@ -217,7 +213,6 @@ class Contract:
         assert "hello & welcome" in shown
         assert "<" not in shown
 
-    @pytest.mark.row("C-44", "C-91")
     async def test_a_missing_file_is_recorded_and_the_text_is_sent(self, provider: Provider, tmp_path: Path) -> None:
         courier = await provider.open()
         given = dataclasses.replace(message(provider.address(1)), content=content(tmp_path / "missing.png"))

@@ -21,6 +21,7 @@ from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule, SandboxState
 from sandbox.vk import VkServer
 from tests.couriers.telegram_provider import MAGIC_ADDRESSES, TelegramProvider
+from tests.support.serving import serving
 from tests.support.stack import FLOOR, Stack
 from tests.support.waiting import until
 
@@ -36,10 +37,8 @@ def vk_state() -> SandboxState:
 
 @pytest.fixture
 async def vk_server(vk_state: SandboxState) -> AsyncIterator[VkServer]:
-    server = VkServer(vk_state)
-    await server.start()
-    yield server
-    await server.stop()
+    async with serving(VkServer(vk_state)) as server:
+        yield server
 
 
 @pytest.fixture

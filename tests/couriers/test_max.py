@@ -11,14 +11,13 @@ import trustme
 from core.courier import Deferred, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from couriers import max as max_courier
 from sandbox.state import Fault, Rule
-from tests.couriers.bot_contract import BotContract
-from tests.couriers.contract import send_one
+from tests.couriers.bot_contract import LOST_ANSWERS, BotContract, BotProvider
+from tests.couriers.contract import Provider, send_one
 from tests.couriers.max_provider import GROUP, TOKEN, MaxProvider, provider
 
 __all__ = ["provider"]
 
 
-@pytest.mark.row("M-01")
 class TestMax(BotContract):
     malformed = ("", "0", "-0", "+79990000001", "ivanov", "@anna", "1" * 20, "5; 6", "٣٤")
     refused: ClassVar = {
@@ -30,6 +29,29 @@ class TestMax(BotContract):
     }
     longest, scope = 4000, Scope.ACCOUNT
     settings = ("ADA_MAX_TOKEN", "ADA_MAX_API_URL")
+
+    @pytest.mark.row("M-01", "C-91")
+    async def test_what_the_channel_shows_is_sent_and_no_tag_is_seen(self, provider: Provider) -> None:
+        await super().test_what_the_channel_shows_is_sent_and_no_tag_is_seen(provider)
+
+    @pytest.mark.row("M-01", "D-26")
+    async def test_the_longest_text_is_received_unchanged(self, provider: Provider) -> None:
+        await super().test_the_longest_text_is_received_unchanged(provider)
+
+    @pytest.mark.row("M-01")
+    async def test_a_refused_message_is_final_and_the_others_are_sent(self, provider: BotProvider) -> None:
+        await super().test_a_refused_message_is_final_and_the_others_are_sent(provider)
+
+    @pytest.mark.row("M-01", "D-38")
+    @pytest.mark.parametrize(("fault", "copies"), LOST_ANSWERS)
+    async def test_a_lost_answer_is_unknown_and_the_request_is_not_repeated(
+        self, provider: BotProvider, fault: str, copies: int
+    ) -> None:
+        await super().test_a_lost_answer_is_unknown_and_the_request_is_not_repeated(provider, fault, copies)
+
+    @pytest.mark.row("M-01")
+    async def test_a_later_part_that_is_refused_shows_what_arrived(self, provider: BotProvider) -> None:
+        await super().test_a_later_part_that_is_refused_shows_what_arrived(provider)
 
 
 # the message

@@ -7,7 +7,7 @@ import pytest
 
 from core.courier import Deferred, Halted, Reason, Rejected, Scope, Sent, Unknown
 from sandbox.state import Fault, Rule
-from tests.couriers.contract import OutageContract, Provider, message, send
+from tests.couriers.contract import UNUSUAL_TEXTS, OutageContract, Provider, message, send
 from tests.couriers.relay import Relay
 from tests.couriers.telegram_provider import MAGIC_ADDRESSES, SHORT_TIMEOUT, TelegramProvider, provider, send_one
 
@@ -15,6 +15,15 @@ __all__ = ["provider"]
 
 
 class TestTelegram(OutageContract):
+    @pytest.mark.row("D-25")
+    @pytest.mark.parametrize("text", UNUSUAL_TEXTS)
+    async def test_unusual_text_is_received_unchanged(self, provider: Provider, text: str) -> None:
+        await super().test_unusual_text_is_received_unchanged(provider, text)
+
+    @pytest.mark.row("D-25", "D-26")
+    async def test_the_longest_text_is_received_unchanged(self, provider: Provider) -> None:
+        await super().test_the_longest_text_is_received_unchanged(provider)
+
     @pytest.mark.row("D-20")
     async def test_an_outage_uses_up_no_attempts_and_the_courier_recovers(self, provider: Provider) -> None:
         await super().test_an_outage_uses_up_no_attempts_and_the_courier_recovers(provider)

@@ -26,7 +26,7 @@ from couriers import vk
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule, SandboxState
 from sandbox.vk import VkServer
-from tests.couriers.contract import OutageContract, Provider, message, running, send_one
+from tests.couriers.contract import UNUSUAL_TEXTS, OutageContract, Provider, message, running, send_one
 
 MAGIC_ADDRESSES = {(fault.name, fault.value): address for address, fault in MAGIC_RECIPIENTS["vk"].items()}
 TOKEN = "vk1.a.sandbox"
@@ -77,7 +77,28 @@ async def provider(tmp_path: Path) -> AsyncIterator[VkProvider]:
 
 
 class TestVk(OutageContract):
-    """The contract, over the sandbox."""
+    @pytest.mark.row("D-25")
+    @pytest.mark.parametrize("text", UNUSUAL_TEXTS)
+    async def test_unusual_text_is_received_unchanged(self, provider: Provider, text: str) -> None:
+        await super().test_unusual_text_is_received_unchanged(provider, text)
+
+    @pytest.mark.row("D-25", "D-26")
+    async def test_the_longest_text_is_received_unchanged(self, provider: Provider) -> None:
+        await super().test_the_longest_text_is_received_unchanged(provider)
+
+    @pytest.mark.row("D-21")
+    async def test_a_repeat_with_the_same_seed_is_received_once_if_the_provider_remembers(
+        self, provider: Provider
+    ) -> None:
+        await super().test_a_repeat_with_the_same_seed_is_received_once_if_the_provider_remembers(provider)
+
+    @pytest.mark.row("C-40", "C-41", "C-91")
+    async def test_what_the_channel_shows_is_sent_and_no_tag_is_seen(self, provider: Provider) -> None:
+        await super().test_what_the_channel_shows_is_sent_and_no_tag_is_seen(provider)
+
+    @pytest.mark.row("C-44", "C-91")
+    async def test_a_missing_file_is_recorded_and_the_text_is_sent(self, provider: Provider, tmp_path: Path) -> None:
+        await super().test_a_missing_file_is_recorded_and_the_text_is_sent(provider, tmp_path)
 
 
 @pytest.mark.row("D-21", "D-33")

@@ -11,6 +11,7 @@ from sandbox.state import SandboxState
 from sandbox.vk import VkServer
 from sandbox.vk.events import NotConfirmed
 from tests.delivery.conftest import Api
+from tests.support.serving import serving
 from tests.support.waiting import until
 
 SECRET, CONFIRMATION, PERSON = "word", "f1a2b3c4", "200001"
@@ -23,10 +24,8 @@ def options() -> Options:
 
 @pytest.fixture
 async def community() -> AsyncIterator[VkServer]:
-    server = VkServer(SandboxState())
-    await server.start()
-    yield server
-    await server.stop()
+    async with serving(VkServer(SandboxState())) as server:
+        yield server
 
 
 async def written(api: Api) -> list[str]:

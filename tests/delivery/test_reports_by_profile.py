@@ -16,6 +16,7 @@ from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.sms.providers import PASSWORD, USERNAME, SmsProvidersServer
 from sandbox.state import SandboxState
 from tests.delivery.conftest import Api
+from tests.support.serving import serving
 from tests.support.stack import FLOOR
 from tests.support.waiting import until
 
@@ -35,10 +36,8 @@ def options(name: str) -> Options:
 
 @pytest.fixture
 async def gateways() -> AsyncIterator[SmsProvidersServer]:
-    opened = SmsProvidersServer(SandboxState())
-    await opened.start()
-    yield opened
-    await opened.stop()
+    async with serving(SmsProvidersServer(SandboxState())) as opened:
+        yield opened
 
 
 @pytest.fixture

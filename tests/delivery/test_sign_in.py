@@ -18,6 +18,7 @@ from providers.sign_in.vault import new_key
 from tests.delivery.conftest import Api
 from tests.providers.sign_in.browser import confirmed, form_of
 from tests.providers.sign_in.oauth_server import SECRET, OAuthServer
+from tests.support.serving import serving
 
 ANNA = {"service": "vacancies", "user": 42}
 JOB = JobId("default", "hunt", "42")
@@ -26,10 +27,8 @@ AS_BROWSER = {"Accept": "text/html,*/*"}
 
 @pytest.fixture
 async def oauth() -> AsyncIterator[OAuthServer]:
-    server = OAuthServer()
-    await server.start()
-    yield server
-    await server.stop()
+    async with serving(OAuthServer()) as server:
+        yield server
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from providers.sign_in.vault import new_key
 from tests.core.webhooks.conftest import Installation
 from tests.core.webhooks.receiver import Receiver
 from tests.jobs.conftest import ANNA, HOUR, Playground, Run
+from tests.support.serving import serving
 from tests.support.stack import FakeCourier
 from tests.support.waiting import until
 
@@ -173,10 +174,8 @@ async def test_a_notice_is_sent_once_though_the_process_is_killed_before_it(scen
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
-    receiver = Receiver()
-    await receiver.start()
-    yield receiver
-    await receiver.stop()
+    async with serving(Receiver()) as receiver:
+        yield receiver
 
 
 async def test_webhooks_that_want_it_are_told_of_jobs_of_their_tenant(scene: Scene, receiver: Receiver) -> None:

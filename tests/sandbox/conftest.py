@@ -24,6 +24,7 @@ from sandbox.state import SandboxState
 from sandbox.vk import VkServer
 from tests.sandbox.telegram_clients import server_key, telegram
 from tests.support.kannel import kannel
+from tests.support.serving import serving
 
 __all__ = ["kannel", "server_key", "telegram"]
 
@@ -181,10 +182,8 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 async def sandbox(directory: Path) -> AsyncIterator[Sandbox]:
-    whole = Sandbox(directory)
-    await whole.start()
-    yield whole
-    await whole.stop()
+    async with serving(Sandbox(directory)) as whole:
+        yield whole
 
 
 @pytest.fixture

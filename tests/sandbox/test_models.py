@@ -13,6 +13,7 @@ from sandbox.models import KEY, ModelsServer
 from sandbox.models.server import AUTHORIZATION_KEY
 from sandbox.models.sounds import TONES, UNDERSTOOD
 from sandbox.state import Fault, Rule, SandboxState
+from tests.support.serving import serving
 
 QUESTION = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
 SPEECH = {"model": "m", "input": "Hello", "voice": "nova"}
@@ -21,10 +22,8 @@ NEVER = 0.3  # seconds; a normal answer takes less than a hundredth of it
 
 @pytest.fixture
 async def models(state: SandboxState) -> AsyncIterator[ModelsServer]:
-    server = ModelsServer(state)
-    await server.start()
-    yield server
-    await server.stop()
+    async with serving(ModelsServer(state)) as server:
+        yield server
 
 
 class Caller:

@@ -14,16 +14,15 @@ from sandbox.events import Fault, Rule
 from sandbox.faults import FAULTS
 from sandbox.state import SandboxState
 from sandbox.vacancies import CLIENT_ID, CLIENT_SECRET, VacanciesServer
+from tests.support.serving import serving
 
 CALLBACK = "http://127.0.0.1/callback"
 
 
 @pytest.fixture
 async def service() -> AsyncIterator[VacanciesServer]:
-    server = VacanciesServer(SandboxState())
-    await server.start()
-    yield server
-    await server.stop()
+    async with serving(VacanciesServer(SandboxState())) as server:
+        yield server
 
 
 class Person:

@@ -9,6 +9,7 @@ import pytest
 from core.redis.pipeline import Pipeline
 from core.redis.topology import Topology
 from tests.support.servers import Server
+from tests.support.serving import serving
 from tests.support.waiting import until
 from tests.system.crash.cuttable_link import CuttableLink
 
@@ -25,10 +26,8 @@ PADDING = "x" * 2**18
 @pytest.fixture
 async def link(server: Server) -> AsyncIterator[CuttableLink]:
     """A link to the server, which a test can block and cut."""
-    opened = CuttableLink(server.place.port)
-    await opened.start()
-    yield opened
-    await opened.stop()
+    async with serving(CuttableLink(server.place.port)) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import trustme
 
 from sandbox.mail import SmtpServer
 from sandbox.state import SandboxState
+from tests.support.serving import serving
 
 
 class Certificates:
@@ -35,7 +36,5 @@ def state() -> SandboxState:
 @pytest.fixture
 async def smtp(state: SandboxState) -> AsyncIterator[SmtpServer]:
     """A server without encryption."""
-    server = SmtpServer(state)
-    await server.start()
-    yield server
-    await server.stop()
+    async with serving(SmtpServer(state)) as server:
+        yield server

@@ -18,6 +18,7 @@ from providers.models.salute import Salute, SaluteTokens
 from sandbox.models import KEY, MODEL, ModelsServer
 from sandbox.models.server import AUTHORIZATION_KEY
 from sandbox.state import SandboxState
+from tests.support.serving import serving
 
 MINUTE = timedelta(minutes=1)
 QUICK = Backoff(timedelta(milliseconds=5), timedelta(milliseconds=20), attempts=4)
@@ -39,10 +40,8 @@ def state() -> SandboxState:
 
 @pytest.fixture
 async def service(state: SandboxState) -> AsyncIterator[ModelsServer]:
-    server = ModelsServer(state)
-    await server.start()
-    yield server
-    await server.stop()
+    async with serving(ModelsServer(state)) as server:
+        yield server
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from scenarios.engine import Ending, State
 from scenarios.telegram import recordings
 from tests.providers.models.conftest import MINUTE, client, models_in, openai, probe, programs, salute, service, state
 from tests.scenarios.actions.contexts import EVENT, context_of
+from tests.support.serving import serving
 
 __all__ = ["client", "openai", "programs", "salute", "service", "state"]
 
@@ -160,10 +161,8 @@ async def test_from_speech_reads_what_to_speech_made(models: Models, folder: Pat
 
 @pytest.fixture
 async def bot_api(state: SandboxState) -> AsyncIterator[BotApiServer]:
-    server = BotApiServer(state)
-    await server.start()
-    yield server
-    await server.stop()
+    async with serving(BotApiServer(state)) as server:
+        yield server
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import pytest
 
 from sandbox.sandbox import Sandbox
 from tests.support.servers import Server
+from tests.support.serving import serving
 from tests.system.crash.installation import Installation
 
 
@@ -18,10 +19,8 @@ def sandbox_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 async def sandbox(sandbox_directory: Path) -> AsyncIterator[Sandbox]:
-    sandbox = Sandbox(sandbox_directory)
-    await sandbox.start()
-    yield sandbox
-    await sandbox.stop()
+    async with serving(Sandbox(sandbox_directory)) as sandbox:
+        yield sandbox
 
 
 @pytest.fixture

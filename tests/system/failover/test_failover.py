@@ -8,6 +8,7 @@ import pytest
 
 from sandbox.sandbox import Sandbox
 from tests.support.replica_set import ReplicaSet
+from tests.support.serving import serving
 from tests.system.failover.failover import Failover, Plan
 
 SHORT = Plan(seed=1, rate=6.0, channels=("telegram", "sms"), blows=1)
@@ -15,10 +16,8 @@ SHORT = Plan(seed=1, rate=6.0, channels=("telegram", "sms"), blows=1)
 
 @pytest.fixture
 async def sandbox(tmp_path: Path) -> AsyncIterator[Sandbox]:
-    opened = Sandbox(tmp_path / "sandbox")
-    await opened.start()
-    yield opened
-    await opened.stop()
+    async with serving(Sandbox(tmp_path / "sandbox")) as opened:
+        yield opened
 
 
 @pytest.mark.row("S-05", "S-06", "S-10")
