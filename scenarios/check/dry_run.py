@@ -19,11 +19,12 @@ from scenarios.check.samples import Sampled, ending_of
 from scenarios.engine import Effects, Ending, Path, Run, Step, begin, end
 from scenarios.engine.graph import node_id
 from scenarios.engine.reasons import explain
-from scenarios.engine.results import failed, unknown
-from scenarios.engine.splicing import splice, unknown_scenario
+from scenarios.engine.results import failed, skipped, unknown
+from scenarios.engine.splicing import branch, splice, unknown_scenario
 from scenarios.engine.triggers import CompiledTriggers
 from scenarios.placeholders.attributes import Prepared, prepare
 from scenarios.schema import ActionType, validator
+from scenarios.schema.conditions import chosen, unmet
 from scenarios.sending.content import refusal_of
 from scenarios.sending.message import message
 
@@ -121,6 +122,8 @@ class _DryRun:
         self._warnings += [f"{step.scenario}: {warning}" for warning in prepared.warnings]
         if error := self._obstacle(step, settings):
             return failed(error)
+        if reason := unmet(prepared.condition, prepared.seen):
+            return replace(skipped(reason), returned=prepared.returned)
         if _is_named(step, self._unclear):
             return unknown("its outcome is set to unknown")
         ending = EXECUTORS.get(kind.name, _DryRun.succeed)(self, step, prepared, kind)
@@ -151,6 +154,9 @@ class _DryRun:
         self._warnings += [ending.error] if ending.error else []
         return ending
 
+    def branch(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
+        return branch(self._bot, step, chosen(prepared.own, prepared.seen))
+
     def succeed(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
         return ending_of(Sampled(kind, prepared, step.action.fields, self._event))
 
@@ -176,5 +182,6 @@ EXECUTORS: Mapping[str, Callable[[_DryRun, Step, Prepared, ActionType], Ending]]
     "send": _DryRun.send,
     "validator": _DryRun.validator,
     "scenario": _DryRun.scenario,
+    "branch": _DryRun.branch,
 }
 """What runs for real, by type."""

@@ -18,6 +18,7 @@ from scenarios.loader.reading import Reader
 from scenarios.placeholders.fields import names_in, starts_in
 from scenarios.placeholders.mentions import Mention, mentions
 from scenarios.schema import ActionType
+from scenarios.schema.conditions import fields_of
 
 
 def check_names(step: Step, kind: ActionType, settings: Mapping[str, Any], problems: Problems) -> None:
@@ -33,6 +34,9 @@ def check_names(step: Step, kind: ActionType, settings: Mapping[str, Any], probl
     for key in fields_with_rules(step.node.get("rules")) if kind.name == "validator" else ():
         if not starts_in(key.text, known := seen.names()):
             report(reader, key, key.text, seen, known, ("UNKNOWN_RULE_FIELD", "rules"))
+    for key in fields_of_conditions(step):
+        if not starts_in(key.text, known := seen.names()):
+            report(reader, key, key.text, seen, known, ("UNKNOWN_RULE_FIELD", "when"))
 
 
 def check_mention(reader: Reader, text: Scalar, mention: Mention, seen: Seen, field: str) -> None:
@@ -61,6 +65,14 @@ def report(reader: Reader, node: Scalar, path: str, seen: Seen, known: Names, wh
     else:
         message = f"{source}: neither the event nor an action before has {name!r}{did_you_mean(name, names)}"
         reader.warning(node, code, message)
+
+
+def fields_of_conditions(step: Step) -> list[Scalar]:
+    """Return the fields that `when` is about, and the cases of a `branch`."""
+    cases = step.node.get("cases") if step.action.type == "branch" else None
+    listed = cases.items if isinstance(cases, ListNode) else ()
+    conditions = [step.node.get("when"), *(one.get("when") for one in listed if isinstance(one, MapNode))]
+    return [key for one in conditions if one is not None for key in fields_of(one)]
 
 
 def fields_with_rules(rules: Node | None) -> list[Scalar]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from scenarios.bot import Action, Bot, Scenario
 from scenarios.bot.durations import NAMES, SECONDS
 from scenarios.bot.event_fields import FIELDS
-from scenarios.engine.graph import is_parallel, spliced_names
+from scenarios.engine.graph import SPLICING, is_parallel, spliced_names
 from scenarios.placeholders.attributes import CONTROL_FIELDS
 from scenarios.schema import ActionType
 
@@ -70,7 +70,7 @@ class Visible:
         for action in scenario.actions:
             names = brought if action.chain is None else before
             yield action, names, before
-            goes_on = before if action.type == "scenario" else names  # what is spliced in follows the action before
+            goes_on = before if action.type in SPLICING else names  # what is spliced in follows the action before
             before = _joined(goes_on, self._given_by(action, scenario))
         self._left[scenario.name] = before
 
@@ -87,7 +87,7 @@ class Visible:
 
     def _left_by(self, action: Action, scenario: Scenario) -> Names:
         """Return what the scenarios leave that an action splices in; nothing of those that run side by side (C-34)."""
-        if action.type != "scenario" or is_parallel(action):
+        if action.type not in SPLICING or is_parallel(action):
             return _NOTHING
         if any("{" in name for name in spliced_names(action)):
             return frozenset({ANYTHING})

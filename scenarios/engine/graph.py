@@ -46,8 +46,16 @@ def graph_of(bot: Bot, scenario: Scenario) -> Graph:
     return graph
 
 
+SPLICING = ("scenario", "branch")
+"""The actions in whose place other scenarios run."""
+
+
 def spliced_names(action: Action) -> list[str]:
-    """Return the names that a `scenario` action splices in."""
+    """Return the names that a `scenario` action splices in, or those of which a `branch` splices in one."""
+    if action.type == "branch":
+        cases = action.fields.get("cases")
+        targets = [one.get("scenario") for one in cases if isinstance(one, Mapping)] if isinstance(cases, list) else []
+        return [str(name) for name in (*targets, action.fields.get("otherwise")) if name]
     named = action.fields.get("value") or action.fields.get("name")
     if action.type != "scenario" or not named:
         return []
@@ -78,7 +86,7 @@ def before(bot: Bot, scenario: Scenario, number: int) -> str:
     """Return the action before this one: of a single scenario that is spliced in there, the last one (C-33)."""
     previous = scenario.actions[number - 2]
     names = spliced_names(previous)
-    target = bot.find(names[0], scenario) if names and not is_parallel(previous) else None
+    target = bot.find(names[0], scenario) if len(names) == 1 and not is_parallel(previous) else None
     return (
         node_id(target.name, len(target.actions)) if target and target.actions else node_id(scenario.name, number - 1)
     )

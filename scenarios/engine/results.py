@@ -16,6 +16,11 @@ def failed(error: str) -> Ending:
     return Ending(State.FAILED, error=error)
 
 
+def skipped(reason: str) -> Ending:
+    """Return the ending of an action that does not apply: it ends as drop, and `show RUN` has the reason."""
+    return Ending(State.DROP, error=reason)
+
+
 def unknown(error: str, results: Mapping[str, Any] | None = None) -> Ending:
     """Return the ending of an action that may have done what it should; later actions see the error as `{error}`."""
     return Ending(State.UNKNOWN, Values(results or {}), error)

@@ -1,10 +1,11 @@
-"""The action `scenario`: finds the scenarios that it names (C-33 to C-35). Pure."""
+"""The actions `scenario` and `branch`: find the scenarios that they name (C-33 to C-35, C-94). Pure."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from scenarios.bot import Bot
 from scenarios.engine import Ending, Splice, State, Step
+from scenarios.engine.results import skipped
 
 
 def splice(bot: Bot, step: Step, own: Mapping[str, Any]) -> Ending:
@@ -19,6 +20,11 @@ def splice(bot: Bot, step: Step, own: Mapping[str, Any]) -> Ending:
     errors = [unknown_scenario(bot, name) for name, one in zip(names, found, strict=True) if one is None]
     inserted = Splice(tuple(one for one in found if one is not None), parallel=isinstance(named, list))
     return Ending(State.FAILED if errors else State.COMPLETED, error="; ".join(errors), splice=inserted)
+
+
+def branch(bot: Bot, step: Step, name: str) -> Ending:
+    """Splices in the scenario of this name; with "" the action ends as drop, because no case applies."""
+    return splice(bot, step, {"value": name}) if name else skipped("no case applies, and there is no `otherwise`")
 
 
 def unknown_scenario(bot: Bot, name: str) -> str:

@@ -14,11 +14,12 @@ from core.errors import Refused, StoreError
 from providers.models import AiError
 from scenarios.context import Context, ScenarioServices, Waiting
 from scenarios.engine import Ending, State, Step
-from scenarios.engine.results import failed
+from scenarios.engine.results import failed, skipped
 from scenarios.execution.runs import StoredRun
 from scenarios.execution.secrets import Secrets
 from scenarios.placeholders.attributes import Prepared, prepare
 from scenarios.schema import ActionType
+from scenarios.schema.conditions import unmet
 from scenarios.telegram.authorisation import denial
 
 log = logging.getLogger(__name__)
@@ -55,6 +56,8 @@ class StepExecutor:
         try:
             if reason := await self._obstacle(context):
                 return self.finished(stored, step, failed(reason))
+            if reason := unmet(context.prepared.condition, context.prepared.seen):
+                return self.finished(stored, step, skipped(reason))
             found = await kind.execute(context)
         except Exception as error:  # whatever an action raises is its failure
             if isinstance(error, StoreError):

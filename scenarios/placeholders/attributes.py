@@ -13,7 +13,7 @@ from scenarios.placeholders import HTML, MARKDOWN_V2, PLAIN, Escaping, Rendered,
 
 CONTROL_FIELDS = frozenset(
     {"type", "chain", "chain_drop", "placeholder", "placeholders", "enabled"}
-    | {"required_role", "required_permission", "group_admin"}
+    | {"when", "required_role", "required_permission", "group_admin"}
 )
 """The fields of an action, or of its section in settings.yaml, that are instructions and no values."""
 
@@ -26,12 +26,13 @@ class Prepared:
     """What an action runs with.
 
     `own`: its attributes with placeholders replaced. `seen`: the flat mapping of C-32. `returned`: the attributes that
-    become variables of later actions (C-58). `warnings`: of placeholders.
+    become variables of later actions (C-58). `condition`: its field `when`. `warnings`: of placeholders.
     """
 
     own: Mapping[str, Any]
     seen: Mapping[str, Any]
     returned: Values
+    condition: Any = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -49,12 +50,13 @@ def prepare(action: Action, defaults: Mapping[str, Any], values: Values, event: 
     own = with_seconds({name: value for name, value in written.items() if name not in CONTROL_FIELDS})
     replaces = defaults.get("placeholder") is True if action.placeholder is None else action.placeholder
     if not replaces:
-        return Prepared(own, values.seen_with(own, event), Values())
+        return Prepared(own, values.seen_with(own, event), Values(), written.get("when"))
     rendered, from_person, warnings = _render(own, values, event)
     rendered = with_seconds(rendered)
     variables = {name: value for name, value in rendered.items() if name.removesuffix(SECONDS) in action.fields}
     returned = Values(variables=variables, from_person=from_person) if action.placeholder else Values()
-    return Prepared(rendered, values.seen_with(rendered, event), returned, warnings)
+    condition = _rendered("when", written.get("when"), rendered, set(from_person), values, event)
+    return Prepared(rendered, values.seen_with(rendered, event), returned, condition.value, warnings)
 
 
 def _render(

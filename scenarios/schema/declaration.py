@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from scenarios.schema import types
+from scenarios.schema.conditions import CONDITION
 from scenarios.schema.types import Type
 
 
@@ -67,6 +68,12 @@ COMMON_FIELDS = (
     ),
     Field("placeholder", types.FLAG, "Whether placeholders are replaced in this action."),
     Field("placeholders", types.FLAG, "The same as `placeholder`."),
+    Field(
+        "when",
+        CONDITION,
+        "Run only if this condition holds; otherwise the action ends as `drop`, and `chain: drop` after it is the other"
+        " case.",
+    ),
     Field("required_role", types.TEXTS, "Only people with one of these roles; for others the action fails."),
     Field(
         "required_permission",

@@ -7,12 +7,14 @@ the field. No rules: completed.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from typing import Any
 
 from scenarios.bot.patterns import PatternRefused, PatternTimeout, compile_pattern
 from scenarios.engine import Ending, State, Values
 from scenarios.placeholders.attributes import Prepared
 from scenarios.placeholders.fields import MISSING, find
+from scenarios.placeholders.values import as_moment, as_number
 
 Rule = Mapping[str, Any]
 IsMember = Callable[[Rule], bool]
@@ -41,7 +43,7 @@ def ending(prepared: Prepared, is_member: IsMember) -> Ending:
 def validate(rules: Any, values: Mapping[str, Any], is_member: IsMember) -> ValidationResult:
     """Return the outcome of all rules. `values`: the flat mapping that the action sees; fields may be dotted."""
     for field, listed in rules.items() if isinstance(rules, Mapping) else ():
-        verdict = _validate_field(str(field), _as_list(listed), values, is_member)
+        verdict = _validate_field(str(field), as_list(listed), values, is_member)
         if verdict.state is not State.COMPLETED:
             return verdict
     return ValidationResult(State.COMPLETED)
@@ -103,12 +105,38 @@ def _matches(value: Any, wanted: Any) -> bool:
 
 
 def _in_list(value: Any, wanted: Any) -> bool:
-    listed = wanted.split(",") if isinstance(wanted, str) else _as_list(wanted)
+    listed = wanted.split(",") if isinstance(wanted, str) else as_list(wanted)
     return _text(value).strip() in [_text(one).strip() for one in listed]
 
 
 def _length(value: Any) -> int:
     return len(value) if isinstance(value, list | tuple | Mapping) else len(_text(value))
+
+
+def _compared(value: Any, wanted: Any) -> int:
+    """Return -1, 0 or 1: the value is less than, equal to or more than the wanted one. Both are numbers, or dates.
+    Raises RuleUnusable.
+    """
+    number, limit = as_number(value), as_number(wanted)
+    if number is not None and limit is not None:
+        return (number > limit) - (number < limit)
+    moment, bound = as_moment(value, None), as_moment(wanted, None)
+    if moment is None or bound is None or number is not None or limit is not None:
+        raise RuleUnusable(f"{_text(value)!r} and {_text(wanted)!r} are not both numbers or both dates")
+    # A moment without a zone is meant in the zone of the other one.
+    moment, bound = _in_zone(moment, bound.tzinfo), _in_zone(bound, moment.tzinfo)
+    return (moment > bound) - (moment < bound)
+
+
+def _in_zone(moment: datetime, zone: tzinfo | None) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=zone)
+
+
+def _is_between(value: Any, wanted: Any) -> bool:
+    limits = wanted.split(",") if isinstance(wanted, str) else as_list(wanted)
+    if len(limits) != 2:
+        raise RuleUnusable("it needs two limits, for example [1, 10]")
+    return _compared(value, limits[0]) >= 0 >= _compared(value, limits[1])
 
 
 def _limit(wanted: Any) -> int:
@@ -128,13 +156,21 @@ CHECKS: Mapping[str, Callable[[Any, Any], bool]] = {
     "regex": _matches,
     "length_min": lambda value, wanted: _length(value) >= _limit(wanted),
     "length_max": lambda value, wanted: _length(value) <= _limit(wanted),
+    "more_than": lambda value, wanted: _compared(value, wanted) > 0,
+    "at_least": lambda value, wanted: _compared(value, wanted) >= 0,
+    "less_than": lambda value, wanted: _compared(value, wanted) < 0,
+    "at_most": lambda value, wanted: _compared(value, wanted) <= 0,
+    "between": _is_between,
     "in_list": _in_list,
     "not_in_list": lambda value, wanted: not _in_list(value, wanted),
 }
-"""Rule → whether it holds for a value and the rule's own value. `contains` and `starts_with` ignore case."""
+"""Rule → whether it holds for a value and the rule's own value. `contains` and `starts_with` ignore case; those from
+`more_than` to `between` compare numbers or dates.
+"""
 
 
-def _as_list(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
+    """Return a list as it is, nothing as an empty one, and a single value as a list of one."""
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]

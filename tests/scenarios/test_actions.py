@@ -30,7 +30,16 @@ def test_every_action_of_the_dialect_has_a_file() -> None:
         "send remove user scenario validator request request_management restrict invite_link to_speech from_speech "
         "completion gigachat create_promo modify_promo check_promo promo_management"
     )
-    assert set(own_actions()) == {*dialect.split(), "cancel", "job", "answer_inline", "answer_join", "copy", "history"}
+    assert set(own_actions()) == {
+        *dialect.split(),
+        "branch",
+        "cancel",
+        "job",
+        "answer_inline",
+        "answer_join",
+        "copy",
+        "history",
+    }
 
 
 def test_a_field_has_one_declaration_and_a_help_that_is_a_sentence() -> None:

@@ -6,7 +6,7 @@ A state is the outcome of the previous action, and whether a `chain_drop` has bl
 from collections.abc import Mapping
 
 from scenarios.bot import OUTCOMES, Action, Bot, Scenario
-from scenarios.engine.graph import words
+from scenarios.engine.graph import SPLICING, words
 from scenarios.loader.problem import Problems
 from scenarios.schema import ActionType
 
@@ -40,9 +40,11 @@ def runs_after(action: Action, state: State) -> bool:
 
 
 def states_after(action: Action, states: frozenset[State], types: Types) -> frozenset[State]:
-    if action.type == "scenario" or action.chain == frozenset():
+    if action.type in SPLICING or action.chain == frozenset():
         return _ANYTHING
-    outcomes = types[action.type].outcomes if action.type in types else OUTCOMES
+    outcomes = {*types[action.type].outcomes} if action.type in types else {*OUTCOMES}
+    if action.fields.get("when"):
+        outcomes.add("drop")
     after: set[State] = set()
     for state in states:
         if runs_after(action, state):

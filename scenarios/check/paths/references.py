@@ -7,6 +7,7 @@ from scenarios.bot.button_text import normalise
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, is_empty
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.check.step import Step
+from scenarios.engine.graph import SPLICING
 from scenarios.loader.files import BOT, GROUP_TRIGGERS, SETTINGS, TRIGGERS
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
@@ -40,7 +41,7 @@ class References:
             roles, permissions = (step.node.get(name) for name in ("required_role", "required_permission"))
             warn_unknown(reader, roles, self._bot.roles, "UNKNOWN_ROLE", "role")
             warn_unknown(reader, permissions, self._permissions, "UNKNOWN_PERMISSION", "permission")
-        if step.action.type == "scenario":
+        if step.action.type in SPLICING:
             self._check_splices(reader, step)
         if step.action.type == "send":
             self._check_buttons(reader, step)
@@ -49,11 +50,10 @@ class References:
             warn_unknown(reader, state, self._states, "UNKNOWN_STATE", "trigger for the state")
 
     def _check_splices(self, reader: Reader, step: Step) -> None:
-        for field in ("name", "value"):
-            for node in names_in(reader.one_or_many(step.node.get(field))):
-                if scenario := find_scenario(reader, node, node.text, self._bot, step.scenario):
-                    place = reader.place(node)
-                    self.splices.setdefault(step.scenario.name, []).append((scenario.name, place))
+        for node in names_in(spliced(reader, step)):
+            if scenario := find_scenario(reader, node, node.text, self._bot, step.scenario):
+                place = reader.place(node)
+                self.splices.setdefault(step.scenario.name, []).append((scenario.name, place))
 
     def _check_buttons(self, reader: Reader, step: Step) -> None:
         """Check the targets of buttons: `{text: name}` jumps to a scenario; an address is no name (C-08, C-09)."""
@@ -72,6 +72,21 @@ class References:
             or button in self._buttons
             or any(part in button for part in self._parts_of_buttons)
         )
+
+
+def spliced(reader: Reader, step: Step) -> Iterator[Node]:
+    """Yield the names of the scenarios that an action splices in."""
+    if step.action.type == "scenario":
+        for field in ("name", "value"):
+            yield from reader.one_or_many(step.node.get(field))
+        return
+    cases = step.node.get("cases")
+    targets = (
+        [case.get("scenario") for case in cases.items if isinstance(case, MapNode)]
+        if isinstance(cases, ListNode)
+        else []
+    )
+    yield from (node for node in (*targets, step.node.get("otherwise")) if node is not None)
 
 
 def warn_unknown(reader: Reader, node: Node | None, known: Collection[str], code: str, what: str) -> None:

@@ -73,6 +73,28 @@ inner:
     assert run.state == "over"
 
 
+@pytest.mark.row("C-94")
+async def test_conditions_and_branches_choose_what_is_sent(installation: Installation) -> None:
+    installation.write("triggers.yaml", 'text: {"*": s.main}')
+    installation.write(
+        "scenarios/s.yaml",
+        """
+main:
+  actions:
+    - {type: send, text: many, when: {event_text: {rule: more_than, value: 10}}}
+    - {type: send, text: few, chain: drop}
+    - type: branch
+      chain: true
+      cases: [{when: {event_text: {rule: between, value: [5, 8]}}, scenario: middle}]
+middle: {actions: [{type: send, text: "{event_text} is in the middle"}]}
+""",
+    )
+    await installation.start()
+    run = await installation.play("7")
+    assert installation.texts == ["few", "7 is in the middle"]
+    assert "more_than does not hold" in run.actions[0].why
+
+
 @pytest.mark.row("C-36")
 async def test_the_events_of_a_person_are_answered_in_order_and_others_do_not_wait(installation: Installation) -> None:
     opened, entered = asyncio.Event(), asyncio.Event()

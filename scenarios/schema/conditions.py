@@ -1,0 +1,139 @@
+"""Conditions: the field `when` of every action, and the cases of `branch` (C-94). Pure.
+
+    when:
+      price: {rule: at_least, value: 1000}      a rule of the validator, or a list of rules that must all hold
+      any:                                      at least one of these conditions
+        - {role: {rule: equals, value: teacher}}
+        - {not: {city: {rule: in_list, value: [Kazan, Tver]}}}
+
+All entries of a condition must hold. `any`, `all` and `not` are no names of fields.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
+from scenarios.placeholders.fields import MISSING, find
+from scenarios.schema.rules import RULES, rule_complaints
+from scenarios.schema.types import Complaint, Type
+from scenarios.schema.validator import Rule, as_list, complaint
+
+IS_MEMBER = "is_member"
+"""The one rule of the validator that asks a provider."""
+
+
+def unmet(condition: Any, values: Mapping[str, Any]) -> str:
+    """Return why a condition does not hold; "" if it does, or there is none. `values`: what the action sees."""
+    for name, wanted in condition.items() if isinstance(condition, Mapping) else ():
+        if reason := _GROUPS.get(str(name), _of_field(str(name)))(wanted, values):
+            return reason
+    return ""
+
+
+def _of_field(name: str) -> Callable[[Any, Mapping[str, Any]], str]:
+    def reason(rules: Any, values: Mapping[str, Any]) -> str:
+        found = find(values, name)
+        value = None if found is MISSING else found
+        complaints = (complaint(rule, value, _cannot_ask) for rule in as_list(rules))
+        return next((f"{name}: {one}" for one in complaints if one), "")
+
+    return reason
+
+
+def _cannot_ask(_: Rule) -> bool:
+    return False
+
+
+def _unmet_all(conditions: Any, values: Mapping[str, Any]) -> str:
+    return next((reason for one in as_list(conditions) if (reason := unmet(one, values))), "")
+
+
+def _unmet_any(conditions: Any, values: Mapping[str, Any]) -> str:
+    reasons = [unmet(one, values) for one in as_list(conditions)]
+    return "" if "" in reasons else f"none of: {'; '.join(reasons)}"
+
+
+def _unmet_not(condition: Any, values: Mapping[str, Any]) -> str:
+    return "" if unmet(condition, values) else "what `not` names holds"
+
+
+_GROUPS: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
+    "all": _unmet_all,
+    "any": _unmet_any,
+    "not": _unmet_not,
+}
+
+
+def chosen(own: Mapping[str, Any], values: Mapping[str, Any]) -> str:
+    """Return the scenario of the first case whose condition holds, or `otherwise`; "" if there is none."""
+    for case in as_list(own.get("cases")):
+        if isinstance(case, Mapping) and not unmet(case.get("when"), values):
+            return str(case.get("scenario") or "")
+    return str(own.get("otherwise") or "")
+
+
+# what is wrong with a condition
+
+
+def condition_complaints(node: Node) -> Iterator[Complaint]:
+    if not isinstance(node, MapNode):
+        yield node, f"a condition is a mapping from fields to rules, but this is {describe(node)}"
+        return
+    for key, wanted in node.pairs:
+        if key.text == "not" and isinstance(wanted, ListNode):
+            yield wanted, "`not` has one condition; put several below `any` or `all`"
+        check = condition_complaints if key.text in _GROUPS else _rule_complaints
+        for one in _each(wanted):
+            yield from check(one)
+
+
+def fields_of(node: Node) -> Iterator[Scalar]:
+    """Yield the names of the fields that a condition is about."""
+    for key, wanted in node.pairs if isinstance(node, MapNode) else ():
+        if key.text not in _GROUPS:
+            yield key
+        else:
+            for condition in _each(wanted):
+                yield from fields_of(condition)
+
+
+def _each(node: Node) -> Sequence[Node]:
+    return node.items if isinstance(node, ListNode) else (node,)
+
+
+def _rule_complaints(rule: Node) -> Iterator[Complaint]:
+    yield from rule_complaints(rule)
+    if isinstance(rule, MapNode):
+        named = rule.get("rule")
+        if isinstance(named, Scalar) and named.text == IS_MEMBER:
+            yield named, "a condition asks no provider; use is_member in a validator, and `chain`"
+        if (on_error := rule.get("on_error")) is not None:
+            yield on_error, "a condition holds or not; on_error belongs to the validator"
+
+
+def cases_complaints(node: Node) -> Iterator[Complaint]:
+    if not isinstance(node, ListNode):
+        yield node, f"must be a list of {{when, scenario}}, but is {describe(node)}"
+        return
+    for case in node.items:
+        if not isinstance(case, MapNode):
+            yield case, f"a case is a mapping {{when, scenario}}, but this is {describe(case)}"
+            continue
+        if is_empty(case.get("scenario")):
+            yield case, "this case names no scenario"
+        if (when := case.get("when")) is not None:
+            yield from condition_complaints(when)
+
+
+_RULE = {"type": "object", "properties": {"rule": {"enum": [one for one in RULES if one != IS_MEMBER]}}}
+_CONDITION: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": {"anyOf": [_RULE, {"type": "array", "items": _RULE}]},
+    "properties": {"any": {"type": "array"}, "all": {"type": "array"}, "not": {"type": "object"}},
+}
+_CASES = {
+    "type": "array",
+    "items": {"type": "object", "properties": {"when": _CONDITION}, "required": ["scenario"]},
+}
+CONDITION = Type("field → rules, with any, all and not", _CONDITION, condition_complaints)
+CASES = Type("a list of {when, scenario}", _CASES, cases_complaints)
