@@ -59,7 +59,7 @@ def python_of(venv: Path) -> Path:
 
 
 def install(venv: Path, root: Path, lock: str, folder: int, verbose: bool) -> None:
-    """Creates the environment, or updates a complete one in place: a running `./ada up` keeps its files."""
+    """Create the environment, or update a complete one in place: a running `./ada up` keeps its files."""
     python = python_of(venv)
     copies = list(venv.glob("requirements*.lock"))
     progress = Progress(f"setting up {venv.name} with Python {sys.version.split()[0]}")
@@ -85,7 +85,7 @@ class Progress:
         self._is_terminal = sys.stderr.isatty()
 
     def read(self, line: str) -> None:
-        """Reads a line of pip."""
+        """Read a line of pip."""
         if found := COLLECTING.match(line):
             self._collected += 1
             self.show(f": {self._collected} libraries found, {found[1]}")

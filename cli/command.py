@@ -32,7 +32,7 @@ class CommandFailed(Exception):
 
 
 def add_json_option(parser: ArgumentParser, **options: Any) -> None:
-    """Adds `--json`. A subcommand passes `default=SUPPRESS`, so that the option works before and after its name."""
+    """Add `--json`. A subcommand passes `default=SUPPRESS`, so that the option works before and after its name."""
     parser.add_argument("--json", action="store_true", help="print JSON, for programs", **options)
 
 

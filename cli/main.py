@@ -118,7 +118,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Runs one verb; returns its exit code. An error is printed on stderr, in one line where possible."""
+    """Run one verb; return its exit code. An error is printed on stderr, in one line where possible."""
     try:
         return run(list(sys.argv[1:] if args is None else args))
     except CommandFailed as error:

@@ -138,7 +138,7 @@ class Iteration:
         self._guard.check(await self._guard.write("", log=text))
 
     def check_lease(self) -> None:
-        """Ends this attempt if another process may have the job, because this one was frozen or the server was down.
+        """End this attempt if another process may have the job, because this one was frozen or the server was down.
 
         `effect` calls it before the call. A call that then waits, for a connection for example, calls it again right
         before it sends.

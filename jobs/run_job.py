@@ -23,8 +23,8 @@ _CLEANUP = 5.0
 
 
 async def run_job(kind: type[Job], iteration: Iteration, guard: Guard) -> BaseException | None:
-    """Returns what the job has raised, or why the attempt is over; TookTooLong if it takes longer than it may. When
-    this returns or is cancelled, the job has ended, or can begin nothing else.
+    """Return what the job has raised, or why the attempt is over; TookTooLong if it takes longer than it may. When this
+    returns or is cancelled, the job has ended, or can begin nothing else.
     """
     running = asyncio.create_task(_raised_by(kind, iteration, guard.job.id.name))
     try:

@@ -21,7 +21,7 @@ SHOWN = (
 
 
 def main() -> int:
-    """Returns the exit code of the tests; copies the pictures if they pass."""
+    """Return the exit code of the tests; copy the pictures if they pass."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "ADA_ARTEFACTS": folder}
         tests = [sys.executable, "-m", "pytest", "-q", "tests/delivery/console"]

@@ -35,7 +35,7 @@ end
 
 
 def lint(root: Path) -> bool:
-    """Prints each warning in lua/ of `root` with its file and line. Returns whether there is none."""
+    """Print each warning in lua/ of `root` with its file and line. Returns whether there is none."""
     with tempfile.TemporaryDirectory() as directory:
         configuration = Path(directory) / "luacheckrc"
         configuration.write_text(_configuration())
@@ -68,7 +68,7 @@ def _quoted(names: Iterable[str]) -> str:
 
 
 def main() -> int:
-    """Returns 0, or 1 after a warning or without luacheck."""
+    """Return 0, or 1 after a warning or without luacheck."""
     if not is_installed():
         print(MISSING)
         return 1

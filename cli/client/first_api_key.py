@@ -8,7 +8,7 @@ from core.errors import SetupError
 
 
 def get_or_create_api_key(settings: Settings) -> str:
-    """Returns the first key. Creates it if there is none; only the owner of the file can read it."""
+    """Return the first key. Create it if there is none; only the owner of the file can read it."""
     if settings.api_key:
         return settings.api_key
     file = key_file(settings)

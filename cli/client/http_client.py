@@ -54,7 +54,7 @@ class HttpClient:
         query: Mapping[str, str] | None = None,
         idempotency_key: str = "",
     ) -> JsonObject:
-        """Returns the decoded body. Raises CommandFailed, and SetupError if nothing listens there."""
+        """Return the decoded body. Raises CommandFailed, and SetupError if nothing listens there."""
         headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
         try:
             async with self._session.request(
@@ -67,7 +67,7 @@ class HttpClient:
     async def upload(
         self, path: str, upload: Upload, query: Mapping[str, str], timeout: aiohttp.ClientTimeout
     ) -> JsonObject:
-        """Returns the decoded body; with status 422 the problem document with its errors. Raises as `call`."""
+        """Return the decoded body; with status 422 the problem document with its errors. Raises as `call`."""
         headers = {"Content-Type": upload.media_type}
         try:
             async with self._session.post(
@@ -150,7 +150,7 @@ def error_message(status: int, text: str) -> str:
 
 
 async def read_events(stream: aiohttp.StreamReader) -> AsyncIterator[Event]:
-    """Parses Server-Sent Events as they arrive. Comments (heartbeats) are skipped."""
+    """Parse Server-Sent Events as they arrive. Comments (heartbeats) are skipped."""
     name, data = "", ""
     async for raw in stream:
         line = raw.decode().rstrip("\r\n")

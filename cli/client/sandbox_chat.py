@@ -41,9 +41,7 @@ class SandboxChat:
         self._shown: dict[int, str] = {}
 
     async def write(self, text: str, *, is_answered: bool = True) -> None:
-        """Writes to the bot; returns after its answer, if one is expected. Raises CommandFailed if there is none in
-        time.
-        """
+        """Write to the bot; return after its answer, if one is expected. Raises CommandFailed if none comes."""
         before = {message["id"] for message in await self._read()}
         self._show(self._name, text)
         await self._sandbox.call("POST", "/write/telegram-bot", {"address": self._address, "text": text, **self._about})
@@ -51,19 +49,19 @@ class SandboxChat:
             await self.find(lambda message: message["id"] not in before, "an answer")
 
     async def press(self, label: str) -> None:
-        """Presses the newest button with this label. Raises CommandFailed if the bot shows none in time."""
+        """Press the newest button with this label. Raises CommandFailed if the bot shows none in time."""
         message, data = await self.find(lambda message: _button(message, label), f"a button {label!r}")
         self._show(self._name, f"[{label}]")
         body = {"address": self._address, "message": message, "button": data}
         await self._sandbox.call("POST", "/press/telegram-bot", body)
 
     async def read(self, fragment: str) -> str:
-        """Waits for a message with this text; returns it. Raises CommandFailed if there is none in time."""
+        """Wait for a message with this text; return it. Raises CommandFailed if there is none in time."""
         found = await self.find(lambda message: message if fragment in message["text"] else None, f"{fragment!r}")
         return str(found["text"])
 
     async def find(self, find: Callable[[dict[str, Any]], Any], what: str) -> Any:
-        """Shows what the bot writes until `find` returns something for a message, newest first; returns that."""
+        """Show what the bot writes until `find` returns something for a message, newest first; return that."""
         try:
             async with asyncio.timeout(_TIMEOUT):
                 while True:

@@ -18,7 +18,7 @@ _INTERVAL = 1.0
 
 
 async def fsync_periodically(directory: Path) -> None:
-    """Runs until it is cancelled. `directory` is the server's. Logs a disk error once and keeps trying."""
+    """Run until it is cancelled. `directory` is the server's. Logs a disk error once and keeps trying."""
     files, last_error = AppendOnlyFiles(directory), ""
     while True:
         await asyncio.sleep(_INTERVAL)
@@ -39,7 +39,7 @@ class AppendOnlyFiles:
         self._synced_sizes: dict[Path, int] = {}
 
     def fsync(self) -> int:
-        """Calls fsync on every file whose size has changed; returns their number. Raises OSError."""
+        """Call fsync on every file whose size has changed; return their number. Raises OSError."""
         changed = [(file, size) for file, size in self._sizes().items() if size != self._synced_sizes.get(file)]
         for file, size in changed:
             self._fsync(file)

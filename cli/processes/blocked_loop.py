@@ -27,7 +27,7 @@ _CORE = str(Path(core.__file__).parent)
 
 
 async def watch_loop() -> None:
-    """Runs until cancelled, in the main thread."""
+    """Run until cancelled, in the main thread."""
     before = signal.signal(signal.SIGALRM, _interrupt)
     try:
         while True:

@@ -30,7 +30,7 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def prepare_data_directory(data: Path) -> Path:
-    """Creates the directory with mode 0700, or gives it this mode; returns its absolute path. Raises SetupError.
+    """Create the directory with mode 0700, or give it this mode; return its absolute path. Raises SetupError.
 
     A directory that also contains files of others, for example a home directory, keeps its mode. Our directories in it
     have mode 0700 in any case.
@@ -51,7 +51,7 @@ def prepare_data_directory(data: Path) -> Path:
 
 
 def private_directory(directory: Path) -> Path:
-    """Creates a directory of ADA_DATA, and ADA_DATA itself, if they do not exist. Both have mode 0700."""
+    """Create a directory of ADA_DATA, and ADA_DATA itself, if they do not exist. Both have mode 0700."""
     if not directory.parent.exists():
         directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     directory.mkdir(mode=0o700, exist_ok=True)
@@ -60,7 +60,7 @@ def private_directory(directory: Path) -> Path:
 
 
 def make_private(path: Path) -> None:
-    """Takes the rights of group and others away. What belongs to another user is left as it is."""
+    """Take the rights of group and others away. What belongs to another user is left as it is."""
     mode = stat.S_IMODE(path.lstat().st_mode)
     if mode & OTHERS and not path.is_symlink():
         try:

@@ -25,7 +25,7 @@ exec "$@" 3<&- </dev/null
 
 
 def die_with_parent(command: Sequence[str]) -> list[str]:
-    """Returns the command line to start instead. Start it with `stdin=PIPE` and `start_new_session=True`.
+    """Return the command line to start instead. Start it with `stdin=PIPE` and `start_new_session=True`.
 
     The started process is the child itself. Close the pipe when the child has ended.
     """

@@ -91,7 +91,7 @@ def server_program() -> Path:
 
 @contextmanager
 def locked(directory: Path) -> Iterator[int]:
-    """Locks the directory; yields the lock's file descriptor, which the server process must inherit.
+    """Lock the directory; yield the lock's file descriptor, which the server process must inherit.
 
     The lock is held as long as any process has the descriptor open. If we are killed, no second server can start on the
     files before the first one has ended. Raises DirectoryInUse.
@@ -118,7 +118,7 @@ def acquire(lock: int, directory: Path) -> None:
 
 
 def prepare(directory: Path) -> EmbeddedValkey:
-    """Writes the configuration; returns the server's address. Keeps the last port if it is free, and the password.
+    """Write the configuration; return the server's address. Keeps the last port if it is free, and the password.
 
     Only the owner can read the server's files, also those of an earlier version of Ada.
     """

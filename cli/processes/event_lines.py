@@ -26,7 +26,7 @@ class EventLines:
 
 
 def print_text_line(process: str, line: str) -> None:
-    """Prints the time in front of every line, without the date that a child's line has."""
+    """Print the time in front of every line, without the date that a child's line has."""
     logged = LOGGED.match(line)
     moment = logged[1] if logged else time.strftime("%H:%M:%S")
     print(f"{moment} {process:>12} | {line.removeprefix(logged[0] if logged else 'ada: ')}", flush=True)

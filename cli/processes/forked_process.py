@@ -34,13 +34,13 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 
 
 def start_fork_server(modules: Sequence[str]) -> None:
-    """Starts the fork server, which imports the modules meanwhile. A fork waits until it has them."""
+    """Start the fork server, which imports the modules meanwhile. A fork waits until it has them."""
     _CONTEXT.set_forkserver_preload([*modules, PRELOADED])
     _run_fork_server()
 
 
 def _run_fork_server() -> None:
-    """Starts the server if it does not run, without our settings: they are secrets of other processes."""
+    """Start the server if it does not run, without our settings: they are secrets of other processes."""
     ours = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(PREFIX)}
     try:
         forkserver.ensure_running()
@@ -78,14 +78,14 @@ class ForkedProcess:
             os.kill(self.pid, number)
 
     async def wait(self) -> int:
-        """Returns the exit code, below 0 for a signal."""
+        """Return the exit code, below 0 for a signal."""
         await self._ended.wait()
         assert self.returncode is not None
         return self.returncode
 
 
 async def fork(command: Sequence[str], environment: Mapping[str, str], limit: int) -> ForkedProcess:
-    """Runs a module with its arguments in a fork, as `python -m` does, with exactly this environment.
+    """Run a module with its arguments in a fork, as `python -m` does, with exactly this environment.
 
     Reading a line of more than `limit` bytes raises ValueError.
     """
@@ -119,7 +119,7 @@ def run_fork(command: Sequence[str], environment: Mapping[str, str], output: Con
 
 
 def end_with_parent() -> None:
-    """Ends this process after its parent, also if that was killed: SIGTERM, and SIGKILL for what it started, too."""
+    """End this process after its parent, also if that was killed: SIGTERM, and SIGKILL for what it started, too."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     connection.wait([parent.sentinel])

@@ -14,7 +14,7 @@ UNHEALTHY_AFTER = 60.0
 
 
 def add_healthy_option(parser: ArgumentParser, process: str) -> None:
-    """Adds `--healthy`. `process` names the process in the help."""
+    """Add `--healthy`. `process` names the process in the help."""
     parser.add_argument(
         "--healthy", action="store_true", help=f"start nothing; exit 0 if the {process} is healthy, else 1"
     )

@@ -42,7 +42,7 @@ class ShortFormat(logging.Formatter):
 
 
 def configure_logging(settings: Settings) -> None:
-    """Logs to stderr, one line per event. The supervisor adds the process name in front."""
+    """Log to stderr, one line per event. The supervisor adds the process name in front."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter(FULL) if settings.log_level == "debug" else ShortFormat())
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
@@ -51,7 +51,7 @@ def configure_logging(settings: Settings) -> None:
 
 
 def stop_requested() -> asyncio.Event:
-    """Returns an event that SIGTERM and SIGINT set. A second signal ends the process at once."""
+    """Return an event that SIGTERM and SIGINT set. A second signal ends the process at once."""
     event, loop = asyncio.Event(), asyncio.get_running_loop()
 
     def request(number: int) -> None:
@@ -64,7 +64,7 @@ def stop_requested() -> asyncio.Event:
 
 
 def collect_garbage_less_often() -> None:
-    """Leaves the modules out of every collection, and lets more objects live between two.
+    """Leave the modules out of every collection, and let more objects live between two.
 
     Requests and attempts leave hardly any cycles behind. With Python's defaults the collections took a third of a busy
     process's time.
@@ -102,7 +102,7 @@ def redis_url(settings: Settings) -> str:
 
 @asynccontextmanager
 async def open_store(configuration: Configuration, waits: bool = False) -> AsyncIterator[Store]:
-    """Opens the store and checks the server. A server that cannot be reached is waited for, or StoreUnavailable raised.
+    """Open the store and check the server. A server that cannot be reached is waited for, or StoreUnavailable raised.
 
     Raises SetupError, with the command that repairs it, if the server could lose messages or holds data of a version
     that this version cannot work beside.

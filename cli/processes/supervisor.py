@@ -137,7 +137,7 @@ class SupervisedChild:
             await asyncio.sleep(delay)
 
     async def _run_once(self) -> int:
-        """Runs one process to its end; returns its exit code."""
+        """Run one process to its end; return its exit code."""
         self._was_ready = False
         process = self._process = await start_process(self.spec)
         await self._read_lines(process)
@@ -184,13 +184,13 @@ class SupervisedChild:
         return True
 
     def kill(self) -> None:
-        """Kills the process and what it has started. It runs again after a moment."""
+        """Kill the process and what it has started. It runs again after a moment."""
         if self._process is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     async def stop(self) -> None:
-        """Sends SIGTERM, waits, and sends SIGKILL after the timeout. Safe to repeat."""
+        """Send SIGTERM, wait, and send SIGKILL after the timeout. Safe to repeat."""
         self._is_stopping = True
         if self._process is None or self._process.returncode is not None:
             self._task.cancel()  # it waits for the next restart
@@ -215,7 +215,7 @@ class Supervisor:
         self._children: list[SupervisedChild] = []
 
     def start(self, spec: ChildSpec) -> asyncio.Future[Announcement]:
-        """Starts a child and keeps it running. The future has its announcement, or raises ChildFailed."""
+        """Start a child and keep it running. The future has its announcement, or raises ChildFailed."""
         child = SupervisedChild(spec, self._print_line, self._stop_timeout)
         self._children.append(child)
         return child.ready
@@ -224,13 +224,13 @@ class Supervisor:
         return any(child.has_ended for child in self._children if child.spec.name == name)
 
     def kill(self, name: str) -> None:
-        """Kills a child with all its processes (SIGKILL). It is restarted."""
+        """Kill a child with all its processes (SIGKILL). It is restarted."""
         for child in self._children:
             if child.spec.name == name:
                 child.kill()
 
     async def stop(self) -> None:
-        """Stops the children, highest stage first; returns when the last one has ended."""
+        """Stop the children, highest stage first; return when the last one has ended."""
         for stage in sorted({child.spec.stage for child in self._children}, reverse=True):
             await asyncio.gather(*(child.stop() for child in self._children if child.spec.stage == stage))
 

@@ -25,14 +25,14 @@ async def open_sign_in(store: Store, settings: Settings) -> SignIn | None:
 
 
 async def open_vault(store: Store, settings: Settings) -> Vault:
-    """Encrypts with the keys of the settings, or with a new one if nothing was encrypted before. Raises SetupError,
+    """Encrypt with the keys of the settings, or with a new one if nothing was encrypted before. Raises SetupError,
     KeyLost.
     """
     return await check_secret_key(store, settings) or Vault([stored_key(_file(settings))])
 
 
 async def check_secret_key(store: Store, settings: Settings) -> Vault | None:
-    """Returns None if there is no key, and none is needed. Raises SetupError, KeyLost."""
+    """Return None if there is no key, and none is needed. Raises SetupError, KeyLost."""
     keys = known_keys(settings)
     vault = Vault(keys) if keys else None
     if await keys_in_use(store) - set(vault.fingerprints if vault else ()):

@@ -146,7 +146,7 @@ def load(
     directory: Path | None = None,
     may_receive: Callable[[str], bool] = bool,
 ) -> Configuration:
-    """Reads all sources, without the settings for whose name `may_receive` is false.
+    """Read all sources, without the settings for whose name `may_receive` is false.
 
     Raises SetupError for an unknown name or a value of the wrong type.
     """

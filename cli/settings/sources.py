@@ -56,7 +56,7 @@ def raw_settings(values: Mapping[str, str], source: str) -> dict[str, RawSetting
 
 
 def resolve_file(setting: RawSetting) -> RawSetting:
-    """Replaces a setting X_FILE by X with the content of the file."""
+    """Replace a setting X_FILE by X with the content of the file."""
     if not setting.name.endswith("_FILE"):
         return setting
     try:
@@ -69,7 +69,7 @@ def resolve_file(setting: RawSetting) -> RawSetting:
 
 
 def read_dotenv(path: Path) -> Iterator[tuple[str, str]]:
-    """Parses lines `NAME=value`, `export NAME="value"` and comments."""
+    """Parse lines `NAME=value`, `export NAME="value"` and comments."""
     if not path.is_file():
         return
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -79,7 +79,7 @@ def read_dotenv(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def unquote(text: str) -> str:
-    """Removes quotes or a trailing comment. In double quotes `\\n` is a line break: a key in PEM form needs it."""
+    """Remove quotes or a trailing comment. In double quotes `\n` is a line break: a key in PEM form needs it."""
     if len(text) > 1 and text[0] == text[-1] == '"':
         return text[1:-1].replace("\\n", "\n")
     if len(text) > 1 and text[0] == text[-1] == "'":

@@ -72,7 +72,7 @@ def _pairs(reply: Mapping[bytes, bytes]) -> list[list[bytes]]:
 
 
 def _write_items(command: str, items: Callable[[Value], Iterator[Sequence[Word]]]) -> Callable[..., Iterator[Command]]:
-    """Writes the items of a value, some at a time."""
+    """Write the items of a value, some at a time."""
 
     def write(key: bytes, value: Value) -> Iterator[Command]:
         words = list(items(value))

@@ -59,7 +59,7 @@ def _slices(items: Sequence[Group], size: int) -> Iterator[list[Group]]:
 
 
 def _note_origin(origins: dict[str, list[str]], group: Group, ids: Sequence[str]) -> None:
-    """Adds the group to the origin of its members; a virtual group only makes them known."""
+    """Add the group to the origin of its members; a virtual group only makes them known."""
     for one in ids:
         origin = origins.setdefault(one, [])
         if not group.virtual:

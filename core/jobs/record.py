@@ -36,7 +36,7 @@ class JobId(Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, tenant: str, name: str) -> "JobId":
-        """Reads `name`. Raises NotFound JOB_NOT_FOUND."""
+        """Read `name`. Raises NotFound JOB_NOT_FOUND."""
         kind, dot, user = name.partition(".")
         if not dot or not user or not KIND.fullmatch(kind):
             raise NotFound("JOB_NOT_FOUND", f"A job is named KIND.USER, for example hunt.42, and not {name[:100]!r}.")

@@ -192,6 +192,6 @@ class Topology:
             self._is_current = True
 
     async def close(self) -> None:
-        """End the watching; the connections are closed by those who opened them."""
+        """End the watching; connections are closed by the code that opened them."""
         await cancel_and_wait(*self._watching, *self._following)
         self._watching = []

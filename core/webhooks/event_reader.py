@@ -117,7 +117,7 @@ class EventReader:
         return _Page(now, oldest, length, position.get("entry", ""), int(position.get("read", 0)), behind, entries)
 
     async def _still_reads(self) -> bool:
-        """Extends the right to read."""
+        """Extend the right to read."""
         return await self._read(LEASE_MS) is not None
 
     async def _skip_the_past(self, page: _Page, webhooks: Sequence[Webhook]) -> bool:

@@ -105,7 +105,7 @@ class WebhookRuntime:
         return Executor(self._store, self._queue, Tubes(self._store), TUBE, self._sender.handle, options).worker
 
     def _listener(self, shard: int) -> StreamReader:
-        """Wakes the reader at each new event."""
+        """Wake the reader at each new event."""
         return StreamReader(self._store, KEYS["events"].at(shard), "$", lambda *_: self._news.set(), self._news.set)
 
     async def _read(self, readers: list[EventReader]) -> None:

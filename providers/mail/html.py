@@ -47,7 +47,9 @@ def _marked(text: str, spans: Sequence[Span]) -> Iterator[str]:
 
 
 def _edges(spans: Sequence[Span]) -> Iterator[tuple[int, int, int, int, Span]]:
-    """Ends before starts; of the ends the innermost first, of the starts the outermost."""
+    """Yield the edges of all spans with their order: ends before starts; of the ends the innermost first, of the starts
+    the outermost.
+    """
     for number, span in enumerate(spans):
         yield span.offset, 1, -span.length, -number, span
         yield span.offset + span.length, 0, -span.offset, number, span

@@ -185,7 +185,7 @@ class Tokens:
             log.warning("a token of %s was deleted here, but it was not revoked there: %s", name, fault)
 
     async def _replace(self, place: _Place, expected: str, encrypted: str) -> bool:
-        """Returns False if the tokens are not the expected ones any more. Raises KeyLost."""
+        """Return False if the tokens are not the expected ones any more. Raises KeyLost."""
         words = (place.tenant, place.user, place.service, expected, encrypted)
         replaced = await self._store.run("replace_tokens", 0, *words, *self._vault.fingerprints)
         if replaced == _FOREIGN:

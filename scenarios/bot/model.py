@@ -110,7 +110,7 @@ class Triggers(Struct, frozen=True):
     inline_query: Kinds = {}
 
     def section(self, name: str) -> Kinds:
-        """Returns the kinds of one of `SECTIONS`."""
+        """Return the kinds of one of `SECTIONS`."""
         kinds: Kinds = getattr(self, name)
         return kinds
 

@@ -72,7 +72,7 @@ check_name:
 
 
 def write(folder: Path) -> list[str]:
-    """Writes the files into a folder that is new or empty; returns their paths. Raises FileExistsError otherwise."""
+    """Write the files into a folder that is new or empty; return their paths. Raises FileExistsError otherwise."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileExistsError(folder)
     for name, text in FILES.items():

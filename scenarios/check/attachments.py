@@ -30,7 +30,7 @@ def files_in(node: Node) -> Iterator[Node]:
 
 
 def check_file(reader: Reader, name: Scalar, folder: Path) -> None:
-    """Reports a local file that is outside the folder or missing. A text without an ending is an id of a provider."""
+    """Report a local file that is outside the folder or missing. A text without an ending is an id of a provider."""
     path = Path(name.text.strip())
     if is_address(name.text) or "\0" in name.text or not (path.suffix or "/" in name.text):
         return

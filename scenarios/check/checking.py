@@ -37,7 +37,7 @@ class Checked(Struct, frozen=True):
 
 
 def check(folder: Path, environment: Mapping[str, str] | None = None, actions: Actions | None = None) -> Checked:
-    """Loads the folder and checks the bot. Raises SetupError if there is no such folder."""
+    """Load the folder and check the bot. Raises SetupError if there is no such folder."""
     loaded = load(folder, environment)
     problems = Problems(loaded.problems, loaded.unread)
     actions = actions or installed_actions()

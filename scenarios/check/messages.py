@@ -55,7 +55,7 @@ def is_blank(node: Node | None) -> bool:
 
 
 def check_buttons(reader: Reader, node: MapNode) -> None:
-    """Reports keyboards that no delivery may have."""
+    """Report keyboards that no delivery may have."""
     for name in ("inline", "reply"):
         keyboard = node.get(name)
         said = message({"text": "x", name: plain(keyboard)}) if keyboard else None
@@ -65,7 +65,7 @@ def check_buttons(reader: Reader, node: MapNode) -> None:
 
 
 def check_shown(reader: Reader, node: MapNode, mode: ParseMode) -> None:
-    """Checks the text and the additional text, which are one message."""
+    """Check the text and the additional text, which are one message."""
     texts = [text for name in CONTENTS[:2] if isinstance(text := node.get(name), Scalar) and not is_blank(text)]
     written = "".join(str(text.value) for text in texts)
     length = shown_length(outline(written, ""), mode)

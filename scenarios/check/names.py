@@ -53,7 +53,7 @@ def check_mention(reader: Reader, text: Scalar, mention: Mention, seen: Seen, fi
 
 
 def report(reader: Reader, node: Scalar, path: str, seen: Seen, known: Names, what: tuple[str, str]) -> None:
-    """Reports a path that starts in no known name. `what`: the code, and what has the name."""
+    """Report a path that starts in no known name. `what`: the code, and what has the name."""
     (code, source), name = what, names_in(path)[0]
     names = tuple(sorted(known))
     if starts_in(path, seen.unchained):

@@ -55,7 +55,7 @@ class ActiveBot:
         self.is_good = not checked.has_errors
 
     def use(self, version: str, bot: Bot) -> None:
-        """Puts a good version of earlier in force in place of the files, which have mistakes."""
+        """Put a good version of earlier in force in place of the files, which have mistakes."""
         self.version, self.bot, self.is_good = version, bot, True
         log.error("%s has mistakes; the last good version %s stays active", self._shown, version)
 
@@ -99,7 +99,7 @@ class ActiveBot:
             found = later
 
     def _swap(self, checked: Checked) -> bool:
-        """Puts what was read in force if it is good; returns whether it is."""
+        """Put what was read in force if it is good; return whether it is."""
         report(self._shown, checked)
         if checked.has_errors and self.is_good:
             log.error("%s has mistakes; the last good version %s stays active", self._shown, self.version)
@@ -135,7 +135,7 @@ def content_of(path: Path, folder: Path) -> bytes:
 
 
 def fingerprint(folder: Path) -> Fingerprint:
-    """Shows whether a file was changed, added or removed. Raises SetupError if there is no such folder."""
+    """Show whether a file was changed, added or removed. Raises SetupError if there is no such folder."""
     if not folder.is_dir():
         raise SetupError(f"{folder} is not a folder; a bot is a folder with triggers.yaml and scenarios/")
     stats = [(str(path), path.stat()) for path in yaml_files(folder)]

@@ -21,7 +21,7 @@ WITHOUT_TEXTS = ("type", "chain", "chain_drop", "rules")
 
 
 def check_texts(step: Step, kind: ActionType, settings: Mapping[str, Any], problems: Problems) -> None:
-    """Reports mistakes in placeholders as warnings: when the bot runs, such a placeholder stays as it is written. A
+    """Report mistakes in placeholders as warnings: when the bot runs, such a placeholder stays as it is written. A
     missing brace is an error if the action sees the name; otherwise a single brace may be meant.
     """
     reader = Reader(step.action.place.file, problems)

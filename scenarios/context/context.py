@@ -99,7 +99,7 @@ class Context:
         return (self.folder, self.services.models.sound_folder)
 
     def warn(self, message: str) -> None:
-        """Reports something to the author that does not make the action fail."""
+        """Report something to the author that does not make the action fail."""
         place = self.step.action.place
         log.warning("%s, line %d, run %s: %s", place.file, place.line, self.run, message)
 

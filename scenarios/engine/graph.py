@@ -68,7 +68,7 @@ def is_parallel(action: Action) -> bool:
 
 
 def _add(graph: Graph, bot: Bot, scenario: Scenario, number: int, action: Action) -> Iterator[Scenario]:
-    """Adds one action with its edges; yields the scenarios that it splices in."""
+    """Add one action with its edges; yield the scenarios that it splices in."""
     own = node_id(scenario.name, number)
     graph.nodes.append(Node(own, scenario.name, action.type))
     if number > 1 and action.chain is not None:

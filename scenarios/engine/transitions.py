@@ -34,7 +34,7 @@ def begin(scenarios: Sequence[Scenario], limits: Limits = DEFAULT_LIMITS, at: in
 
 
 def end(run: Run, path: Path, ending: Ending, at: int = 0) -> tuple[Run, Effects]:
-    """Records the outcome of a released action, and releases or drops what waits for it.
+    """Record the outcome of a released action, and release or drop what waits for it.
 
     An action that has ended keeps its first outcome, and nothing moves a second time (C-29). Raises IllegalMove if the
     action is still held.

@@ -52,7 +52,7 @@ class Driver:
         self._deliveries = deliveries
 
     async def drive(self, stored: StoredRun) -> StoredRun:
-        """Returns the run when it is over or parked, then with what it waits for.
+        """Return the run when it is over or parked, then with what it waits for.
 
         Raises StoreError, RunGone: then it is driven again.
         """
@@ -143,7 +143,7 @@ class _Drive:
         self._changed.set()
 
     async def _finish_deliveries(self) -> bool:
-        """Waits until a delivery has ended, and ends its step. Returns False if that takes too long."""
+        """Wait until a delivery has ended, and end its step. Returns False if that takes too long."""
         if not self._waiting:
             return False
         if not self._ended:
@@ -173,7 +173,7 @@ class _Drive:
         return True
 
     async def _park(self) -> None:
-        """Leaves the run to its wake-ups."""
+        """Leave the run to its wake-ups."""
         slow = (path for path in self._slow if not self.stored.run.steps[path].is_over)
         waits: Waits = {**dict.fromkeys(slow), **self._waiting}
         new = {path: waiting for path, waiting in waits.items() if path not in self.stored.waits}

@@ -40,7 +40,7 @@ class Handlers:
         self._shards = shards
 
     async def handle_event(self, attempt: Attempt) -> Result:
-        """Begins the run of an event, or finds it, and drives it.
+        """Begin the run of an event, or find it, and drive it.
 
         A repeat searches for the run first: its steps may have changed the person's state, and with it what would
         start. So does an event that starts nothing, whose first attempt a process may have given back.

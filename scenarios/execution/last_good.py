@@ -57,7 +57,7 @@ class LastGood:
         bot.on_change(self._changed.set)
 
     async def restore(self) -> None:
-        """Puts the last good version in force if the folder has mistakes; otherwise stores that of the folder. Raises
+        """Put the last good version in force if the folder has mistakes; otherwise store that of the folder. Raises
         StoreError.
         """
         if not self._bot.is_good and (name := await self._store.command("GET", self._key)):
@@ -65,7 +65,7 @@ class LastGood:
         await self.store()
 
     async def store(self) -> None:
-        """Stores the version in force, what people are shown of it, and that it is good if it is. Raises StoreError."""
+        """Store the version in force, what people are shown of it, and that it is good if it is. Raises StoreError."""
         await self._versions.publish(self._bot.version, self._bot.bot)
         shown = msgspec.json.encode(ActiveVersion.of(self._bot)).decode()
         await self._store.command("SET", self._shown_at, shown, "EX", int(LIFETIME.total_seconds()))
@@ -73,7 +73,7 @@ class LastGood:
             await self._store.command("SET", self._key, self._bot.version, "EX", int(LIFETIME.total_seconds()))
 
     async def keep(self) -> None:
-        """Stores each version that comes into force, until cancelled."""
+        """Store each version that comes into force, until cancelled."""
         while True:
             await self._changed.wait()
             self._changed.clear()

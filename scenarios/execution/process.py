@@ -74,7 +74,7 @@ class Process:
         self._stopping = asyncio.Event()
 
     async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:
-        """Works until `stop()`; what is in progress then is finished, what is in the queue stays there."""
+        """Work until `stop()`; what is in progress then is finished, what is in the queue stays there."""
         await self._open()
         ends = asyncio.create_task(self._ends.run(), name="ends of deliveries")
         ready = asyncio.create_task(self._ends.ready.wait())
@@ -115,7 +115,7 @@ class Process:
         ]
 
     async def _keep_menus(self) -> None:
-        """Keeps the bot's menus of commands in Telegram, if it is there."""
+        """Keep the bot's menus of commands in Telegram, if it is there."""
         if self._services.telegram is None:
             await asyncio.Event().wait()
         else:
@@ -124,7 +124,7 @@ class Process:
             await Menus(self._services.telegram, self._services.core.store, self._bot).keep()
 
     async def _maintain(self) -> None:
-        """Purges old runs, and keeps the version of the bot, every hour."""
+        """Purge old runs, and keep the version of the bot, every hour."""
         while True:
             await asyncio.sleep(_MAINTAIN_EVERY)
             try:

@@ -136,7 +136,7 @@ class Runs:
         )
 
     async def record(self, stored: StoredRun, path: Path, ending: Ending) -> StoredRun:
-        """Records how an action ended; returns the run after it. If it has ended already, that ending stays. A run that
+        """Record how an action ended; return the run after it. If it has ended already, that ending stays. A run that
         was dropped stays as it is.
 
         Raises RunGone.
@@ -154,16 +154,16 @@ class Runs:
         return stored
 
     async def park(self, stored: StoredRun, found: Waits) -> None:
-        """Notes what steps wait for."""
+        """Note what steps wait for."""
         words = [word for path, one in found.items() for word in (path_text(path), waits.encode(one))]
         await self._store.run("park_run", _shard(stored.id), stored.id, stored.task, *words)
 
     async def drop(self, run: str) -> str:
-        """Ends a run without its remaining actions. Returns "dropped"; "over" or "missing" if nothing was done."""
+        """End a run without its remaining actions. Returns "dropped"; "over" or "missing" if nothing was done."""
         return str(await self._store.run("drop_run", _shard(run), run))
 
     async def drop_ended(self) -> None:
-        """Drops finished runs whose retention is over."""
+        """Drop finished runs whose retention is over."""
         for shard in range(self._store.shards):
             while await self._store.run("drop_runs", shard, _DROPPED) == _DROPPED:
                 pass

@@ -47,7 +47,7 @@ class Versions:
         return self._remembered(known) if known else await self.publish(name, bot)
 
     async def publish(self, name: str, bot: Bot) -> Version:
-        """Stores a version, so that every process can go on with its runs."""
+        """Store a version, so that every process can go on with its runs."""
         content = msgspec.json.encode(bot).decode()
         await self._store.command("SET", _key(name), content, "EX", int(LIFETIME.total_seconds()))
         return self._remembered(Version(name, bot))

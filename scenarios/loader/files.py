@@ -58,7 +58,7 @@ class Folder:
                 self._problems.warning(Place(file), "UNKNOWN_FILE", "this file is not read; its name must end in .yaml")
 
     def report_unknown_files(self) -> None:
-        """Reports YAML files beside the known ones."""
+        """Report YAML files beside the known ones."""
         for path in sorted(self.path.iterdir()):
             if path.suffix in (".yaml", ".yml") and path.name not in KNOWN_FILES and not path.is_dir():
                 message = f"this file is not read{did_you_mean(path.name, KNOWN_FILES)}"

@@ -39,7 +39,7 @@ class Loaded(Struct, frozen=True):
 
 
 def load(path: Path, environment: Mapping[str, str] | None = None) -> Loaded:
-    """Reads the folder once. Any content gives a bot and problems; `environment` fills `${NAME}`, by default the
+    """Read the folder once. Any content gives a bot and problems; `environment` fills `${NAME}`, by default the
     process's own. Raises SetupError if there is no such folder.
     """
     if not path.is_dir():

@@ -67,8 +67,8 @@ class Reader(Reporter):
         self.error(node, "WRONG_TYPE", f"{what} must be {wanted}, but is {describe(node)}")
 
     def unknown(self, node: Scalar, known: Collection[str], code: str, what: str) -> None:
-        """Reports an unknown name: an error if it is a slip of a known one, else a warning, as another version may
-        know it.
+        """Report an unknown name: an error if it is a slip of a known one, else a warning, as another version may know
+        it.
         """
         report = self.error if slip_of(node.text, tuple(known)) else self.warning
         report(node, code, f"{node.text!r} is not {what}{did_you_mean(node.text, known)}")

@@ -24,7 +24,7 @@ class ScenarioFiles:
         self._problems = problems
 
     def add(self, file: str, root: Node | None) -> None:
-        """Adds the scenarios of one file, whose root node is given."""
+        """Add the scenarios of one file, whose root node is given."""
         reader = Reader(file, self._problems)
         prefix = ".".join(PurePosixPath(file).relative_to("scenarios").with_suffix("").parts)
         for key, node in reader.pairs(root, "a file of scenarios"):

@@ -32,7 +32,7 @@ async def with_keyboard(context: Context, content: Content) -> tuple[Content, st
 
 
 async def remember(context: Context, version: str) -> None:
-    """Writes that a message with this version was ordered."""
+    """Write that a message with this version was ordered."""
     if version:
         await _people(context).set_keyboard(context.channel, context.person, version)
 

@@ -100,7 +100,7 @@ class Promos:
         return stored
 
     async def change(self, promo: Promo, changed: Promo) -> Promo:
-        """Replaces a stored promo.
+        """Replace a stored promo.
 
         Raises Conflict PROMO_TAKEN if the new code is another promo's, PROMO_CHANGED if it has changed meanwhile.
         """

@@ -31,7 +31,7 @@ def declare_graph(parser: ArgumentParser) -> None:
 
 
 def run_update(arguments: Namespace) -> int:
-    """Prints one row per action that the event starts. Warnings are on stderr."""
+    """Print one row per action that the event starts. Warnings are on stderr."""
     event = read_event(arguments.update)
     result = dry_run(load_bot(arguments.folder), event, arguments.fail, arguments.unknown)
     for warning in result.warnings:

@@ -16,7 +16,7 @@ def declare_show(parser: ArgumentParser) -> None:
 
 
 async def show(api: HttpClient, arguments: Namespace) -> int:
-    """Prints a run; `drive` and `drop` change it first."""
+    """Print a run; `drive` and `drop` change it first."""
     verb = "" if arguments.action == "show" else f":{arguments.action}"
     run = await api.call("POST" if verb else "GET", f"/v1/runs/{quote(arguments.run, safe='')}{verb}")
     print(json.dumps(run, ensure_ascii=False) if arguments.json else "\n".join(lines(run)))

@@ -48,7 +48,7 @@ def run(arguments: Namespace) -> int:
 
 
 def check_folder(arguments: Namespace) -> int:
-    """Prints one row per problem; fails if one of them is an error."""
+    """Print one row per problem; fail if one of them is an error."""
     checked = check(arguments.folder)
     for problem in checked.problems:
         place = f"{arguments.folder / problem.file}:{problem.line}:{problem.column}"

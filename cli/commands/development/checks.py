@@ -45,7 +45,7 @@ def declare_test(parser: ArgumentParser) -> None:
 
 
 def test(arguments: Namespace) -> int:
-    """Runs pytest on several workers. Returns 0 or 1."""
+    """Run pytest on several workers. Returns 0 or 1."""
     need_clone()
     if arguments.rows:
         return show_rows(arguments)
@@ -82,7 +82,7 @@ def totals(report: Path) -> dict[str, float]:
 
 
 def run_python(words: Sequence[str], output: TextIO | None = None, python: str | Path = sys.executable) -> int:
-    """Runs Python in the directory of the clone. Returns its exit code.
+    """Run Python in the directory of the clone. Returns its exit code.
 
     Bytecode is kept, whatever the environment says: the tests start hundreds of processes with the same modules.
     """
@@ -92,7 +92,7 @@ def run_python(words: Sequence[str], output: TextIO | None = None, python: str |
 
 
 def check(arguments: Namespace) -> int:
-    """Runs every step, also after a failure, and some tests on the newest further Python of this machine. The whole
+    """Run every step, also after a failure, and some tests on the newest further Python of this machine. The whole
     suite is last. Tests that failed run once more, alone (docs/decisions/0060).
     """
     need_clone()
@@ -123,7 +123,7 @@ def passes(name: str, words: Sequence[str], as_json: bool) -> bool:
 
 
 def suite_passes(name: str, chosen: Sequence[str], as_json: bool, python: str | Path = sys.executable) -> bool:
-    """Runs these tests; the names of those that passed only alone are in the report."""
+    """Run these tests; the names of those that passed only alone are in the report."""
 
     def run(words: Sequence[str]) -> bool:
         return run_python(["-m", "pytest", *words], sys.stderr if as_json else None, python) == 0
@@ -161,7 +161,7 @@ def declare_soak(parser: ArgumentParser) -> None:
 
 
 def soak(arguments: Namespace) -> int:
-    """Runs in a child process: it belongs to the tests, which are not installed."""
+    """Run in a child process: it belongs to the tests, which are not installed."""
     need_clone()
     given = ((name, getattr(arguments, name)) for name in ("minutes", "seed", "rate", "appendfsync", "keep"))
     words = [word for name, value in given if value is not None for word in (f"--{name}", str(value))]
@@ -170,7 +170,7 @@ def soak(arguments: Namespace) -> int:
 
 
 def lock(arguments: Namespace) -> int:
-    """Writes both lock files, for Python 3.11 and newer on any system. Development uses the versions of the runtime."""
+    """Write both lock files, for Python 3.11 and newer on any system. Development uses the versions of the runtime."""
     need_clone()
     if run_python(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", RESOLVER]) != 0:
         raise CommandFailed(f"cannot install {RESOLVER}, which resolves the dependencies")
@@ -181,7 +181,7 @@ def lock(arguments: Namespace) -> int:
 
 
 def resolve(target: str, further: Sequence[str]) -> None:
-    """Writes versions and hashes, but no index and no path: the file must work on every machine."""
+    """Write versions and hashes, but no index and no path: the file must work on every machine."""
     fixed = [
         "--universal",
         "--python-version",

@@ -72,7 +72,7 @@ def declare(parser: ArgumentParser) -> None:
 
 
 def prove(arguments: Namespace) -> int:
-    """Runs the parts one after another, also after a failure; prints one line per part."""
+    """Run the parts one after another, also after a failure; print one line per part."""
     need_clone()
     options = {
         "mutation": options_of(arguments, "seed", "count", "package"),
@@ -95,7 +95,7 @@ def _as_list(value: object) -> Sequence[object]:
 
 
 def passes(part: str, as_json: bool, options: Sequence[str] = ()) -> bool:
-    """Runs one part. Its output is shown on stderr if it fails."""
+    """Run one part. Its output is shown on stderr if it fails."""
     meaning, words = PARTS[part]
     began = time.monotonic()
     with tempfile.TemporaryFile() as output:

@@ -115,7 +115,7 @@ def run(arguments: Namespace) -> int:
 
 
 async def run_process(configuration: Configuration, health_file: Path) -> int:
-    """Runs jobs until a request to stop."""
+    """Run jobs until a request to stop."""
     from cli.processes.blocked_loop import watch_loop
     from cli.services.models import open_models
     from jobs.external_services import Outside

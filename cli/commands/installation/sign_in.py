@@ -56,7 +56,7 @@ async def run_action(arguments: Namespace) -> int:
 
 @asynccontextmanager
 async def running_server(settings: Settings) -> AsyncIterator[None]:
-    """Starts the embedded server of ADA_DATA if it does not run: without the key `./ada up` does not start it."""
+    """Start the embedded server of ADA_DATA if it does not run: without the key `./ada up` does not start it."""
     directory = settings.data.absolute() / "valkey"
     if settings.redis_url or not directory.exists() or embedded_valkey.running_url(directory):
         yield

@@ -25,7 +25,7 @@ FILTERS = ("sender", "user", "lane", "kind-prefix", "tag")
 
 
 def over_http(verb: Verb) -> Callable[[Namespace], int]:
-    """Makes a `run` function of a verb that calls the API."""
+    """Make a `run` function of a verb that calls the API."""
 
     async def call(arguments: Namespace) -> int:
         async with open_client(load().settings) as api:
@@ -138,7 +138,7 @@ async def track(api: HttpClient, arguments: Namespace) -> int:
 
 
 async def follow(api: HttpClient, key: str, as_json: bool) -> int:
-    """Prints every event as it arrives. Exit code 0 if all recipients were reached."""
+    """Print every event as it arrives. Exit code 0 if all recipients were reached."""
     async for event in api.events(f"{delivery_path(key)}/events"):
         print_result(event.data, as_json, format_event(event.name, event.data))
     history = await api.call("GET", delivery_path(key))

@@ -102,7 +102,7 @@ async def run_telegram(configuration: Configuration, services: BotServices, stop
 
 
 async def run_sms(configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Ready) -> None:
-    """Answers the SMS that a gateway has posted to `serve`. With ADA_SCENARIOS `./ada scenarios` does that."""
+    """Answer the SMS that a gateway has posted to `serve`. With ADA_SCENARIOS `./ada scenarios` does that."""
     await open_ingress(services.core.store, services.core.client, configuration.settings)[sms.CHANNEL].open()
     ready(bot="sms")
     if configuration.settings.scenarios:
@@ -112,7 +112,7 @@ async def run_sms(configuration: Configuration, services: BotServices, stop: asy
 
 
 async def run_vk(configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Ready) -> None:
-    """Answers what people write to the VK community; with ADA_SCENARIOS it only acknowledges presses of buttons. With
+    """Answer what people write to the VK community; with ADA_SCENARIOS it only acknowledges presses of buttons. With
     ADA_VK_LONG_POLL it polls; callbacks go to `serve`.
     """
     # vkbottle takes a second of processor time to import, as aiogram does.
@@ -138,7 +138,7 @@ async def run_vk(configuration: Configuration, services: BotServices, stop: asyn
 
 
 async def run_max(configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Ready) -> None:
-    """Answers what people write to the bot in MAX; with ADA_SCENARIOS it only gets the updates. It polls, or keeps the
+    """Answer what people write to the bot in MAX; with ADA_SCENARIOS it only gets the updates. It polls, or keeps the
     subscription of ADA_MAX_WEBHOOK_URL, whose updates go to `serve`.
     """
     from bots.max.long_poll import LongPoll
@@ -173,8 +173,8 @@ def vk_work(services: BotServices, acknowledge: Acknowledge | None) -> TextBot |
 
 
 async def work(bot: TextBot | ButtonBot | Worker | None, stop: asyncio.Event, *beside: asyncio.Task[None]) -> None:
-    """Runs a bot until a stop is requested, or until a task beside it ends; raises what that task raises. None: there
-    are only the tasks beside.
+    """Run a bot until a stop is requested, or until a task beside it ends; raise what that task raises. None: there are
+    only the tasks beside.
     """
     working = [asyncio.create_task(bot.run())] if bot else []
     stopping = asyncio.create_task(stop.wait())

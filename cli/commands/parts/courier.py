@@ -66,7 +66,7 @@ async def run_courier(configuration: Configuration, channel: str, directory: Pat
 
 
 async def open_courier(channel: str, settings: Any, directory: Path) -> Courier:
-    """Signs in at the provider. Exit code 1 if it refuses: that may be an outage, so the courier is restarted."""
+    """Sign in at the provider. Exit code 1 if it refuses: that may be an outage, so the courier is restarted."""
     try:
         courier: Courier = await courier_module(channel).open(settings, directory)
     except SetupError as error:
@@ -112,7 +112,7 @@ def is_ready(courier: Courier, process: NotedProcess) -> None:
 
 
 async def note_balance(courier: Courier, process: NotedProcess) -> None:
-    """Notes what is left on an account that is paid in advance. It is asked for again every ten minutes."""
+    """Note what is left on an account that is paid in advance. It is asked for again every ten minutes."""
     if not isinstance(courier, HasBalance):
         return
     while True:

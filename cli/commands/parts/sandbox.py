@@ -99,7 +99,7 @@ def last_ports(file: Path) -> dict[str, int]:
 
 
 def print_addresses(sandbox: Sandbox, as_json: bool) -> None:
-    """Prints the announcement; for people also lines to paste into a shell."""
+    """Print the announcement; for people also lines to paste into a shell."""
     if not as_json:
         print(f"The inbox page is {sandbox.page_url}. To send through the sandbox, set:\n")
         for name, value in sandbox.environment.items():

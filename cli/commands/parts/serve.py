@@ -216,7 +216,7 @@ def events_of(core: Services, settings: Settings) -> Mapping[str, Events]:
 
 
 async def send_webhooks(runtime: WebhookRuntime) -> None:
-    """Sends until the runtime is stopped. A fault of it does not end the API."""
+    """Send until the runtime is stopped. A fault of it does not end the API."""
     while True:
         try:
             return await runtime.run()
@@ -237,7 +237,7 @@ async def supervise(configuration: Configuration, processes: int) -> int:
 
 
 async def run_workers(configuration: Configuration, processes: int) -> int:
-    """Keeps the workers running until cancelled. Raises CommandFailed if they cannot start."""
+    """Keep the workers running until cancelled. Raises CommandFailed if they cannot start."""
     async with open_store(configuration, waits=True):
         pass  # a wrong setting or server is reported here once, not by every worker
     supervisor = Supervisor(print_line)

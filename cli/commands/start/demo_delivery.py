@@ -94,7 +94,7 @@ async def play(stage: Stage) -> JsonObject:
 
 
 async def send_to_people(stage: Stage, story: Story) -> JsonObject:
-    """Sends to people with their contacts; shows the outcomes as they come; returns the history."""
+    """Send to people with their contacts; show the outcomes as they come; return the history."""
     people = [
         {"id": number, "name": name, "contacts": contacts}
         for number, (name, contacts) in enumerate(zip(story.people, CONTACTS, strict=True), 1)

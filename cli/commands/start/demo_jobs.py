@@ -95,7 +95,7 @@ async def show_log(stage: Stage, job: str, lines: int = 5) -> None:
 
 
 async def until(condition: Callable[[], Awaitable[bool]], what: str) -> None:
-    """Waits for a condition. Raises CommandFailed if it does not come true in time."""
+    """Wait for a condition. Raises CommandFailed if it does not come true in time."""
     deadline = time.monotonic() + _TIMEOUT
     while not await condition():
         if time.monotonic() > deadline:

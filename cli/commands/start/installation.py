@@ -74,7 +74,7 @@ class Installation:
 
 @asynccontextmanager
 async def start_everything(configuration: Configuration, print_line: PrintLine) -> AsyncIterator[Installation]:
-    """Starts all children, yields when they are ready, stops them. Raises CommandFailed if a needed one fails."""
+    """Start all children, yield when they are ready, and stop them. Raises CommandFailed if a needed one fails."""
     settings = configuration.settings
     data = prepare_data_directory(settings.data)
     supervisor = Supervisor(print_line)
@@ -105,7 +105,7 @@ async def store_urls(settings: Settings, supervisor: Supervisor, lock: int) -> t
 
 
 async def start_valkey(supervisor: Supervisor, directory: Path, lock: int) -> EmbeddedValkey:
-    """Starts the embedded server. It is restarted after any exit."""
+    """Start the embedded server. It is restarted after any exit."""
     server = embedded_valkey.prepare(directory)
     spec = ChildSpec(
         "valkey",
@@ -178,7 +178,7 @@ def bots_of(configuration: Configuration, channels: Sequence[str]) -> Sequence[s
 
 
 async def start_sandbox(configuration: Configuration, supervisor: Supervisor, installation: Installation) -> None:
-    """Starts the sandbox. Its people write SMS to the API, which is started later, so its port is chosen here."""
+    """Start the sandbox. Its people write SMS to the API, which is started later, so its port is chosen here."""
     settings = configuration.settings
     http = settings.http if settings.http.port else replace(settings.http, port=free_port())
     reachable = replace(http, host=http.host or "127.0.0.1")
@@ -243,7 +243,7 @@ async def start_required(supervisor: Supervisor, spec: ChildSpec) -> Announcemen
 
 
 async def start_optional(supervisor: Supervisor, spec: ChildSpec, timeout: float) -> str:
-    """Returns why the child is not ready after `timeout` seconds, or "" if it is."""
+    """Return why the child is not ready after `timeout` seconds, or "" if it is."""
     try:
         await asyncio.wait_for(asyncio.shield(supervisor.start(spec)), timeout)
     except TimeoutError:

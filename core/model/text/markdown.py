@@ -30,7 +30,7 @@ Entity = dict[str, Any]
 
 
 def read_markdown(text: str) -> tuple[str, list[Entity]]:
-    """Returns the text without marks, and its entities as the Bot API has them."""
+    """Return the text without marks, and its entities as the Bot API has them."""
     reader = _MarkdownReader()
     reader.read(text)
     return "".join(reader.parts), reader.entities

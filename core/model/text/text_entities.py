@@ -46,14 +46,14 @@ class _Range(NamedTuple):
 
 
 def escaped(text: str, mode: ParseMode) -> str:
-    """Returns the text as it must be written to show as it is."""
+    """Return the text as it must be written to show as it is."""
     if mode is ParseMode.HTML:
         return text.translate(_HTML)
     return _RESERVED.sub(r"\\\1", text) if mode is ParseMode.MARKDOWN_V2 else text
 
 
 def marked(text: str, entities: Iterable[Entity], mode: ParseMode) -> str:
-    """Returns the text with its marks."""
+    """Return the text with its marks."""
     return _Writer(text, mode).written(_ranges(text, entities, mode))
 
 
@@ -143,7 +143,7 @@ class _Writer:
         return any(outer.kind in ("code", "pre", one.kind) for outer in self._open)
 
     def _close_until(self, position: int) -> None:
-        """Closes the ranges that end before a position."""
+        """Close the ranges that end before a position."""
         while self._open and self._open[-1].end <= position:
             self._write_until(self._open[-1].end)
             self._parts.append(self._open.pop().end_mark)

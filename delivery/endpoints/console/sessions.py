@@ -25,7 +25,7 @@ _read_code_request = BodyReader(schemas.CodeBody).read
 
 
 def sign_in(context: Context) -> Handler:
-    """Begins a session; the response says who is signed in. The secret of the session is only in the cookie."""
+    """Begin a session; the response says who is signed in. The secret of the session is only in the cookie."""
     limiter = _limiter()
 
     async def handle(request: web.Request) -> web.Response:
@@ -41,7 +41,7 @@ def sign_in(context: Context) -> Handler:
 
 
 def mail_code(context: Context) -> Handler:
-    """Mails a code to sign in. The response is the same for an unknown address."""
+    """Mail a code to sign in. The response is the same for an unknown address."""
     limiter = _limiter()
 
     async def handle(request: web.Request) -> web.Response:

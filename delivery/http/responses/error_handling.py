@@ -50,7 +50,7 @@ def route_of(request: web.Request) -> str:
 
 @web.middleware
 async def respond_to_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Turns every exception into a problem document. A response that has begun can only be broken off."""
+    """Turn every exception into a problem document. A response that has begun can only be broken off."""
     try:
         return await handler(request)
     except ConnectionError:

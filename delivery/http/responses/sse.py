@@ -48,7 +48,7 @@ async def with_heartbeats(
 
 
 async def cancel_and_join(*futures: "asyncio.Future[Any]") -> None:
-    """Cancels the futures and waits until they have ended, whatever they raise."""
+    """Cancel the futures and wait until they have ended, whatever they raise."""
     for future in futures:
         future.cancel()
     await asyncio.gather(*futures, return_exceptions=True)

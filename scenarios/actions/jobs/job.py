@@ -118,7 +118,7 @@ async def _sign_in(context: Context) -> Ending:
 
 
 async def _sign_out(context: Context) -> Ending:
-    """Completes also if the person was not signed in."""
+    """Sign the person out; complete also if it was not signed in."""
     return completed({"signed_out": await sign_out(context, text_of(context.prepared.own, "service"))})
 
 

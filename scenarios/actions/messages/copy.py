@@ -86,7 +86,7 @@ def _key(context: Context, chat: str, message: Any) -> str:
 
 
 async def _remember(context: Context, chat: str, delivery: HistoryKey) -> None:
-    """Keeps which delivery copies the message, for replies to it."""
+    """Keep which delivery copies the message, for replies to it."""
     if (message := context.event.get("message_id")) is not None:
         key = _key(context, chat, message)
         await context.services.core.store.command("SET", key, str(delivery), "PX", step_results.KEPT_MS)

@@ -17,7 +17,7 @@ _SHORTEST, _LONGEST = 4, 32
 
 
 async def execute(context: Context) -> Ending:
-    """Makes one code, however often it is executed. Raises Refused."""
+    """Make one code, however often it is executed. Raises Refused."""
     name, user = name_of(context), user_of(context)
     starts = starts_of(context) or datetime.now(UTC)
     ends = ends_of(context, starts)

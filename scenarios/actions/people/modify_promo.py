@@ -18,7 +18,7 @@ from scenarios.stores.promo import Promo, Promos, results_of
 
 
 async def execute(context: Context) -> Ending:
-    """Changes what is written, once however often it is executed. Raises Refused."""
+    """Change what is written, once however often it is executed. Raises Refused."""
     promos = Promos(context.services.core.store, context.services.tenant)
     number = whole_of(context.prepared.own, "promo_id") or whole_of(context.prepared.seen, "promo_id")
     if number is None:

@@ -15,7 +15,7 @@ DEFAULT_NAME = "request"
 
 
 async def execute(context: Context) -> Ending:
-    """Stores the request once, however often it is executed."""
+    """Store the request once, however often it is executed."""
     request = request_of(context.channel, context.prepared.seen)
     number = await Requests(context.services.core.store, context.services.tenant).store(context.identity, request)
     return completed({"request_text": request.text, "request_id": number}, from_person=["request_text"])

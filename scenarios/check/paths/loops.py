@@ -9,7 +9,7 @@ from scenarios.loader.problem import Problems
 
 
 def check_loops(bot: Bot, splices: Splices, problems: Problems) -> None:
-    """Reports each splice that closes a loop, with the names along the loop."""
+    """Report each splice that closes a loop, with the names along the loop."""
     finished: set[str] = set()
     for name in bot.scenarios:
         if name not in finished:

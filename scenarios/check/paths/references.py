@@ -90,7 +90,7 @@ def spliced(reader: Reader, step: Step) -> Iterator[Node]:
 
 
 def warn_unknown(reader: Reader, node: Node | None, known: Collection[str], code: str, what: str) -> None:
-    """Reports the names that are not known."""
+    """Report the names that are not known."""
     for name in names_in(reader.one_or_many(node)):
         if name.text not in known:
             reader.warning(name, code, f"there is no {what} {name.text!r}{did_you_mean(name.text, known)}")

@@ -18,7 +18,7 @@ _MOST_COMPARED = 1000
 
 
 def check_triggers(bot: Bot, problems: Problems) -> None:
-    """Reports the entries that never fire. Of patterns that cannot be said."""
+    """Report the entries that never fire. Whether a pattern fires cannot be known."""
     for file, default in ((bot.triggers, "private"), (bot.group_triggers, "group")):
         for section, kinds in SECTIONS.items():
             for kind in kinds:

@@ -64,7 +64,7 @@ class DeliveryEnds:
             group.create_task(self._read_again(), name="reads deliveries again")
 
     def watch(self, key: HistoryKey, on_end: OnEnd) -> Callable[[], None]:
-        """Calls `on_end` when the delivery ends; returns a function that stops it. It must not block."""
+        """Call `on_end` when the delivery ends; return a function that stops it. It must not block."""
         self._numbers += 1
         number = self._numbers
         self._watched.setdefault(key, {})[number] = on_end
@@ -78,7 +78,7 @@ class DeliveryEnds:
         return seen.change.outcome if seen and seen.has_ended and seen.change else None
 
     async def look(self, keys: Iterable[HistoryKey]) -> None:
-        """Reports those of the deliveries that have ended, or are not there any more. Raises StoreError."""
+        """Report those of the deliveries that have ended, or are not there any more. Raises StoreError."""
         waiting = list(keys)
         for start in range(0, len(waiting), _AT_ONCE):
             await asyncio.gather(*(self._look_at(key) for key in waiting[start : start + _AT_ONCE]))

@@ -73,7 +73,7 @@ class Parking:
         self._newest = dict.fromkeys(range(store.shards), 0)
 
     async def park(self, stored: StoredRun, waits: Waits) -> None:
-        """Wakes the run when one of the deliveries ends, also after the death of this process."""
+        """Wake the run when one of the deliveries ends, also after the death of this process."""
         await self._runs.park(stored, waits)
         deliveries = [waiting.delivery for waiting in waits.values() if waiting]
         for delivery in deliveries:
@@ -81,11 +81,11 @@ class Parking:
         await self._ends.look(deliveries)
 
     async def wake(self, task: str) -> None:
-        """Has the run of an event driven on, at once or when its task is suspended."""
+        """Have the run of an event driven on, at once or when its task is suspended."""
         await self._queue.queue.wake(task)
 
     async def run(self) -> None:
-        """Wakes runs until cancelled."""
+        """Wake runs until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._adopt_all(), name="adopts parked runs")
             group.create_task(self._wake_all(), name="wakes parked runs")
@@ -107,7 +107,7 @@ class Parking:
             await asyncio.gather(*(self._wake_parked(parked) for parked in page))
 
     async def _wake_parked(self, parked: Parked) -> None:
-        """Wakes one run; tries again until the store can be reached."""
+        """Wake one run; try again until the store can be reached."""
         while True:
             try:
                 await self.wake(parked.task)

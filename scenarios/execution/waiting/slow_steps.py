@@ -48,12 +48,12 @@ class SlowSteps:
         self.tubes = sorted({kind.tube for kind in types.values() if kind.tube})
 
     async def open(self) -> None:
-        """Creates the tubes."""
+        """Create the tubes."""
         for tube in self.tubes:
             await self._queue.tubes.create(Tube(tube, attempts=_ATTEMPTS, backoff=_BACKOFF))
 
     async def put(self, stored: StoredRun, step: Step) -> None:
-        """Has a step executed; a repeat changes nothing."""
+        """Have a step executed; a repeat changes nothing."""
         body = msgspec.json.encode(SlowStep(stored.id, step.path)).decode()
         task = NewTask(body, stored.tenant, tags=(f"run:{stored.id}",))
         tube = self._executor.tube_of(step)
@@ -64,7 +64,7 @@ class SlowSteps:
         return [self._queue.worker(tube, self.handle, CONCURRENCY, lease=lease) for tube in self.tubes]
 
     async def handle(self, attempt: Attempt) -> Result:
-        """Executes a step and wakes its run. Raises StoreError."""
+        """Execute a step and wake its run. Raises StoreError."""
         slow = msgspec.json.decode(attempt.body, type=SlowStep)
         try:
             stored = await self._runs.load(slow.run)

@@ -59,7 +59,7 @@ def modifier(
     chooses: bool = False,
     zoned: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds a function to the table. It takes the value; the parameter, if there is one; the time zone, if `zoned`."""
+    """Add a function to the table. It takes the value; the parameter, if there is one; the time zone, if `zoned`."""
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         def apply(value: Any, parsed: Any, zone: tzinfo | None) -> Any:
