@@ -33,6 +33,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "cancel a message, for all or some of its recipients, or many messages at once",
     ),
     "reschedule": ("messages.deliveries", "change the time of a message that is not due yet"),
+    "templates": ("messages.templates", "list, show, add and delete messages that are kept to be sent again"),
     "user": ("directory.users", "list, show, add, change and remove the people of the directory"),
     "contact": ("directory.contacts", "list, add and remove the contacts of a person"),
     "group": ("directory.groups", "list, show, add, change and remove groups and their members"),
@@ -47,7 +48,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "key": ("installation.api_keys", "create, list and revoke API keys"),
     "queue": (
         "installation.queue",
-        "show what waits to be sent, and change it: stats, list, peek, kick, bury, purge, cancel",
+        "show what waits to be sent, and change it: stats, list, lanes, peek, kick, bury, purge, cancel",
     ),
     "processes": (
         "installation.processes",
@@ -96,7 +97,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
 
 GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("demo", "up", "doctor"),
-    "Send and follow messages": ("send", "track", "show", "cancel", "reschedule"),
+    "Send and follow messages": ("send", "track", "show", "cancel", "reschedule", "templates"),
     "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import", "export"),
     "Write bots": ("scenarios",),
     "Look after an installation": (

@@ -13,6 +13,7 @@ from delivery.http.endpoint import make_handler
 from delivery.http.metrics import Metrics
 from delivery.http.options import Options
 from delivery.http.rate_limit import RateLimiter
+from delivery.http.responses.compression import compress_json
 from delivery.http.responses.error_handling import (
     count_requests,
     handle_expect,
@@ -29,7 +30,7 @@ def build(services: ApiServices, options: Options | None = None) -> web.Applicat
     options = options or Options()
     document = openapi.encode((*ROUTES, *OPEN_ROUTES), options.version)
     context = Context(services, options, Metrics(), RateLimiter(options.rate, options.burst), document)
-    middlewares = (count_requests(context.metrics), respond_to_errors)
+    middlewares = (count_requests(context.metrics), compress_json, respond_to_errors)
     app = web.Application(client_max_size=options.body_limit, middlewares=middlewares)
     handlers: dict[str, dict[str, Handler]] = {}
     for route in ROUTES:

@@ -5,6 +5,8 @@ enqueue  deliveries per second that one API process accepts
 deliver  messages per second through courier processes, by channel
 idle     what an idle fleet costs
 memory   bytes of a scheduled delivery
+console  what open consoles cost beside a million pending tasks
 
-The other modules are programs that these start (fill_pending, lag_courier, load_generator) and sample messages.
+The other modules are programs that these start (fill_pending, lag_courier, load_generator,
+open_consoles) and sample messages.
 """

@@ -80,8 +80,8 @@ class QueueEnvironment:
         return facts["seconds"], facts["cpu"]
 
     async def start(self, program: str, *args: str) -> ChildProcess:
-        """Starts a program of this package and waits until it is ready."""
-        child = await self.base.start(program, f"bench.queue.{program}", self.base.url, *args)
+        """Starts a program of `processes` and waits until it is ready."""
+        child = await self.base.start(program, f"bench.queue.processes.{program}", self.base.url, *args)
         await child.facts(START_TIMEOUT)
         return child
 

@@ -8,8 +8,7 @@ from enum import StrEnum
 import msgspec
 
 from core.deliveries.channels import Channels
-from core.monitoring.figures import NOT_REACHED, FigureReader, Figures
-from core.monitoring.samples import Step
+from core.monitoring.figures import NOT_REACHED, FigureReader, OutcomeCount
 from core.processes import overview as processes_now
 from core.queue import Queue, Tubes
 from core.queue.dead_letters import DeadLetters
@@ -102,7 +101,7 @@ class Overviews:
             yield Matter(MatterKind.SERVER_SETTING, one.setting, reason=one.why, command=one.correction)
 
     async def _outcomes(self) -> AsyncIterator[Matter]:
-        for one in failing_channels(await FigureReader(self._store, self._queue).read(Step.FINE)):
+        for one in failing_channels(await FigureReader(self._store, self._queue).outcomes()):
             yield one
 
     async def _failed_webhooks(self) -> AsyncIterator[Matter]:
@@ -122,10 +121,10 @@ class Overviews:
             yield Matter(MatterKind.PAUSED, tube, reason=note.reason, by=note.by, at=note.at)
 
 
-def failing_channels(figures: Figures) -> Iterator[Matter]:
+def failing_channels(outcomes: Sequence[OutcomeCount]) -> Iterator[Matter]:
     """Emit the channels in which at least half of the last hour's messages did not arrive. Pure."""
     total, failed, why = Counter[str](), Counter[str](), dict[str, str]()
-    for one in figures.outcomes:  # the most frequent first
+    for one in outcomes:  # the most frequent first
         if one.status in _NOT_WORTH_A_NOTE:
             continue
         total[one.channel] += one.count

@@ -1,16 +1,29 @@
 """What operators ask and get about the whole installation."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, field
 
-from delivery.schemas.requests import Name, RequestModel, TaskCursor
+from delivery.schemas.requests import Name, RequestModel, TaskCursor, Time
 
 
 class FigureQuery(RequestModel, frozen=True):
-    """`fine`: the last hour in steps of ten seconds; `coarse`: the last seven days in steps of ten minutes."""
+    """The time from which and until which figures are read; without one, all that is kept of this step."""
 
-    step: Literal["fine", "coarse"] = "fine"
+    begin: Time | UnsetType = field(name="from", default=UNSET)
+    end: Time | UnsetType = field(name="to", default=UNSET)
+    step: (
+        Annotated[
+            int,
+            Meta(
+                ge=10,
+                le=86_400,
+                description="seconds between two points; below 600 only the last hour is kept, else seven days. "
+                "Without it the finest that is kept since `from`",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     tube: Name | UnsetType = UNSET
 
 

@@ -89,6 +89,15 @@ async def test_memory_reports_bytes_by_letters_and_channels(capsys: pytest.Captu
     assert all(500 < row["bytes"] < 3000 for row in rows)
 
 
+@pytest.mark.row("W-22")
+@pytest.mark.long
+async def test_console_compares_open_consoles_with_none(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = await rows_of(capsys, "console", "--tasks", "500", "--seconds", "3")
+    assert [(row["consoles"], row["pending"]) for row in rows] == [(0, 500), (20, 500)]
+    assert rows[0]["reads_per_s"] == 0 < rows[1]["reads_per_s"]
+    assert all(row["ping_p50_ms"] > 0 and row["valkey_percent"] >= 0 for row in rows)
+
+
 @pytest.mark.long
 async def test_queue_claim_reports_each_situation_between_two_empty_ones(capsys: pytest.CaptureFixture[str]) -> None:
     rows = await rows_of(capsys, "queue", "claim", "--short")

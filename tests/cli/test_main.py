@@ -108,6 +108,7 @@ def test_without_json_no_command_prints_json() -> None:
 
 NEEDED = {
     "send": ("--to", "7", "--text", "x"),
+    "templates": ("list",),
     "track": ("k",),
     "show": ("k",),
     "reschedule": ("k", "--at", "x"),

@@ -226,3 +226,14 @@ async def test_wrong_usage_has_exit_code_two_and_a_message(ada: Ada, args: tuple
     code, out, err = await ada(*args)
     assert (code, out) == (2, "")
     assert err
+
+
+@pytest.mark.row("W-07")
+async def test_templates_are_added_listed_shown_and_deleted(ada: Ada) -> None:
+    (added,) = await result(ada, "templates", "add", "Отмена", "--text", "Пары не будет", "--channel", "sms")
+    assert (added["title"], added["message"]) == ("Отмена", {"text": "Пары не будет", "channels": ["sms"]})
+    assert (await ada("templates", "list"))[1] == f"{added['id']}  Отмена\n"
+    assert "Пары не будет" in (await ada("templates", "show", added["id"]))[1]
+    assert await ada("templates", "delete", added["id"]) == (0, f"deleted {added['id']}\n", "")
+    code, _, err = await ada("templates", "show", added["id"])
+    assert (code, "there is no template" in err) == (1, True)

@@ -71,6 +71,12 @@ class Browser:
         await self.run("1")  # what was sent before has arrived with its answer
         return [text for event in self._events if (text := fault_of(event["method"], event["params"]))]
 
+    async def requested(self) -> list[str]:
+        """The addresses that the page has asked for since `watch`, in order."""
+        await self.run("1")
+        sent = [event["params"]["request"] for event in self._events if event["method"] == "Network.requestWillBeSent"]
+        return [one["url"] for one in sent if not one["url"].startswith("data:")]
+
     async def open(self, url: str, language: str) -> None:
         """Loads the page as a person whose browser is set to this language."""
         await self._call("Network.setUserAgentOverride", userAgent="test", acceptLanguage=language)
@@ -107,6 +113,10 @@ class Browser:
             {"name": "prefers-reduced-motion", "value": "reduce"},
         ]
         await self._call("Emulation.setEmulatedMedia", features=features)
+
+    async def show_as_printed(self) -> None:
+        """Shows the page as it would be printed."""
+        await self._call("Emulation.setEmulatedMedia", media="print")
 
     async def set_cookie(self, url: str, name: str, value: str) -> None:
         await self._call("Network.setCookie", url=url, name=name, value=value, httpOnly=True, sameSite="Strict")

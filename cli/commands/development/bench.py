@@ -15,6 +15,7 @@ BENCHMARKS: Mapping[str, str] = {
     "durability": "POSTs per second with durability replica, beside local",
     "idle": "what a fleet without work costs",
     "memory": "bytes of a scheduled delivery",
+    "console": "what open consoles cost beside a million pending tasks",
     "queue": "complexity, rates, latency and memory of the queue",
     "people": "import of people, expansion of groups, cost of quotas, latency of the bot",
     "scenarios": "latency, rate and cost of bots written in YAML, beside a bare aiogram bot",

@@ -14,20 +14,25 @@ from cli.processes.startup import open_store
 from cli.settings.settings import load
 from core.model.compact_json import compact_json
 from core.model.text.plurals import counted
+from core.monitoring import Lanes
 from core.queue import Queue, TaskFilter, TaskView, Tubes
+from core.redis.store import Store
 
 _FIELDS = ("user", "tenant", "lane", "kind", "tag", "tube", "state")
-_LIMIT = 100
+_LIMIT, _LANES = 100, 20
 
 
 def declare(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(
-        dest="action", required=True, metavar="stats|list|peek|kick|bury|purge|cancel|pause|resume", title="verbs"
+        dest="action", required=True, metavar="stats|list|lanes|peek|kick|bury|purge|cancel|pause|resume", title="verbs"
     )
     stats_parser = verbs.add_parser("stats", help="show how many tasks each tube has in each state")
     stats_parser.add_argument("tube", nargs="?", help="only this tube")
     list_parser = verbs.add_parser("list", help="list the first tasks that match all given options")
     list_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of tasks ({_LIMIT})")
+    lanes_parser = verbs.add_parser("lanes", help="list the longest lanes")
+    lanes_parser.add_argument("tube", nargs="?", default="", help="only of this tube")
+    lanes_parser.add_argument("--limit", type=int, default=_LANES, help=f"how many ({_LANES})")
     peek_parser = verbs.add_parser("peek", help="show one task; changes nothing")
     bury_parser = verbs.add_parser("bury", help="set a task aside until it is kicked")
     kick_parser = verbs.add_parser("kick", help="make a buried task ready again, or the first N of a tube")
@@ -64,6 +69,8 @@ async def run_action(arguments: Namespace) -> int:
     async with open_store(load()) as store:
         if arguments.action in TUBE_ACTIONS:
             return await TUBE_ACTIONS[arguments.action](Tubes(store), arguments)
+        if arguments.action == "lanes":
+            return await list_lanes(Queue(store), store, arguments)
         return await ACTIONS[arguments.action](Queue(store), arguments)
 
 
@@ -100,6 +107,13 @@ async def find_tasks(queue: Queue, chosen: TaskFilter, limit: int) -> list[TaskV
 
 def task_filter(arguments: Namespace) -> TaskFilter:
     return TaskFilter(**{field: getattr(arguments, field) for field in _FIELDS})
+
+
+async def list_lanes(queue: Queue, store: Store, arguments: Namespace) -> int:
+    """Print one line per lane, also with `--json`."""
+    for lane in (await Lanes(store, queue).longest(arguments.tube, arguments.limit)).lanes:
+        print_result(arguments, lane, f"{lane.tasks:>8}  {lane.tube}  {lane.lane}")
+    return SUCCESS
 
 
 async def peek(queue: Queue, arguments: Namespace) -> int:

@@ -1,1 +1,1 @@
-"""The forms of a response: problems, CSV, NDJSON, events."""
+"""The forms of a response: problems, CSV, NDJSON, events; compressed JSON."""

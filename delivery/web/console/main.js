@@ -3,14 +3,13 @@
 import { h, paint } from "./lib/dom.js";
 import { loadWords, setZone, t } from "./lib/words.js";
 import { ApiError, api, onSignedOut } from "./lib/api.js";
-import { failed, loading, noRight } from "./lib/states.js";
-import { applyTheme, buildFrame, may } from "./lib/frame.js";
-import { PAGES } from "./lib/menu.js";
+import { applyTheme, buildFrame, failed, loading, may, noRight, PAGES } from "./lib/page.js";
 
 const SIGN_IN = "sign-in";
 /** The link of the bot is `#/sign-in/<secret>`: what stands after # is sent to no server. */
 
 let me = null;
+let hasEnded = false;
 let frame;
 let ending = new AbortController();
 let endPage = null;
@@ -28,7 +27,7 @@ const go = (path) => { location.hash = `#/${path}`; };
 function contextOf(place) {
   const context = {
     me, go, signal: ending.signal, query: place.query, parameters: place.parameters,
-    signedIn, signOut: leaveSession,
+    signedIn, signOut: leaveSession, hasEnded,
     /** Writes filters into the address without a new entry in the history of the browser. */
     setQuery(changes) {
       const query = new URLSearchParams(Object.entries({ ...context.query, ...changes }).filter(([, value]) => value !== "" && value !== false && value !== undefined));
@@ -107,6 +106,7 @@ function signIn() {
 }
 
 async function signedIn() {
+  hasEnded = false;
   await loadMe();
   const back = sessionStorage.getItem(RETURN) || "#/";
   sessionStorage.removeItem(RETURN);
@@ -134,7 +134,11 @@ async function start() {
   applyTheme();
   await loadWords();
   frame = buildFrame(document.getElementById("console"), () => show(false));
-  onSignedOut(() => { if (me) signIn(); });
+  onSignedOut(() => {
+    if (!me) return;
+    hasEnded = true;
+    signIn();
+  });
   window.addEventListener("hashchange", () => show());
   if (parse(location.hash).name !== SIGN_IN) await loadMe();
   await show(false);

@@ -6,7 +6,7 @@ import pytest
 
 from core.deliveries.channels import ChannelFacts, Channels
 from core.model.display import Display
-from core.monitoring.figures import Figures, OutcomeCount
+from core.monitoring.figures import OutcomeCount
 from core.monitoring.overview import Matter, MatterKind, Overviews, failing_channels
 from core.queue import NewTask, Queue, SettleResult, Tubes
 from core.webhooks.http_client import WebhookClient
@@ -70,6 +70,4 @@ def test_a_channel_in_which_half_of_the_last_hours_messages_failed_is_named_with
         OutcomeCount("email", "sent", "", 90),
         OutcomeCount("email", "failed", "blocked", 40),
     ]
-    assert list(failing_channels(Figures(10, (), outcomes))) == [
-        Matter(MatterKind.FAILURES, "sms", 10, 18, reason="blocked")
-    ]
+    assert list(failing_channels(outcomes)) == [Matter(MatterKind.FAILURES, "sms", 10, 18, reason="blocked")]

@@ -161,3 +161,12 @@ async def test_a_tube_is_paused_with_a_reason_and_resumed(ada: CommandLine) -> N
     assert await ada.stack.take("t") == []
     assert (await ada("resume", "t")).stdout == "t is resumed\n"
     assert (await ada("resume", "t")).returncode == 1
+
+
+@pytest.mark.row("W-13")
+async def test_the_longest_lanes_are_listed(stack: Stack, ada: CommandLine) -> None:
+    tasks = [NewTask("", lane="short"), *(NewTask("", lane="long") for _ in range(3)), NewTask("", lane="short")]
+    await stack.queue.put_many("t", tasks)
+    assert [(lane["lane"], lane["tasks"]) for lane in await ada.json("lanes")] == [("long", 3), ("short", 2)]
+    assert (await ada("lanes", "t", "--limit", "1")).stdout.split() == ["3", "t", "long"]
+    assert await ada.json("lanes", "other") == []

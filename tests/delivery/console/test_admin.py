@@ -80,6 +80,7 @@ async def test_the_action_log_says_who_changed_what_and_is_a_file(person: Person
     await person.running.call("POST", "/v1/users", {"id": 90210, "name": "Nina"})
     await person.visit("actions")
     await person.sees("POST /v1/groups")
+    await person.sees("Group: added")
     await person.writes("What, from", "POST /v1/users")
     await person.sees_no("POST /v1/groups")
     await person.sees("POST /v1/users")

@@ -24,6 +24,10 @@ def url_of(person: Person) -> str:
     return url
 
 
+IN_THE_MENU = "document.querySelector('#menu a[href=\"#/dead_letters\"] .tag')?.innerText"
+DELAY = "[...document.querySelectorAll('figure')].find((one) => one.innerText.includes('How long tasks wait'))"
+
+
 async def record_some(person: Person) -> None:
     """Record ten minutes of figures, with a gap, in which messages were sent and half of them did not arrive."""
     store = await Store.open(url_of(person))
@@ -32,6 +36,8 @@ async def record_some(person: Person) -> None:
         for seconds in (*range(600, 400, -10), *range(200, -10, -10)):
             for name, n in (("sms:sent|", seconds % 7), ("sms:failed|blocked", seconds % 11), ("vk:failed|privacy", 1)):
                 await store.command("HINCRBY", KEYS["outcome_counts"].at(0), name, n)
+            for name, n in (("letters:promoted", 4), ("letters:lag_ms", 1000)):
+                await store.command("HINCRBY", KEYS["counters"].at(0), name, n)
             await samples.save(Step.FINE, await samples.take(now - 1000 * seconds))
     finally:
         await store.close()
@@ -58,6 +64,7 @@ async def test_an_operator_finds_out_why_tasks_failed_and_has_them_tried_again(p
     await person.keeps_picture("tasks")
     await person.go("dead_letters")
     await person.sees("no voice #")
+    await person.browser.wait_for(f"Number({IN_THE_MENU}) >= 3")
     await person.browser.run("document.querySelector('li.card button.primary').click()")
     await person.browser.wait_for("Boolean(document.querySelector('dialog[open]'))")
     await person.browser.run(CONFIRMS)
@@ -106,11 +113,15 @@ async def test_an_operator_sees_why_a_process_halted_and_which_command_is_missin
             since=now,
             state=ProcessState.HALTED,
             reason="the token is refused",
+            account="the school",
+            balance=12.5,
+            low_balance=100.0,
         )
         store = await Store.open(url)
         await ProcessRegister(store).write(halted)
         await store.close()
     await person.sees("the token is refused")  # the page was notified
+    await person.sees("Balance 12.5: the money is running out")
     await person.visit("processes")
     await person.sees("./ada jobs")
     await person.keeps_picture("processes")
@@ -125,10 +136,14 @@ async def test_the_overview_says_what_is_wrong_and_leads_there(person: Person) -
     await person.sees("SMS: ")
     await person.sees("Most frequent: the recipient has blocked the sender")
     lines = "document.querySelectorAll('figure svg path[d]').length"
-    await person.browser.wait_for(f"{lines} === 7")
+    await person.browser.wait_for(f"{lines} === 8")
     gaps = "document.querySelector('path.line-0').getAttribute('d').match(/M/g).length"
     assert await person.browser.run(gaps) >= 2
     await person.keeps_picture("overview-figures")
+    assert await person.browser.run(f"{DELAY}.querySelector('path.line-1').getAttribute('d').match(/L/g).length") > 20
+    await person.sees("late on average when due: 0.3 sec")
+    await person.browser.run(f"{DELAY}.querySelector('summary').click()")
+    await person.browser.wait_for(f"{DELAY}.querySelector('details[open] tbody').innerText.includes('0.3 sec')")
     await person.presses("As a table")
     await person.browser.wait_for("document.querySelector('figure details[open] tbody').rows.length >= 10")
     await person.browser.run("document.querySelector('a[href=\"#/dead_letters\"]:not(nav a)').click()")

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.model.states import Status
+from sandbox.sms.providers import PASSWORD
 from tests.support.waiting import until
 from tests.system.crash.installation import CHANNELS, SMS, TELEGRAM, Channel, Installation, person
 
@@ -75,6 +76,24 @@ async def test_killed_between_the_send_and_its_response_the_message_is_received_
     await installation.another_courier_finishes(
         channel, accepted, 1, Status.SENT if channel.deduplicates else Status.UNKNOWN
     )
+
+
+@pytest.mark.row("D-19", "D-38", "M-07")
+async def test_killed_between_the_send_and_its_response_an_sms_of_a_profile_is_received_once_and_unknown(
+    installation: Installation,
+) -> None:
+    link = await installation.link(installation.sandbox.sms_providers.port)
+    profile = {"ADA_SMS_PROFILE": "sms.ru", "ADA_SMS_PASSWORD": PASSWORD}
+    courier = await installation.courier(SMS, **profile, ADA_SMS_URL=f"http://127.0.0.1:{link.port}")
+    link.block_replies()
+    accepted = await installation.deliver(person(1, SMS))
+    await until(lambda: installation.copies(SMS), within=20)
+    courier.kill()
+    link.cut()
+    await installation.courier(SMS, **profile, ADA_SMS_URL=installation.sandbox.sms_providers.url)
+    assert await installation.finished(accepted) == {("sms", Status.UNKNOWN): 1}
+    assert installation.copies(SMS).total() == 1
+    await installation.audit()
 
 
 @every_channel

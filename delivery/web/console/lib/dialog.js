@@ -2,7 +2,7 @@
 
 import { copy, field, h, newId, values } from "./dom.js";
 import { number, t } from "./words.js";
-import { submits } from "./states.js";
+import { submits } from "./page.js";
 
 const MANY = 100;
 /** From this number of things on, the number must be typed. */

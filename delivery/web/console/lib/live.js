@@ -2,7 +2,8 @@
  * What changes while a page is open: one stream of /v1/live for the whole tab, only while the tab is visible.
  *
  * An event has a name (its topic) and JSON as data. `reread` means that events were missed: what is shown must be loaded
- * again. Handlers are called at most four times a second, each time with all events since the last.
+ * again. A handler is called at most four times a second, or less often if it asks for that, each time with all events
+ * since the last.
  */
 
 const PAINT_PAUSE = 250;
@@ -18,12 +19,13 @@ let status = "off", freshAt = Date.now();
 
 /**
  * Calls `handle(events)` for events of these topics: a list of {topic, data}, with topic "reread" after a gap. What it
- * returns is awaited before it is called again. Returns a function that ends it. Pass a page's `signal` and it ends with
- * the page.
+ * returns is awaited before it is called again, `pause` ms later at the earliest. Returns a function that ends it. Pass a
+ * page's `signal` and it ends with the page.
  */
-export function follow(topics, handle, signal) {
-  const listener = { topics: new Set(topics), handle, events: [], isBusy: false };
+export function follow(topics, handle, signal, pause = PAINT_PAUSE) {
+  const listener = { topics: new Set(topics), handle, pause, events: [], isBusy: false };
   listeners.add(listener);
+  rest(listener); // its page has just been read
   schedule();
   const end = () => { listeners.delete(listener); schedule(); };
   signal?.addEventListener("abort", end, { once: true });
@@ -117,8 +119,13 @@ async function deliver(listener) {
   try {
     await listener.handle(listener.events.splice(0));
   } finally {
-    setTimeout(() => { listener.isBusy = false; deliver(listener); }, PAINT_PAUSE);
+    rest(listener);
   }
+}
+
+function rest(listener) {
+  listener.isBusy = true;
+  setTimeout(() => { listener.isBusy = false; deliver(listener); }, listener.pause);
 }
 
 document.addEventListener("visibilitychange", () => {

@@ -5,8 +5,11 @@
 
 import { field, h, paint, values } from "./dom.js";
 import { t } from "./words.js";
-import { empty, explain, failed, loading, toast } from "./states.js";
+import { empty, explain, failed, loading, toast } from "./page.js";
 import { markFresh } from "./live.js";
+
+const FEW_FILTERS = 2;
+// More than these are folded on a phone, so that the rows are seen.
 
 /**
  * Shows a list in `root` and returns {reload, update, selected}.
@@ -54,7 +57,14 @@ class List {
     this.options.filters.map(({ name, label, options, type }) => field({ label }, options
       ? h("select", { name }, options.map(([value, text]) => h("option", { value, selected: value === (now[name] || "") }, text)))
       : h("input", { name, type: type || "text", value: now[name] || "", autocomplete: "off" }))));
-    return form;
+    return this.options.filters.length > FEW_FILTERS ? this.foldedOnPhones(form, now) : form;
+  }
+
+  foldedOnPhones(form, now) {
+    const wide = matchMedia("(min-width: 40rem)");
+    const box = h("details", { class: "filter-box", open: wide.matches || Object.keys(now).length > 0 }, h("summary", {}, t("table.filter")), form);
+    wide.addEventListener("change", () => { box.open = wide.matches; }, { signal: this.options.context?.signal });
+    return box;
   }
 
   clearFilters() {
@@ -102,9 +112,22 @@ class List {
     else paint(this.body, failed(error, () => { this.failure = null; this.reload(); }));
   }
 
-  async more() {
-    if (!this.next || this.isBusy) return;
-    this.isBusy = true;
+  /** Loads all rows, such as before they are printed. */
+  async all() {
+    for (let before = -1; this.next && this.rows.length > before;) {
+      before = this.rows.length;
+      await this.more();
+    }
+  }
+
+  /** Loads the next page, once however often it is called meanwhile. */
+  more() {
+    this.coming ||= this.loadMore().finally(() => { this.coming = null; });
+    return this.coming;
+  }
+
+  async loadMore() {
+    if (!this.next) return;
     const turn = this.turn;
     try {
       const page = await this.load(this.next);
@@ -115,8 +138,6 @@ class List {
       this.paint();
     } catch (error) {
       if (error.name !== "AbortError") toast(explain(error), "bad");
-    } finally {
-      this.isBusy = false;
     }
   }
 

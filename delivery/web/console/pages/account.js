@@ -2,7 +2,7 @@
 
 import { h, paint } from "../lib/dom.js";
 import { currentZone, t, word } from "../lib/words.js";
-import { explain, toast } from "../lib/states.js";
+import { explain, toast } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
 
 export default {

@@ -1,7 +1,7 @@
 /** The action log: who changed what for others, of how many things, why and when; as a list and as a file. */
 
 import { h, paint } from "../lib/dom.js";
-import { fullMoment, moment, number, t, word } from "../lib/words.js";
+import { fullMoment, has, moment, number, t, word } from "../lib/words.js";
 import { address, api } from "../lib/api.js";
 import { table } from "../lib/table.js";
 import { inZone } from "../lib/draft.js";
@@ -26,7 +26,7 @@ export default {
       columns: [
         { title: t("actions.when"), width: "9rem", cell: (row) => h("time", { datetime: row.at, title: fullMoment(row.at) }, moment(row.at)) },
         { title: t("actions.who"), width: "2fr", cell: (row) => h("a", { class: "cut", title: row.who, href: `#/actions?${new URLSearchParams({ who: row.who })}` }, row.name || row.who) },
-        { title: t("actions.what"), width: "4fr", cell: (row) => [h("code", { class: "cut" }, row.what), h("span", { class: "cut quiet small" }, row.target)] },
+        { title: t("actions.what"), width: "4fr", cell: (row) => [h("span", { class: "cut" }, whatOf(row.what)), h("code", { class: "cut quiet small" }, `${row.what.split(" ")[0]} ${row.target}`)] },
         { title: t("actions.count"), width: "6rem", class: "number", cell: (row) => number(row.count) },
         { title: t("actions.why"), width: "2fr", cell: (row) => h("span", { class: "cut", dir: "auto" }, row.why || "–") },
         { title: t("actions.via"), width: "8rem", cell: (row) => word("via", row.via) },
@@ -36,6 +36,15 @@ export default {
     });
   },
 };
+
+/** Returns a route in words, such as "Person: changed" for `PATCH /v1/users/{id}`. */
+function whatOf(what) {
+  const [method, path] = what.split(" ");
+  const [place, verb] = path.split(":");
+  const names = place.split("/").slice(2).filter((one) => one !== "queue" && !one.startsWith("{"));
+  const did = verb || (has(`did.${names.at(-1)}`) ? names.pop() : method);
+  return t("actions.did", { thing: word("thing", names.at(-1).replace("-", "_")), did: word("did", did) });
+}
 
 /** A page of the API may end early without a row, and with a cursor. */
 async function page(query, signal) {

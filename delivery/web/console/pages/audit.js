@@ -3,9 +3,8 @@
 import { h } from "../lib/dom.js";
 import { ago, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, notice, tag, toast, withStates } from "../lib/states.js";
+import { empty, explain, may, notice, tag, toast, withStates } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
-import { may } from "../lib/frame.js";
 
 const AGAIN_MS = 2000;
 const KINDS = { running: "info", done: "good", failed: "bad", broken_off: "warn" };

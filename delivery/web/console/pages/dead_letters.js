@@ -3,21 +3,25 @@
 import { h } from "../lib/dom.js";
 import { ago, number, t } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, tag, toast, withStates } from "../lib/states.js";
+import { empty, explain, may, showCount, tag, toast, withStates } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
-import { may } from "../lib/frame.js";
 
 export default {
   title: "page.dead_letters",
   right: "inspect",
   render(root, parameters, { me, signal }) {
-    const show = withStates(root, () => api.get("/v1/queue/dead-letters", {}, { signal }), ({ groups, now }) => [
-      h("h1", {}, t("page.dead_letters")),
-      groups.length === 0 && empty({ title: t("dead_letters.none"), text: t("dead_letters.none_text") }),
-      h("ul", { class: "cards" }, groups.map((group) => card(group, now, may(me, "operate"), () => show()))),
-    ]);
+    const show = withStates(root, () => api.get("/v1/queue/dead-letters", {}, { signal }), ({ groups, now }) => {
+      showCount("dead_letters", groups.reduce((sum, one) => sum + one.size, 0));
+      return shown(groups, now, may(me, "operate"), () => show());
+    });
   },
 };
+
+const shown = (groups, now, mayChange, again) => [
+  h("h1", {}, t("page.dead_letters")),
+  groups.length === 0 && empty({ title: t("dead_letters.none"), text: t("dead_letters.none_text") }),
+  h("ul", { class: "cards" }, groups.map((group) => card(group, now, mayChange, again))),
+];
 
 function card(group, now, mayChange, again) {
   const list = `#/tasks?${new URLSearchParams({ state: "buried", tube: group.tube, ...(group.kind && { kind_prefix: group.kind }) })}`;

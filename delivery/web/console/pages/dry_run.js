@@ -3,7 +3,7 @@
 import { field, h, paint, values } from "../lib/dom.js";
 import { moment, t, word } from "../lib/words.js";
 import { ApiError, api } from "../lib/api.js";
-import { notice, submits, tag, withStates } from "../lib/states.js";
+import { notice, submits, tag, withStates } from "../lib/page.js";
 import { graph, statesOf } from "../lib/graph.js";
 import { botInForce, noBot } from "./scenarios.js";
 import { shownIn } from "./write_check.js";

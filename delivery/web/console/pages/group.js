@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, tag, toast } from "../lib/states.js";
+import { empty, explain, tag, toast } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { findPerson, nameOf, pageOf, pathOf, titleOf } from "../lib/directory.js";

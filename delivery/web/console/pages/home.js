@@ -2,9 +2,7 @@
 
 import { h, paint } from "../lib/dom.js";
 import { t } from "../lib/words.js";
-import { PAGES } from "../lib/menu.js";
-import { may } from "../lib/frame.js";
-import { empty } from "../lib/states.js";
+import { empty, may, PAGES } from "../lib/page.js";
 
 export default {
   title: "page.home",

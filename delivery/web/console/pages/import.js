@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { t, word } from "../lib/words.js";
 import { ApiError, api, randomKey } from "../lib/api.js";
-import { notice, submits, toast, explainOne } from "../lib/states.js";
+import { explainOne, notice, submits, toast } from "../lib/page.js";
 import { choice } from "../lib/directory.js";
 
 const KINDS = ["users", "groups", "members", "contacts", "supergroups", "ownerships"];

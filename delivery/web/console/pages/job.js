@@ -3,7 +3,7 @@
 import { h, paint } from "../lib/dom.js";
 import { ago, fullMoment, moment, number, t } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, notice, withStates } from "../lib/states.js";
+import { empty, notice, withStates } from "../lib/page.js";
 import { VERBS, change, mayManage, stateTag, why } from "./jobs.js";
 
 const TIMES = ["created_at", "changed_at", "last_run", "next_run", "resumes_at"];

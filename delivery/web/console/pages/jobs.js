@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { moment, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { tag, toast } from "../lib/states.js";
+import { tag, toast } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { follow } from "../lib/live.js";

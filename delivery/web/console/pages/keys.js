@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { ago, fullMoment, moment, t, word } from "../lib/words.js";
 import { ApiError, api } from "../lib/api.js";
-import { explain, tag, toast } from "../lib/states.js";
+import { explain, tag, toast } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, confirm, showOnce } from "../lib/dialog.js";
 

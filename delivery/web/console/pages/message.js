@@ -1,9 +1,9 @@
 /** One message: who was not reached, why, and what can be done; every outcome, live. */
 
 import { field, h, paint } from "../lib/dom.js";
-import { fullMoment, t, word } from "../lib/words.js";
+import { fullMoment, moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { notice, statusTag, toast, withStates } from "../lib/states.js";
+import { explain, notice, statusTag, toast, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { draftOf, inZone, plainOf } from "../lib/draft.js";
@@ -25,7 +25,7 @@ export default {
       return { message, reasons };
     }, ({ message, reasons }) => {
       list ||= recipients(rows, where, context, message, reasons);
-      return summary(where, context, message, reasons, () => { again(); list.reload(); }, (why) => { context.setQuery({ why }); list.clearTo(why); });
+      return summary(where, context, message, reasons, list, () => { again(); list.reload(); }, (why) => { context.setQuery({ why }); list.clearTo(why); });
     });
     return watch(where, () => { again(); list?.update(); });
   },
@@ -42,25 +42,24 @@ function watch(where, changed) {
   return () => { clearTimeout(timer); stream.close(); };
 }
 
-function summary(where, context, message, reasons, reread, choose) {
+function summary(where, context, message, reasons, list, reread, choose) {
   const { counts } = message;
   const mayWrite = context.me.rights.includes("write");
   return [
     h("p", { class: "large" }, verdict(message)),
     h("blockquote", { class: "panel said", dir: "auto" }, plainOf(message) || t("messages.no_text")),
-    h("dl", { class: "facts" },
-      fact("message.sender", message.sender.name || String(message.sender.id)),
+    h("details", { key: "about" }, h("summary", {}, `${nameOf(message.sender)} · ${moment(message.deliver_at)}`), h("dl", { class: "facts" },
+      fact("message.sender", nameOf(message.sender)),
       fact("message.when", fullMoment(message.deliver_at)),
       message.moved_from && fact("message.asked_for", fullMoment(message.moved_from)),
-      fact("message.state", word("delivery_state", message.state))),
-    mayWrite && h("div", { class: "actions" },
+      fact("message.state", word("delivery_state", message.state)))),
+    h("div", { class: "actions" }, mayWrite && [
       ["scheduled", "released"].includes(message.state) && h("button", { class: "danger", onclick: () => cancel(where, counts.recipients, reread) }, t("message.cancel")),
       message.state === "scheduled" && h("button", { onclick: () => move(where, context, reread) }, t("message.move")),
       counts.failed + counts.unknown > 0 && h("button", { onclick: () => retry(where, counts.failed + counts.unknown, reread) }, t("message.retry")),
-      h("button", { onclick: () => { draftOf(message); context.go("write"); } }, t("messages.repeat"))),
-    h("div", { class: "actions" },
+      h("button", { onclick: () => { draftOf(message); context.go("write"); } }, t("messages.repeat"))],
       h("a", { class: "button", href: `${where}/recipients.csv?excel`, download: true }, t("message.csv")),
-      h("button", { onclick: () => print() }, t("message.print"))),
+      h("button", { onclick: () => list.all().then(() => print()) }, t("message.print"))),
     h("h2", {}, t("message.recipients")),
     reasons.not_reached > 0 && message.state !== "scheduled" && h("div", { class: "reasons" },
       h("p", {}, t("message.not_reached", { count: reasons.not_reached })),
@@ -71,6 +70,7 @@ function summary(where, context, message, reasons, reread, choose) {
   ];
 }
 
+const nameOf = ({ id, name }) => name || String(id);
 const fact = (key, value) => h("div", {}, h("dt", {}, t(key)), h("dd", {}, value));
 
 function recipients(root, where, context, message, reasons) {
@@ -130,7 +130,6 @@ async function retry(where, count, reread) {
 }
 
 async function shown(work) {
-  const { explain } = await import("../lib/states.js");
   await work().catch((error) => toast(explain(error), "bad"));
 }
 

@@ -3,7 +3,7 @@
 import { h, paint } from "../lib/dom.js";
 import { moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { tag } from "../lib/states.js";
+import { tag } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { follow } from "../lib/live.js";
 import { draftOf, inZone, plainOf } from "../lib/draft.js";

@@ -1,11 +1,10 @@
 /** The home of operators: is all well, what needs attention first, and what happened in the last hour or week. */
 
-import { h, paint } from "../lib/dom.js";
+import { h, paint, svg } from "../lib/dom.js";
 import { ago, duration, fullMoment, moment, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { notice, tag, withStates } from "../lib/states.js";
+import { countMatters, notice, tag, withStates } from "../lib/page.js";
 import { follow } from "../lib/live.js";
-import { chart } from "../lib/chart.js";
 
 const COLOURS = { good: "good", attention: "warn", bad: "bad" };
 const URGENT = ["overdue", "halted", "unserved", "server_setting"];
@@ -18,6 +17,8 @@ const NOT_REACHED = ["failed", "unknown", "expired"];
 const HEALTH_PAUSE = 5000;
 const FIGURES_PAUSE = 10000;
 const MINUTE = 60000;
+// Of the drawing of a chart, in its own units; rows of its table.
+const WIDTH = 600, HEIGHT = 120, ROWS = 12;
 
 export default {
   title: "page.overview",
@@ -25,25 +26,15 @@ export default {
   render(root, parameters, context) {
     const { signal } = context;
     const head = h("div"), body = h("div");
-    const span = () => (context.query.span === "week" ? "coarse" : "fine");
+    const span = () => (context.query.span === "week" ? 600 : 10);
     paint(root, h("h1", {}, t("page.overview")), head,
       h("div", { class: "line" }, h("h2", {}, t("overview.activity")), spans(context, () => again())), body);
     const state = withStates(head, () => api.get("/v1/overview", {}, { signal }), health);
     const again = withStates(body, () => api.get("/v1/figures", { step: span() }, { signal }), activity);
-    const healthAgain = atMostEach(HEALTH_PAUSE, state), figuresAgain = atMostEach(FIGURES_PAUSE, again);
-    follow(["queue"], () => { healthAgain(); figuresAgain(); }, signal);
+    follow(["queue"], state, signal, HEALTH_PAUSE);
+    follow(["queue"], again, signal, FIGURES_PAUSE);
   },
 };
-
-/** Returns a function that calls `read` unless it has done so less than `pause` ms ago. */
-function atMostEach(pause, read) {
-  let readAt = Date.now();
-  return () => {
-    if (Date.now() - readAt < pause) return;
-    readAt = Date.now();
-    read();
-  };
-}
 
 const spans = (context, again) => h("label", { class: "span" }, h("span", { class: "quiet" }, t("overview.span")), " ",
   h("select", { onchange: ({ target }) => { context.setQuery({ span: target.value }); again(); } },
@@ -52,6 +43,7 @@ const spans = (context, again) => h("label", { class: "span" }, h("span", { clas
 // health
 
 function health({ health: state, matters }) {
+  countMatters(matters);
   const open = matters.filter((one) => one.kind !== "throttled"), throttled = matters.filter((one) => one.kind === "throttled");
   return [
     notice(COLOURS[state], h("p", { class: "large" }, h("strong", {}, t(`overview.${state}`)), " ", matters.length ? sentence(matters[0]) : t("overview.good_text"))),
@@ -91,7 +83,7 @@ function activity({ step, points, outcomes }) {
       figure("messages", [["sent", flow("sent")], ["not_reached", flow("not_reached"), "bad"]], { show: rounded }),
       figure("tasks", [["done", flow("done")], ["put", flow("put")]], { show: rounded }),
       figure("depth", [["ready", now((one) => one.ready + one.locked)], ["taken", now((one) => one.taken)]], { whole: "most" }),
-      figure("delay", [["oldest", now((one) => one.oldest_ms / 1000)]], { show: (seconds) => duration(seconds), whole: "most" })),
+      figure("delay", [["oldest", now((one) => one.oldest_ms / 1000)], ["lag", now((one) => (one.flow?.lag_ms ?? null) === null ? null : one.flow.lag_ms / 1000)]], { show: (seconds) => duration(seconds), whole: "most" })),
     h("h2", {}, t("overview.failures")),
     failures(outcomes.filter((one) => NOT_REACHED.includes(one.status)), outcomes),
     h("p", { class: "quiet small" }, t("overview.since", { when: moment(points[0].at) })),
@@ -111,4 +103,53 @@ function failures(failed, outcomes) {
       h("td", {}, one.reason ? word("reason", one.reason) : "–"), h("td", { class: "number" }, number(one.count)),
       h("td", {}, h("span", { class: "share", style: { "--share": one.count / sent(one.channel) } }), " ",
         number(one.count / sent(one.channel), { style: "percent", maximumFractionDigits: 1 })))))));
+}
+
+// charts: lines as SVG, each with its table behind it; a gap in the data is a gap in the line
+
+/**
+ * Returns a figure: chart({title, times: [ms, …], step: ms, series: [{name, values: [number or null, …], kind}], show}).
+ * A series of the kind "bad" is red. `show` writes a value; `whole`: how the table makes one number of several, their "mean" or the "most".
+ */
+function chart({ title, times, step, series, show = number, whole = "mean" }) {
+  const most = Math.max(...series.flatMap((one) => one.values.filter((value) => value !== null)), 0);
+  const from = times[0], span = Math.max(times.at(-1) - from, step);
+  const x = (at) => ((at - from) / span) * WIDTH, y = (value) => HEIGHT - (most ? value / most : 0) * (HEIGHT - 4) - 2;
+  return h("figure", { class: "chart", key: title },
+    h("figcaption", {}, h("strong", {}, title), series.map((one, n) => h("span", { class: `key key-${n} ${one.kind || ""}` }, t("chart.now", { name: one.name, value: show(lastOf(one.values)) })))),
+    h("div", { class: "plot" },
+      h("span", { class: "most" }, show(most)),
+      svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": t("chart.label", { title, most: show(most) }) },
+        series.map((one, n) => svg("path", { class: `line-${n} ${one.kind || ""}`, d: line(times, one.values, step, x, y) })))),
+    h("div", { class: "times" }, h("span", {}, moment(from)), h("span", {}, moment(times.at(-1)))),
+    behind({ times, series, show, whole }));
+}
+
+const lastOf = (values) => values.findLast((value) => value !== null) ?? 0;
+
+function line(times, values, step, x, y) {
+  let path = "";
+  values.forEach((value, n) => {
+    if (value === null) return;
+    const goesOn = n > 0 && values[n - 1] !== null && times[n] - times[n - 1] <= 2.5 * step;
+    path += `${goesOn ? "L" : "M"}${x(times[n]).toFixed(1)} ${y(value).toFixed(1)}`;
+    if (!goesOn && (n + 1 === values.length || values[n + 1] === null)) path += "h2"; // a point between two gaps
+  });
+  return path;
+}
+
+/** The same numbers as a table of at most twelve rows. */
+function behind({ times, series, show, whole }) {
+  const size = Math.ceil(times.length / ROWS);
+  const starts = Array.from({ length: Math.ceil(times.length / size) }, (_, n) => n * size);
+  const one = (values) => {
+    const known = values.filter((value) => value !== null);
+    if (!known.length) return "–";
+    return show(whole === "mean" ? known.reduce((sum, value) => sum + value, 0) / known.length : Math.max(...known));
+  };
+  return h("details", {}, h("summary", {}, t("chart.table")),
+    h("div", { class: "wide-table", tabindex: 0 }, h("table", {},
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("chart.from")), series.map(({ name }) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, starts.map((start) => h("tr", {}, h("th", { scope: "row" }, moment(times[start])),
+        series.map(({ values }) => h("td", {}, one(values.slice(start, start + size))))))))));
 }

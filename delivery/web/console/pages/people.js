@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { tag } from "../lib/states.js";
+import { tag } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask } from "../lib/dialog.js";
 import { channelNames, channelOptions, choice, idOf, nameOf, pageOf, roleOptions, titleOf } from "../lib/directory.js";

@@ -6,7 +6,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { LANGUAGES, fullMoment, moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, notice, statusTag, toast, withStates } from "../lib/states.js";
+import { empty, explain, notice, statusTag, toast, withStates } from "../lib/page.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { table } from "../lib/table.js";
 import { channelNames, channelOptions, choice, findPerson, nameOf, pageOf, pathOf, roleOptions, titleOf } from "../lib/directory.js";

@@ -3,7 +3,7 @@
 import { h, paint } from "../lib/dom.js";
 import { ago, duration, fullMoment, has, number, rich, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { notice, tag } from "../lib/states.js";
+import { notice, tag } from "../lib/page.js";
 import { follow } from "../lib/live.js";
 import { table } from "../lib/table.js";
 

@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { fullMoment, moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, notice, tag, toast, withStates } from "../lib/states.js";
+import { explain, notice, tag, toast, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask } from "../lib/dialog.js";
 import { follow } from "../lib/live.js";

@@ -3,7 +3,7 @@
 import { h, paint } from "../lib/dom.js";
 import { ago, fullMoment, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, notice, tag, withStates } from "../lib/states.js";
+import { empty, notice, tag, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { graph } from "../lib/graph.js";
 

@@ -1,9 +1,9 @@
 /** Signing in: with a link of the bot, with a code by mail, with an API key. */
 
-import { field, h, paint, values } from "../lib/dom.js";
+import { field, h, paint, svg, values } from "../lib/dom.js";
 import { rich, t } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { notice, submits } from "../lib/states.js";
+import { notice, submits } from "../lib/page.js";
 
 export default {
   title: "page.sign_in",
@@ -19,18 +19,24 @@ const isSignIn = true;
 
 /** The link works once, so a press of the button uses it and not a preview of the address. */
 function byLink(root, link, { signedIn }) {
-  const form = h("form", { class: "narrow", onsubmit: submits(async () => {
+  const form = h("form", { class: "panel", onsubmit: submits(async () => {
     await api.post(SESSIONS, { link }, { isSignIn });
     await signedIn();
   }) }, h("p", {}, t("sign_in.link_text")), h("button", { class: "primary" }, t("sign_in.link_button")));
-  paint(root, h("h1", {}, t("page.sign_in")), form, other());
+  paint(root, head(), form, other());
 }
+
+const head = () => h("div", { class: "brand" },
+  svg("svg", { viewBox: "0 0 16 16", width: 56, height: 56, "aria-hidden": "true" },
+    svg("rect", { width: 16, height: 16, rx: 4 }), svg("path", { d: "M8 3 4 13h2l.7-2h2.6l.7 2h2z" })),
+  h("h1", {}, t("page.sign_in")), h("p", { class: "quiet" }, t("sign_in.about")));
 
 const other = () => h("p", {}, h("a", { href: "#/sign-in" }, t("sign_in.other")));
 
 function byMailOrKey(root, context) {
-  paint(root, h("h1", {}, t("page.sign_in")),
-    h("div", { class: "narrow" },
+  paint(root, head(),
+    h("div", {},
+      context.hasEnded && notice("warn", t("sign_in.ended")),
       h("section", { class: "panel" }, mailForm(root, context)),
       h("details", { class: "panel" }, h("summary", {}, t("sign_in.with_key")), keyForm(context))));
 }
@@ -46,14 +52,14 @@ function mailForm(root, context) {
 }
 
 function askCode(root, code_id, email, { signedIn }) {
-  const form = h("form", { class: "narrow panel", onsubmit: submits(async (one) => {
+  const form = h("form", { class: "panel", onsubmit: submits(async (one) => {
     await api.post(SESSIONS, { code_id, code: values(one).code }, { isSignIn });
     await signedIn();
   }) },
   notice("info", rich("sign_in.code_sent", { email: h("strong", {}, email) })),
   field({ label: t("sign_in.code") }, h("input", { name: "code", autocomplete: "one-time-code", autocapitalize: "characters", spellcheck: "false", required: true })),
   h("button", { class: "primary" }, t("page.sign_in")));
-  paint(root, h("h1", {}, t("page.sign_in")), form, h("p", {}, h("a", { href: "#/sign-in", onclick: () => byMailOrKey(root, { signedIn }) }, t("sign_in.other"))));
+  paint(root, head(), form, h("p", {}, h("a", { href: "#/sign-in", onclick: () => byMailOrKey(root, { signedIn }) }, t("sign_in.other"))));
   form.elements.code.focus();
 }
 

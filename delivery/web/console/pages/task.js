@@ -3,9 +3,8 @@
 import { h, paint } from "../lib/dom.js";
 import { ago, fullMoment, number, t } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, notice, toast, withStates } from "../lib/states.js";
+import { empty, explain, may, notice, toast, withStates } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
-import { may } from "../lib/frame.js";
 import { laneAddress } from "./lanes.js";
 import { stateTag } from "./tasks.js";
 

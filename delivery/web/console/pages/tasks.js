@@ -6,10 +6,9 @@
 import { h, paint } from "../lib/dom.js";
 import { number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, tag, toast } from "../lib/states.js";
+import { explain, may, tag, toast } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { confirm } from "../lib/dialog.js";
-import { may } from "../lib/frame.js";
 
 const STATES = ["waiting", "ready", "locked", "taken", "buried", "done", "failed", "cancelled", "expired"];
 const KINDS = { ready: "info", taken: "info", buried: "bad", failed: "bad", done: "good" };

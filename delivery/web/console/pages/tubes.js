@@ -3,9 +3,8 @@
 import { field, h, paint } from "../lib/dom.js";
 import { ago, duration, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, notice, tag, toast } from "../lib/states.js";
+import { explain, may, notice, tag, toast } from "../lib/page.js";
 import { ask } from "../lib/dialog.js";
-import { may } from "../lib/frame.js";
 import { follow } from "../lib/live.js";
 import { table } from "../lib/table.js";
 
@@ -13,6 +12,8 @@ const STATES = ["waiting", "ready", "locked", "taken", "buried"];
 // Workers take due tasks within three seconds.
 const OVERDUE_MS = 5000;
 const NUMBER = "minmax(5.5rem, 1fr)";
+// Milliseconds between two readings while tasks move: each costs the server some reads, in each open console.
+const READ_PAUSE = 2000;
 const ROUNDED = { maximumFractionDigits: 1 };
 
 export default {
@@ -31,7 +32,7 @@ export default {
       label: t("page.tubes"), context, load, id: (tube) => tube.name, columns: columns(may(context.me, "operate"), () => list.reload()),
       whenEmpty: { title: t("tubes.none"), text: t("tubes.none_text") },
     });
-    follow(["queue"], () => list.update(), context.signal);
+    follow(["queue"], () => list.update(), context.signal, READ_PAUSE);
   },
 };
 

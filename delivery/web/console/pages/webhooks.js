@@ -3,7 +3,7 @@
 import { field, h } from "../lib/dom.js";
 import { moment, number, t, word } from "../lib/words.js";
 import { ApiError, api } from "../lib/api.js";
-import { empty, explain, notice, tag, toast, withStates } from "../lib/states.js";
+import { empty, explain, notice, tag, toast, withStates } from "../lib/page.js";
 import { ask, confirm, showOnce } from "../lib/dialog.js";
 
 const EVENTS = ["outcome", "finished", "job"];

@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { t, word } from "../lib/words.js";
 import { ApiError, api } from "../lib/api.js";
-import { explain, notice, toast } from "../lib/states.js";
+import { explain, notice, toast } from "../lib/page.js";
 import { bodyOf, dropDraft, hasContent, keepDraft, readDraft } from "../lib/draft.js";
 import { findPeople } from "../lib/directory.js";
 import { Attachments, explainFile } from "./write_files.js";
@@ -205,7 +205,7 @@ class Writing {
 
   /** What a send would do, in a few lines, while one writes. */
   summary() {
-    if (this.problem) return notice("bad", explainFile(this.problem));
+    if (this.problem) return notice("bad", explainSend(this.problem));
     if (!this.said) return h("p", { class: "quiet" }, t("write.not_ready"));
     const { said } = this;
     return h("div", { class: "summary", role: "status" }, h("p", {}, t("write.people", { count: said.people })), facts(said));
@@ -232,7 +232,7 @@ class Writing {
     paint(this.root,
       h("h1", { key: "check", tabindex: -1 }, t("write.check_title")),
       h("div", { key: "checked" },
-        problem && notice("bad", explainFile(problem)),
+        problem && notice("bad", explainSend(problem)),
         notice(reached ? "good" : "bad", t("write.will_reach", { reached, people: said.people })),
         facts(said),
         said.unreachable.length > 0 && h("details", {}, h("summary", {}, t("write.unreachable", { count: said.no_contact + said.opted_out })),
@@ -272,5 +272,7 @@ class Writing {
     }
   }
 }
+
+const explainSend = (error) => (error.code === "BODY_TOO_LARGE" ? t("write.too_large") : explainFile(error));
 
 const nameOf = (item) => item.title || item.name || String(item.id);

@@ -2,7 +2,7 @@
 
 import { h } from "../lib/dom.js";
 import { moment, number, t, word } from "../lib/words.js";
-import { notice } from "../lib/states.js";
+import { notice } from "../lib/page.js";
 
 /** Returns the list of what a send would do. */
 export function facts(said) {

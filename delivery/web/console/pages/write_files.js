@@ -3,7 +3,7 @@
 import { field, h } from "../lib/dom.js";
 import { number, t } from "../lib/words.js";
 import { api, randomKey } from "../lib/api.js";
-import { explain } from "../lib/states.js";
+import { explain } from "../lib/page.js";
 
 const LONGEST_NAME = 255;
 const REFUSALS = { BODY_TOO_LARGE: "write.file_too_large", FILES_FULL: "write.files_full", FILE_EMPTY: "write.file_empty", FILE_NOT_FOUND: "write.file_gone" };

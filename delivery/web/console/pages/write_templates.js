@@ -3,7 +3,7 @@
 import { field, h } from "../lib/dom.js";
 import { t } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, toast } from "../lib/states.js";
+import { explain, toast } from "../lib/page.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { bodyOf, contentOf, hasContent } from "../lib/draft.js";
 
