@@ -19,5 +19,6 @@ async def compress_json(request: web.Request, handler: Handler) -> web.StreamRes
 
 
 def _is_large_json(response: web.Response) -> bool:
-    is_plain = hdrs.CONTENT_ENCODING not in response.headers and isinstance(response.body, bytes)
-    return is_plain and response.content_type in _TYPES and len(response.body) > LEAST
+    body = response.body
+    is_large = isinstance(body, bytes) and len(body) > LEAST
+    return is_large and response.content_type in _TYPES and hdrs.CONTENT_ENCODING not in response.headers
