@@ -19,7 +19,7 @@ QUIET = 15.0
 Reads = Sequence[tuple[str, float]]
 """Address, and the least number of seconds between two readings, as in pages/overview.js and pages/tubes.js."""
 
-OVERVIEW: Reads = (("/v1/overview", 5.0), ("/v1/figures?step=10", 10.0))
+OVERVIEW: Reads = (("/v1/overview", 5.0), ("/v1/figures?step=30", 10.0))
 TUBES: Reads = (("/v1/queue/tubes", 2.0),)
 _NO_TIMEOUT = ClientTimeout(total=None)
 

@@ -1,12 +1,14 @@
 """The files of the web console: `/` and everything below `/console/<tree>/`.
 
 `<tree>` is the hash of all files, so an address is valid for one version of all of them: browsers keep a file for ever,
-relative imports need no rewriting, and a new version is loaded as a whole. Files are read and compressed once.
+relative imports need no rewriting, and a new version is loaded as a whole. Files are read and compressed once; the
+comments before functions are not sent.
 """
 
 import functools
 import gzip
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -38,6 +40,7 @@ _SAFE = {
     hdrs.VARY: hdrs.ACCEPT_ENCODING,
 }
 _FOR_EVER = "public, max-age=31536000, immutable"
+_COMMENT = re.compile(rb"^ */\*\*.*?\*/\n", re.DOTALL | re.MULTILINE)
 _PLACE_OF_TREE = b"{{tree}}"
 """Stands in index.html for the hash."""
 
@@ -76,7 +79,7 @@ def console_files() -> ConsoleFiles:
         if name.endswith(".html"):
             pages[name] = _console_file(name, content.replace(_PLACE_OF_TREE, tree.encode()), "no-cache")
         else:
-            files[name] = _console_file(name, content, _FOR_EVER)
+            files[name] = _console_file(name, _without_comments(name, content), _FOR_EVER)
     return ConsoleFiles(tree, pages, files)
 
 
@@ -87,6 +90,10 @@ def _read(folder: Traversable, prefix: str = "") -> Iterable[tuple[str, bytes]]:
             yield from _read(entry, f"{prefix}{entry.name}/")
         elif entry.name.rpartition(".")[2] in _TYPES:
             yield prefix + entry.name, entry.read_bytes()
+
+
+def _without_comments(name: str, content: bytes) -> bytes:
+    return _COMMENT.sub(b"", content) if name.endswith(".js") else content
 
 
 def _hash(contents: Mapping[str, bytes]) -> str:

@@ -1,11 +1,13 @@
 /** Starts the console: who is signed in, which page the address names, one page at a time. */
 
 import { h, paint } from "./lib/dom.js";
-import { loadWords, setZone, t } from "./lib/words.js";
+import { loadFurtherWords, loadWords, setZone, t } from "./lib/words.js";
 import { ApiError, api, onSignedOut } from "./lib/api.js";
 import { applyTheme, buildFrame, failed, loading, may, noRight, PAGES } from "./lib/page.js";
 
 const SIGN_IN = "sign-in";
+/** The pages that need no further words. */
+const FIRST_PAGES = ["home", "overview"];
 /** The link of the bot is `#/sign-in/<secret>`: what stands after # is sent to no server. */
 
 let me = null;
@@ -44,7 +46,9 @@ function contextOf(place) {
 async function moduleOf(name) {
   if (name === SIGN_IN) return (await import("./pages/sign_in.js")).default;
   const page = PAGES.find((one) => one.name === name);
-  return page ? (await import(`./pages/${page.name}.js`)).default : null;
+  if (!page) return null;
+  const [module] = await Promise.all([import(`./pages/${page.name}.js`), FIRST_PAGES.includes(name) || loadFurtherWords()]);
+  return module.default;
 }
 
 /** Shows the page that the address names. `isNew`: a person has gone there, so the focus goes to its heading. */

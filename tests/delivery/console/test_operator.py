@@ -140,7 +140,7 @@ async def test_the_overview_says_what_is_wrong_and_leads_there(person: Person) -
     gaps = "document.querySelector('path.line-0').getAttribute('d').match(/M/g).length"
     assert await person.browser.run(gaps) >= 2
     await person.keeps_picture("overview-figures")
-    assert await person.browser.run(f"{DELAY}.querySelector('path.line-1').getAttribute('d').match(/L/g).length") > 20
+    assert await person.browser.run(f"{DELAY}.querySelector('path.line-1').getAttribute('d').match(/L/g).length") > 8
     await person.sees("late on average when due: 0.3 sec")
     await person.browser.run(f"{DELAY}.querySelector('summary').click()")
     await person.browser.wait_for(f"{DELAY}.querySelector('details[open] tbody').innerText.includes('0.3 sec')")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,20 @@ OPTIONAL = ("problem.",)
 """An error of the API has an English text of its own."""
 
 
-def words(language: str) -> dict[str, Any]:
-    table: dict[str, Any] = json.loads((CONSOLE / "words" / f"{language}.json").read_text())
+FIRST = ("main.js", "lib/page.js", "lib/api.js", "lib/live.js", "lib/words.js", "lib/dom.js", "pages/home.js")
+FIRST_PAGES = (*FIRST, "pages/overview.js", "pages/sign_in.js")
+"""The modules that show the first page to somebody."""
+
+
+def read(path: str) -> dict[str, Any]:
+    table: dict[str, Any] = json.loads((CONSOLE / "words" / path).read_text())
     return table
+
+
+def words(language: str) -> dict[str, Any]:
+    first, further = read(f"{language}.json"), read(f"pages/{language}.json")
+    assert not first.keys() & further.keys()
+    return first | further
 
 
 def texts(value: str | dict[str, str]) -> list[str]:
@@ -48,11 +59,11 @@ def test_a_plural_has_every_form_of_its_language_and_depends_on_count(language: 
             assert "count" in placeholders(words("en")[key]) | placeholders(value), key
 
 
-@pytest.mark.parametrize("language", ["en", "ru"])
-def test_words_stand_in_the_order_of_their_keys_one_on_a_line(language: str) -> None:
-    table = words(language)
+@pytest.mark.parametrize("path", ["en.json", "ru.json", "pages/en.json", "pages/ru.json"])
+def test_words_stand_in_the_order_of_their_keys_one_on_a_line(path: str) -> None:
+    table = read(path)
     lines = [f"{json.dumps(key)}: {json.dumps(table[key], ensure_ascii=False)}" for key in sorted(table)]
-    assert (CONSOLE / "words" / f"{language}.json").read_text() == "{\n" + ",\n".join(lines) + "\n}\n"
+    assert (CONSOLE / "words" / path).read_text() == "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 @pytest.mark.row("W-20")
@@ -71,9 +82,19 @@ def test_the_console_has_plain_words_for_every_value_of_the_api(language: str) -
     assert problems <= CODES.keys()
 
 
-def scripts() -> str:
-    """The code of all modules without comments, which contain examples."""
-    code = "\n".join(path.read_text() for path in sorted(CONSOLE.rglob("*.js")))
+@pytest.mark.row("W-20")
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_the_words_of_the_first_pages_are_loaded_with_them(language: str) -> None:
+    code, table, further = scripts(FIRST_PAGES), read(f"{language}.json"), read(f"pages/{language}.json")
+    called = set(re.findall(r'\b(?:t|rich)\("([^"]+)"', code)) | set(re.findall(r'title: "([^"]+)"', code))
+    assert called <= table.keys()
+    assert not [key for key in further if key.startswith(tuple(used_prefixes(code)))]
+
+
+def scripts(names: Iterable[str] = ()) -> str:
+    """The code of these modules, or of all, without comments, which contain examples."""
+    paths = [CONSOLE / name for name in names] or sorted(CONSOLE.rglob("*.js"))
+    code = "\n".join(path.read_text() for path in paths)
     return re.sub(r"/\*.*?\*/", "", code, flags=re.DOTALL)
 
 

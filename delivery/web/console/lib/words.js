@@ -1,10 +1,14 @@
-/** The words of the page in the language of the reader. All texts are in words/<language>.json; no sentence is built from pieces. */
+/**
+ * The words of the page in the language of the reader; no sentence is built from pieces. What the first page and every page
+ * needs is in words/<language>.json, all else in words/pages/<language>.json.
+ */
 
 export const LANGUAGES = { en: "English", ru: "Русский" };
 const CHOICE = "ada.language";
 
 let language = "en";
 let words = {};
+let further = null;
 let plural, numbers;
 let zone;
 
@@ -14,14 +18,26 @@ function preferred() {
   return wanted.map((one) => one.slice(0, 2)).find((one) => one in LANGUAGES) || "en";
 }
 
-/** Loads the words. Must end before the first `t`. */
+const read = async (name) => (await fetch(new URL(`../words/${name}.json`, import.meta.url))).json();
+
+/** Loads the words of the first pages. Must end before the first `t`. */
 export async function loadWords() {
   language = preferred();
-  const response = await fetch(new URL(`../words/${language}.json`, import.meta.url));
-  words = await response.json();
+  further = null;
+  words = await read(language);
   plural = new Intl.PluralRules(language);
   numbers = new Intl.NumberFormat(language);
   document.documentElement.lang = language;
+}
+
+/** Loads the words of the other pages, once. */
+export function loadFurtherWords() {
+  const own = words;
+  further ||= read(`pages/${language}`).then((more) => Object.assign(own, more)).catch((error) => {
+    further = null;
+    throw error;
+  });
+  return further;
 }
 
 export const currentLanguage = () => language;

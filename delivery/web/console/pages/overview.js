@@ -26,11 +26,11 @@ export default {
   render(root, parameters, context) {
     const { signal } = context;
     const head = h("div"), body = h("div");
-    const span = () => (context.query.span === "week" ? 600 : 10);
+    const step = () => (context.query.span === "week" ? 3600 : 30);
     paint(root, h("h1", {}, t("page.overview")), head,
       h("div", { class: "line" }, h("h2", {}, t("overview.activity")), spans(context, () => again())), body);
     const state = withStates(head, () => api.get("/v1/overview", {}, { signal }), health);
-    const again = withStates(body, () => api.get("/v1/figures", { step: span() }, { signal }), activity);
+    const again = withStates(body, () => api.get("/v1/figures", { step: step() }, { signal }), activity);
     follow(["queue"], state, signal, HEALTH_PAUSE);
     follow(["queue"], again, signal, FIGURES_PAUSE);
   },
