@@ -12,11 +12,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SHOWN = (
-    "sign-in-en-light-1280",
-    "write-en-light-1280",
-    "write-check-ru-390",
-    "message-ru-390",
-    "messages-rows-en-light-1280",
+    *("sign-in-en-light-1280", "home-of-a-teacher-ru-light-390", "write-filled-ru-390", "write-files-ru-390"),
+    *("write-check-ru-390", "message-ru-390", "messages-rows-en-light-1280", "overview-figures", "overview-ru-dark-390"),
+    *("tubes", "tasks", "task", "dead-letters", "job-paused", "processes", "keys", "webhooks", "actions"),
+    *("scenario", "dry-run", "run", "person", "group", "import-changes"),
 )
 
 
@@ -28,7 +27,7 @@ def main() -> int:
         code = subprocess.run(tests, cwd=ROOT, env=environment, check=False).returncode
         if code == 0:
             for name in SHOWN:
-                shutil.copy(Path(folder) / "console" / f"{name}.png", ROOT / "docs" / "console" / f"{name}.png")
+                shutil.copy(Path(folder) / "console" / f"{name}.webp", ROOT / "docs" / "console" / f"{name}.webp")
     return code
 
 

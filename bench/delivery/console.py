@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from bench.harness.child_process import ChildProcess
 from bench.harness.environment import API_KEY, START_TIMEOUT, wait_for_aof_rewrite
+from bench.harness.measurements import latency_columns
 from bench.harness.process_cost import cpu_seconds
 from bench.harness.report import Row, Rows, log_progress, percentile, report_target
-from bench.queue.measurements import latency_columns
 from bench.queue.queue_environment import QueueEnvironment, queue_environment, values_between
 from core.monitoring.samples import KEPT, Samples, Step
 from core.redis.store import Store
