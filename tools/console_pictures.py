@@ -13,7 +13,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SHOWN = (
     *("sign-in-en-light-1280", "home-of-a-teacher-ru-light-390", "write-filled-ru-390", "write-files-ru-390"),
-    *("write-check-ru-390", "message-ru-390", "messages-rows-en-light-1280", "overview-figures", "overview-ru-dark-390"),
+    *(
+        "write-check-ru-390",
+        "message-ru-390",
+        "messages-rows-en-light-1280",
+        "overview-figures",
+        "overview-ru-dark-390",
+    ),
     *("tubes", "tasks", "task", "dead-letters", "job-paused", "processes", "keys", "webhooks", "actions"),
     *("scenario", "dry-run", "run", "person", "group", "import-changes"),
 )
