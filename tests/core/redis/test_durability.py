@@ -98,6 +98,32 @@ async def test_a_repeat_of_an_unconfirmed_call_is_not_acknowledged_either(
         await Queue(replicated).put_once("t", task, **names)
 
 
+@pytest.mark.row("S-06", "S-10")
+async def test_a_primary_that_is_cut_off_loses_what_it_acknowledged_since_and_nothing_that_replica_did(
+    replicated: Store, replica_set: ReplicaSet
+) -> None:
+    """Its workers are on its side of the partition. When it returns it follows the new primary."""
+    kept = str(await Queue(replicated).put("t", NewTask("kept")))
+    old = replica_set.primary
+    inside = [await Store.open(old.url, durability=durability) for durability in Durability]
+    replica_set.cut_off(old)
+    lost = str(await Queue(inside[0]).put("t", NewTask("lost")))
+    with pytest.raises((StoreUnavailable, StoreRefuses)):
+        await Queue(inside[1]).put("t", NewTask("unconfirmed"))
+    await asyncio.to_thread(replica_set.await_promotion, old)
+    await asyncio.to_thread(replica_set.repair)
+    assert (await tasks_kept(replicated, [kept]), await tasks_kept(replicated, [lost])) == (1, 0)
+    for store in inside:
+        await store.close()
+
+
+@pytest.mark.row("S-06")
+async def test_one_of_two_replicas_may_be_lost(replicated: Store, replica_set: ReplicaSet) -> None:
+    await Queue(replicated).put("t", NewTask("before"))
+    replica_set.replicas[0].kill()
+    assert await Queue(replicated).put("t", NewTask("after"))
+
+
 def test_every_acknowledged_function_is_there() -> None:
     assert set(library.names()) >= library.ACKNOWLEDGED
 

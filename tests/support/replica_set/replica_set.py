@@ -24,7 +24,7 @@ from tests.system.crash.cuttable_link import CuttableLink
 
 NAME = "ada"
 SOON, LATE = 700, 60_000
-"""Milliseconds of silence after which a server is lost, while a test waits for a promotion and at other times: when a
+"""Milliseconds of silence after which a server is lost, since a test waits for a promotion and since a repair: when a
 busy machine stands still for a second, no replica is promoted in the middle of a repair. That is a second failure.
 """
 PROMOTION = 60.0
@@ -142,7 +142,6 @@ class ReplicaSet:
 
         self._be_patient(SOON)
         await_sync(is_promoted, PROMOTION, "a promotion")
-        self._be_patient(LATE)
         return self.primary
 
     def _be_patient(self, patience: int) -> None:
@@ -177,6 +176,7 @@ class ReplicaSet:
 
     def repair(self) -> None:
         """Let everything run, and two replicas follow the primary and catch up."""
+        self._be_patient(LATE)
         for node in self.nodes:
             node.resume()
             if node in self._cut_off:
