@@ -11,7 +11,7 @@ import { table } from "../lib/table.js";
 const STATES = ["waiting", "ready", "locked", "taken", "buried"];
 // Workers take due tasks within three seconds.
 const OVERDUE_MS = 5000;
-const NUMBER = "minmax(4.25rem, 1fr)";
+const NUMBER = "minmax(4.9rem, 1fr)", WIDER = "minmax(5.75rem, 1fr)";
 // Milliseconds between two readings while tasks move: each costs the server some reads, in each open console.
 const READ_PAUSE = 2000;
 const ROUNDED = { maximumFractionDigits: 1 };
@@ -38,12 +38,12 @@ export default {
 
 function columns(mayChange, again) {
   return [
-    { title: t("tubes.name"), width: "minmax(11rem, 3fr)", cell: nameOf },
+    { title: t("tubes.name"), width: "minmax(8rem, 3fr)", cell: nameOf },
     ...STATES.map((state) => ({ title: word("task_state", state), width: NUMBER, class: "number", cell: (tube) => count(tube, state) })),
     { title: t("tubes.oldest"), width: NUMBER, class: "number", cell: ({ stats }) => (stats?.oldest_ms ? duration(stats.oldest_ms / 1000) : "–") },
-    { title: t("tubes.rate"), width: NUMBER, class: "number", cell: ({ rate }) => (rate === null ? "–" : t("tubes.per_second", { n: number(rate, ROUNDED) })) },
+    { title: t("tubes.rate"), width: WIDER, class: "number", cell: ({ rate }) => (rate === null ? "–" : t("tubes.per_second", { n: number(rate, ROUNDED) })) },
     { title: t("tubes.pace"), width: "7rem", class: "number", cell: (tube) => pace(tube, mayChange, again) },
-    ...(mayChange ? [{ title: t("tubes.action"), width: "8rem", cell: (tube) => change(tube, again) }] : []),
+    ...(mayChange ? [{ title: t("tubes.action"), width: "7rem", cell: (tube) => change(tube, again) }] : []),
   ];
 }
 
