@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
+from tests.support.serving import serving_app
+
 PICTURE = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360000002000001e221bc330000"
     "000049454e44ae426082"
@@ -46,9 +48,6 @@ async def file_server() -> AsyncIterator[FileServer]:
     server = FileServer()
     app = web.Application()
     app.router.add_get("/{name:.*}", server.serve)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield server
-    await runner.cleanup()
+    async with serving_app(app) as url:
+        server.url = url
+        yield server

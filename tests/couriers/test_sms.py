@@ -24,6 +24,7 @@ from sandbox.sms import SmsServer
 from sandbox.state import SandboxState
 from tests.couriers.contract import UNUSUAL_TEXTS, OutageContract, Provider, message, running
 from tests.support.kannel import Kannel
+from tests.support.serving import serving_app
 from tests.support.waiting import until
 
 MAGIC_ADDRESSES = {fault.name: address for address, fault in MAGIC_RECIPIENTS["sms"].items()}
@@ -82,12 +83,9 @@ async def reports() -> AsyncIterator[ReportServer]:
     server = ReportServer()
     app = web.Application()
     app.router.add_get("/{path:.*}", server.receive)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1/receipts/sms"
-    yield server
-    await runner.cleanup()
+    async with serving_app(app) as url:
+        server.url = f"{url}/v1/receipts/sms"
+        yield server
 
 
 async def send_one(courier: Courier, address: str, text: str = "hello", report: str = "") -> Any:

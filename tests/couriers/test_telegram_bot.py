@@ -27,6 +27,7 @@ from tests.couriers.telegram_bot_provider import (
     BotApiProvider,
     provider,
 )
+from tests.support.serving import serving_app
 
 __all__ = ["provider"]
 
@@ -162,11 +163,7 @@ async def test_an_endless_redirect_does_not_show_the_token(tmp_path: Path) -> No
 
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", redirect)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    with pytest.raises(SetupError, match="ADA_BOT_API_URL") as error:
-        await telegram_bot.open(telegram_bot.Settings(TOKEN, url), tmp_path)
+    async with serving_app(app) as url:
+        with pytest.raises(SetupError, match="ADA_BOT_API_URL") as error:
+            await telegram_bot.open(telegram_bot.Settings(TOKEN, url), tmp_path)
     assert TOKEN not in "".join(traceback.format_exception(error.value))
-    await runner.cleanup()

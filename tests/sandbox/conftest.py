@@ -24,7 +24,7 @@ from sandbox.state import SandboxState
 from sandbox.vk import VkServer
 from tests.sandbox.telegram_clients import server_key, telegram
 from tests.support.kannel import kannel
-from tests.support.serving import serving
+from tests.support.serving import serving, serving_app
 
 __all__ = ["kannel", "server_key", "telegram"]
 
@@ -115,12 +115,9 @@ async def callbacks() -> AsyncIterator[CallbackServer]:
     server = CallbackServer()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", server.receive)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield server
-    await runner.cleanup()
+    async with serving_app(app) as url:
+        server.url = url
+        yield server
 
 
 @dataclass

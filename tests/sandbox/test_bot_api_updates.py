@@ -11,6 +11,7 @@ from aiogram.webhook.aiohttp_server import SimpleRequestHandler
 from aiohttp import web
 
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api, refusal
+from tests.support.serving import serving_app
 from tests.support.waiting import until
 
 __all__ = ["bot_api"]
@@ -198,12 +199,9 @@ async def hook(bot_api: BotApi) -> AsyncIterator[WebhookServer]:
     app = web.Application(middlewares=[server.refuse])
     handler = SimpleRequestHandler(server.dispatcher(), bot_api.bot, handle_in_background=False, secret_token="s-1")
     handler.register(app, "/hook")
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}/hook"
-    yield server
-    await runner.cleanup()
+    async with serving_app(app) as url:
+        server.url = f"{url}/hook"
+        yield server
 
 
 @pytest.mark.row("D-43")
