@@ -110,14 +110,18 @@ DEFAULT_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """All steps by path. `limits` hold for the run as a whole."""
+    """All steps by path. `followers`: the steps behind each one, by its path. `unfinished`: the number of steps without
+    an outcome. `limits` hold for the run as a whole.
+    """
 
     steps: Mapping[Path, Step] = field(default_factory=dict)
+    followers: Mapping[Path, tuple[Path, ...]] = field(default_factory=dict)
+    unfinished: int = 0
     limits: Limits = DEFAULT_LIMITS
 
     @property
     def is_over(self) -> bool:
-        return all(step.is_over for step in self.steps.values())
+        return self.unfinished == 0
 
     @property
     def in_order(self) -> list[Step]:

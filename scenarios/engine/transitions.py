@@ -11,7 +11,7 @@ from typing import Any
 from scenarios.bot import Scenario
 from scenarios.engine import guard
 from scenarios.engine.run import DEFAULT_LIMITS, Effects, Ending, Limits, Path, Run, Splice, Step, Values
-from scenarios.engine.states import Cause, State, may_move
+from scenarios.engine.states import OUTCOMES, Cause, State, may_move
 
 
 class IllegalMove(Exception):
@@ -52,6 +52,8 @@ class _Moves:
     def __init__(self, run: Run, at: int) -> None:
         self._run = run
         self._steps = dict(run.steps)
+        self._followers = run.followers  # copied where it changes
+        self._unfinished = run.unfinished
         self._at = at
         self._released: list[Path] = []
         self._dropped: list[Path] = []
@@ -62,7 +64,7 @@ class _Moves:
         return len(self._steps)
 
     def result(self) -> tuple[Run, Effects]:
-        run = replace(self._run, steps=self._steps)
+        run = replace(self._run, steps=self._steps, followers=self._followers, unfinished=self._unfinished)
         return run, Effects(tuple(sorted(self._released)), tuple(sorted(self._dropped)), tuple(self.complaints))
 
     def end(self, path: Path, ending: Ending) -> None:
@@ -87,7 +89,7 @@ class _Moves:
         After parallel branches, or none, the next action follows the action before `step` (C-33, C-34). If `step`
         failed, or its own chain_drop ends the chain, the next action stays behind it.
         """
-        followers = [path for path, other in self._steps.items() if other.after == step.path]
+        followers = self._followers.get(step.path, ())
         for number, scenario in enumerate(splice.scenarios):
             self.insert(scenario, (*step.path, number), step)
         if step.cuts or step.state is not State.COMPLETED:
@@ -101,17 +103,21 @@ class _Moves:
         after = splicer.after if splicer else None
         values = splicer.passed_on if splicer else Values()
         given = _given_by(splicer) if splicer else Values()
+        followers = dict(self._followers)
         for number, action in enumerate(scenario.actions):
             path = (*prefix, number)
             self._create(Step(path, scenario.name, action, State.HOLD, after, values, given))
+            if after is not None:
+                followers[after] = (*followers.get(after, ()), path)
             after, given = path, Values()
+        self._followers = followers
         for number in range(len(scenario.actions)):
             self._decide((*prefix, number))
 
     def _create(self, step: Step) -> None:
         """Add a step. One without a chain, or without an action before it, is released at once (C-24, C-26)."""
         held = step.action.chain is not None and step.after is not None
-        self._steps[step.path] = step
+        self._unfinished += 1
         if not held:
             cause = Cause.UNCHAINED if step.action.chain is None else Cause.FIRST
             values = step.values if cause is Cause.UNCHAINED else step.given
@@ -124,14 +130,19 @@ class _Moves:
         """Let an action follow `last`, or the action before the splicer, or, without that, none."""
         step = self._steps[path]
         if last is not None:
-            self._steps[path] = replace(step, after=last)
+            step = replace(step, after=last)
         else:
-            self._steps[path] = replace(step, after=splicer.after, given=_given_by(splicer).and_then(step.given))
+            step = replace(step, after=splicer.after, given=_given_by(splicer).and_then(step.given))
+        self._steps[path] = step
+        if step.after is not None:
+            behind = tuple(one for one in self._followers[splicer.path] if one != path)
+            ahead = (*self._followers.get(step.after, ()), path)
+            self._followers = {**self._followers, splicer.path: behind, step.after: ahead}
         self._decide(path)
 
     def _wake(self, path: Path) -> None:
         """Release or drop what waits for an action that has ended."""
-        for follower in self._followers(path):
+        for follower in self._waiting_for(path):
             self._decide(follower)
 
     def _decide(self, path: Path) -> None:
@@ -160,17 +171,19 @@ class _Moves:
         culprit = before.caused_by if before.cause is Cause.CUT else before.path
         self._move(step.path, "drop", State.DROP, cause=cause, caused_by=culprit, values=values)
         self._dropped.append(step.path)
-        return self._followers(step.path)
+        return self._waiting_for(step.path)
 
-    def _followers(self, path: Path) -> list[Path]:
+    def _waiting_for(self, path: Path) -> list[Path]:
         """Return the held actions that wait for this one."""
-        return [step.path for step in self._steps.values() if step.after == path and step.state is State.HOLD]
+        return [one for one in self._followers.get(path, ()) if self._steps[one].state is State.HOLD]
 
     def _move(self, path: Path, verb: str, state: State, **changes: Any) -> None:
         step = self._steps[path]
         _check_move(verb, step.state, state)
         if verb != "end":
             changes["moved_at"] = self._at
+        if state in OUTCOMES:
+            self._unfinished -= 1
         self._steps[path] = replace(step, state=state, **changes)
 
 
