@@ -64,12 +64,13 @@ async def test_a_job_waits_for_a_process_that_has_its_kind_and_no_other_touches_
 async def test_a_job_whose_class_a_deploy_has_removed_stays_running_and_says_what_it_waits_for(
     playground: Playground,
 ) -> None:
-    await playground.jobs.start(ANNA)
+    started = await playground.jobs.start(ANNA)
     playground.stack.advance_clock(FRESH + LATE)
     watchdog = watchdog_of(playground)
     assert (await watchdog.look(), await watchdog.look()) == (1, 0)
     waiting = await playground.jobs.find(ANNA)
     assert (waiting.record.state, waiting.record.reason) == (JobState.RUNNING, WAITS)
+    assert waiting.record.task == started.record.task
     playground.run = hunt
     playground.start_worker()
     await playground.iterations(1)

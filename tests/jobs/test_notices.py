@@ -211,6 +211,10 @@ def test_every_event_has_a_text_in_both_languages(event: NoticeEvent) -> None:
     assert russian.startswith("Ваше задание hunt ")
     assert all("why" in text for text in (english, russian))
     assert text_of(notice, "de") == text_of(notice, "ru")
+    is_sign_in = event is NoticeEvent.SIGN_IN_NEEDED
+    assert ("Sign in here, within a day: https://ada.example" in english) is is_sign_in
+    assert "Sign in here" not in text_of(notice, "en")
+    assert ("until 02.01.1970 03:00: " in english) is (event is NoticeEvent.LIMIT_REACHED)
 
 
 @pytest.mark.row("U-21")

@@ -163,24 +163,18 @@ async def test_items_are_handled_once_and_counted(playground: Playground, name: 
     assert (await playground.jobs.storage.units(ANNA, [unit]))[0]
 
 
-async def test_after_a_pause_no_step_is_computed_and_no_page_of_items_is_looked_through(
-    playground: Playground,
-) -> None:
-    async def handle(item: int) -> None:
-        """An item that was handled before the pause."""
-
-    guard = await attempt_of(playground)
-    await iteration_of(playground, guard).each([1], handle, key=str)
-    await playground.jobs.pause(ANNA, Actor.USER)
-    with pytest.raises(Interrupted):
-        await iteration_of(playground, guard).each([1], handle, key=str)
+async def test_after_a_pause_no_item_is_handled_and_no_step_is_computed(playground: Playground) -> None:
     calls: list[int] = []
 
-    async def search() -> None:
-        calls.append(1)
+    async def call(item: int) -> None:
+        calls.append(item)
 
+    guard = await attempt_of(playground)
+    await playground.jobs.pause(ANNA, Actor.USER)
     with pytest.raises(Interrupted):
-        await iteration_of(playground, guard).step("search", search)
+        await iteration_of(playground, guard).each([1], call, key=str)
+    with pytest.raises(Interrupted):
+        await iteration_of(playground, guard).step("search", call, 2)
     assert calls == []
 
 
@@ -244,7 +238,8 @@ async def test_jobs_that_should_run_now_are_counted_by_what_they_wait_for(playgr
     (task,) = await playground.stack.take("jobs.hunt")
     first = await playground.jobs.find(begun)
     assert first.record.task.endswith(task.id.rpartition(".")[2])
-    await playground.jobs.pause(paused, Actor.USER)
+    await playground.jobs.pause(paused, Actor.LIMIT, "busy", playground.jobs.now() + timedelta(seconds=1))
+    playground.stack.advance_clock(timedelta(seconds=2))
     found = await playground.jobs.find(taken)
     assert await playground.jobs.storage.save(
         StoredJob(taken, replace(found.record, begun=True), found.version), holder="1 attempt"
