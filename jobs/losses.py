@@ -22,7 +22,7 @@ SUSPECT = 2
 """Losses after which a job runs alone."""
 
 ALONE = 60.0
-"""Seconds for which a suspect runs alone; one that takes down its process later does so at most `MOST_LOSSES` times."""
+"""Seconds for which a suspect runs alone; a job that kills its process later does so at most `MOST_LOSSES` times."""
 
 BACKOFF = Backoff(timedelta(seconds=2), timedelta(minutes=5))
 

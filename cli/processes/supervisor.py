@@ -69,7 +69,7 @@ class ChildSpec:
     `command` is a program with its arguments; with `forked` a Python module with its arguments.
     `environment` is added to ours; a variable for whose name `may_receive` is false is withheld. `pass_fds` are
     inherited file descriptors. A child that exits with one of `final_exit_codes` is not restarted, nor is a
-    `needed` one that ends before it was ready once. Lines for which `is_shown` is false are dropped.
+    `needed` child that ends before it was ready once. Lines for which `is_shown` is false are dropped.
     """
 
     name: str

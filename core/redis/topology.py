@@ -36,7 +36,7 @@ _AGAIN = 0.5
 
 
 class PrimaryMoved(RedisConnectionError):
-    """The Sentinels name another primary than the one that was connected to. Another attempt leads there."""
+    """The Sentinels name another primary than the connected one. Another attempt leads there."""
 
     def __init__(self) -> None:
         super().__init__("the primary is another server now")

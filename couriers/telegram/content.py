@@ -103,7 +103,7 @@ def cut_and_marked(message: Message, content: Content, longest: int) -> tuple[st
 
 
 def _entity(span: Span) -> Any:
-    """Return the entity of a marked range; None for one that is not sent."""
+    """Return the entity of a marked range; None if it is not sent."""
     match span.kind:
         case "link":
             return types.MessageEntityTextUrl(span.offset, span.length, span.target) if span.target else None

@@ -81,8 +81,8 @@ class Request(Struct, Generic[B, Q]):
 
     @property
     def history_key(self) -> HistoryKey:
-        """The delivery that the address names. Raises `NotFound`, also for what is no history key, and for a person to
-        whom the delivery does not belong.
+        """The delivery that the address names. Raises `NotFound`, also for what is no history key, and for a delivery
+        of another person.
         """
         raw = self.http.rel_url.raw_parts[3]  # /v1/deliveries/<id>: raw, since an id has escapes of its own
         return self.own_history_key(unquote(raw) if raw.startswith("history") else raw)

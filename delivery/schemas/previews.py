@@ -27,8 +27,8 @@ class PreviewQuery(RequestModel, frozen=True):
 
 
 class PreviewChannel(Struct):
-    """`people`: with a contact there; `addresses`: messages that go out. `first`: people for whom it is the first
-    channel of the order; absent with the strategy all. `parts`: SMS of one message; `total_parts`: of all messages;
+    """`people`: with a contact there; `addresses`: messages that go out. `first`: people that have no contact in
+    an earlier channel; absent with the strategy all. `parts`: SMS of one message; `total_parts`: of all messages;
     `price`: of one part, as the operator has set it.
     """
 

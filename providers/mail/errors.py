@@ -95,5 +95,5 @@ def answered(phase: Phase, status: int, text: str) -> MailError:
 
 
 def unanswered(phase: Phase, status: int, text: str) -> MailError:
-    """Return the error for a missing answer, or one that is not of SMTP."""
+    """Return the error for an answer that is missing or is not of SMTP."""
     return (MailUnclear if phase is Phase.CONTENT else MailUnavailable)(phase, status, text)

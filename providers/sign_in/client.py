@@ -43,7 +43,7 @@ async def fetch_token(service: Service, body: str) -> Mapping[str, Any]:
 
 
 async def revoke_token(service: Service, token: str, hint: str) -> None:
-    """Have the service end a token (RFC 7009), also one that it does not know. `hint`: the kind of the token. Raises
+    """Have the service end a token (RFC 7009), also an unknown one. `hint`: the kind of the token. Raises
     ServiceUnavailable.
     """
     secret = {"client_secret": service.client_secret} if service.client_secret else {}

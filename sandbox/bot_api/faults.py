@@ -37,7 +37,7 @@ def check_refused(bot: Bot, fault: Fault | None, address: str) -> None:
 
 
 def _copy(error: ApiError) -> ApiError:
-    """Return a new exception: each one that is raised keeps a traceback."""
+    """Return a new exception: a raised exception keeps its traceback."""
     return ApiError(error.code, str(error))
 
 

@@ -44,7 +44,7 @@ class MailRoutes:
         return web.Response(body=files[number].content, content_type="application/octet-stream", headers=headers)
 
     def _content(self, request: web.Request) -> bytes:
-        """Return the mail as it was transferred. Raises HTTPNotFound for one that is not kept any more."""
+        """Return the mail as it was transferred. Raises HTTPNotFound if it is not kept any more."""
         content = self._server.received.get(int(request.match_info["number"]))
         if content is None:
             raise web.HTTPNotFound

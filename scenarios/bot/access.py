@@ -10,7 +10,7 @@ def refusal(
     roles: Mapping[str, Role], fields: Mapping[str, Any], user: object, *, ids: Collection[str] = (), role: str = ""
 ) -> str:
     """Return why this person may not run an action with these fields; empty if it may. `user`: the id by which roles
-    list the person; `ids`: further ones. `role`: one that the person has besides.
+    list the person; `ids`: further ones. `role`: a further role of the person.
 
     `required_permission` needs all of its permissions and wins over `required_role`, which needs one of its roles.
     """

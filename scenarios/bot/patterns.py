@@ -40,7 +40,7 @@ class Pattern:
     compiled: Any
 
     def search(self, text: str) -> tuple[str, ...] | None:
-        """Return the first match, then its groups ("" for one that took no part); None if there is none.
+        """Return the first match, then its groups ("" for a group that took no part); None if there is none.
 
         Raises PatternTimeout.
         """

@@ -21,7 +21,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def other_alphabet(name: str, meant: str) -> str:
-    """Return which letter of the name only looks like the one that is meant; empty if none does."""
+    """Return which letter of the name only looks like the meant one; "" if none does."""
     pairs = enumerate(zip(name, meant, strict=False), 1)
     if looks(name) != looks(meant) or name == meant:
         return ""

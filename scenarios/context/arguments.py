@@ -1,6 +1,6 @@
 """Reads single values of what an action sees, which a placeholder may have made a text. Pure.
 
-Each function returns None for a value that is missing or empty, and raises Invalid FIELD_INVALID for one that cannot be
+Each function returns None for a value that is missing or empty, and raises Invalid FIELD_INVALID if it cannot be
 used; its text becomes the `error` of the action.
 """
 

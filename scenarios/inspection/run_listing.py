@@ -123,7 +123,7 @@ def _index(shard: int, tenant: str, wanted: RunFilter) -> str:
 
 
 def _summary(run: str, fields: Sequence[str | None]) -> RunSummary | None:
-    """Return what is shown of a run; None for one that is not stored any more."""
+    """Return what is shown of a run; None if it is not stored any more."""
     person, scenarios, version, began, ended, dropped, faults, event = fields
     if person is None or scenarios is None or version is None or began is None:
         return None

@@ -108,7 +108,7 @@ def decoded(path: Path, folder: Path) -> str:
 
 
 def leads_out(path: Path, folder: Path) -> bool:
-    """Return whether a path is a link out of the folder, or one that leads nowhere because it is in a circle."""
+    """Return whether a path is a link out of the folder, or a link in a circle, which leads nowhere."""
     try:
         return inner_path(path, folder) is None
     except (OSError, RuntimeError):

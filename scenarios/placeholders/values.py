@@ -46,7 +46,7 @@ def is_true(value: Any) -> bool:
 
 
 def as_number(value: Any) -> Decimal | None:
-    """Return a number, also one that is written in a text ("12.50"). None for all else, for infinity and from 10^40."""
+    """Return a number, also from a text ("12.50"). None for all else, for infinity and from 10^40."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
         return None
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):

@@ -85,7 +85,7 @@ class Promos:
         self._tenant = tenant
 
     async def store(self, promo: Promo) -> Promo:
-        """Store a code; return it, or the one that its step has made before, or the same one made by another step.
+        """Store a code; return it, or that of an earlier attempt at its step, or the same code of another step.
 
         Raises Conflict PROMO_TAKEN if the code is another promo's, TOO_MANY_PROMOS.
         """
@@ -164,7 +164,7 @@ def shown(promo: Promo, zone: tzinfo) -> str:
 
 def results_of(promo: Promo, zone: tzinfo) -> dict[str, Any]:
     """Return what actions return of a promo: `expired_at` only if it ever expires, `target_user_id` None for
-    everybody."""
+    all people."""
     ends = {"expired_at": from_ms(promo.ends).astimezone(zone).isoformat()} if promo.ends else {}
     return {
         "promo_id": promo.id,

@@ -1,4 +1,4 @@
-"""What one notice becomes: to whom it is sent, over which channels, with which text; and what webhooks get."""
+"""What one notice becomes: its recipient, channels and text; and what webhooks get."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Reads histories from Redis in few round trips. Another tenant's delivery looks like one that does not exist.
+"""Reads histories from Redis in few round trips. Another tenant's delivery is not found.
 
 No rules here: what follows from the stored fields is in `core.deliveries.histories.projection`.
 """

@@ -109,7 +109,7 @@ def _cut_off(number: int, cells: Sequence[str], header: Header, source: "_Source
 
 
 class _Source:
-    """The lines of a file. `is_complete`: whether the last one that was read has a line break."""
+    """The lines of a file. `is_complete`: whether the last line that was read has a line break."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._lines = iter(lines)

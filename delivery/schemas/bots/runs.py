@@ -15,8 +15,8 @@ RunCursor = Annotated[str, Meta(pattern="^[0-9]{1,15}-[0-9]{1,5}\\.[0-9a-f]{1,64
 
 
 class RunQuery(RequestModel, frozen=True):
-    """The filter and the page of a list of runs. `person`: `<channel>:<user_id>`; `scenario`: the full name of one that
-    the event has started; `with_faults`: an action failed or is unknown.
+    """The filter and the page of a list of runs. `person`: `<channel>:<user_id>`; `scenario`: the full name of a
+    scenario that the event has started; `with_faults`: an action failed or is unknown.
     """
 
     person: PersonName | UnsetType = UNSET

@@ -1,6 +1,6 @@
 """Converts an InputPeer or InputUser to an address, if the account may address it.
 
-The address is the one that the inbox shows: a user's id, "-<id>" for a group, "-100<id>" for a channel.
+The inbox shows the same address: a user's id, "-<id>" for a group, "-100<id>" for a channel.
 """
 
 from typing import Any

@@ -31,8 +31,7 @@ class Control:
 
 
 async def own_user(context: Context) -> str:
-    """Return the user whose jobs are those of the event's person. Raises Invalid FIELD_INVALID for an event of
-    nobody."""
+    """Return the user whose jobs are those of the event's person. Raises Invalid FIELD_INVALID if it has none."""
     if not context.person:
         raise Invalid("FIELD_INVALID", "the event has no person", "user")
     services = context.services

@@ -74,7 +74,7 @@ def test_the_whole_console_is_small() -> None:
 
 
 async def cookie_of(person: Person, store: Store, who: str) -> str:
-    """A new session of this kind of user; "" for nobody."""
+    """A new session of this kind of user; "" without a sign-in."""
     api_keys = ApiKeys(store)
     sessions = Sessions(store, Directory(store), api_keys)
     if who == "nobody":

@@ -1,4 +1,4 @@
-"""An operator looks at people's jobs, with their live log."""
+"""An operator reads people's jobs, with their live log."""
 
 from datetime import timedelta
 

@@ -73,7 +73,7 @@ async def platform_of(
 
 
 async def ending_of(platform: Platform, name: str, stack: Stack) -> Ending:
-    """What executing an action gives; it looks at nothing but the services."""
+    """What executing an action gives; it reads nothing but the services."""
     execute = platform.types[name].execute
     assert execute is not None
     ending = await execute(Context(platform.services, *([None] * 6)))  # type: ignore[arg-type]

@@ -101,7 +101,7 @@ async function block(user, again) {
   await attempt(() => api.patch(pathOf("users", user.id), { blocked: !blocked }), t("person.saved"), again);
 }
 
-/** Asks whom, shows what would become of the two, and does it. */
+/** Asks for the other person, shows what would become of the two, and merges them. */
 async function merge(user, again) {
   const path = `${pathOf("users", user.id)}:merge`;
   const shown = await ask({
