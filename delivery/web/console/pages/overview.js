@@ -1,7 +1,7 @@
 /** The home of operators: is all well, what needs attention first, and what happened in the last hour or week. */
 
 import { h, paint, svg } from "../lib/dom.js";
-import { ago, duration, fullMoment, moment, number, t, word } from "../lib/words.js";
+import { ago, duration, fullMoment, has, moment, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { countMatters, notice, tag, withStates } from "../lib/page.js";
 import { follow } from "../lib/live.js";
@@ -53,10 +53,12 @@ function health({ health: state, matters }) {
 }
 
 function sentence({ kind, subject, count = 0, of = 0, reason = "", by, at }) {
-  return t(`matter.${kind}`, { subject: word("channel", subject), count, of, reason: reasonOf(kind, reason), by, when: at ? ago(at) : "" });
+  return t(`matter.${kind}`, { subject: word("channel", subject), count, of, reason: reasonOf(kind, reason, subject), by, when: at ? ago(at) : "" });
 }
 
-function reasonOf(kind, reason) {
+/** Returns a reason in the language of the reader where it is one of a few; else in the words of its source. */
+function reasonOf(kind, reason, subject) {
+  if (kind === "server_setting" && has(`setting.${subject}`)) return t(`setting.${subject}`);
   if (kind === "failures") return reason ? word("reason", reason) : t("overview.no_reason");
   return reason || t("overview.no_reason");
 }
