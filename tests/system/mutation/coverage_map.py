@@ -58,14 +58,16 @@ class CoverageMap:
 
     def covering(self, file: str, line: int, budget: float) -> list[str]:
         """The tests that run this line, the quickest first, as many as take `budget` seconds together: those of the
-        package's own directory, and of all. For a line that runs at import: those that run what uses it. For a file
-        that runs in other processes only: those of the file `test_<its name>.py`.
+        file `test_<its name>.py`, those of the package's own directory, and of all. For a line that runs at import:
+        those that run what uses it. For a file that runs in other processes only: those of the file
+        `test_<its name>.py`.
         """
         found = self._running(file, line) or (None if file in self.tests else self._named(file))
         groups = [found] if found else groups_of_tests(self.tests, file, line)
         folders = tuple(f"tests/{folder}/" for folder in PurePath(file).parents)
+        named = [[test for test in group if _is_named_after(test, file)] for group in groups]
         own = [[test for test in group if test.startswith(folders)] for group in groups]
-        return list(dict.fromkeys(test for group in (*own, *groups) for test in self._quickest(group, budget)))
+        return list(dict.fromkeys(test for group in (*named, *own, *groups) for test in self._quickest(group, budget)))
 
     def runs_at_import(self, file: str, line: int) -> bool:
         """Whether importing the module runs this line: then the module must be imported anew to change it."""
@@ -76,7 +78,7 @@ class CoverageMap:
         return {test for one in lines_of_statement(file, line) for test in lines.get(one, [])} - {AT_IMPORT}
 
     def _named(self, file: str) -> list[str]:
-        return [test for test in self.seconds if f"/test_{PurePath(file).stem}.py::" in test]
+        return [test for test in self.seconds if _is_named_after(test, file)]
 
     def _quickest(self, tests: Iterable[str], budget: float) -> list[str]:
         chosen, spent = list[str](), 0.0
@@ -117,6 +119,10 @@ class CoverageMap:
                 for line, ids in lines.items():
                     tests[file][line] += ids
         return cls(tests, seconds)
+
+
+def _is_named_after(test: str, file: str) -> bool:
+    return f"/test_{PurePath(file).stem}.py::" in test
 
 
 def measure(package: str, files: Sequence[str], slow: Sequence[str], place: Path) -> dict[str, Measured]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.paths import ROOT
+from tests.system.mutation.coverage_map import CoverageMap
 from tests.system.mutation.import_lines import lines_of_statement
 from tests.system.mutation.live_code import CannotChange, functions_below, replace_code
 from tests.system.mutation.mutants import mutants_of, sample
@@ -111,6 +112,17 @@ def test_a_verdict_no_longer_counts_when_the_code_has_changed(tmp_path: Path, mo
     moved = replace(mutant, start=mutant.start + 1)
     assert Report(tmp_path, "core", 1, mutants).undecided() == []
     assert Report(tmp_path, "core", 1, [moved]).undecided() == [moved]
+
+
+def test_of_the_tests_of_a_line_those_named_after_its_file_come_first_and_then_the_quickest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.system.mutation.import_lines.ROOT", tmp_path)
+    (tmp_path / "replies.py").write_text("x = 1\n")
+    named, quick, slow = "tests/bots/test_replies.py::test_a", "tests/bots/test_b.py::test_b", "tests/test_c.py::test_c"
+    covered = CoverageMap({"replies.py": {1: [quick, slow, named]}}, {named: 3.0, quick: 1.0, slow: 2.0})
+    assert covered.covering("replies.py", 1, budget=10) == [named, quick, slow]
+    assert covered.covering("replies.py", 1, budget=1) == [named, quick]
 
 
 def test_near_by_are_the_tests_of_the_same_name_and_of_what_uses_a_provider() -> None:
