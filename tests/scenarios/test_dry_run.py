@@ -9,39 +9,29 @@ import pytest
 
 from cli.main import main
 from scenarios.actions import own_actions
+from tests.scenarios.bot_folder import BotFolder
 
 Rows = list[dict[str, Any]]
 Play = Callable[..., Rows]
 
 
-class Folder:
+class Folder(BotFolder):
     """A bot's folder. `play` runs an event through `./ada scenarios run` and returns its rows."""
 
     def __init__(self, path: Path, output: pytest.CaptureFixture[str]) -> None:
-        self.path = path
+        super().__init__(path)
         self._output = output
         self.warnings = ""
 
-    def write(self, name: str, content: str) -> "Folder":
-        file = self.path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(content, encoding="utf-8")
-        return self
-
-    def actions(self, actions: str) -> "Folder":
-        """The scenario `s.main`, which any text starts."""
-        self.write("triggers.yaml", 'text: {"*": s.main}')
-        return self.write("scenarios/s.yaml", f"main:\n  actions:\n{actions}")
-
     def play(self, *options: str, **event: Any) -> Rows:
-        code = main(["scenarios", "run", str(self.path), "--update", self.event(event), "--dry", "--json", *options])
+        code = main(["scenarios", "run", str(self.folder), "--update", self.event(event), "--dry", "--json", *options])
         printed = self._output.readouterr()
         self.warnings = printed.err
         assert code == 0, printed.err
         return [json.loads(line) for line in printed.out.splitlines()]
 
     def event(self, event: dict[str, Any]) -> str:
-        file = self.path.parent / "event.json"
+        file = self.folder.parent / "event.json"
         file.write_text(json.dumps({"kind": "text", "user_id": 7, "chat_id": 7, "event_text": "x"} | event))
         return str(file)
 
@@ -111,9 +101,9 @@ def test_the_dry_run_changes_no_file(bot: Folder) -> None:
     bot.actions(
         "    - {type: request, request_name: r}\n    - {type: user, user_state: s}\n    - {type: send, text: a}"
     )
-    before = {path: path.read_bytes() for path in bot.path.rglob("*") if path.is_file()}
+    before = {path: path.read_bytes() for path in bot.folder.rglob("*") if path.is_file()}
     assert outcomes(bot.play()) == ["completed"] * 3
-    assert {path: path.read_bytes() for path in bot.path.rglob("*") if path.is_file()} == before
+    assert {path: path.read_bytes() for path in bot.folder.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.row("C-89")
@@ -341,7 +331,7 @@ def test_a_dry_run_echoes_the_arguments_and_shows_them(bot: Folder, capsys: pyte
     assert rows[0]["results"] == {"restrict_user_id": 1, "restrict_username": "@ivan", "duration_seconds": 5400}
     assert texts(rows)[0] == "@ivan: 5400"
     assert "· club ·" in texts(rows)[1]
-    assert main(["scenarios", "run", str(bot.path), "--update", bot.event({"first_name": "Anna"}), "--dry"]) == 0
+    assert main(["scenarios", "run", str(bot.folder), "--update", bot.event({"first_name": "Anna"}), "--dry"]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert "       → restrict_username: @ivan" in printed
     assert "       greeting: Hi Anna" in printed
@@ -391,7 +381,7 @@ def test_a_file_that_is_no_event_is_wrong_usage(
     bot: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, words: str
 ) -> None:
     (tmp_path / "bad.json").write_text(content)
-    assert main(["scenarios", "run", str(bot.path), "--update", str(tmp_path / "bad.json"), "--dry"]) == 2
+    assert main(["scenarios", "run", str(bot.folder), "--update", str(tmp_path / "bad.json"), "--dry"]) == 2
     assert words in capsys.readouterr().err
 
 
@@ -399,7 +389,7 @@ def test_without_json_the_actions_and_their_messages_are_readable(
     bot: Folder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bot.actions("    - {type: send, text: Hallo}")
-    assert main(["scenarios", "run", str(bot.path), "--update", bot.event({}), "--dry"]) == 0
+    assert main(["scenarios", "run", str(bot.folder), "--update", bot.event({}), "--dry"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "  1. completed s.main: send (it has no chain, so it runs at once)",
         "       » Hallo",
@@ -412,7 +402,7 @@ def test_without_json_the_actions_and_their_messages_are_readable(
 
 def test_graph_shows_what_follows_what_and_what_is_spliced_in(bot: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     bot.write("scenarios/f.yaml", SPLICES)
-    assert main(["scenarios", "graph", str(bot.path), "main"]) == 0
+    assert main(["scenarios", "graph", str(bot.folder), "main"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "f.main",
         "  1. send",
@@ -422,11 +412,11 @@ def test_graph_shows_what_follows_what_and_what_is_spliced_in(bot: Folder, capsy
         "f.part",
         "  1. send",
     ]
-    assert main(["scenarios", "graph", str(bot.path), "main", "--dot"]) == 0
+    assert main(["scenarios", "graph", str(bot.folder), "main", "--dot"]) == 0
     assert '"f.main:2" -> "f.part:1" [label="splices in"];' in capsys.readouterr().out
 
 
 def test_graph_of_an_unknown_scenario_names_those_that_exist(bot: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     bot.write("scenarios/f.yaml", SPLICES)
-    assert main(["scenarios", "graph", str(bot.path), "nowhere"]) == 1
+    assert main(["scenarios", "graph", str(bot.folder), "nowhere"]) == 1
     assert "there are: f.main, f.part" in capsys.readouterr().err

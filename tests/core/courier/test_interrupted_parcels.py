@@ -25,14 +25,6 @@ from tests.support.waiting import until
 TWO_AT_A_TIME = replace(QUICK, concurrency=2, lease=4 * SECOND)
 
 
-@pytest.fixture
-async def store(stack: Stack) -> AsyncIterator[ObservedStore]:
-    """The connection of the courier's process."""
-    opened = await ObservedStore.open(stack.server.url)
-    yield opened
-    await opened.close()
-
-
 class Interrupted:
     """A courier that has attempted two of six recipients; both attempts wait at `gate`."""
 

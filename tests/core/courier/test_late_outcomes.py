@@ -24,14 +24,6 @@ BLOCKED = Rejected(Reason.BLOCKED)
 FOUR_AT_A_TIME = replace(QUICK, concurrency=4, lease=4 * SECOND)
 
 
-@pytest.fixture
-async def store(stack: Stack) -> AsyncIterator[ObservedStore]:
-    """The connection of the courier that loses its lease."""
-    opened = await ObservedStore.open(stack.server.url)
-    yield opened
-    await opened.close()
-
-
 class Late:
     """A courier whose attempts wait at `gate` until another process has taken over its parcel."""
 

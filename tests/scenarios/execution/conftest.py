@@ -25,6 +25,7 @@ from scenarios.execution.process import Process, ProcessOptions
 from scenarios.execution.runs import run_id
 from scenarios.inspection.runs import RunReader, RunView
 from scenarios.schema import ActionType
+from tests.scenarios.bot_folder import BotFolder
 from tests.support.servers import Server
 from tests.support.stack import TENANT, FakeCourier, Respond, Stack
 from tests.support.waiting import until
@@ -64,14 +65,14 @@ class Running:
         await self._resources.aclose()
 
 
-class Installation:
+class Installation(BotFolder):
     """`folder`: the bot's. `types`: the action types; a test may add its own. `models`: nothing is set up. `bot_api`:
     token and URL, if there is a bot of Telegram.
     """
 
     def __init__(self, stack: Stack, folder: Path) -> None:
         self.stack = stack
-        self.folder = folder
+        super().__init__(folder)
         self.courier = FakeCourier(respond=_numbered(), shows=EVERY_FEATURE)
         self.types: dict[str, ActionType] = dict(installed_actions().types)
         self.rules = SendingPolicy()
@@ -82,19 +83,6 @@ class Installation:
         self._events = 0
         self._running: list[Running] = []
         self._reader = RunReader(stack.store)
-
-    # the bot
-
-    def write(self, name: str, content: str) -> "Installation":
-        file = self.folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(content, encoding="utf-8")
-        return self
-
-    def actions(self, actions: str) -> "Installation":
-        """The scenario `s.main`, which any text starts."""
-        self.write("triggers.yaml", 'text: {"*": s.main}')
-        return self.write("scenarios/s.yaml", f"main:\n  actions:\n{actions}")
 
     # processes
 
