@@ -204,7 +204,7 @@ class Tokens:
             raise
 
     def _decrypted(self, stored: str) -> StoredTokens:
-        """Raises SignInExpired."""
+        """Return the stored tokens. Raises SignInExpired if they cannot be read."""
         try:
             return msgspec.json.decode(self._vault.decrypt(stored), type=StoredTokens)
         except (Undecryptable, msgspec.MsgspecError):

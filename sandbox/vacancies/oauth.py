@@ -39,7 +39,7 @@ class OAuth:
         return self.person_with(token) if scheme == "Bearer" else None
 
     def person_with(self, token: str) -> str | None:
-        """Whose access token it is; None if it is not valid (any more)."""
+        """Return the person of an access token; None if it is not valid (any more)."""
         person, ends = self._access.get(token, ("", 0.0))
         return person if ends > time.time() else None
 
@@ -66,7 +66,8 @@ class OAuth:
         raise web.HTTPFound(f"{given['redirect_uri']}?{answer}")
 
     async def revoke_token(self, request: web.Request) -> web.Response:
-        """RFC 7009: with its refresh token the sign-in of a person ends; a token that is not known is no error."""
+        """End a token (RFC 7009): with its refresh token the sign-in of a person ends; a token that is not known is no
+        error."""
         given = {name: str(value) for name, value in (await request.post()).items()}
         if not _is_client(given):
             return web.json_response({"error": "invalid_client"}, status=401)

@@ -72,7 +72,7 @@ class Browser:
         return [text for event in self._events if (text := fault_of(event["method"], event["params"]))]
 
     async def requested(self) -> list[str]:
-        """The addresses that the page has asked for since `watch`, in order."""
+        """Return the addresses that the page has asked for since `watch`, in order."""
         await self.run("1")
         sent = [event["params"]["request"] for event in self._events if event["method"] == "Network.requestWillBeSent"]
         return [one["url"] for one in sent if not one["url"].startswith("data:")]

@@ -10,7 +10,7 @@ _TYPES = frozenset({"application/json", "application/problem+json"})
 
 @web.middleware
 async def compress_json(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Compresses a large JSON response for clients that accept it. Must be outside `respond_to_errors`."""
+    """Compress a large JSON response for clients that accept it. Must be outside `respond_to_errors`."""
     response = await handler(request)
     if isinstance(response, web.Response) and _is_large_json(response):
         response.headers[hdrs.VARY] = hdrs.ACCEPT_ENCODING

@@ -107,7 +107,7 @@ class Node(Program):
         return int(self.facts().get("slave_repl_offset", 0))
 
     def has_caught_up(self, port: int, offset: int) -> bool:
-        """Whether it follows the primary at this port and has what that had at this offset."""
+        """Return whether it follows the primary at this port and has what that had at this offset."""
         facts = self.facts()
         return _follows(facts) and facts["master_port"] == port and facts["slave_repl_offset"] >= offset
 
