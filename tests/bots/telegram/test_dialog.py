@@ -115,6 +115,14 @@ async def test_a_time_is_typed_and_a_passed_or_unclear_one_refused(school: Schoo
     assert "31.12.2098 09:00" in await school.answer("31.12.2098 9:00")
 
 
+async def test_the_button_for_tomorrow_stands_for_nine_o_clock(school: School) -> None:
+    await school.select("ИВТ-101")
+    await school.notice("Done")
+    await school.answer("hello")
+    await school.notice("Tomorrow 9:00")
+    assert "Send" in labels(await school.shows(" 09:00"))
+
+
 async def test_a_time_that_the_clock_skips_is_named_before_the_confirmation(idle_school: School) -> None:
     services = replace(idle_school.services, timezone=ZoneInfo("Europe/Berlin"))
     school = replace(idle_school, services=services)
