@@ -35,6 +35,7 @@ RECOGNISED = ("telegram", "vk")
 GOES_ON = 2.0
 """Seconds after a promotion within which messages are accepted and sent again."""
 
+_NEVER = float("inf")
 _BOOK = 2_000_000
 _FINISHING = 60.0
 _PAGE = 200
@@ -61,7 +62,9 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """`gaps`: seconds from each promotion to the next message that was accepted, and to the next one sent."""
+    """`gaps`: seconds from each promotion to the next message that was accepted, and until one of those accepted since
+    was sent.
+    """
 
     plan: Plan
     findings: list[str] = field(default_factory=list)
@@ -146,14 +149,14 @@ class Failover:
     def _has_gone_on(self) -> bool:
         """Whether messages were accepted and sent since the last promotion."""
         inbox, last = self._sandbox.state.messages, self._promotions[-1]
-        return self._senders.moments[-1] > last and inbox.read(after=inbox.newest - 1)[0].at > last
+        return self._senders.moments[-1][0] > last and inbox.read(after=inbox.newest - 1)[0].at > last
 
     # the verdict
 
     async def _judge(self, installation: Installation) -> None:
         self._open = {channel: dict(accepted) for channel, accepted in self._senders.accepted.items()}
         self._last_end = time.monotonic()
-        await until(self._have_ended, within=float("inf"), every=0.5)
+        await until(self._have_ended, within=_NEVER, every=0.5)
         ends = {channel: found | dict.fromkeys(self._open[channel], "open") for channel, found in self._ends.items()}
         book = Counter((message.channel, message.text) for message in self._sandbox.state.inbox())
         for channel, found in ends.items():
@@ -198,9 +201,13 @@ class Failover:
         return await self._senders.api.request("GET", f"/v1/deliveries/{delivery_id}")
 
     def _check_gaps(self) -> None:
-        sent = [message.at for message in self._sandbox.state.inbox()]
+        sent = {message.text: message.at for message in self._sandbox.state.inbox()}
         for promotion in self._promotions:
-            gaps = _gap(self._senders.moments, promotion), _gap(sent, promotion)
+            later = [(moment, sent.get(text, 0.0)) for moment, text in self._senders.moments if moment >= promotion]
+            first = min((accepted for accepted, _ in later), default=_NEVER)
+            # What is in the book before has been accepted before, and the caller has got the answer to its repeat.
+            first_sent = min((at for _, at in later if at >= promotion), default=_NEVER)
+            gaps = first - promotion, first_sent - promotion
             self._outcome.gaps.append(gaps)
             if max(gaps) > GOES_ON:
                 self._outcome.findings.append(f"went on {max(gaps):.1f} s after a promotion")
@@ -210,10 +217,6 @@ async def _ends_within(task: "asyncio.Task[None]", seconds: float) -> bool:
     _, running = await asyncio.wait([task], timeout=seconds)
     await cancel_and_wait(*running)
     return not running
-
-
-def _gap(moments: Sequence[float], since: float) -> float:
-    return min((moment - since for moment in moments if moment >= since), default=float("inf"))
 
 
 def end(channel: str, status: int, history: Any) -> str:

@@ -22,7 +22,7 @@ class Senders:
     api: ApiClient
     rate: float
     accepted: dict[str, dict[str, str]] = field(default_factory=dict)
-    moments: list[float] = field(default_factory=list)
+    moments: list[tuple[float, str]] = field(default_factory=list)
     refused: dict[str, int] = field(default_factory=dict)
     is_over: bool = False
 
@@ -54,7 +54,7 @@ class Senders:
                 continue
             if status == _ACCEPTED:
                 accepted[text] = response["id"]
-                self.moments.append(time.time())
+                self.moments.append((time.time(), text))
                 return
             code = f"{status} {response.get('code', response)}"
             self.refused[code] = self.refused.get(code, 0) + 1
