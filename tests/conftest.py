@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 from xdist.remote import Producer
 
@@ -139,10 +139,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The long form tries ten times as many random examples."""
-    settings.register_profile("long", max_examples=10 * settings().max_examples)
-    if config.getoption("--long"):
-        settings.load_profile("long")
+    """A busy machine is given time. The long form tries ten times as many random examples."""
+    patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("short", patient)
+    settings.register_profile("long", patient, max_examples=10 * settings().max_examples)
+    settings.load_profile("long" if config.getoption("--long") else "short")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
