@@ -40,7 +40,7 @@ class Echo:
         return Sent(str(message.random_id()))
 
     async def close(self) -> None:
-        """Close nothing: the file is open only during an attempt."""
+        """Do nothing: the file is open only during an attempt."""
 
 
 async def open(settings: Settings, directory: Path) -> Echo:  # noqa: A001 - the interface's name
