@@ -43,7 +43,7 @@ class LagCourier:
         return [Sent()] * len(messages)
 
     async def close(self) -> None:
-        """Close nothing."""
+        """Do nothing: there is nothing to close."""
 
 
 async def deliver(url: str, count: int) -> None:

@@ -56,7 +56,7 @@ class Espeak:
         await run_program("espeak-ng", arguments, self._time_limit, speech.text)
 
     async def close(self) -> None:
-        """Close nothing."""
+        """Do nothing: there is nothing to close."""
 
 
 def espeak_voice(name: str) -> str:

@@ -27,7 +27,7 @@ class NotSetUp:
         raise self._error()
 
     async def close(self) -> None:
-        """Close nothing."""
+        """Do nothing: there is nothing to close."""
 
     def _error(self) -> AiNotSetUp:
         return AiNotSetUp(self._code, self._remedy)

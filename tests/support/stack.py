@@ -68,7 +68,7 @@ class FakeCourier:
         return await outcome if inspect.isawaitable(outcome) else outcome
 
     async def close(self) -> None:
-        """Close nothing."""
+        """Do nothing: there is nothing to close."""
 
     @property
     def addresses(self) -> list[str]:
