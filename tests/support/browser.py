@@ -9,7 +9,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +47,15 @@ class DevTools:
             if "method" in answer:
                 self.events.append(answer)
             if answer.get("id") == number:
+                if answer.get("error", {}).get("message") == "Inspected target navigated or closed":
+                    raise LeftPage(method)
                 assert "error" not in answer, answer
                 return answer["result"]
         raise AssertionError("the browser has ended")
+
+
+class LeftPage(AssertionError):
+    """The page was left while it was asked."""
 
 
 class Browser:
@@ -90,10 +96,11 @@ class Browser:
         return answer["result"].get("value")
 
     async def wait_for(self, script: str) -> Any:
-        """Return the value of the expression as soon as it is true."""
+        """Return the value of the expression as soon as it is true, also on the next page if this one is left."""
 
         async def is_true() -> Any:
-            return await self.run(script)
+            with suppress(LeftPage):
+                return await self.run(script)
 
         return await until(is_true, within=PATIENCE, every=0.05)
 
