@@ -182,3 +182,20 @@ async def test_an_operator_sees_a_lane_and_changes_everything_that_was_found(per
     await person.sees("Nothing found")
     await person.go("lanes/letters/chat%207")
     await person.sees("letters: 3 tasks wait behind the first.")
+
+
+@pytest.mark.row("W-16")
+async def test_an_operator_starts_an_audit_and_repairs_what_was_shown(person: Person, store: Store) -> None:
+    kinds = KEYS["kinds"].at(0)
+    await store.command("ZADD", kinds, 0, "stranger")
+    card = f"[...document.querySelectorAll('.cards .card')].find((one) => one.innerText.includes({kinds!r}))"
+    await person.visit("audit")
+    await person.presses("Start an audit")
+    await person.browser.wait_for(f"Boolean({card}?.querySelector('button'))")
+    await person.keeps_picture("audit")
+    await person.browser.run(f"{card}.querySelector('button').click()")
+    await person.browser.wait_for("document.querySelector('dialog[open]')?.innerText.includes('stranger')")
+    assert await store.command("ZSCORE", kinds, "stranger") is not None, "nothing is repaired before it is confirmed"
+    await person.browser.run(CONFIRMS)
+    await person.browser.wait_for(f"{card}.innerText.includes('repaired')")
+    assert await store.command("ZSCORE", kinds, "stranger") is None
