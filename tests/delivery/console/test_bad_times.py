@@ -130,8 +130,12 @@ async def test_who_was_not_reached_is_tried_again_and_everybody_is_printed(perso
     await person.browser.run(
         "window.print = () => { window.printed = document.querySelectorAll('.rows .row').length }, 1"
     )
-    await person.presses("Print")
-    await person.browser.wait_for("window.printed === 150")
+
+    async def printed() -> bool:
+        await person.presses("Print")  # the button moves while outcomes come in
+        return bool(await person.browser.run("window.printed === 150"))
+
+    await until(printed, within=60, every=0.5)
     await person.browser.show_as_printed()
     for hidden in ("header", ".filters", ".actions", ".choice"):
         assert await person.browser.run(f"getComputedStyle(document.querySelector('{hidden}')).display") == "none"

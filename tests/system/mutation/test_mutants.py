@@ -65,6 +65,7 @@ def test_every_mutant_of_the_code_parses_and_a_seed_names_the_same_ones() -> Non
     assert sample(20, 5, ["jobs"]) == sample(20, 5, ["jobs"]) != sample(20, 6, ["jobs"])
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)  # it runs pytest three times
 def test_near_by_tests_notice_a_break_and_pass_without_it(tmp_path: Path) -> None:
     """The whole way: they are measured; then one line is broken, one is left as it is, and one is run by no test."""
