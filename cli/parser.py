@@ -12,7 +12,7 @@ _KINDS = {"int": "a whole number", "float": "a number"}
 
 
 class Parser(ArgumentParser):
-    """Raises CommandFailed where argparse prints a message and exits. Its subcommands are of this class too."""
+    """A parser that raises CommandFailed where argparse prints a message and exits. So do its subcommands."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)

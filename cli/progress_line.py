@@ -13,7 +13,7 @@ Line = Callable[[], Awaitable[str]]
 
 @asynccontextmanager
 async def progress_line(line: Line, every: float, *, is_shown: bool = True) -> AsyncIterator[None]:
-    """Show the line on stderr every so many seconds until the block is left, if stderr is a terminal."""
+    """Show the line on stderr again and again until the block is left, if stderr is a terminal."""
     if not (is_shown and sys.stderr.isatty()):
         yield
         return

@@ -46,7 +46,7 @@ def declare(parser: ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryRun:
-    """What one delivery took. CPU in seconds; `http_calls`: HTTP requests that the provider counted."""
+    """The cost of one delivery. CPU in seconds; `http_calls`: HTTP requests that the provider counted."""
 
     seconds: float
     commands: CommandCounts
@@ -58,7 +58,7 @@ class DeliveryRun:
 
 @dataclass(frozen=True, slots=True)
 class LoopRun:
-    """What a bare loop took, in seconds."""
+    """The time of a bare loop, in seconds."""
 
     seconds: float
     cpu: float

@@ -21,8 +21,8 @@ _PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What the server contains. `locks`: the first task of each lane is claimed beforehand. `is_claimed`: these are the
-    tasks that the timed claims take.
+    """The content of the server. `locks`: the first task of each lane is claimed beforehand. `is_claimed`: these are
+    the tasks that the timed claims take.
     """
 
     name: str

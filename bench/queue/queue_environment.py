@@ -26,7 +26,7 @@ _TIMEOUT = 1800.0
 
 @dataclass(frozen=True, slots=True)
 class WorkCost:
-    """What `count` tasks took: seconds, CPU seconds of the Python processes, CPU seconds of the server."""
+    """The cost of `count` tasks: seconds, CPU seconds of the Python processes, CPU seconds of the server."""
 
     count: int
     seconds: float

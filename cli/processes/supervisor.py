@@ -64,7 +64,7 @@ def read_announcement(line: str) -> Announcement | None:
 
 @dataclass(frozen=True)
 class ChildSpec:
-    """How to run one child process. Children of the highest `stage` are stopped first, those of one stage together.
+    """The plan of one child process. Children of the highest `stage` are stopped first, those of one stage together.
 
     `command` is a program with its arguments; with `forked` a Python module with its arguments.
     `environment` is added to ours; a variable for whose name `may_receive` is false is withheld. `pass_fds` are

@@ -1,4 +1,4 @@
-"""What a signed-in person may order: only in its own name, and only to people to whom it may write in the bots.
+"""The rules for messages of a signed-in person: only in its own name, and only to the recipients that the bots allow.
 
 Those are itself, the groups and supergroups that it owns (checked by `core.orders.addressing`), and their members. An
 administrator writes to all people. Lane and priority are for programs: with them a delivery delays those of others.

@@ -64,7 +64,7 @@ class ActiveBot:
         self._listeners.append(listener)
 
     async def watch(self, every: float = EVERY) -> None:
-        """Read the folder until cancelled, every so many seconds."""
+        """Read the folder again and again until cancelled."""
         while True:
             await asyncio.sleep(every)
             try:

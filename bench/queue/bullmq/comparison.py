@@ -31,7 +31,7 @@ Rounds = Sequence[Mapping[str, Figures]]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a ratio to BullMQ must be; with `absolute` Ada's own figure."""
+    """The limit of a ratio to BullMQ; with `absolute` Ada's own figure."""
 
     limit: float
     at: Literal["≥", "≤"] = "≥"

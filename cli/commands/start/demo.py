@@ -36,7 +36,7 @@ from examples import SCHOOL_BOT
 
 @dataclass(frozen=True)
 class Play:
-    """What the command shows: how it is played, its result for people, how it ends in each of its languages, and the
+    """A play of `./ada demo`: how it is played, its result for people, how it ends in each of its languages, and the
     settings that it needs.
     """
 

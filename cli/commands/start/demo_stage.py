@@ -10,7 +10,7 @@ from cli.processes.supervisor import PrintLine
 
 @dataclass(frozen=True)
 class Stage:
-    """Where a play takes place. `show` prints a line of it; `kill` kills a process, which then runs again; `language`
+    """The place of a play. `show` prints a line of it; `kill` kills a process, which then runs again; `language`
     is that of the story, if the play has several.
     """
 

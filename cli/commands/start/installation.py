@@ -52,7 +52,7 @@ QUIET_HOURS_ARE_OFF = "quiet hours are off, because the providers are simulated;
 
 @dataclass
 class Installation:
-    """What is running. `environment` is given to the children that are started next.
+    """A running installation. `environment` is given to the children that are started next.
 
     `not_ready` is the reason for each courier that was not ready in time.
     """

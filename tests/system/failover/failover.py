@@ -45,7 +45,7 @@ _UNSENT = frozenset({"failed", "expired", "cancelled", "skipped"})
 
 @dataclass(frozen=True)
 class Plan:
-    """`rate`: messages a second on each channel. `blows`: at most so many, for `seconds`; on a slow machine up to twice
+    """`rate`: messages a second on each channel. `blows`: the most faults, for `seconds`; on a slow machine up to twice
     as long, until `sends` messages were accepted on each channel.
     """
 
