@@ -9,6 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from scenarios.bot.variables import Variable
+
 _TEXT = ("exact", "state", "regex", "starts_with", "contains", "*")
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
@@ -143,6 +145,7 @@ class Bot(Struct, frozen=True):
 
     `triggers` serve private chats, `group_triggers` groups. `settings`: section → name → value, as written.
     `variables`: those of the environment that stand in the files, name → value; they may be secrets.
+    `declared`: what the bot remembers, full name such as `person.age` → its declaration.
     """
 
     scenarios: Mapping[str, Scenario] = {}
@@ -153,6 +156,7 @@ class Bot(Struct, frozen=True):
     roles: Mapping[str, Role] = {}
     settings: Mapping[str, Any] = {}
     variables: Mapping[str, str] = {}
+    declared: Mapping[str, Variable] = {}
 
     def find(self, name: str, caller: Scenario | None = None) -> Scenario | None:
         """Return the scenario called `name`: by its full name; by its bare name in the file of `caller`; by its bare

@@ -18,6 +18,7 @@ from scenarios.check.paths.starts import check_starts
 from scenarios.check.paths.trigger_order import check_triggers
 from scenarios.check.step import Step
 from scenarios.check.texts import check_texts
+from scenarios.check.variables import check_variables
 from scenarios.check.visible import Visible
 from scenarios.loader import Loaded, Problem, load
 from scenarios.loader.files import SETTINGS
@@ -50,6 +51,7 @@ def check(folder: Path, environment: Mapping[str, str] | None = None, actions: A
             check_attachments(step, kind, folder, problems)
             check_texts(step, kind, loaded.bot.settings, problems)
             check_names(step, kind, loaded.bot.settings, problems)
+            check_variables(step, kind, loaded.bot, problems)
         if step.action.type == "send":
             check_message(step, loaded.bot.settings, problems)
     check_settings(Reader(SETTINGS, problems), loaded.settings, actions)

@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC
 from typing import Any
 
 from scenarios.actions import installed_actions
@@ -25,6 +26,7 @@ from scenarios.engine.triggers import CompiledTriggers
 from scenarios.placeholders.attributes import Prepared, prepare
 from scenarios.schema import ActionType, validator
 from scenarios.schema.conditions import chosen, unmet
+from scenarios.schema.variables import VariableFault, changes_of, defaults, ending_of_changes, scopes_of
 from scenarios.sending.content import refusal_of
 from scenarios.sending.message import message
 
@@ -75,7 +77,7 @@ def dry_run(
 class _DryRun:
     def __init__(self, bot: Bot, event: Mapping[str, Any], fail: Collection[str], unclear: Collection[str]) -> None:
         self._bot = bot
-        self._event = with_derived(event)
+        self._event = with_derived({**event, **seen_variables(bot, event)})
         self._fail = fail
         self._unclear = unclear
         self._types = installed_actions().types
@@ -157,6 +159,13 @@ class _DryRun:
     def branch(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
         return branch(self._bot, step, chosen(prepared.own, prepared.seen))
 
+    def set(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
+        try:
+            changes = changes_of(prepared.own.get("variables"), self._bot.declared, UTC)
+        except VariableFault as fault:
+            return failed(str(fault))
+        return ending_of_changes(changes, prepared.seen, {})
+
     def succeed(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending:
         return ending_of(Sampled(kind, prepared, step.action.fields, self._event))
 
@@ -168,6 +177,17 @@ class _DryRun:
             results = step.ending.returned.results if step.ending else {}
             given, send = self._given.get(step.path, {}), self._sent.get(step.path)
             yield Row(*place, str(step.state), why, given, send, results)
+
+
+def seen_variables(bot: Bot, event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the variables that the bot declares: those of the event, such as `"person": {"age": 20}`, or else their
+    defaults.
+    """
+    given = {scope: event.get(scope) for scope in scopes_of(bot.declared)}
+    return {
+        scope: {**defaults(bot.declared, scope), **(value if isinstance(value, Mapping) else {})}
+        for scope, value in given.items()
+    }
 
 
 def _node(step: Step) -> str:
@@ -183,5 +203,6 @@ EXECUTORS: Mapping[str, Callable[[_DryRun, Step, Prepared, ActionType], Ending]]
     "validator": _DryRun.validator,
     "scenario": _DryRun.scenario,
     "branch": _DryRun.branch,
+    "set": _DryRun.set,
 }
 """What runs for real, by type."""

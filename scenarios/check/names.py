@@ -12,6 +12,7 @@ from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar
 from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.check.step import Step
 from scenarios.check.texts import placed_texts
+from scenarios.check.variables import UNKNOWN, full_name, is_variable, unknown_variable
 from scenarios.check.visible import Names, Seen
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
@@ -41,6 +42,9 @@ def check_names(step: Step, kind: ActionType, settings: Mapping[str, Any], probl
 
 def check_mention(reader: Reader, text: Scalar, mention: Mention, seen: Seen, field: str) -> None:
     known = seen.names(field)
+    if full_name(mention.path) in seen.stale_variables:
+        message = f"{mention.source}: without a chain this action sees the value before `set`; write chain: completed"
+        reader.warning(text, "STALE_VARIABLE", message)
     if mention.is_doubled and starts_in(mention.path, FIELDS):
         message = (
             f"{mention.source} is the field that {mention.path} names; write {{{mention.path}}} with single braces"
@@ -56,6 +60,9 @@ def report(reader: Reader, node: Scalar, path: str, seen: Seen, known: Names, wh
     """Report a path that starts in no known name. `what`: the code, and what has the name."""
     (code, source), name = what, names_in(path)[0]
     names = tuple(sorted(known))
+    if is_variable(path):
+        reader.error(node, UNKNOWN, f"{source}: {unknown_variable(full_name(path), seen.variables)}")
+        return
     if starts_in(path, seen.unchained):
         chain = "failed" if name == "error" else "completed"
         message = f"{source}: only an action with a chain sees what those before it return; write chain: {chain}"

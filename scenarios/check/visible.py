@@ -5,11 +5,12 @@ All ways into a scenario count together, as one of them may bring a name. A name
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scenarios.bot import Action, Bot, Scenario
 from scenarios.bot.durations import NAMES, SECONDS
 from scenarios.bot.event_fields import FIELDS
+from scenarios.bot.variables import SCOPES, Variable
 from scenarios.engine.graph import SPLICING, is_parallel, spliced_names
 from scenarios.placeholders.attributes import CONTROL_FIELDS
 from scenarios.schema import ActionType
@@ -21,17 +22,19 @@ ANYTHING = "*"
 
 _EVENT: Names = frozenset(FIELDS)
 _NOTHING: Names = frozenset()
+_SCOPES: Names = frozenset(SCOPES)
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What one action sees. `own`: its attributes, `chain`: what the chain before it gives, `unchained`: what it would
-    see besides if it had a `chain`.
+    see besides if it had a `chain`. `variables`: those that the bot declares.
     """
 
     own: Names
     chain: Names
     unchained: Names
+    variables: Mapping[str, Variable] = field(default_factory=dict)
 
     @property
     def is_known(self) -> bool:
@@ -40,7 +43,14 @@ class Seen:
 
     def names(self, field: str = "") -> Names:
         """Return all names; in the text of a field without that field, which does not see itself."""
-        return _EVENT | self.chain | (self.own - {field})
+        hidden = _SCOPES if self.variables else _NOTHING
+        return (_EVENT | self.chain | (self.own - {field})) - hidden | self.variables.keys()
+
+    @property
+    def stale_variables(self) -> Names:
+        """Return the variables that an action before may have changed, which this one does not see."""
+        stale = (self.unchained - self.chain) & _SCOPES
+        return frozenset(name for name in self.variables if name.partition(".")[0] in stale)
 
 
 class Visible:
@@ -56,7 +66,9 @@ class Visible:
 
     def seen(self, scenario: Scenario) -> list[Seen]:
         """Return what each action of a scenario sees."""
-        return [Seen(self._own(action), chain, before) for action, chain, before in self._walk(scenario)]
+        return [
+            Seen(self._own(action), chain, before, self._bot.declared) for action, chain, before in self._walk(scenario)
+        ]
 
     def _own(self, action: Action) -> Names:
         section = self._bot.settings.get(action.type)

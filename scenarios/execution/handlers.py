@@ -20,6 +20,7 @@ from scenarios.execution.runs import RunGone, Runs, StoredRun, run_id
 from scenarios.execution.turns import suspension
 from scenarios.execution.versions import Version, Versions
 from scenarios.stores.people import People
+from scenarios.stores.variables import Variables
 
 log = logging.getLogger(__name__)
 
@@ -30,10 +31,18 @@ class Handlers:
     """One per process. What a handler raises has its task retried."""
 
     def __init__(
-        self, bot: ActiveBot, people: People, versions: Versions, runs: Runs, driver: Driver, shards: int
+        self,
+        bot: ActiveBot,
+        people: People,
+        variables: Variables,
+        versions: Versions,
+        runs: Runs,
+        driver: Driver,
+        shards: int,
     ) -> None:
         self._bot = bot
         self._people = people
+        self._variables = variables
         self._versions = versions
         self._runs = runs
         self._driver = driver
@@ -86,7 +95,8 @@ class Handlers:
         return [scenario.name for scenario in found if scenario is not None]
 
     async def _begin(self, task: str, event: Event, version: Version, names: Sequence[str]) -> StoredRun:
-        return await self._runs.begin(self._run_of(event), task, events.person_of(event), event, version, names)
+        seen = {**event, **await self._variables.seen(version.bot, event, self._runs.now())}
+        return await self._runs.begin(self._run_of(event), task, events.person_of(event), seen, version, names)
 
     def _run_of(self, event: Event) -> str:
         return run_id(events.identity(event), events.person_of(event), self._shards)

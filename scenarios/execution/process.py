@@ -24,6 +24,7 @@ from scenarios.execution.waiting.parking import Parking
 from scenarios.execution.waiting.slow_steps import SlowSteps
 from scenarios.schema import ActionType
 from scenarios.stores.people import People
+from scenarios.stores.variables import Variables
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +71,9 @@ class Process:
         driver = Driver(
             self._runs, executor, services.core.deliveries, self._ends, self._parking, self._slow, options.patience
         )
-        self._handlers = Handlers(bot, People(store, tenant), self._versions, self._runs, driver, store.shards)
+        self._handlers = Handlers(
+            bot, People(store, tenant), Variables(store, tenant), self._versions, self._runs, driver, store.shards
+        )
         self._stopping = asyncio.Event()
 
     async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:

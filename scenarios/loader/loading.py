@@ -11,12 +11,13 @@ from core.errors import SetupError
 from scenarios.bot import Bot, Place
 from scenarios.bot.nodes import MapNode, Node, plain
 from scenarios.loader.bot_files import read_bot_file, read_settings_file
-from scenarios.loader.files import BOT, GROUP_TRIGGERS, SETTINGS, TRIGGERS, Folder
+from scenarios.loader.files import BOT, GROUP_TRIGGERS, SETTINGS, TRIGGERS, VARIABLES, Folder
 from scenarios.loader.later_dialect import report_later
 from scenarios.loader.problem import Problem, Problems
 from scenarios.loader.reading import Reader
 from scenarios.loader.scenario_files import ScenarioFiles
 from scenarios.loader.trigger_files import read_triggers
+from scenarios.loader.variable_files import read_variables
 
 
 class Loaded(Struct, frozen=True):
@@ -78,6 +79,7 @@ def read_bot(folder: Folder, scenarios: ScenarioFiles, settings: Node | None, pr
         commands=(*commands, *later_commands),
         roles={**later_roles, **roles},
         settings=settings_of(settings),
+        declared=read_variables(Reader(VARIABLES, problems), folder.read(VARIABLES)),
         variables=folder.variables,  # when all files are read
     )
 

@@ -33,6 +33,7 @@ def test_every_action_of_the_dialect_has_a_file() -> None:
     assert set(own_actions()) == {
         *dialect.split(),
         "branch",
+        "set",
         "cancel",
         "job",
         "answer_inline",

@@ -46,9 +46,11 @@ from scenarios.context import Waiting
 from scenarios.engine.results import completed
 from scenarios.execution.runs import Runs, run_id
 from scenarios.execution.versions import Versions
+from scenarios.schema.variables import Change
 from scenarios.stores.people import People
 from scenarios.stores.promo import Promo, Promos
 from scenarios.stores.requests import NewRequest, Requests
+from scenarios.stores.variables import Variables
 from tests.support.outbox import Outbox
 from tests.support.servers import Server
 from tests.support.stack import HOUR, SENDER, TENANT, FakeCourier, Stack, person
@@ -288,6 +290,8 @@ async def _call_action_verbs(stack: Stack) -> None:
     people = People(stack.store, TENANT)
     await people.met({"channel": "echo", "user_id": 1, "chat_id": 1, "username": "anna"})
     await people.set_state("echo", "1", "feedback", HOUR)
+    change = Change("person", "visits", "add", 1, 0, 0)
+    await Variables(stack.store, TENANT).change("run:0", {"channel": "echo", "user_id": 1}, [change])
     await Requests(stack.store, TENANT).store("run:1", NewRequest("feedback", "echo", "1"))
     promos = Promos(stack.store, TENANT)
     autumn = await promos.store(Promo("AUTUMN", "autumn", "", 0, 1, "run:2"))

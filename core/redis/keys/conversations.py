@@ -36,7 +36,15 @@ CONVERSATIONS = (
         "persons:{s}:person:<tenant>:<channel>:<user>",
         "hash",
         Lifetime.TTL,
-        "what a bot knows of a person: names, chats, first and last event (ms), state and until when (ms), keyboard",
+        "what a bot knows of a person: names, chats, first and last event (ms), state and until when (ms), keyboard; "
+        "`var:<variable>` → until when it lasts (ms, 0 for ever) and its value as JSON",
+    ),
+    Key(
+        "chat_variables",
+        "persons:{s}:chat:<tenant>:<channel>:<chat>",
+        "hash",
+        Lifetime.TTL,
+        "the variables of a chat: `var:<variable>` → until when it lasts (ms, 0 for ever) and its value as JSON",
     ),
     Key("username", "persons:{s}:name:<tenant>:<channel>:<name>", "string", Lifetime.TTL, "id of the person so called"),
     Key(

@@ -47,7 +47,7 @@ async def _forget_dialogs(services: ApiServices, tenant: str, user: User) -> Non
     """Delete the state of the bots' dialogs with a person."""
     for channel, addresses in user.contacts.items():
         for address in addresses:
-            for name in ("dialog", "replies", "person"):
+            for name in ("dialog", "replies", "person", "chat_variables"):
                 await services.core.store.command("DEL", KEYS[name].at(0, tenant, channel, address))
 
 

@@ -32,6 +32,7 @@ from scenarios.execution.waiting.parking import Parking
 from scenarios.execution.waiting.slow_steps import SlowSteps
 from scenarios.schema import ActionType
 from scenarios.stores.people import People
+from scenarios.stores.variables import Variables
 from tests.scenarios.engine.play import PLACE
 from tests.scenarios.engine.reference import Expected, Planned
 from tests.scenarios.engine.test_model import ending_of
@@ -146,7 +147,7 @@ class World:
         parking = Parking(self.store, self.services.core.client, runs, self.ends)
         slow = SlowSteps(self.services.core.client, runs, executor, parking, {})
         driver = Driver(runs, executor, self.services.core.deliveries, self.ends, parking, slow, self._patience)
-        return Handlers(bot, People(self.store, TENANT), versions, runs, driver, 1)  # type: ignore[arg-type]
+        return Handlers(bot, People(self.store, TENANT), Variables(self.store, TENANT), versions, runs, driver, 1)  # type: ignore[arg-type]
 
 
 def bot_of(plan: Plan, scenario: Scenario) -> Bot:

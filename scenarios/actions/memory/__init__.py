@@ -1,0 +1,1 @@
+"""Actions that change what a bot remembers."""

@@ -1,0 +1,58 @@
+"""Checks the variables that actions name: they must be in variables.yaml, and a written value must fit (C-93)."""
+
+from collections.abc import Iterator
+
+from scenarios.bot import Bot
+from scenarios.bot.nodes import MapNode, Node, Scalar, plain
+from scenarios.bot.suggestion import did_you_mean
+from scenarios.bot.variables import SCOPES, split_name
+from scenarios.check.step import Step
+from scenarios.check.texts import texts_in
+from scenarios.loader.problem import Problems
+from scenarios.loader.reading import Reader
+from scenarios.placeholders.fields import names_in
+from scenarios.schema import ActionType
+from scenarios.schema.types import has_placeholder
+from scenarios.schema.variables import VARIABLE, VARIABLES, Declared, VariableFault, change_of
+
+UNKNOWN = "UNKNOWN_VARIABLE"
+
+
+def check_variables(step: Step, kind: ActionType, bot: Bot, problems: Problems) -> None:
+    """Report names that variables.yaml does not have, and values that do not fit."""
+    reader = Reader(step.action.place.file, problems)
+    for name, value in named_by(step, kind):
+        if name.text not in bot.declared:
+            if split_name(name.text) is not None:  # otherwise the field's type is wrong, which is reported
+                reader.error(name, UNKNOWN, unknown_variable(name.text, bot.declared))
+        elif value is not None and not list(texts_in(value)):
+            try:
+                change_of(name.text, plain(value), bot.declared, None)
+            except VariableFault as fault:
+                reader.error(value, "WRONG_TYPE", f"{name.text}: {fault}")
+
+
+def named_by(step: Step, kind: ActionType) -> Iterator[tuple[Scalar, Node | None]]:
+    """Yield the names of variables in the fields of an action, each with the value that it gets if one is written."""
+    for field in kind.fields:
+        node = step.node.get(field.name)
+        if field.type is VARIABLES and isinstance(node, MapNode):
+            yield from node.pairs
+        elif field.type is VARIABLE and isinstance(node, Scalar) and not has_placeholder(node):
+            yield node, None
+
+
+def unknown_variable(name: str, declared: Declared) -> str:
+    """Return the complaint about a name that looks like a variable."""
+    return f"variables.yaml has no variable {name!r}{did_you_mean(name, declared)}"
+
+
+def is_variable(path: str) -> bool:
+    """Return whether a path looks like a variable: `person.age`."""
+    names = names_in(path)
+    return len(names) > 1 and names[0] in SCOPES
+
+
+def full_name(path: str) -> str:
+    """Return the name of the variable in which a path starts: `person.rooms` of `person.rooms.0`."""
+    return ".".join(names_in(path)[:2])

@@ -1,0 +1,205 @@
+"""The action `set`: which variables it changes, and how (C-93). Pure.
+
+variables:
+  person.name: "{event_text}"     a value, of the type of the variable
+  person.visits: {add: 1}         a number more, or less
+  person.rooms: {append: "12"}    one more element of a list
+  chat.topic: null                forgets the value; the default is in force again
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, time, tzinfo
+from typing import Any
+
+from msgspec import Struct
+
+from scenarios.bot.nodes import MapNode, Node, Scalar, describe, is_empty
+from scenarios.bot.variables import SCOPES, Variable, split_name
+from scenarios.engine import Ending
+from scenarios.engine.results import completed
+from scenarios.placeholders.values import as_moment, as_number, as_text, from_number, is_list
+from scenarios.schema.types import Complaint, Type
+
+SET, ADD, APPEND, CLEAR = "set", "add", "append", "clear"
+_CHANGES = (ADD, APPEND)
+
+LONGEST_TEXT = 10_000
+"""Characters of one value."""
+LONGEST_LIST = 1000
+
+Declared = Mapping[str, Variable]
+"""`person.age` → its declaration."""
+
+
+class VariableFault(Exception):
+    """The value does not fit the variable, or there is no such variable."""
+
+
+class Change(Struct, frozen=True):
+    """One change. `name`: without the scope. `value`: fits the type. `expire`: seconds, 0 for ever."""
+
+    scope: str
+    name: str
+    verb: str
+    value: Any
+    expire: int
+    default: Any = None
+
+
+def changes_of(written: Any, declared: Declared, zone: tzinfo | None, expire: int | None = None) -> list[Change]:
+    """Return the changes that the field `variables` asks for. `expire`: seconds, in place of those of the declarations.
+    Raises VariableFault.
+    """
+    if not isinstance(written, Mapping):
+        raise VariableFault("variables must be a mapping from names to values, such as {person.name: Anna}")
+    return [change_of(str(name).strip(), value, declared, zone, expire) for name, value in written.items()]
+
+
+def change_of(name: str, value: Any, declared: Declared, zone: tzinfo | None, expire: int | None = None) -> Change:
+    """Return the change of one variable. Raises VariableFault."""
+    variable, parts = declared.get(name), split_name(name)
+    if variable is None or parts is None:
+        raise VariableFault(f"there is no variable {name!r} in variables.yaml")
+    verb, found = _verb(value, variable)
+    if verb != CLEAR:
+        found = _element(found) if verb == APPEND else fitted(found, variable, zone)
+    return Change(*parts, verb, found, variable.expire if expire is None else expire, variable.default)
+
+
+def _verb(value: Any, variable: Variable) -> tuple[str, Any]:
+    if value is None or value == "":
+        return CLEAR, None
+    if isinstance(value, Mapping):
+        named = [verb for verb in _CHANGES if verb in value]
+        if len(value) != 1 or not named:
+            raise VariableFault("a change is {add: 1} or {append: element}")
+        wanted = {ADD: "number", APPEND: "list"}[named[0]]
+        if variable.type != wanted:
+            raise VariableFault(f"{named[0]} is for a {wanted}, and this is a {variable.type}")
+        return named[0], value[named[0]]
+    return SET, value
+
+
+def fitted(value: Any, variable: Variable, zone: tzinfo | None) -> Any:
+    """Return a value as the variable stores it. Raises VariableFault with a hint for the person that wrote it."""
+    return _FITTED[variable.type](value, variable, zone)
+
+
+def _text(value: Any, variable: Variable, zone: tzinfo | None) -> str:
+    text = as_text(value).strip()
+    if len(text) > LONGEST_TEXT:
+        raise VariableFault(f"a text has at most {LONGEST_TEXT} characters")
+    return text
+
+
+def _number(value: Any, variable: Variable, zone: tzinfo | None) -> int | float:
+    number = as_number(value.strip().replace(",", ".") if isinstance(value, str) else value)
+    if number is None:
+        raise VariableFault(f"{as_text(value)[:50]!r} is not a number")
+    return from_number(number)
+
+
+def _date(value: Any, variable: Variable, zone: tzinfo | None) -> str:
+    """Return a day as `2026-12-01`, a moment with its time and zone."""
+    moment = None if as_number(value) is not None else as_moment(value, zone)
+    if moment is None:
+        raise VariableFault(f"{as_text(value)[:50]!r} is not a date, such as 01.12.2026")
+    if moment.tzinfo is None and moment.time() == time():
+        return moment.date().isoformat()
+    return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).isoformat()
+
+
+def _choice(value: Any, variable: Variable, zone: tzinfo | None) -> str:
+    text = as_text(value).strip()
+    found = next((one for one in variable.options if one.casefold() == text.casefold()), None)
+    if found is None:
+        raise VariableFault(f"{text[:50]!r} is none of {', '.join(variable.options)}")
+    return found
+
+
+def _list(value: Any, variable: Variable, zone: tzinfo | None) -> list[Any]:
+    elements = [_element(one) for one in (value if is_list(value) else as_text(value).split(","))]
+    if len(elements) > LONGEST_LIST:
+        raise VariableFault(f"a list has at most {LONGEST_LIST} elements")
+    return elements
+
+
+def _element(value: Any) -> Any:
+    return value if isinstance(value, bool | int | float | Mapping) else as_text(value).strip()[:LONGEST_TEXT]
+
+
+_FITTED = {"text": _text, "number": _number, "date": _date, "choice": _choice, "list": _list}
+
+
+def applied(change: Change, value: Any) -> Any:
+    """Return a variable's value after a change; None if it has none. `value`: None, or what is set."""
+    current = change.default if value is None else value
+    if change.verb == ADD:
+        return (current or 0) + change.value
+    if change.verb == APPEND:
+        return [*(current or []), change.value][:LONGEST_LIST]
+    return change.value if change.verb == SET else None
+
+
+def ending_of_changes(
+    changes: Sequence[Change], seen: Mapping[str, Any], stored: Mapping[str, Mapping[str, Any]]
+) -> Ending:
+    """Return the ending of a step: each changed scope with all its variables. `stored`: the values that the store
+    returned, by scope; the others follow from what the action saw.
+    """
+    results: dict[str, dict[str, Any]] = {}
+    for one in changes:
+        before = seen.get(one.scope)
+        values = results.setdefault(one.scope, dict(before) if isinstance(before, Mapping) else {})
+        known = stored.get(one.scope)
+        value = known.get(one.name) if known is not None else applied(one, values.get(one.name))
+        values[one.name] = one.default if value is None else value
+    return completed(results, from_person=results)
+
+
+def defaults(declared: Declared, scope: str) -> dict[str, Any]:
+    """Return all variables of a scope with their defaults; None for those without."""
+    prefix = f"{scope}."
+    return {name.removeprefix(prefix): one.default for name, one in declared.items() if name.startswith(prefix)}
+
+
+def scopes_of(declared: Declared) -> list[str]:
+    """Return the scopes of which variables are declared."""
+    return [scope for scope in SCOPES if any(name.startswith(f"{scope}.") for name in declared)]
+
+
+def is_past(until: int, now: int) -> bool:
+    """Return whether a value that lasts until then (ms, 0: for ever) is over."""
+    return 0 < until <= now
+
+
+def moment_of(value: Any, zone: tzinfo | None) -> datetime | None:
+    """Return the moment of a date variable; a day begins at midnight in `zone`."""
+    moment = as_moment(value, zone)
+    return moment.replace(tzinfo=zone) if moment and not moment.tzinfo else moment
+
+
+# what is wrong with the field `variables`
+
+
+def variables_complaints(node: Node) -> Iterator[Complaint]:
+    if not isinstance(node, MapNode):
+        yield node, f"must be a mapping from names of variables to values, but is {describe(node)}"
+        return
+    for key, value in node.pairs:
+        if split_name(key.text) is None:
+            yield key, f"a variable is person.name, chat.name or run.name, but this is {key.text!r}"
+        if isinstance(value, MapNode) and not is_empty(value):
+            verbs = [one.text for one, _ in value.pairs]
+            if len(verbs) != 1 or verbs[0] not in _CHANGES:
+                yield value, "a change is {add: 1} or {append: element}"
+
+
+def variable_complaints(node: Node) -> Iterator[Complaint]:
+    """Yield what is wrong with the name of one variable."""
+    if not isinstance(node, Scalar) or split_name(node.text) is None:
+        yield node, f"must be the name of a variable, such as person.name, but is {describe(node)}"
+
+
+VARIABLES = Type("name of a variable → value", {"type": "object"}, variables_complaints)
+VARIABLE = Type("the name of a variable", {"type": "string"}, variable_complaints)

@@ -1,0 +1,88 @@
+"""The variables of people and chats (C-93), which `set` and `ask` change.
+
+Those of a person are fields of its record, so they are kept and deleted with it. Guarantees: a step changes a variable
+once, however often it is repeated; `add` and `append` lose no change of another run. A value without a lifetime of its
+own is kept for 400 days after the last event or change.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from core.errors import Invalid
+from core.model.clock import in_ms
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from scenarios.bot import Bot
+from scenarios.bot.variables import SCOPES, STORED_SCOPES
+from scenarios.schema.variables import Change, defaults, is_past, scopes_of
+from scenarios.stores import step_results
+from scenarios.stores.people import KEPT
+
+SHARD = 0
+FIELD = "var:"
+"""Before the name of a variable, in the record of a person or a chat."""
+_KEPT_MS = in_ms(KEPT)
+_MOST_BYTES = 64 * 1024
+
+
+class Variables:
+    """The variables of one tenant's bot."""
+
+    def __init__(self, store: Store, tenant: str) -> None:
+        self._store = store
+        self._tenant = tenant
+
+    async def seen(self, bot: Bot, event: Mapping[str, Any], now: int) -> dict[str, Any]:
+        """Return what actions see of the declared variables: scope → name → value. `now`: ms."""
+        found: dict[str, Any] = {}
+        for scope in scopes_of(bot.declared):
+            stored = await self.stored(scope, event, now) if scope in STORED_SCOPES else {}
+            names = defaults(bot.declared, scope)
+            found[scope] = {name: stored.get(name, default) for name, default in names.items()}
+        return found
+
+    async def stored(self, scope: str, event: Mapping[str, Any], now: int) -> dict[str, Any]:
+        """Return the values that are set and not over."""
+        fields = await self._store.command("HGETALL", self._key(scope, event))
+        return read_fields(fields, now)
+
+    async def change(self, step: str, event: Mapping[str, Any], changes: Sequence[Change]) -> dict[str, Any]:
+        """Change variables of one scope; return those that were changed with their values, None without one. A repeat
+        of the step returns what the first time did. Raises Invalid VARIABLE_TOO_LARGE.
+        """
+        scope, words = changes[0].scope, [word for one in changes for word in _words(one)]
+        owner = _owner(scope, event)
+        limits = (_KEPT_MS, step_results.KEPT_MS, _MOST_BYTES)
+        reply = await self._store.run(
+            "set_variables", SHARD, self._tenant, scope, *owner, f"{step}:{scope}", *limits, *words
+        )
+        if reply[0] == "full":
+            raise Invalid("VARIABLE_TOO_LARGE", f"{scope}.{reply[1]} would have more than {_MOST_BYTES // 1024} KiB")
+        names, values = reply[1::2], reply[2::2]
+        return {name: msgspec.json.decode(value) if value else None for name, value in zip(names, values, strict=True)}
+
+    def _key(self, scope: str, event: Mapping[str, Any]) -> str:
+        name = "person" if scope == SCOPES[0] else "chat_variables"
+        return KEYS[name].at(SHARD, self._tenant, *_owner(scope, event))
+
+
+def read_fields(fields: Mapping[str, str], now: int) -> dict[str, Any]:
+    """Return the variables among the fields of a record: `<until ms> <JSON>`."""
+    found = {}
+    for field, text in fields.items():
+        until, _, value = text.partition(" ")
+        if field.startswith(FIELD) and not is_past(int(until), now):
+            found[field.removeprefix(FIELD)] = msgspec.json.decode(value)
+    return found
+
+
+def _owner(scope: str, event: Mapping[str, Any]) -> tuple[str, str]:
+    person = str(event["user_id"])
+    return str(event["channel"]), person if scope == SCOPES[0] else str(event.get("chat_id") or person)
+
+
+def _words(change: Change) -> tuple[str, str, str, int, str]:
+    value, default = (msgspec.json.encode(one, enc_hook=str).decode() for one in (change.value, change.default))
+    return change.name, change.verb, value, change.expire * 1000, default

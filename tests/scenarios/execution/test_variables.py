@@ -1,0 +1,45 @@
+"""Variables on a real server: they outlive the run, a repeated step changes them once, and they end (C-93)."""
+
+from datetime import timedelta
+
+import pytest
+
+from core.model.clock import in_ms, to_ms
+from scenarios.schema.variables import Change
+from scenarios.stores.variables import Variables
+from tests.scenarios.execution.conftest import Installation
+from tests.support.stack import TENANT
+
+EVENT = {"channel": "echo", "user_id": "7", "chat_id": "-100"}
+
+
+@pytest.mark.row("C-93")
+async def test_a_variable_outlives_its_run_and_belongs_to_its_person_or_chat(installation: Installation) -> None:
+    installation.write("variables.yaml", "person: {visits: {type: number, default: 0}}\nchat: {topic: text}")
+    installation.actions("""
+    - {type: set, variables: {person.visits: {add: 1}, chat.topic: "{event_text}"}}
+    - {type: send, text: "{person.visits} {chat.topic}", chain: completed}
+    - {type: send, text: "before: {person.visits} {chat.topic}"}
+""")
+    await installation.start()
+    await installation.play("a", chat_id="-100")
+    await installation.play("b", chat_id="-100")
+    await installation.play("c", user_id="8", chat_id="-100")
+    assert [text for text in installation.texts if "before" not in text] == ["1 a", "2 b", "1 c"]
+    assert [text for text in installation.texts if "before" in text] == ["before: 0 ", "before: 1 a", "before: 0 b"]
+
+
+@pytest.mark.row("C-93")
+async def test_a_repeated_step_counts_once_and_a_value_ends(installation: Installation) -> None:
+    store = installation.stack.store
+    variables = Variables(store, TENANT)
+    count, add = Change("person", "n", "add", 2, 0, 5), Change("person", "l", "append", "x", 60)
+    for _ in range(2):
+        assert await variables.change("run:0", EVENT, [count, add]) == {"n": 7, "l": ["x"]}
+    assert await variables.change("run:1", EVENT, [count]) == {"n": 9}
+    now = to_ms(installation.stack.now())
+    assert await variables.stored("person", EVENT, now) == {"n": 9, "l": ["x"]}
+    assert await variables.stored("person", EVENT, now + in_ms(timedelta(seconds=61))) == {"n": 9}
+    assert await variables.stored("person", {**EVENT, "user_id": "8"}, now) == {}
+    await variables.change("run:2", EVENT, [Change("person", "n", "clear", None, 0)])
+    assert await variables.stored("person", EVENT, now + 61_000) == {}
