@@ -69,7 +69,7 @@ def process_name(command: str) -> str:
 def show(rows: Rows, shares: Mapping[str, float], commands_per_s: float) -> None:
     for name, share in shares.items():
         rows.show({"process": name, "cpu_percent": round(share, 3)})
-    clients = sum(name == "serve" or name.startswith("courier") for name in shares)
+    clients = sum(name.split()[0] in ("serve", "courier", "bot", "scenarios", "jobs") for name in shares)
     total, each = sum(shares.values()), commands_per_s / max(1, clients)
     rows.show({"process": "all", "cpu_percent": round(total, 3), "commands_per_s_each": round(each, 3)})
     report_target("CPU of all processes, % of a core", total, f"< {CPU_TARGET:g}", total < CPU_TARGET)

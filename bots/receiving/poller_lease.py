@@ -17,6 +17,7 @@ from core.redis.store import Store
 log = logging.getLogger(__name__)
 
 LIFETIME = timedelta(seconds=4)
+_LIFETIME_MS = LIFETIME // timedelta(milliseconds=1)
 RENEW_EVERY = 1.0
 TRY_EVERY = 0.5
 
@@ -46,14 +47,17 @@ class PollerLease:
             log.info("this process gets the updates of %s from now on", self._bot)
 
     async def _try(self) -> bool:
-        milliseconds = LIFETIME // timedelta(milliseconds=1)
-        return bool(await self._store.command("SET", self._key, self._token, "NX", "PX", milliseconds))
+        return bool(await self._store.command("SET", self._key, self._token, "NX", "PX", _LIFETIME_MS))
 
     async def hold(self) -> None:
         """Renew the lease until it is lost. Raises StoreError."""
-        while await self._is_held():
-            await self._store.command("PEXPIRE", self._key, LIFETIME // timedelta(milliseconds=1))
+        while await self._renew():
             await asyncio.sleep(RENEW_EVERY)
+
+    async def _renew(self) -> bool:
+        """Return whether this process has the right. A process that has lost it renews that of the other one once."""
+        holder = await self._store.command("GETEX", self._key, "PX", _LIFETIME_MS)
+        return bool(holder == self._token)
 
     async def release(self) -> None:
         """Let another process poll at once. Raises StoreError."""

@@ -29,8 +29,6 @@ log = logging.getLogger(__name__)
 
 _REASON = 500
 """The most characters of a reason."""
-_LOOK = 1.0
-"""Seconds between two checks whether workers of this process have started or ended."""
 _LAST_WRITE = 2.0
 """Seconds that a process which ends spends on its entry."""
 
@@ -54,7 +52,7 @@ class NotedProcess:
         self._store = store
         self._register = ProcessRegister(store)
         self._healthy = healthy
-        self._changed = asyncio.Event()
+        self._changed = store.tubes_changed
 
     def note(self, **changes: Any) -> None:
         """Change fields of the entry; it is written soon."""
@@ -77,7 +75,9 @@ class NotedProcess:
     async def keep(self) -> None:
         """Write the entry again and again, until cancelled."""
         while True:
-            await self._until_changed()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(BEAT.total_seconds()):
+                    await self._changed.wait()
             self._changed.clear()
             await self._logged(self._beat())
 
@@ -88,17 +88,6 @@ class NotedProcess:
             async with asyncio.timeout(_LAST_WRITE):
                 await (self._register.write(self.record) if is_fault else self._register.remove(self.record.id))
 
-    async def _until_changed(self) -> None:
-        """Wait until there is something new to write, at most for the time between two beats."""
-        end = time.monotonic() + BEAT.total_seconds()
-        while time.monotonic() < end and not self._changed.is_set() and self.record.tubes == self._tubes():
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK):
-                    await self._changed.wait()
-
-    def _tubes(self) -> tuple[str, ...]:
-        return tuple(sorted(self._store.worked_tubes))
-
     async def _logged(self, work: Any) -> None:
         """Await `work`; log a fault of the server, so that it does not end the process."""
         try:
@@ -107,7 +96,7 @@ class NotedProcess:
             log.debug("not noted as a process: %s", fault)
 
     async def _beat(self) -> None:
-        self.record = replace(self.record, beat=_now_ms(self._store), tubes=self._tubes())
+        self.record = replace(self.record, beat=_now_ms(self._store), tubes=tuple(sorted(self._store.worked_tubes)))
         with suppress(StoreRefuses):  # the server is there, though it is full
             await self._register.write(self.record)
         if self._healthy is not None:

@@ -16,6 +16,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
+import msgspec
+from msgspec import Struct
+
 from core.deliveries.events import EventStream, HistoryEvent
 from core.errors import StoreError
 from core.model.history_key import HistoryKey
@@ -148,8 +151,8 @@ class LiveEvents:
                 for name in ("states", "counters"):
                     counts = await self._store.command("HGETALL", KEYS[name].at(shard))
                     found |= {f"{field} {name} {shard}": value for field, value in counts.items()}
-            processes = await self._store.command("ZRANGE", KEYS["processes"].at(0), 0, -1, "WITHSCORES")
-            found |= {f"{_PROCESS}{process}": str(since) for process, since in processes}
+            processes = await self._store.command("HGETALL", KEYS["processes"].at(0))
+            found |= {f"{_PROCESS}{process}": str(_began(entry)) for process, entry in processes.items()}
         except StoreError:
             return None
         return found
@@ -166,6 +169,15 @@ class LiveEvents:
         self._changes.append(change)
         for changed in self._open:
             changed.set()
+
+
+class _ProcessEntry(Struct):
+    since: int
+
+
+def _began(entry: str) -> int:
+    """Return the ms at which the state of a process began, from its entry in the register of processes."""
+    return msgspec.json.decode(entry, type=_ProcessEntry).since
 
 
 def _topics_of(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:

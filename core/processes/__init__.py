@@ -1,6 +1,6 @@
 """The register of processes: what runs, since when, what it works on, and why it has stopped (W-14).
 
-    a process ─▶ ProcessRegister.write, every ten seconds ─▶ an entry that ends by itself
+    a process ─▶ ProcessRegister.write, every ten seconds ─▶ an entry that is removed when its beats end
     ProcessRegister.list, unserved ─▶ the API, the console, ./ada processes
 
 Guarantee: an entry is a note and decides nothing; no step of the queue depends on it (docs/decisions/0107).

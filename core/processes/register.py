@@ -1,9 +1,8 @@
-"""Writes and reads the entries of processes: one key each with a time to live, and an index of their ids.
+"""Writes and reads the entries of processes: one hash, whose old entries are removed when it is read.
 
 Called by `cli.processes.noted_process` (writes), `core.processes.overview` and `core.deliveries.live` (read).
 """
 
-import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -18,8 +17,7 @@ SILENT_KEPT = timedelta(minutes=10)
 """How long after its last beat the entry of a process that has vanished stays."""
 ENDED_KEPT = timedelta(days=1)
 """How long an operator can read why a process has ended."""
-_SHARD = 0
-_INDEX = KEYS["processes"].at(_SHARD)
+_ENTRIES = KEYS["processes"].at(0)
 _decode = msgspec.json.Decoder(ProcessRecord).decode
 
 
@@ -30,40 +28,27 @@ class ProcessRegister:
         self._store = store
 
     async def write(self, record: ProcessRecord) -> None:
-        """Store an entry, in one write to the connection. Raises StoreError."""
-        kept = in_ms(ENDED_KEPT if record.state in ENDED else SILENT_KEPT)
-        await asyncio.gather(
-            self._store.command("SET", _key(record.id), msgspec.json.encode(record).decode(), "PX", kept),
-            self._store.command("ZADD", _INDEX, record.since, record.id),
-            self._store.command("PEXPIRE", _INDEX, in_ms(ENDED_KEPT)),
-        )
+        """Store an entry. Raises StoreError."""
+        await self._store.command("HSET", _ENTRIES, record.id, msgspec.json.encode(record).decode())
 
     async def remove(self, *ids: str) -> None:
         """Remove entries. Raises StoreError."""
         if ids:
-            await asyncio.gather(
-                self._store.command("DEL", *map(_key, ids)),
-                self._store.command("ZREM", _INDEX, *ids),
-            )
+            await self._store.command("HDEL", _ENTRIES, *ids)
 
     async def list(self, now: int) -> Sequence[ProcessRecord]:
-        """Return the entries by kind, name, host and start; at `now`, in ms, those without a beat are silent. Raises
-        StoreError.
+        """Return the entries by kind, name, host and start; at `now`, in ms, those without a beat are silent. Remove
+        the old ones. Raises StoreError.
         """
-        ids = await self._store.command("ZRANGE", _INDEX, 0, -1)
-        texts = await self._store.command("MGET", *map(_key, ids)) if ids else []
-        await self._forget([one for one, text in zip(ids, texts, strict=True) if text is None])
-        found = [_as_of(_decode(text), now) for text in texts if text is not None]
-        return sorted(found, key=lambda one: (one.kind, one.name, one.host, one.started))
-
-    async def _forget(self, gone: Sequence[str]) -> None:
-        """Take ids out of the index whose entries have ended."""
-        if gone:
-            await self._store.command("ZREM", _INDEX, *gone)
+        texts = await self._store.command("HGETALL", _ENTRIES)
+        found = [_decode(text) for text in texts.values()]
+        await self.remove(*(one.id for one in found if _is_old(one, now)))
+        kept = [_as_of(one, now) for one in found if not _is_old(one, now)]
+        return sorted(kept, key=lambda one: (one.kind, one.name, one.host, one.started))
 
 
-def _key(process: str) -> str:
-    return KEYS["process"].at(_SHARD, process)
+def _is_old(record: ProcessRecord, now: int) -> bool:
+    return now - record.beat > in_ms(ENDED_KEPT if record.state in ENDED else SILENT_KEPT)
 
 
 def _as_of(record: ProcessRecord, now: int) -> ProcessRecord:

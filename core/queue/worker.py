@@ -117,6 +117,7 @@ class Worker:
         listening = asyncio.create_task(events.run(), name=f"events of {self._tube}")
         self._heartbeat.start()
         self._store.worked_tubes.add(self._tube)
+        self._store.tubes_changed.set()
         try:
             while not self._stopping:
                 self._wake.clear()
@@ -125,6 +126,7 @@ class Worker:
             await self._release_timers()
         finally:
             self._store.worked_tubes.discard(self._tube)
+            self._store.tubes_changed.set()
             self._heartbeat.stop()
             ending = [listening, *self._running]
             for running in ending:

@@ -56,7 +56,8 @@ Argument = Word | Sequence[Word]
 class Store:
     """One per process. `shards`: the number of shard tags over which work is spread. `redis`: a plain client, for
     commands that must not be repeated. `clock_offset_ms` moves the functions' clock in tests. `durability`: see
-    `Durability`. `worked_tubes`: what the workers of this process take tasks from, for the register of processes.
+    `Durability`. `worked_tubes`: what the workers of this process take tasks from, for the register of processes;
+    `tubes_changed` is set when a worker starts or ends.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Store:
         self.shards = shards
         self.clock_offset_ms = 0
         self.worked_tubes: set[str] = set()
+        self.tubes_changed = asyncio.Event()
         self.pipeline = Pipeline(self.topology, patience=patience, guards=primary.notes)
         replicates = durability is Durability.REPLICA
         self._replicated = ReplicatedPipeline(self.topology, patience, primary.notes) if replicates else self.pipeline

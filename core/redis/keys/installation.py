@@ -25,8 +25,13 @@ INSTALLATION = (
         Lifetime.TTL,
         "a key in whose place was something of another type; the audit reports it, and its repair lets it expire",
     ),
-    Key("process", "process:{s}:<id>", "string", Lifetime.TTL, "what a process notes about itself, as JSON"),
-    Key("processes", "processes:{s}", "zset", Lifetime.TTL, "ids of the noted processes by the ms their state began"),
+    Key(
+        "processes",
+        "processes:{s}:entries",
+        "hash",
+        Lifetime.FOREVER,
+        "id of a process → what it notes about itself, as JSON; whichever process reads them removes the old ones",
+    ),
     Key("audit", "audit:{s}:run", "string", Lifetime.TTL, "the last audit that was started over HTTP, as JSON"),
     Key(
         "audit_findings", "audit:{s}:findings", "list", Lifetime.TTL, "the first 1000 violations that it found, as JSON"
