@@ -51,13 +51,11 @@ class PollerLease:
 
     async def hold(self) -> None:
         """Renew the lease until it is lost. Raises StoreError."""
-        while await self._renew():
+        while True:
+            holder = await self._store.command("GETEX", self._key, "PX", _LIFETIME_MS)
+            if holder != self._token:  # its lease is renewed once by this, which does no harm
+                return
             await asyncio.sleep(RENEW_EVERY)
-
-    async def _renew(self) -> bool:
-        """Return whether this process has the right. A process that has lost it renews that of the other one once."""
-        holder = await self._store.command("GETEX", self._key, "PX", _LIFETIME_MS)
-        return bool(holder == self._token)
 
     async def release(self) -> None:
         """Let another process poll at once. Raises StoreError."""
