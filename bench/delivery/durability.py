@@ -18,7 +18,7 @@ from bench.harness.environment import START_TIMEOUT, Environment, environment
 from bench.harness.report import Rows, log_progress, median
 from cli.commands.start.installation import valkey_is_ready
 from cli.processes import embedded_valkey
-from core.redis.store import Durability
+from core.model.durability import Durability
 
 LOADS = ("one by one", "one client")
 

@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import count, islice
 from typing import NamedTuple
 
+from aiohttp import ClientSession
+
 from bench.harness.environment import Environment
 from bench.harness.measurements import latency_columns, wait_until
 from bench.harness.report import Row, Rows, report_target
@@ -17,7 +19,6 @@ from bench.jobs.load import FIRST_IN_MS, LONGER_THAN_LEASE, begun_since, busy_pr
 from bench.jobs.samples import PROCESSES, Bench, running_jobs, store_busy
 from bench.jobs.sizes import Sizes
 from bench.people.bot import answers_to
-from cli.client.http_client import HttpClient, connect
 from core.model.clock import to_ms
 from examples import JOB_HUNTER_BOT
 
@@ -37,7 +38,7 @@ class Killed(NamedTuple):
 async def measure(sizes: Sizes, rows: Rows) -> None:
     async with running_jobs(sizes) as bench:
         page = await start_bot(bench.env)
-        async with connect(page, "") as sandbox:
+        async with ClientSession(page, raise_for_status=True) as sandbox:
             people = count(FIRST_PERSON)
             await answers_to(sandbox, list(islice(people, WARM_UP)), sizes.updates_per_s)
             for name, begin in SITUATIONS.items():
@@ -56,7 +57,7 @@ async def start_bot(env: Environment) -> str:
     return str(facts["page"])
 
 
-async def measure_answers(sandbox: HttpClient, people: Iterator[int], sizes: Sizes) -> Sequence[float]:
+async def measure_answers(sandbox: ClientSession, people: Iterator[int], sizes: Sizes) -> Sequence[float]:
     """Return the ms to each answer, while people write for as long as killed jobs may take to run again."""
     updates = round((sizes.lease + LONGER_THAN_LEASE) * sizes.updates_per_s)
     return await answers_to(sandbox, list(islice(people, updates)), sizes.updates_per_s)

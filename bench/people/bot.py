@@ -8,13 +8,14 @@ import asyncio
 import time
 from collections.abc import Sequence
 
+from aiohttp import ClientSession
+
 from bench.harness.child_process import ChildProcess
 from bench.harness.environment import Environment, environment
 from bench.harness.measurements import latency_columns
 from bench.harness.process_cost import cpu_seconds
 from bench.harness.report import Row, Rows, report_target
 from bench.people.sizes import Sizes
-from cli.client.http_client import HttpClient, connect
 from cli.command import CommandFailed
 
 P99_MS = 30.0
@@ -25,7 +26,7 @@ _TIMEOUT = 30.0
 async def measure(sizes: Sizes, rows: Rows) -> None:
     async with environment() as env:
         page, bot = await start_bot(env)
-        async with connect(page, "") as sandbox:
+        async with ClientSession(page, raise_for_status=True) as sandbox:
             await answers_to(sandbox, range(FIRST_PERSON, FIRST_PERSON + WARM_UP), sizes.per_second)
             first = FIRST_PERSON + WARM_UP
             people = range(first, first + sizes.updates)
@@ -49,7 +50,7 @@ async def start_bot(env: Environment) -> tuple[str, ChildProcess]:
 
 
 async def answers_to(
-    sandbox: HttpClient, people: Sequence[int], per_second: float, text: str = "/start", answer: str = ""
+    sandbox: ClientSession, people: Sequence[int], per_second: float, text: str = "/start", answer: str = ""
 ) -> list[float]:
     """Write `text` as each person; return the ms until each was answered, with the text `answer` if one is given.
     Raises CommandFailed if one is not answered.
@@ -60,7 +61,8 @@ async def answers_to(
         await asyncio.sleep(next_at - time.time())
         next_at = max(next_at, time.time()) + 1 / per_second
         began[str(person)] = time.time()
-        await sandbox.call("POST", "/write/telegram-bot", {"address": person, "text": text})
+        async with sandbox.post("/write/telegram-bot", json={"address": person, "text": text}):
+            pass
     deadline = time.monotonic() + _TIMEOUT
     while len(answered := await first_answers(sandbox, began, answer)) < len(began):
         if time.monotonic() > deadline:
@@ -69,12 +71,13 @@ async def answers_to(
     return [(answered[person] - moment) * 1000 for person, moment in began.items()]
 
 
-async def first_answers(sandbox: HttpClient, people: dict[str, float], answer: str = "") -> dict[str, float]:
+async def first_answers(sandbox: ClientSession, people: dict[str, float], answer: str = "") -> dict[str, float]:
     """Return person → moment of the first message of the bot (Unix s), for people that have one. `answer`: its text, if
     only that one counts.
     """
     query = {"channel": "telegram-bot", "limit": "10000"}
-    messages = (await sandbox.call("GET", "/inbox.json", query=query))["messages"]
+    async with sandbox.get("/inbox.json", params=query) as response:
+        messages = (await response.json())["messages"]
     found: dict[str, float] = {}
     for message in messages:
         if message["address"] in people and answer in ("", message["text"]):

@@ -14,7 +14,7 @@ from bench.harness.delivery_samples import SHORT
 from bench.harness.environment import START_TIMEOUT, Environment, environment
 from bench.harness.measurements import latency_columns, script_timings
 from bench.harness.report import Rows, log_progress, median, report_target
-from bench.people.samples import CHANNELS, contacts, csv_file, import_csv, name, people_csv, started_api
+from bench.people.samples import CHANNELS, contacts, csv_file, import_csv, name, people_csv, start_api
 from bench.people.sizes import Sizes
 from bench.queue.queue_environment import values_between
 from cli.client.http_client import HttpClient
@@ -42,7 +42,8 @@ class PostRun:
 
 
 async def measure(sizes: Sizes, rows: Rows) -> None:
-    async with environment() as env, started_api(env) as api:
+    async with environment() as env:
+        api = await start_api(env)
         await fill(api, sizes)
         runs = await measure_in_turn(env, api, sizes)
         show(runs, sizes.members, rows)

@@ -5,7 +5,7 @@ import time
 from bench.harness.environment import START_TIMEOUT, Environment, environment
 from bench.harness.measurements import LONG_SCRIPT_US, latency_columns, script_timings
 from bench.harness.report import Rows, log_progress, report_target
-from bench.people.samples import import_csv, people_csv, started_api
+from bench.people.samples import import_csv, people_csv, start_api
 from bench.people.sizes import Sizes
 from bench.queue.queue_environment import values_between
 from cli.client.http_client import HttpClient
@@ -16,7 +16,8 @@ LONGEST_MS, PING_MS = 10.0, 10.0
 async def measure(sizes: Sizes, rows: Rows) -> None:
     """Measure the import of new people, then of the same file again, which changes nothing."""
     content = people_csv(sizes.imported)
-    async with environment() as env, started_api(env) as api:
+    async with environment() as env:
+        api = await start_api(env)
         for state in ("new", "existing"):
             await measure_import(env, api, state, sizes.imported, content, rows)
 

@@ -1,18 +1,14 @@
 """The people that the benchmarks import, and the API by which they do it."""
 
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
-
-import aiohttp
+from collections.abc import Iterable, Sequence
 
 from bench.harness.delivery_samples import address
 from bench.harness.environment import API_KEY, Environment
-from cli.client.http_client import HttpClient, JsonObject, Upload, connect
+from cli.client.http_client import HttpClient, JsonObject, Upload
 from cli.command import CommandFailed
 
 CHANNELS = ("telegram", "sms")
 CSV = "text/csv; charset=utf-8"
-_NO_TIMEOUT = aiohttp.ClientTimeout(total=None)
 
 
 def name(number: int) -> str:
@@ -40,14 +36,12 @@ def csv_file(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
 
 async def import_csv(api: HttpClient, kind: str, content: bytes) -> None:
     """Import a file. Raises CommandFailed if it is refused."""
-    result: JsonObject = await api.upload("/v1/import", Upload(content, CSV), {"kind": kind}, _NO_TIMEOUT)
+    result: JsonObject = await api.upload("/v1/import", Upload(content, CSV), {"kind": kind})
     if "created" not in result:
         raise CommandFailed(str(result))
 
 
-@asynccontextmanager
-async def started_api(env: Environment) -> AsyncIterator[HttpClient]:
-    """Starts an API process and connects to it."""
+async def start_api(env: Environment) -> HttpClient:
+    """Starts an API process and returns a client of it."""
     _, facts = await env.start_command("serve")
-    async with connect(facts["http"], API_KEY) as api:
-        yield api
+    return HttpClient(facts["http"], API_KEY)

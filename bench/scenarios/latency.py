@@ -9,12 +9,13 @@ systems are measured in each round, in turn.
 from collections import defaultdict
 from itertools import count
 
+from aiohttp import ClientSession
+
 from bench.harness.measurements import latency_columns
 from bench.harness.report import Row, Rows, log_progress, percentile, report_target
 from bench.people.bot import answers_to
 from bench.scenarios.sizes import Sizes
 from bench.scenarios.systems import ADA, SYSTEMS, bench_environment, running, start_sandbox
-from cli.client.http_client import HttpClient, connect
 
 P50_MS, P99_MS = 10.0, 30.0
 SENDS = {"one": "1", "five": "5"}
@@ -28,7 +29,7 @@ async def measure(sizes: Sizes, rows: Rows) -> None:
     people = People()
     async with bench_environment() as env:
         page = await start_sandbox(env)
-        async with connect(page, "") as sandbox:
+        async with ClientSession(page, raise_for_status=True) as sandbox:
             for number in range(sizes.rounds):
                 for system in SYSTEMS:
                     log_progress(f"round {number + 1} of {sizes.rounds}: {system}")
@@ -48,7 +49,7 @@ class People:
 
 
 async def measure_round(
-    sandbox: HttpClient,
+    sandbox: ClientSession,
     sizes: Sizes,
     people: People,
     waits: defaultdict[tuple[str, str], list[float]],

@@ -9,6 +9,8 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 
+from aiohttp import ClientSession
+
 from bench.harness.child_process import ChildProcess
 from bench.harness.environment import Environment
 from bench.harness.process_cost import cpu_seconds
@@ -16,7 +18,6 @@ from bench.harness.report import Row, Rows, log_progress
 from bench.people.bot import first_answers
 from bench.scenarios.sizes import Sizes
 from bench.scenarios.systems import SYSTEMS, bench_environment, running, start_sandbox
-from cli.client.http_client import HttpClient, connect
 from cli.command import CommandFailed
 
 FIRST_PERSON = 100_001
@@ -27,15 +28,16 @@ async def measure(sizes: Sizes, rows: Rows) -> None:
     for system in SYSTEMS:
         async with bench_environment() as env:
             page = await start_sandbox(env)
-            async with connect(page, "") as sandbox:
+            async with ClientSession(page, raise_for_status=True) as sandbox:
                 rows.show(await measure_system(env, sandbox, system, sizes.backlog))
 
 
-async def measure_system(env: Environment, sandbox: HttpClient, system: str, count: int) -> Row:
+async def measure_system(env: Environment, sandbox: ClientSession, system: str, count: int) -> Row:
     log_progress(f"{system}: {count} updates")
     people = dict.fromkeys(map(str, range(FIRST_PERSON, FIRST_PERSON + count)), 0.0)
     for person in people:
-        await sandbox.call("POST", "/write/telegram-bot", {"address": int(person), "text": "one"})
+        async with sandbox.post("/write/telegram-bot", json={"address": int(person), "text": "one"}):
+            pass
     async with running(env, system) as children:
         before = cpu_of(children)
         await all_answered(sandbox, count)
@@ -46,13 +48,18 @@ async def measure_system(env: Environment, sandbox: HttpClient, system: str, cou
     return {**known, **{name: round((used[name] - before[name]) / count * 1e6) for name in used}}
 
 
-async def all_answered(sandbox: HttpClient, count: int) -> None:
+async def all_answered(sandbox: ClientSession, count: int) -> None:
     """Waits until the sandbox has received this many messages. Raises CommandFailed if it takes too long."""
     deadline = time.monotonic() + _TIMEOUT
-    while (newest := (await sandbox.call("GET", "/inbox.json?limit=1"))["newest"]) < count:
+    while (newest := await _newest(sandbox)) < count:
         if time.monotonic() > deadline:
             raise CommandFailed(f"{newest} of {count} updates were answered")
         await asyncio.sleep(0.2)
+
+
+async def _newest(sandbox: ClientSession) -> int:
+    async with sandbox.get("/inbox.json?limit=1") as response:
+        return int((await response.json())["newest"])
 
 
 def cpu_of(children: Sequence[ChildProcess]) -> Mapping[str, float]:

@@ -6,13 +6,9 @@ Couriers may run on other machines than the command, and send when the message i
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-import aiohttp
-
 from cli.client.http_client import HttpClient, Upload
 from cli.command import WRONG_USAGE, CommandFailed
 from core.model.content import TYPES_BY_ENDING, AttachmentType
-
-_TIMEOUT = aiohttp.ClientTimeout(total=600)
 
 
 async def attach(api: HttpClient, written: str) -> dict[str, str]:
@@ -33,7 +29,7 @@ async def _upload(api: HttpClient, path: Path) -> dict[str, str]:
     try:
         with path.open("rb") as file:
             upload = Upload(file, "application/octet-stream")
-            stored = await api.upload("/v1/files", upload, {"name": path.name}, _TIMEOUT)
+            stored = await api.upload("/v1/files", upload, {"name": path.name})
     except IsADirectoryError:
         raise CommandFailed("it is a folder; --file takes one file, repeat it for several", WRONG_USAGE) from None
     except OSError as fault:

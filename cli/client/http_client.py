@@ -1,14 +1,18 @@
-"""The HTTP client of the verbs that call a running Ada."""
+"""The HTTP client of the verbs that call a running Ada.
+
+It is that of the standard library, in a thread: importing aiohttp takes longer than most commands.
+"""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import IO, Any
-
-import aiohttp
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from typing import IO, Any, TypeVar
+from urllib.parse import urlencode, urlsplit
 
 from cli.client.first_api_key import read_api_key
 from cli.client.own_server import own_server
@@ -18,9 +22,14 @@ from cli.settings.parsing import Address
 from cli.settings.settings import Settings
 
 JsonObject = dict[str, Any]
+T = TypeVar("T")
 
+_CONNECT = 10.0
 _SILENCE = 60.0
 """Seconds without a byte after which a download has failed."""
+_CALL = 300.0
+_UPLOAD = 600.0
+_CHUNK = 2**16
 
 
 @dataclass(frozen=True)
@@ -39,12 +48,30 @@ class Upload:
     media_type: str
 
 
-class HttpClient:
-    """Calls the API. An error response becomes CommandFailed with the message of the API."""
+@dataclass(frozen=True)
+class _Request:
+    """`silence`: seconds without a byte after which it has failed; None waits forever."""
 
-    def __init__(self, session: aiohttp.ClientSession, base_url: str) -> None:
-        self._session = session
-        self._base_url = base_url
+    method: str
+    path: str
+    query: Mapping[str, str] | None = None
+    content: bytes | IO[bytes] | None = None
+    headers: Mapping[str, str] | None = None
+    silence: float | None = _CALL
+
+    @property
+    def target(self) -> str:
+        return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
+
+
+class HttpClient:
+    """Calls the API, each time over a new connection. An error response becomes CommandFailed with the message of the
+    API.
+    """
+
+    def __init__(self, base_url: str, api_key: str) -> None:
+        self._base_url = base_url.rstrip("/")
+        self._headers = {"Authorization": f"Bearer {api_key}", "User-Agent": "ada-cli"}
 
     async def call(
         self,
@@ -55,74 +82,88 @@ class HttpClient:
         idempotency_key: str = "",
     ) -> JsonObject:
         """Return the decoded body. Raises CommandFailed, and SetupError if nothing listens there."""
-        headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
-        try:
-            async with self._session.request(
-                method, self._base_url + path, json=body, params=query, headers=headers
-            ) as response:
-                return await read_response(response)
-        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError) as error:
-            raise unreachable(self._base_url, error) from error
+        content = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"} if content else {}
+        headers |= {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+        async with self._response(_Request(method, path, query, content, headers)) as response:
+            return read_response(response.status, await self._in_thread(response.read))
 
-    async def upload(
-        self, path: str, upload: Upload, query: Mapping[str, str], timeout: aiohttp.ClientTimeout
-    ) -> JsonObject:
+    async def upload(self, path: str, upload: Upload, query: Mapping[str, str]) -> JsonObject:
         """Return the decoded body; with status 422 the problem document with its errors. Raises as `call`."""
         headers = {"Content-Type": upload.media_type}
-        try:
-            async with self._session.post(
-                self._base_url + path, data=upload.content, params=query, headers=headers, timeout=timeout
-            ) as response:
-                if response.status != HTTPStatus.UNPROCESSABLE_ENTITY:
-                    return await read_response(response)
-                problem: JsonObject = json.loads(await response.text())
-                return problem
-        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError) as error:
-            raise unreachable(self._base_url, error) from error
+        async with self._response(_Request("POST", path, query, upload.content, headers, _UPLOAD)) as response:
+            content = await self._in_thread(response.read)
+            if response.status != HTTPStatus.UNPROCESSABLE_ENTITY:
+                return read_response(response.status, content)
+            problem: JsonObject = json.loads(content)
+            return problem
 
     async def download(self, path: str, query: Mapping[str, str]) -> AsyncIterator[bytes]:
         """Emit the body as it arrives. Raises CommandFailed, and SetupError if it breaks off."""
-        timeout = aiohttp.ClientTimeout(total=None, sock_read=_SILENCE)
-        try:
-            async with self._session.get(self._base_url + path, params=query, timeout=timeout) as response:
-                if response.status >= 400:
-                    await read_response(response)
-                async for chunk in response.content.iter_any():
-                    yield chunk
-        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError) as error:
-            raise unreachable(self._base_url, error) from error
+        async with self._stream(_Request("GET", path, query, silence=_SILENCE)) as response:
+            while chunk := await self._in_thread(lambda: response.read1(_CHUNK)):
+                yield chunk
 
     async def events(self, path: str) -> AsyncIterator[Event]:
         """Emit all events of a delivery, until its end. Raises CommandFailed, and SetupError if the stream breaks."""
+        async with self._stream(_Request("GET", path, silence=None)) as response:
+            name, data = "", ""
+            while raw := await self._in_thread(response.readline):  # a line that begins with a colon is a heartbeat
+                line = raw.decode().rstrip("\r\n")
+                field, _, value = line.partition(": ")
+                if field == "event":
+                    name = value
+                elif field == "data":
+                    data += value
+                elif not line and data:
+                    yield Event(name, json.loads(data))
+                    name, data = "", ""
+
+    @asynccontextmanager
+    async def _stream(self, request: _Request) -> AsyncIterator[HTTPResponse]:
+        async with self._response(request) as response:
+            if response.status >= HTTPStatus.BAD_REQUEST:
+                read_response(response.status, await self._in_thread(response.read))
+            yield response
+
+    @asynccontextmanager
+    async def _response(self, request: _Request) -> AsyncIterator[HTTPResponse]:
+        """Send a request and yield the response, whose body is still to be read."""
+        address = urlsplit(self._base_url)
+        connection = HTTPConnection(str(address.hostname), address.port, timeout=_CONNECT)
+        await self._in_thread(connection.connect)
+        used = connection.sock
         try:
-            async with self._session.get(self._base_url + path, timeout=aiohttp.ClientTimeout(total=None)) as response:
-                if response.status >= 400:
-                    await read_response(response)
-                async for event in read_events(response.content):
-                    yield event
-        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError) as error:
+            yield await self._in_thread(lambda: self._send(connection, request))
+        finally:
+            with suppress(OSError):
+                used.shutdown(socket.SHUT_RDWR)  # ends a thread that still reads
+            connection.close()
+
+    def _send(self, connection: HTTPConnection, request: _Request) -> HTTPResponse:
+        connection.sock.settimeout(request.silence)
+        with suppress(BrokenPipeError, ConnectionResetError):  # the server has refused the body before its end
+            connection.request(
+                request.method, request.target, request.content, {**self._headers, **(request.headers or {})}
+            )
+        return connection.getresponse()
+
+    async def _in_thread(self, step: Callable[[], T]) -> T:
+        try:
+            return await asyncio.to_thread(step)
+        except (OSError, HTTPException) as error:
             raise unreachable(self._base_url, error) from error
 
 
-@asynccontextmanager
-async def open_client(settings: Settings) -> AsyncIterator[HttpClient]:
-    """Open a client for the API at ADA_HTTP, with the first API key. Raises SetupError.
+async def open_client(settings: Settings) -> HttpClient:
+    """Return a client for the API at ADA_HTTP, with the first API key. Raises SetupError.
 
     The key of the data directory is sent only to the server of that directory; ADA_API_KEY to whatever ADA_HTTP names.
     """
     key, address = read_api_key(settings), local_address(settings.http)
     if not settings.api_key:
         address = await asyncio.to_thread(own_server, address, key)
-    async with connect(f"http://{address}", key) as client:
-        yield client
-
-
-@asynccontextmanager
-async def connect(base_url: str, api_key: str) -> AsyncIterator[HttpClient]:
-    async with aiohttp.ClientSession(
-        headers={"Authorization": f"Bearer {api_key}", "User-Agent": "ada-cli"}
-    ) as session:
-        yield HttpClient(session, base_url.rstrip("/"))
+    return HttpClient(f"http://{address}", key)
 
 
 def local_address(address: Address) -> Address:
@@ -131,10 +172,10 @@ def local_address(address: Address) -> Address:
     return Address({"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(address.host, address.host), address.port)
 
 
-async def read_response(response: aiohttp.ClientResponse) -> JsonObject:
-    text = await response.text()
-    if response.status >= 400:
-        raise CommandFailed(error_message(response.status, text), WRONG_USAGE if response.status == 400 else FAILURE)
+def read_response(status: int, content: bytes) -> JsonObject:
+    text = content.decode()
+    if status >= HTTPStatus.BAD_REQUEST:
+        raise CommandFailed(error_message(status, text), WRONG_USAGE if status == HTTPStatus.BAD_REQUEST else FAILURE)
     body: JsonObject = json.loads(text) if text else {}
     return body
 
@@ -147,18 +188,3 @@ def error_message(status: int, text: str) -> str:
         return f"{problem['code']}: {errors or problem.get('detail') or problem['title']}"
     except (ValueError, KeyError, TypeError, AttributeError):
         return f"HTTP {status}: {text[:200]}"
-
-
-async def read_events(stream: aiohttp.StreamReader) -> AsyncIterator[Event]:
-    """Parse Server-Sent Events as they arrive. Comments (heartbeats) are skipped."""
-    name, data = "", ""
-    async for raw in stream:
-        line = raw.decode().rstrip("\r\n")
-        field, _, value = line.partition(": ")
-        if field == "event":
-            name = value
-        elif field == "data":
-            data += value
-        elif not line and data:
-            yield Event(name, json.loads(data))
-            name, data = "", ""

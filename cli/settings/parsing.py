@@ -13,8 +13,8 @@ from typing import Any, Union, get_args, get_origin
 from zoneinfo import ZoneInfo
 
 from core.admission.quiet_hours import QuietHours
+from core.model.durability import Durability
 from core.model.quota import Quota
-from core.redis.store import Durability
 
 _UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 

@@ -21,8 +21,8 @@ from cli.settings.sources import PREFIX, RawSetting, collect
 from cli.suggestion import did_you_mean
 from core.admission.quiet_hours import QuietHours
 from core.errors import SetupError
+from core.model.durability import Durability
 from core.model.quota import Quota
-from core.redis.store import Durability
 
 SECTIONS = {"telegram-bot": "bot"}
 """The names of sections that differ from their channel's: ADA_TELEGRAM_BOT_TOKEN is a setting of telegram."""

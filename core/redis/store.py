@@ -7,7 +7,6 @@ flushed or the connection breaks meanwhile. The function may have run more than 
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
 from typing import Any, Self
 from zlib import crc32
 
@@ -21,6 +20,7 @@ from redis.exceptions import (
 )
 
 from core.errors import AdaError, FunctionFault, SetupError, StoreError, StoreFull, StoreUnavailable
+from core.model.durability import Durability
 from core.redis import library
 from core.redis.connection import PROTOCOL, Connection, ServerAddress, Word, encoded
 from core.redis.keys import KEYS
@@ -33,15 +33,6 @@ from core.redis.tls_probe import is_scheme_wrong
 from core.redis.topology import PrimaryMoved, Topology
 
 log = logging.getLogger(__name__)
-
-
-class Durability(StrEnum):
-    """What an acknowledged write survives. `local`: what the server itself survives. `replica`: the loss of any one
-    server, because a replica has it, too.
-    """
-
-    LOCAL = "local"
-    REPLICA = "replica"
 
 
 _TIMEOUT = 10.0

@@ -13,8 +13,8 @@ from core.admission.quiet_hours import QuietHours
 from core.courier.options import CourierOptions
 from core.errors import SetupError
 from core.model.backoff import Backoff
+from core.model.durability import Durability
 from core.model.quota import Quota
-from core.redis.store import Durability
 from tests.support.paths import ROOT
 
 

@@ -9,8 +9,6 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from functools import partial
 
-import aiohttp
-
 from cli.client.format_import import format_import
 from cli.client.http_client import HttpClient, JsonObject, Upload
 from cli.command import FAILURE, SUCCESS, Command
@@ -22,7 +20,6 @@ from delivery.http.options import Options
 KINDS = ("users", "contacts", "groups", "members", "supergroups", "ownerships")
 
 _SECONDS_BETWEEN_READINGS = 0.5
-_TIMEOUT = aiohttp.ClientTimeout(total=600)
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -40,7 +37,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
     query = {"kind": arguments.kind, **({"dry_run": "1"} if arguments.dry_run else {})}
     upload = Upload(read_input(arguments.file, Options().import_limit), "text/csv")
     async with progress_line(partial(progress, api), _SECONDS_BETWEEN_READINGS, is_shown=not arguments.json):
-        result = await api.upload("/v1/import", upload, query, _TIMEOUT)
+        result = await api.upload("/v1/import", upload, query)
     if "errors" in result:
         print_errors(result, arguments.json)
         return FAILURE

@@ -28,11 +28,10 @@ async def list_all(arguments: Namespace) -> int:
     """Print one line per action."""
     query = {name: value for name in ("who", "what", "since") if (value := getattr(arguments, name))}
     numbers = count(1)
-    async with open_client(load().settings) as api:
-        async for action in items(api, "/v1/actions", "actions", query):
-            if next(numbers) > arguments.limit:
-                break
-            print(json.dumps(action, ensure_ascii=False) if arguments.json else describe(action))
+    async for action in items(await open_client(load().settings), "/v1/actions", "actions", query):
+        if next(numbers) > arguments.limit:
+            break
+        print(json.dumps(action, ensure_ascii=False) if arguments.json else describe(action))
     return SUCCESS
 
 

@@ -45,8 +45,7 @@ def run(arguments: Namespace) -> int:
 
 
 async def run_action(arguments: Namespace) -> int:
-    async with open_client(load().settings) as api:
-        return await ACTIONS[arguments.action](api, arguments)
+    return await ACTIONS[arguments.action](await open_client(load().settings), arguments)
 
 
 async def add(api: HttpClient, arguments: Namespace) -> int:

@@ -28,8 +28,7 @@ def over_http(verb: Verb) -> Callable[[Namespace], int]:
     """Make a `run` function of a verb that calls the API."""
 
     async def call(arguments: Namespace) -> int:
-        async with open_client(load().settings) as api:
-            return await verb(api, arguments)
+        return await verb(await open_client(load().settings), arguments)
 
     return lambda arguments: asyncio.run(call(arguments))
 

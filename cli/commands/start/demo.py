@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cli.client.format_history import format_history
-from cli.client.http_client import JsonObject, connect
+from cli.client.http_client import HttpClient, JsonObject
 from cli.command import SUCCESS, Command
 from cli.commands.messages.deliveries import print_result
 from cli.commands.start import demo_delivery, demo_jobs, demo_scenarios
@@ -133,11 +133,8 @@ async def show(play: Play, configuration: Configuration, language: str, print_li
     starting, started, stopped = WORDS[language]
     print_line("demo", starting)
     began = time.monotonic()
-    async with (
-        start_everything(configuration, print_line) as installation,
-        connect(installation.http, installation.api_key) as api,
-        connect(str(installation.inbox), "") as sandbox,
-    ):
+    async with start_everything(configuration, print_line) as installation:
+        api, sandbox = HttpClient(installation.http, installation.api_key), HttpClient(str(installation.inbox), "")
         print_line("demo", started.format(seconds=time.monotonic() - began))
         result = await play.play(Stage(api, sandbox, print_line, installation.supervisor.kill, language))
         print_result(result, as_json, play.text(result))

@@ -8,9 +8,10 @@ from redis.exceptions import RedisError
 
 from cli.commands.start.finding import Finding
 from core.errors import FunctionFault
+from core.model.durability import Durability
 from core.redis.connection import Connection, ServerAddress
 from core.redis.sentinels import SentinelSet
-from core.redis.store import Durability, Store
+from core.redis.store import Store
 
 _REPLICA = re.compile(
     r"^slave\d+:ip=(?P<ip>[^,]+),port=(?P<port>\d+),state=(?P<state>\w+),offset=(?P<offset>\d+)", re.MULTILINE

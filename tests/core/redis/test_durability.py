@@ -8,11 +8,12 @@ import pytest
 
 from core.courier.interface import NEVER
 from core.errors import StoreError, StoreRefuses, StoreUnavailable
+from core.model.durability import Durability
 from core.model.states import Status
 from core.queue import NewTask, Queue
 from core.redis import library
 from core.redis.keys import KEYS
-from core.redis.store import Durability, Store
+from core.redis.store import Store
 from tests.support.delivery_progress import statuses
 from tests.support.replica_set import ReplicaSet
 from tests.support.servers import Server

@@ -9,8 +9,9 @@ import pytest
 
 from cli.commands.start.replication_findings import check_replication
 from core.errors import SetupError, StoreUnavailable
+from core.model.durability import Durability
 from core.redis.sentinels import SentinelSet, find_primary
-from core.redis.store import Durability, Store
+from core.redis.store import Store
 from tests.support.replica_set import Node, ReplicaSet
 from tests.support.waiting import until
 
