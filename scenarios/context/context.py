@@ -6,6 +6,7 @@ declaration names. An execution may be repeated after a crash: what it does outs
 """
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -43,6 +44,10 @@ class ScenarioServices:
     sign_in: SignIn | None = None
     models: Models = field(default_factory=Models.not_set_up)
     plugins: Mapping[str, Any] = field(default_factory=dict)
+
+    def now_ms(self) -> int:
+        """Return the server's ms."""
+        return time.time_ns() // 1_000_000 + self.core.store.clock_offset_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +118,19 @@ class Waiting:
     delivery: HistoryKey
     one: bool = False
     is_new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """The step has asked a person and ends with the answer, or at `until` (ms). `remind`: when it asks again (ms), 0
+    for never; `reminders`: how often it has.
+    """
+
+    until: int
+    remind: int = 0
+    reminders: int = 0
+
+    @property
+    def due(self) -> int:
+        """Return when something has to be done without an answer (ms)."""
+        return min(self.until, self.remind or self.until)

@@ -58,7 +58,7 @@ def said_in(stored: StoredRun) -> Iterator[Said]:
         name = str(event.get("first_name") or event.get("username") or event.get("user_id"))
         yield Said(name, words, began, event.get("message_id"))
     for step in stored.run.in_order:
-        if step.action.type == "send" and step.state in _SENT and (answer := _answer(stored, step)):
+        if step.action.type in ("send", "ask") and step.state in _SENT and (answer := _answer(stored, step)):
             number = step.ending.returned.results.get("last_message_id") if step.ending else None
             yield Said("bot", answer, from_ms(step.ended_at or stored.began), number, is_bot=True)
 

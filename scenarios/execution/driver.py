@@ -15,15 +15,16 @@ from core.deliveries.deliveries import Deliveries
 from core.errors import NotFound
 from core.model.history_key import HistoryKey
 from core.model.states import REACHED
-from scenarios.context import Waiting
+from scenarios.actions.memory import ask
+from scenarios.context import Asking, Waiting
 from scenarios.engine import Ending, Path, State, Step
-from scenarios.engine.results import unknown
+from scenarios.engine.results import failed, unknown
 from scenarios.execution.runs import Runs, StoredRun
 from scenarios.execution.step_executor import StepExecutor
 from scenarios.execution.waiting.delivery_ends import DeliveryEnds
 from scenarios.execution.waiting.parking import Parking
 from scenarios.execution.waiting.slow_steps import SlowSteps
-from scenarios.execution.waiting.waits import Waits
+from scenarios.execution.waiting.waits import Waits, WaitsFor
 from scenarios.sending.results import ending_of, ending_of_one
 
 PATIENCE = 1.0
@@ -83,7 +84,7 @@ class Driver:
 
 class _Drive:
     """One call of `drive`. `waiting`: the steps whose deliveries are under way. `slow`: the steps of other tubes.
-    `ended`: the steps whose deliveries have ended.
+    `asking`: the steps that wait for an answer. `ended`: the steps whose deliveries have ended.
     """
 
     def __init__(self, driver: Driver, stored: StoredRun) -> None:
@@ -91,13 +92,14 @@ class _Drive:
         self._driver = driver
         self._waiting: dict[Path, Waiting] = {}
         self._slow: set[Path] = set()
+        self._asking: dict[Path, Asking] = {}
         self._ended: set[Path] = set()
         self._changed = asyncio.Event()
         self._stops: list[Callable[[], None]] = []
 
     async def run(self) -> None:
         for path, waiting in self.stored.waits.items():
-            self._resume(path, waiting)
+            await self._resume(path, waiting)
         while not self.stored.is_over:
             if step := self._next():
                 await self._execute(step)
@@ -105,14 +107,26 @@ class _Drive:
                 await self._park()
                 return
 
-    def _resume(self, path: Path, waiting: Waiting | None) -> None:
+    async def _resume(self, path: Path, waiting: WaitsFor) -> None:
         """Resume a step. A parked step is not executed again."""
         if self.stored.run.steps[path].is_over:
             return
         if waiting is None:
             self._slow.add(path)
+        elif isinstance(waiting, Asking):
+            await self._resume_asking(path, waiting)
         else:
             self._wait(path, waiting)
+
+    async def _resume_asking(self, path: Path, asking: Asking) -> None:
+        """End a step without an answer at its time limit; ask again when a reminder is due."""
+        step, now, executor = self.stored.run.steps[path], self._driver.runs.now(), self._driver.executor
+        if now >= asking.until:
+            ending = executor.finished(self.stored, step, failed("there was no answer in time"))
+            self.stored = await self._driver.runs.record(self.stored, path, ending)
+            return
+        is_due = bool(asking.remind) and now >= asking.remind
+        self._asking[path] = await ask.remind(executor.context(self.stored, step), asking) if is_due else asking
 
     def _wait(self, path: Path, waiting: Waiting) -> None:
         self._waiting[path] = waiting
@@ -124,7 +138,7 @@ class _Drive:
 
     def _next(self) -> Step | None:
         """Return the first released step that is not under way."""
-        under_way = self._waiting.keys() | self._slow
+        under_way = self._waiting.keys() | self._slow | self._asking.keys()
         released = (step for step in self.stored.run.steps.values() if step.state is State.PENDING)
         return min((step for step in released if step.path not in under_way), key=_path, default=None)
 
@@ -135,6 +149,8 @@ class _Drive:
         found = await self._driver.executor.execute(self.stored, step)
         if isinstance(found, Waiting):
             self._wait(step.path, found)
+        elif isinstance(found, Asking):
+            self._asking[step.path] = found
         else:
             self.stored = await self._driver.runs.record(self.stored, step.path, found)
 
@@ -175,8 +191,9 @@ class _Drive:
     async def _park(self) -> None:
         """Leave the run to its wake-ups."""
         slow = (path for path in self._slow if not self.stored.run.steps[path].is_over)
-        waits: Waits = {**dict.fromkeys(slow), **self._waiting}
-        new = {path: waiting for path, waiting in waits.items() if path not in self.stored.waits}
+        waits: Waits = {**dict.fromkeys(slow), **self._waiting, **self._asking}
+        known = self.stored.waits
+        new = {path: waiting for path, waiting in waits.items() if path not in known or known[path] != waiting}
         for path in sorted(path for path, waiting in new.items() if waiting is None):
             await self._driver.slow.put(self.stored, self.stored.run.steps[path])
         if new:

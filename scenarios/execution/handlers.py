@@ -15,6 +15,7 @@ from core.queue.task_ids import put_ms
 from core.updates import events
 from scenarios.check.reloading import ActiveBot
 from scenarios.engine.splicing import unknown_scenario
+from scenarios.execution.answers import Answers
 from scenarios.execution.driver import Driver
 from scenarios.execution.runs import RunGone, Runs, StoredRun, run_id
 from scenarios.execution.turns import suspension
@@ -38,6 +39,7 @@ class Handlers:
         versions: Versions,
         runs: Runs,
         driver: Driver,
+        answers: Answers,
         shards: int,
     ) -> None:
         self._bot = bot
@@ -46,6 +48,7 @@ class Handlers:
         self._versions = versions
         self._runs = runs
         self._driver = driver
+        self._answers = answers
         self._shards = shards
 
     async def handle_event(self, attempt: Attempt) -> Result:
@@ -54,14 +57,26 @@ class Handlers:
         A repeat searches for the run first: its steps may have changed the person's state, and with it what would
         start. So does an event that starts nothing, whose first attempt a process may have given back.
         """
-        event = events.decode(attempt.body)
-        stored = await self._begun(event) if attempt.task.crashed or attempt.checkpoint else None
+        event, task = events.decode(attempt.body), attempt.task.task_id
+        is_repeat = attempt.task.crashed or bool(attempt.checkpoint)
+        stored = await self._known(event, task) if is_repeat else None
         if stored is None:
             version = await self._versions.current(self._bot.version, self._bot.bot)
+            if answered := await self._answered(event, task, version):
+                return await self._drive(answered, attempt) if answered.task == task else None
             names = await self._select(event, version)
-            task = attempt.task.task_id
             stored = await (self._begin(task, event, version, names) if names else self._begun(event))
+        elif stored.task != task:
+            return None  # the task of an answer drives the run
         return await self._drive(stored, attempt) if stored is not None else None
+
+    async def _known(self, event: Event, task: str) -> StoredRun | None:
+        """Return the run that an earlier attempt has begun, or whose question it has answered."""
+        return await self._begun(event) or await self._answers.resume(event, self._run_of(event), task)
+
+    async def _answered(self, event: Event, task: str, version: Version) -> StoredRun | None:
+        """Return the run whose question the event answers."""
+        return await self._answers.take(event, self._run_of(event), task) if version.asks else None
 
     async def _begun(self, event: Event) -> StoredRun | None:
         """Return the run that an earlier attempt has begun."""
@@ -76,7 +91,11 @@ class Handlers:
         except RunGone as gone:
             log.warning("%s", gone)
             return None
-        return None if stored.is_over else suspension(stored.id, stored.waits.values(), self._age(attempt))
+        return (
+            None
+            if stored.is_over
+            else suspension(stored.id, stored.waits.values(), self._age(attempt), self._runs.now())
+        )
 
     def _age(self, attempt: Attempt) -> timedelta:
         """Return how long ago the event arrived."""

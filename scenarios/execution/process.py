@@ -13,6 +13,7 @@ from core.updates import events
 from scenarios.actions import installed_actions
 from scenarios.check.reloading import ActiveBot
 from scenarios.context import ScenarioServices
+from scenarios.execution.answers import Answers
 from scenarios.execution.driver import PATIENCE, Driver
 from scenarios.execution.handlers import Handlers
 from scenarios.execution.last_good import LastGood
@@ -71,9 +72,9 @@ class Process:
         driver = Driver(
             self._runs, executor, services.core.deliveries, self._ends, self._parking, self._slow, options.patience
         )
-        self._handlers = Handlers(
-            bot, People(store, tenant), Variables(store, tenant), self._versions, self._runs, driver, store.shards
-        )
+        answers = Answers(store, tenant, self._runs, executor, self._parking)
+        people, variables = People(store, tenant), Variables(store, tenant)
+        self._handlers = Handlers(bot, people, variables, self._versions, self._runs, driver, answers, store.shards)
         self._stopping = asyncio.Event()
 
     async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:

@@ -158,6 +158,11 @@ class Runs:
         words = [word for path, one in found.items() for word in (path_text(path), waits.encode(one))]
         await self._store.run("park_run", _shard(stored.id), stored.id, stored.task, *words)
 
+    async def take_over(self, stored: StoredRun, task: str) -> StoredRun:
+        """Have another task drive the run from now on; the one before ends as soon as it looks at the run."""
+        await self._store.run("park_run", _shard(stored.id), stored.id, task)
+        return replace(stored, task=task)
+
     async def drop(self, run: str) -> str:
         """End a run without its remaining actions. Returns "dropped"; "over" or "missing" if nothing was done."""
         return str(await self._store.run("drop_run", _shard(run), run))

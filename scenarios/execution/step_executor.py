@@ -12,7 +12,7 @@ from typing import Any
 
 from core.errors import Refused, StoreError
 from providers.models import AiError
-from scenarios.context import Context, ScenarioServices, Waiting
+from scenarios.context import Asking, Context, ScenarioServices, Waiting
 from scenarios.engine import Ending, State, Step
 from scenarios.engine.results import failed, skipped
 from scenarios.execution.runs import StoredRun
@@ -47,12 +47,12 @@ class StepExecutor:
         kind = self._types.get(step.action.type)
         return kind.tube if kind else ""
 
-    async def execute(self, stored: StoredRun, step: Step) -> Ending | Waiting:
-        """Run a step; return its end, or the delivery that it waits for. Raises StoreError."""
+    async def execute(self, stored: StoredRun, step: Step) -> Ending | Waiting | Asking:
+        """Run a step; return its end, or what it waits for. Raises StoreError."""
         kind = self._types.get(step.action.type)
         if kind is None or kind.execute is None:
             return failed(f"there is no action {step.action.type!r}")
-        context = self._context(stored, step)
+        context = self.context(stored, step)
         try:
             if reason := await self._obstacle(context):
                 return self.finished(stored, step, failed(reason))
@@ -64,14 +64,15 @@ class StepExecutor:
                 raise
             failure = _failure(context, error)
             found = replace(failure, error=self._secrets.in_text(failure.error))
-        return found if isinstance(found, Waiting) else self.finished(stored, step, found)
+        return found if isinstance(found, Waiting | Asking) else self.finished(stored, step, found)
 
     def finished(self, stored: StoredRun, step: Step, ending: Ending) -> Ending:
         """Return the ending with the attributes that become variables of later actions (C-58)."""
-        returned = self._context(stored, step, warns=False).prepared.returned
+        returned = self.context(stored, step, warns=False).prepared.returned
         return replace(ending, returned=returned.and_then(ending.returned))
 
-    def _context(self, stored: StoredRun, step: Step, *, warns: bool = True) -> Context:
+    def context(self, stored: StoredRun, step: Step, *, warns: bool = True) -> Context:
+        """Return what the action of a step gets."""
         bot = stored.version.bot
         prepared = prepared_of(stored, step, self._types[step.action.type])
         context = Context(self._services, bot, self._folder, stored.id, step, stored.event, prepared)

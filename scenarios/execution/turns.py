@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from core.queue import Suspend
-from scenarios.context import Waiting
+from scenarios.context import Asking, Waiting
+from scenarios.execution.waiting.waits import WaitsFor
 
 FOR_ANSWERS = timedelta(minutes=10)
 """A later answer could not arrive before them either: the messages of a chat keep their order."""
@@ -20,10 +21,12 @@ _AGAIN = timedelta(hours=1)
 """A run without a turn is looked at again after this time. It is woken before, as soon as what it waits for ends."""
 
 
-def suspension(run: str, waits: Iterable[Waiting | None], age: timedelta) -> Suspend:
-    """Return what the task of the event does meanwhile. `waits`: None for a slow action. `age`: since the event
-    arrived."""
-    longest = FOR_ANSWERS if all(one is not None and one.one for one in waits) else FOR_OTHERS
+def suspension(run: str, waits: Iterable[WaitsFor], age: timedelta, now: int) -> Suspend:
+    """Return what the task of the event does meanwhile. `age`: since the event arrived. `now`: ms."""
+    waits = list(waits)
+    if due := [one.due for one in waits if isinstance(one, Asking)]:  # the answer is the next in the lane
+        return Suspend(timedelta(milliseconds=max(min(due) - now, 0)), leaves_lane=True, checkpoint=run)
+    longest = FOR_ANSWERS if all(isinstance(one, Waiting) and one.one for one in waits) else FOR_OTHERS
     if age < longest:
         return Suspend(longest - age, checkpoint=run)
     return Suspend(_AGAIN, leaves_lane=True, checkpoint=run)

@@ -33,6 +33,11 @@ class Version:
     def triggers(self) -> CompiledTriggers:
         return CompiledTriggers(self.bot)
 
+    @cached_property
+    def asks(self) -> bool:
+        """Return whether the bot asks anything, so that its events may be answers."""
+        return any(action.type == "ask" for scenario in self.bot.scenarios.values() for action in scenario.actions)
+
 
 class Versions:
     """One per process."""

@@ -12,6 +12,7 @@ from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates import events
 from scenarios.actions import installed_actions
+from scenarios.context import Asking
 from scenarios.engine import Path, State, Step
 from scenarios.engine.graph import node_id
 from scenarios.engine.reasons import explain
@@ -199,4 +200,6 @@ def _waits_for(stored: StoredRun, step: Step) -> str | None:
     if step.is_over or step.path not in stored.waits:
         return None
     waiting = stored.waits[step.path]
+    if isinstance(waiting, Asking):
+        return f"an answer until {from_ms(waiting.until).isoformat(timespec='seconds')}"
     return str(waiting.delivery) if waiting else SLOW

@@ -106,3 +106,12 @@ _SCHEMA: dict[str, Any] = {
     },
 }
 VALIDATOR_RULES = Type("field → list of {rule, value, on_error}", _SCHEMA, rules_complaints)
+
+
+def rule_list_complaints(node: Node) -> Iterator[Complaint]:
+    """Yield what is wrong with the rules of one value."""
+    for rule in node.items if isinstance(node, ListNode) else (node,):
+        yield from rule_complaints(rule)
+
+
+RULE_LIST = Type("a list of {rule, value}", _SCHEMA["additionalProperties"], rule_list_complaints)

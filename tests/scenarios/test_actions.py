@@ -34,6 +34,7 @@ def test_every_action_of_the_dialect_has_a_file() -> None:
         *dialect.split(),
         "branch",
         "set",
+        "ask",
         "cancel",
         "job",
         "answer_inline",

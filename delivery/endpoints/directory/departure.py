@@ -44,11 +44,12 @@ async def merge_people(services: ApiServices, tenant: str, kept: str, other: str
 
 
 async def _forget_dialogs(services: ApiServices, tenant: str, user: User) -> None:
-    """Delete the state of the bots' dialogs with a person."""
+    """Delete the state of the bots' dialogs with a person, its variables and its answers to forms."""
     for channel, addresses in user.contacts.items():
         for address in addresses:
             for name in ("dialog", "replies", "person", "chat_variables"):
                 await services.core.store.command("DEL", KEYS[name].at(0, tenant, channel, address))
+            await services.core.store.run("forget_forms", 0, tenant, channel, address)
 
 
 async def _end_all(services: ApiServices, tenant: str, names: Sequence[str], reason: str) -> None:

@@ -1,12 +1,13 @@
--- park_run: note what the steps of a run wait for
+-- park_run: note what the steps of a run wait for; without steps, the task that drives it from now on
 -- ARGV    run, task, waits:rest
---         task: the task of its event, which is woken; waits: path, what, …; what: `slow` for a step with a task of its own, otherwise a
+--         task: the task that is woken, of its event or of an answer to it; waits: path, what, …; what: `slow` for a step with a task of its own, otherwise a
 --         word and a history key
 -- RETURNS 1, or 0 if there is no such run
 -- EVENTS  none
 
 return function(run, task, waits)
   if redis_call('EXISTS', Key.run(run)) == 0 then return 0 end
+  if #waits == 0 then redis_call('HSET', Key.run(run), 'task', task) end
   for n = 1, #waits, 2 do
     redis_call('HSET', Key.run(run), 'waits:' .. waits[n], waits[n + 1])
     local delivery = string.match(waits[n + 1], ' (.*)$')

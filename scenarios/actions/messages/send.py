@@ -25,8 +25,9 @@ async def execute(context: Context) -> Ending | Waiting:
     said = message({**seen, "attachment": files.attachments})
     if said is None:
         return failed("there is nothing to send: no text and no attachment")
+    asked = "answer" in context.step.values.results  # the event is older than the person's last message
     to, private = context.prepared.own.get("to"), is_private(said, context.event)
-    content = content_of(said, files.attachments, context.event, same_chat=not to and not private)
+    content = content_of(said, files.attachments, context.event, same_chat=not to and not private and not asked)
     content, keyboard = await with_keyboard(context, content)
     if to or content.remove:
         context.require("send")

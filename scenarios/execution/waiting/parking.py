@@ -18,6 +18,7 @@ from core.model.history_key import HistoryKey
 from core.queue import QueueClient
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from scenarios.context import Waiting
 from scenarios.execution.runs import Runs, StoredRun, shard_of
 from scenarios.execution.waiting.delivery_ends import DeliveryEnds
 from scenarios.execution.waiting.waits import Waits
@@ -75,7 +76,7 @@ class Parking:
     async def park(self, stored: StoredRun, waits: Waits) -> None:
         """Wake the run when one of the deliveries ends, also after the death of this process."""
         await self._runs.park(stored, waits)
-        deliveries = [waiting.delivery for waiting in waits.values() if waiting]
+        deliveries = [waiting.delivery for waiting in waits.values() if isinstance(waiting, Waiting)]
         for delivery in deliveries:
             self._watch(Parked(stored.id, stored.task, delivery))
         await self._ends.look(deliveries)

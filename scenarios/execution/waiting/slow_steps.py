@@ -12,7 +12,7 @@ from msgspec import Struct
 from core.model.backoff import Backoff
 from core.queue import Attempt, NewTask, QueueClient, Result, Tube, Worker
 from scenarios.context import Waiting
-from scenarios.engine import Path, Step
+from scenarios.engine import Ending, Path, Step
 from scenarios.execution.runs import RunGone, Runs, StoredRun, path_text
 from scenarios.execution.step_executor import StepExecutor
 from scenarios.execution.waiting.parking import Parking
@@ -73,7 +73,7 @@ class SlowSteps:
                 found = await self._executor.execute(stored, step)
                 if isinstance(found, Waiting):
                     await self._parking.park(stored, {slow.path: found})
-                else:
+                elif isinstance(found, Ending):
                     await self._runs.record(stored, slow.path, found)
         except RunGone:
             return None

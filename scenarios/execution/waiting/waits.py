@@ -1,30 +1,36 @@
 """What the steps of a parked run wait for, and its text in the run: `slow`, `answer <history key>` for a message to the
-event's person, `send <history key>` for any other.
+event's person, `send <history key>` for any other, `ask:<until>:<remind>:<reminders>` for an answer.
 
-Pure. A `Waiting` is a delivery; None is a slow action, which has a task of its own.
+Pure. A `Waiting` is a delivery; an `Asking` an answer; None is a slow action, which has a task of its own.
 """
 
 from collections.abc import Mapping
 
 from core.model.history_key import HistoryKey
-from scenarios.context import Waiting
+from scenarios.context import Asking, Waiting
 from scenarios.engine import Path
 
 SLOW = "slow"
 
-Waits = Mapping[Path, Waiting | None]
+WaitsFor = Waiting | Asking | None
+Waits = Mapping[Path, WaitsFor]
 
 _ANSWER, _SEND = "answer", "send"
+_ASK = "ask:"
 
 
-def encode(waiting: Waiting | None) -> str:
+def encode(waiting: WaitsFor) -> str:
     if waiting is None:
         return SLOW
+    if isinstance(waiting, Asking):
+        return f"{_ASK}{waiting.until}:{waiting.remind}:{waiting.reminders}"
     return f"{_ANSWER if waiting.one else _SEND} {waiting.delivery}"
 
 
-def decode(text: str) -> Waiting | None:
+def decode(text: str) -> WaitsFor:
     if text == SLOW:
         return None
+    if text.startswith(_ASK):
+        return Asking(*map(int, text.removeprefix(_ASK).split(":")))
     kind, _, delivery = text.partition(" ")
     return Waiting(HistoryKey.parse(delivery), one=kind == _ANSWER)

@@ -47,7 +47,7 @@ ANSWER, BROADCAST, SLOW = Waiting(HistoryKey.new("bot", 1), one=True), Waiting(H
 def test_a_run_keeps_its_turn_ten_minutes_for_its_answers_and_one_for_anything_else(
     found: Sequence[Waiting | None], age: timedelta, expected: Suspend
 ) -> None:
-    assert suspension("run", found, age) == expected
+    assert suspension("run", found, age, 0) == expected
 
 
 @pytest.mark.parametrize("waiting", [ANSWER, BROADCAST, SLOW])

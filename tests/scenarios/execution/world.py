@@ -21,6 +21,7 @@ from scenarios.actions.messages import send
 from scenarios.bot import Bot, Scenario, Target, Trigger, Triggers, no_triggers
 from scenarios.context import Context, Waiting
 from scenarios.engine import Ending
+from scenarios.execution.answers import Answers
 from scenarios.execution.driver import Driver
 from scenarios.execution.handlers import Handlers
 from scenarios.execution.opening import Options, open_services
@@ -147,7 +148,9 @@ class World:
         parking = Parking(self.store, self.services.core.client, runs, self.ends)
         slow = SlowSteps(self.services.core.client, runs, executor, parking, {})
         driver = Driver(runs, executor, self.services.core.deliveries, self.ends, parking, slow, self._patience)
-        return Handlers(bot, People(self.store, TENANT), Variables(self.store, TENANT), versions, runs, driver, 1)  # type: ignore[arg-type]
+        people, variables = People(self.store, TENANT), Variables(self.store, TENANT)
+        answers = Answers(self.store, TENANT, runs, executor, parking)
+        return Handlers(bot, people, variables, versions, runs, driver, answers, 1)  # type: ignore[arg-type]
 
 
 def bot_of(plan: Plan, scenario: Scenario) -> Bot:

@@ -1,0 +1,121 @@
+"""What a rehearsed bot remembers in place of the store: variables, states, open questions, forms, messages. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import TYPE_CHECKING, Any
+
+from core.model.clock import to_ms
+from scenarios.bot import Bot
+from scenarios.engine import Path
+from scenarios.schema.questions import Question
+from scenarios.schema.variables import Change, applied, defaults, is_past, scopes_of
+
+if TYPE_CHECKING:
+    from scenarios.check.rehearsal.rehearsal import Rehearsal
+
+Event = Mapping[str, Any]
+Owner = tuple[str, str, str]
+"""Scope, channel, and the id of the person or chat."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message of the bot. `chat`: CHANNEL:CHAT, "" for a message with `to`. `at`: when it is sent."""
+
+    message: Mapping[str, Any]
+    at: datetime
+    chat: str = ""
+    to: Any = None
+    channels: Any = None
+
+
+@dataclass(slots=True)
+class OpenQuestion:
+    """A question that waits. `text`: the message, for reminders."""
+
+    run: "Rehearsal"
+    path: Path
+    question: Question
+    message: Mapping[str, Any]
+    until: datetime
+    remind: datetime | None
+    attempts: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        return not self.run.run.steps[self.path].is_over
+
+    @property
+    def due(self) -> datetime:
+        """Return when something happens without an answer."""
+        return min(self.until, self.remind or self.until)
+
+
+@dataclass(slots=True)
+class Memory:
+    """`now`: the clock. `said`: all messages in the order in which they are ordered."""
+
+    now: datetime
+    zone: tzinfo = UTC
+    variables: dict[Owner, dict[str, tuple[Any, int]]] = field(default_factory=dict)
+    states: dict[tuple[str, str], tuple[str, datetime]] = field(default_factory=dict)
+    questions: list[OpenQuestion] = field(default_factory=list)
+    forms: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    people: dict[str, Event] = field(default_factory=dict)
+    said: list[Said] = field(default_factory=list)
+
+    def state(self, event: Event) -> str:
+        """Return the state of the event's person, "" without one."""
+        state, until = self.states.get(_person(event), ("", self.now))
+        return state if until > self.now else ""
+
+    def set_state(self, event: Event, state: str, lifetime: timedelta) -> None:
+        self.states[_person(event)] = (state, self.now + lifetime)
+
+    def seen(self, bot: Bot, event: Event) -> dict[str, Any]:
+        """Return what actions see of the declared variables. What the event has of them is taken for their values."""
+        found = {}
+        for scope in scopes_of(bot.declared):
+            stored = self.variables.get(_owner(scope, event), {})
+            values = {name: value for name, (value, until) in stored.items() if not is_past(until, to_ms(self.now))}
+            given = event.get(scope)
+            found[scope] = {**defaults(bot.declared, scope), **values, **(given if isinstance(given, Mapping) else {})}
+        return found
+
+    def change(self, event: Event, change: Change) -> None:
+        """Change a variable."""
+        stored = self.variables.setdefault(_owner(change.scope, event), {})
+        value, until = stored.get(change.name, (None, 0))
+        new = applied(change, None if is_past(until, to_ms(self.now)) else value)
+        if new is None:
+            stored.pop(change.name, None)
+        else:
+            stored[change.name] = (new, to_ms(self.now) + change.expire * 1000 if change.expire else 0)
+
+    def note_answer(self, form: str, event: Event, name: str, value: Any) -> None:
+        person = f"{event.get('channel', '')}:{event.get('user_id', '')}"
+        self.forms.setdefault(form, {}).setdefault(person, {})[name] = value
+
+    def open_question(self, event: Event) -> OpenQuestion | None:
+        """Return the question that the event's person was asked last in this chat."""
+        found = (one for one in reversed(self.questions) if _chat(one.run.event) == _chat(event))
+        last = next(found, None)
+        return last if last and last.is_open else None
+
+    def next_due(self) -> OpenQuestion | None:
+        """Return the open question with which something happens first without an answer."""
+        return min((one for one in self.questions if one.is_open), key=lambda one: one.due, default=None)
+
+
+def _person(event: Event) -> tuple[str, str]:
+    return str(event.get("channel", "")), str(event.get("user_id", ""))
+
+
+def _chat(event: Event) -> tuple[str, str, str]:
+    return (*_person(event), str(event.get("chat_id") or event.get("user_id", "")))
+
+
+def _owner(scope: str, event: Event) -> Owner:
+    channel, person, chat = _chat(event)
+    return scope, channel, chat if scope == "chat" else person

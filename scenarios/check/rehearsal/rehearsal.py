@@ -1,0 +1,248 @@
+"""One run of a bot's scenarios over a memory: nothing is sent or written.
+
+The engine, triggers, chains, placeholders, conditions, roles, the validator, variables and questions are those of the
+server. What providers would return are samples (`scenarios.check.samples`), or what the caller says.
+"""
+
+import math
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+from core.errors import Refused
+from scenarios.actions import installed_actions
+from scenarios.bot import Bot
+from scenarios.bot.access import refusal
+from scenarios.bot.event_fields import with_derived
+from scenarios.check.rehearsal.memory import Memory, OpenQuestion, Said
+from scenarios.check.samples import Sampled, ending_of
+from scenarios.context.arguments import duration_of, moment_of, text_of
+from scenarios.engine import Effects, Ending, Path, Run, State, Step, Values, begin, end
+from scenarios.engine.graph import node_id
+from scenarios.engine.results import completed, failed, skipped, unknown
+from scenarios.engine.splicing import branch, splice
+from scenarios.placeholders.attributes import Prepared, prepare
+from scenarios.schema import ActionType, validator
+from scenarios.schema.conditions import chosen, unmet
+from scenarios.schema.questions import NoAnswer, change_by, question_of, read_answer, with_options
+from scenarios.schema.variables import VariableFault, changes_of, ending_of_changes
+from scenarios.sending.content import refusal_of
+from scenarios.sending.message import message
+
+_STATE_LASTS = timedelta(seconds=600)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """What becomes of actions, by their type or by their name in the graph (`menu.start:2`): which fail, of which it is
+    unknown, and what they return instead of samples.
+    """
+
+    fail: Collection[str] = ()
+    unclear: Collection[str] = ()
+    returns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+class Rehearsal:
+    """One run. `given`: the fields of each action, with placeholders replaced; `sent`: its message."""
+
+    def __init__(self, bot: Bot, event: Mapping[str, Any], memory: Memory, outcomes: Outcomes) -> None:
+        self.event = with_derived({**event, **memory.seen(bot, event)})
+        self.run = Run()
+        self.given: dict[Path, Mapping[str, Any]] = {}
+        self.sent: dict[Path, Mapping[str, Any]] = {}
+        self.warnings: list[str] = []
+        self._bot = bot
+        self._memory = memory
+        self._outcomes = outcomes
+        self._types = installed_actions().types
+        self._ready: list[Path] = []
+
+    def start(self, scenarios: Iterable[str], seconds: float = math.inf) -> None:
+        """Play these scenarios until all actions have ended or wait. No action begins later than `seconds` after the
+        first.
+        """
+        found = [scenario for name in scenarios if (scenario := self._bot.find(name))]
+        self.run, effects = begin(found)
+        self._note(effects)
+        self._go_on(seconds)
+
+    def answer(self, open_question: OpenQuestion, event: Mapping[str, Any]) -> None:
+        """Take what a person has written for the answer, or say the hint."""
+        asked, zone = open_question.question, self._memory.zone
+        try:
+            value = read_answer(asked, event, zone)
+            change = change_by(asked, value, self._bot, zone)
+        except NoAnswer as reason:
+            self._refuse(open_question, str(reason))
+            return
+        seen = self._prepared(self.run.steps[open_question.path]).seen
+        ending = ending_of_changes([change], seen, {}) if change else completed()
+        if change:
+            self._memory.change(self.event, change)
+        if asked.form:
+            self._memory.note_answer(asked.form, event, asked.field, value)
+        answer = Values({"answer": value}, from_person=frozenset({"answer"}))
+        self.end(open_question.path, replace(ending, returned=ending.returned.and_then(answer)))
+
+    def _refuse(self, open_question: OpenQuestion, reason: str) -> None:
+        open_question.attempts += 1
+        if open_question.attempts >= open_question.question.attempts:
+            error = f"no right answer in {open_question.attempts} attempts: {reason}"
+            self.end(open_question.path, failed(error))
+        else:
+            hint = {**open_question.message, "text": open_question.question.hint}
+            self._say({name: value for name, value in hint.items() if name != "attachment"})
+
+    def pass_due(self, open_question: OpenQuestion) -> None:
+        """Do what is due without an answer: ask again, or end the question."""
+        if self._memory.now >= open_question.until:
+            self.end(open_question.path, failed("there was no answer in time"))
+        elif (every := open_question.question.remind) is not None:
+            open_question.remind = self._memory.now + every
+            self._say(open_question.message)
+
+    def end(self, path: Path, ending: Ending) -> None:
+        """End an action that waits, and play what follows."""
+        returned = self._prepared(self.run.steps[path]).returned
+        self.run, effects = end(self.run, path, replace(ending, returned=returned.and_then(ending.returned)))
+        self._note(effects)
+        self._go_on()
+
+    def _go_on(self, seconds: float = math.inf) -> None:
+        ends = time.monotonic() + seconds
+        while self._ready and time.monotonic() < ends:
+            path = self._ready.pop(0)
+            if (ending := self._execute(self.run.steps[path])) is not None:
+                self.run, effects = end(self.run, path, ending)
+                self._note(effects)
+        if self._ready:
+            self.warnings.append(f"the dry run ends after {seconds:.0f} s; the other actions were not tried")
+
+    def _note(self, effects: Effects) -> None:
+        self.warnings += effects.complaints
+        self._ready = sorted([*self._ready, *effects.released])
+
+    def _prepared(self, step: Step) -> Prepared:
+        kind = self._types[step.action.type]
+        return prepare(step.action, {"placeholder": kind.placeholder, **self._settings(step)}, step.values, self.event)
+
+    def _settings(self, step: Step) -> Mapping[str, Any]:
+        section = self._bot.settings.get(step.action.type)
+        return section if isinstance(section, Mapping) else {}
+
+    def _execute(self, step: Step) -> Ending | None:
+        """Return the end of an action; None if it waits."""
+        kind = self._types.get(step.action.type)
+        if kind is None:
+            return failed(f"there is no action {step.action.type!r}")
+        prepared = self._prepared(step)
+        self.given[step.path] = prepared.own
+        self.warnings += [f"{step.scenario}: {warning}" for warning in prepared.warnings]
+        if error := self._obstacle(step):
+            return failed(error)
+        if reason := unmet(prepared.condition, prepared.seen):
+            return replace(skipped(reason), returned=prepared.returned)
+        if _is_named(step, self._outcomes.unclear):
+            return unknown("its outcome is set to unknown")
+        try:
+            ending = _EXECUTORS.get(kind.name, Rehearsal.succeed)(self, step, prepared, kind)
+        except Refused as refused:
+            ending = failed(f"{refused.code}: {refused.detail}")
+        return ending and replace(ending, returned=prepared.returned.and_then(ending.returned))
+
+    def _obstacle(self, step: Step) -> str:
+        """Return why the action cannot run; empty if it can."""
+        if _is_named(step, self._outcomes.fail):
+            return "its outcome is set to failed"
+        settings = self._settings(step)
+        if settings.get("enabled") is False:
+            return f"settings.yaml switches the action {step.action.type} off"
+        return refusal(self._bot.roles, {**settings, **step.action.fields}, self.event.get("user_id"))
+
+    # what runs for real, by type
+
+    def send(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
+        content = message(prepared.seen)
+        if content is None:
+            return failed("there is nothing to send: no text and no attachment")
+        if refused := refusal_of(content):
+            return failed(f"{refused.code}: {refused.detail}")
+        self.sent[step.path] = content
+        delay, memory = duration_of(prepared.own, "delay"), self._memory
+        at = memory.now + delay if delay else moment_of(prepared.own, "deliver_at", memory.zone) or memory.now
+        self._say(content, at, prepared.own)
+        return self.succeed(step, prepared, kind)
+
+    def ask(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
+        asked = question_of(prepared.own, self._bot, step.path[-1] + 1)
+        content = message(with_options(prepared.seen, asked))
+        if content is None:
+            return failed("there is nothing to ask: no text")
+        self.sent[step.path] = content
+        memory = self._memory
+        remind = memory.now + asked.remind if asked.remind else None
+        memory.questions.append(OpenQuestion(self, step.path, asked, content, memory.now + asked.timeout, remind))
+        self._say(content)
+        return None
+
+    def set(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
+        expire = duration_of(prepared.own, "expire")
+        seconds = None if expire is None else int(expire.total_seconds())
+        try:
+            changes = changes_of(prepared.own.get("variables"), self._bot.declared, self._memory.zone, seconds)
+        except VariableFault as fault:
+            return failed(str(fault))
+        for change in changes:
+            self._memory.change(self.event, change)
+        return ending_of_changes(changes, prepared.seen, {})
+
+    def user(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
+        ending = self.succeed(step, prepared, kind)
+        if ending and ending.state is State.COMPLETED:
+            lifetime = duration_of(prepared.seen, "expire") or _STATE_LASTS
+            self._memory.set_state(self.event, text_of(prepared.seen, "user_state"), lifetime)
+        return ending
+
+    def validator(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
+        return validator.ending(prepared, lambda rule: True)
+
+    def scenario(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
+        ending = splice(self._bot, step, prepared.own)
+        self.warnings += [ending.error] if ending.error else []
+        return ending
+
+    def branch(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
+        return branch(self._bot, step, chosen(prepared.own, prepared.seen))
+
+    def succeed(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
+        ending = ending_of(Sampled(kind, prepared, step.action.fields, self.event))
+        given = self._outcomes.returns.get(node_of(step), self._outcomes.returns.get(kind.name))
+        return replace(ending, returned=ending.returned.and_then(Values(given))) if given else ending
+
+    def _say(self, content: Mapping[str, Any], at: Any = None, own: Mapping[str, Any] | None = None) -> None:
+        to, own = (own or {}).get("to"), own or {}
+        chat = f"{self.event.get('channel', '')}:{self.event.get('chat_id') or self.event.get('user_id', '')}"
+        self._memory.said.append(Said(content, at or self._memory.now, "" if to else chat, to, own.get("channels")))
+
+
+def node_of(step: Step) -> str:
+    return node_id(step.scenario, step.path[-1] + 1)
+
+
+def _is_named(step: Step, names: Collection[str]) -> bool:
+    return step.action.type in names or node_of(step) in names
+
+
+_Execute = Callable[[Rehearsal, Step, Prepared, ActionType], Ending | None]
+_EXECUTORS: Mapping[str, _Execute] = {
+    "send": Rehearsal.send,
+    "ask": Rehearsal.ask,
+    "set": Rehearsal.set,
+    "user": Rehearsal.user,
+    "validator": Rehearsal.validator,
+    "scenario": Rehearsal.scenario,
+    "branch": Rehearsal.branch,
+}

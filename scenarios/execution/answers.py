@@ -1,0 +1,117 @@
+"""Takes the answers of people to open questions (C-95).
+
+An event of a person whom a run has asked something is the answer, unless it begins something else: a command, or
+another button. Then its task drives the run, so what follows the answer keeps the person's turn, and the task that
+drove it before ends.
+
+Guarantees: an event that answers starts nothing else; it answers one question once, also after a crash at any point:
+what it answers is noted before anything is done, and the end of the step decides.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from core.redis.store import Store
+from core.updates.events import person_of
+from scenarios.actions.memory import ask
+from scenarios.actions.memory.set import change
+from scenarios.context import Context
+from scenarios.engine import Ending, State, Step, Values
+from scenarios.engine.results import failed, skipped
+from scenarios.execution.runs import RunGone, Runs, StoredRun
+from scenarios.execution.step_executor import StepExecutor
+from scenarios.execution.waiting.parking import Parking
+from scenarios.schema.questions import EVENTS, NoAnswer, change_by, interrupts, read_answer
+from scenarios.stores.forms import Answer, Forms
+from scenarios.stores.questions import AskedBy, Questions
+
+INTERRUPTED = "the person has begun something else"
+
+Event = Mapping[str, Any]
+
+
+class Answers:
+    """One per process."""
+
+    def __init__(self, store: Store, tenant: str, runs: Runs, executor: StepExecutor, parking: Parking) -> None:
+        self._questions = Questions(store, tenant)
+        self._forms = Forms(store, tenant)
+        self._runs = runs
+        self._executor = executor
+        self._parking = parking
+
+    async def take(self, event: Event, event_run: str, task: str) -> StoredRun | None:
+        """Return the run whose question the event answers, which its task now drives unless the answer was wrong; None
+        if it answers none. `event_run`: the id that a run of the event itself would have. Raises StoreError.
+        """
+        if event.get("kind") not in EVENTS or not (by := await self._questions.of(event)):
+            return None
+        found = await self._asking(by)
+        if found is None:
+            return None
+        stored, step = found
+        context = self._executor.context(stored, step)
+        if interrupts(ask.question(context), event):
+            await self._end(stored, step, skipped(INTERRUPTED))
+            await self._parking.wake(stored.task)
+            return None
+        await self._questions.note_answer(event_run, by)
+        return await self._answer(stored, context, event, event_run, task)
+
+    async def resume(self, event: Event, event_run: str, task: str) -> StoredRun | None:
+        """Return the run whose question the event was found to answer before a crash; None if there is none."""
+        by = await self._questions.answered_by(event_run)
+        stored = await self._loaded(by) if by else None
+        if by is None or stored is None or (step := stored.run.steps.get(by.path)) is None:
+            return None
+        if step.is_over:
+            return stored
+        return await self._answer(stored, self._executor.context(stored, step), event, event_run, task)
+
+    async def _answer(self, stored: StoredRun, context: Context, event: Event, event_run: str, task: str) -> StoredRun:
+        asked, zone = ask.question(context), context.services.timezone
+        try:
+            value = read_answer(asked, event, zone)
+            made = change_by(asked, value, context.bot, zone)
+        except NoAnswer as reason:
+            return await self._refuse(stored, context, event_run, task, str(reason))
+        ending = await change(context, [made]) if made else Ending(State.COMPLETED)
+        answer = Values({"answer": value}, from_person=frozenset({"answer"}))
+        if asked.form:
+            noted = Answer(context.step.path[-1] + 1, value, context.services.now_ms())
+            await self._forms.note(asked.form, person_of(event), asked.field, noted)
+        return await self._go_on(stored, context.step, replace(ending, returned=ending.returned.and_then(answer)), task)
+
+    async def _refuse(self, stored: StoredRun, context: Context, event_run: str, task: str, reason: str) -> StoredRun:
+        """Say that it was no answer, or end the step after too many."""
+        asked, by = ask.question(context), AskedBy(stored.id, context.step.path)
+        attempts = await self._questions.note_attempt(by, event_run)
+        if attempts >= asked.attempts:
+            ending = failed(f"no right answer in {attempts} attempts: {reason}")
+            return await self._go_on(stored, context.step, ending, task)
+        await ask.repeat(context, asked, f"hint:{event_run}", asked.hint)
+        return stored
+
+    async def _go_on(self, stored: StoredRun, step: Step, ending: Ending, task: str) -> StoredRun:
+        """End the step; the task of the answer drives the run from now on."""
+        before = stored.task
+        taken = await self._runs.take_over(stored, task)  # first: after a crash the end shows which task goes on
+        ended = await self._end(taken, step, ending)
+        if before != task:
+            await self._parking.wake(before)
+        return ended
+
+    async def _end(self, stored: StoredRun, step: Step, ending: Ending) -> StoredRun:
+        return await self._runs.record(stored, step.path, self._executor.finished(stored, step, ending))
+
+    async def _asking(self, by: AskedBy) -> tuple[StoredRun, Step] | None:
+        stored = await self._loaded(by)
+        step = stored.run.steps.get(by.path) if stored and not stored.is_over else None
+        return (stored, step) if stored and step and step.state is State.PENDING else None
+
+    async def _loaded(self, by: AskedBy) -> StoredRun | None:
+        try:
+            return await self._runs.load(by.run)
+        except RunGone:
+            return None

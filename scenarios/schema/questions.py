@@ -1,0 +1,167 @@
+"""The question of an action `ask`, and whether what a person writes answers it (C-95). Pure.
+
+The type of the answer is that of the field `answer`, or of the variable in `save`, or a choice if there are `options`,
+or a text. A choice is answered by its button, its words or its number.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta, tzinfo
+from typing import Any
+
+from msgspec import Struct
+
+from core.model.contacts.phone_numbers import e164
+from scenarios.bot import Bot
+from scenarios.bot.button_text import normalise
+from scenarios.bot.durations import read_duration
+from scenarios.bot.variables import Variable
+from scenarios.placeholders.values import as_number, as_text
+from scenarios.schema.validator import Rule, as_list, complaint
+from scenarios.schema.variables import Change, VariableFault, change_of, fitted
+
+ANSWERS = ("text", "number", "date", "choice", "list", "contact", "photo")
+EVENTS = ("text", "callback")
+"""The kinds of events that may answer a question."""
+
+DEFAULT_TIMEOUT, DEFAULT_ATTEMPTS = "1d", 3
+
+Event = Mapping[str, Any]
+
+
+class NoAnswer(Exception):
+    """What was written does not answer the question."""
+
+
+class Question(Struct, frozen=True):
+    """One question. `save`: the variable for the answer, "" for none. `form`: the form in whose table it stands, under
+    the name `field`. `remind`: after how long without an answer it is asked again, None for never.
+    """
+
+    answer: str
+    options: tuple[str, ...]
+    rules: Sequence[Any]
+    hint: str
+    attempts: int
+    timeout: timedelta
+    remind: timedelta | None
+    save: str
+    form: str
+    field: str
+
+
+def question_of(own: Mapping[str, Any], bot: Bot, number: int) -> Question:
+    """Return the question of an action. `own`: its fields; `number`: that of the action, for the name of its column."""
+    save = as_text(own.get("save")).strip()
+    variable = bot.declared.get(save, Variable())
+    options = tuple(as_text(one) for one in as_list(own.get("options"))) or variable.options
+    kind = as_text(own.get("answer")) or ("choice" if options else variable.type)
+    return Question(
+        kind,
+        options,
+        as_list(own.get("rules")),
+        as_text(own.get("hint") or own.get("text")),
+        int(as_number(own.get("attempts")) or DEFAULT_ATTEMPTS),
+        read_duration(own.get("timeout") or DEFAULT_TIMEOUT) or timedelta(days=1),
+        read_duration(own.get("remind")) if own.get("remind") else None,
+        save,
+        as_text(own.get("form")).strip(),
+        as_text(own.get("field")).strip() or save.rpartition(".")[2] or f"question_{number}",
+    )
+
+
+def with_options(seen: Mapping[str, Any], question: Question) -> dict[str, Any]:
+    """Return what a message is made of: a choice has a button for each option, unless the author has written some."""
+    has_own = seen.get("inline") or seen.get("reply")
+    buttons = {} if has_own or question.answer != "choice" else {"inline": [[one] for one in question.options]}
+    return {**seen, **buttons}
+
+
+def read_answer(question: Question, event: Event, zone: tzinfo | None) -> Any:
+    """Return the answer in an event. Raises NoAnswer."""
+    try:
+        value = _READ.get(question.answer, _of_text)(question, event, zone)
+    except VariableFault as fault:
+        raise NoAnswer(str(fault)) from None
+    for rule in question.rules:
+        if reason := complaint(rule, value, _cannot_ask):
+            raise NoAnswer(reason)
+    return value
+
+
+def change_by(question: Question, value: Any, bot: Bot, zone: tzinfo | None) -> Change | None:
+    """Return what the answer does to the variable in `save`; None if there is none. Raises NoAnswer."""
+    if not question.save:
+        return None
+    try:
+        return change_of(question.save, value, bot.declared, zone)
+    except VariableFault as fault:
+        raise NoAnswer(str(fault)) from None
+
+
+def interrupts(question: Question, event: Event) -> bool:
+    """Return whether an event may begin something else although a question is open: a command, or the press of a button
+    that is not one of the question's.
+    """
+    if event.get("kind") == "callback" or event.get("callback_data") is not None:
+        return not _option(question, as_text(event.get("callback_data")))
+    return as_text(event.get("event_text")).strip().startswith("/")
+
+
+def _of_text(question: Question, event: Event, zone: tzinfo | None) -> Any:
+    text = _written(event)
+    if not text:
+        raise NoAnswer("there is no text")
+    return fitted(text, Variable(question.answer, question.options), zone)
+
+
+def _choice(question: Question, event: Event, zone: tzinfo | None) -> str:
+    found = _option(question, as_text(event.get("callback_data")) or _written(event))
+    if not found:
+        raise NoAnswer(f"it is none of {', '.join(question.options)}")
+    return found
+
+
+def _option(question: Question, text: str) -> str:
+    """Return the option that a text means, by its words or its number; "" if it means none."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
+    by_words = (one for one in question.options if text and text.casefold() == one.casefold())
+    by_button = (one for one in question.options if normalise(text) and normalise(text) == normalise(one))
+    by_number = question.options[number - 1] if 0 < number <= len(question.options) else ""
+    return next(by_words, "") or next(by_button, "") or by_number
+
+
+def _contact(question: Question, event: Event, zone: tzinfo | None) -> str:
+    """Return a telephone number: of a contact that is shared, or as it is written."""
+    shared = [as_text(one.get("phone")) for one in _attachments(event, "contact")]
+    number = e164(next((one for one in shared if one), "") or _written(event))
+    if not number:
+        raise NoAnswer("it is not a telephone number")
+    return number
+
+
+def _photo(question: Question, event: Event, zone: tzinfo | None) -> str:
+    found = [as_text(one.get("file_id")) for one in _attachments(event, "photo")]
+    if not found:
+        raise NoAnswer("there is no photo")
+    return found[0]
+
+
+_READ: Mapping[str, Callable[[Question, Event, tzinfo | None], Any]] = {
+    **dict.fromkeys(("text", "number", "date", "list"), _of_text),
+    "choice": _choice,
+    "contact": _contact,
+    "photo": _photo,
+}
+
+
+def _attachments(event: Event, kind: str) -> list[Mapping[str, Any]]:
+    given = event.get("attachments") or ()
+    return [one for one in given if isinstance(one, Mapping) and one.get("type") == kind]
+
+
+def _written(event: Event) -> str:
+    return as_text(event.get("event_text") or event.get("callback_data")).strip()
+
+
+def _cannot_ask(_: Rule) -> bool:
+    return False

@@ -1,0 +1,26 @@
+"""Sends what an action says to the person beside its result: a question, a hint, a reminder."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.model.delivery import Repeat
+from scenarios.context import Context
+from scenarios.sending import orders
+from scenarios.sending.attachments import resolve
+from scenarios.sending.content import content_of
+from scenarios.sending.message import message
+
+
+async def say(context: Context, seen: Mapping[str, Any], name: str) -> None:
+    """Order a message to the chat of the event, once for each step and name. It never edits another one, because the
+    event may be long ago. Raises Refused.
+    """
+    files = resolve(seen.get("attachment"), context.folders)
+    for warning in files.warnings:
+        context.warn(warning)
+    if (said := message({**seen, "attachment": files.attachments or None})) is None:
+        return
+    content = content_of(said, files.attachments, context.event, same_chat=False)
+    order, caller = orders.to_person(context, said["text"], content, context.chat)
+    identity = f"{context.identity}:{name}" if name else context.identity
+    await context.services.core.sending.send(order, caller, Repeat(identity, "scenario"))

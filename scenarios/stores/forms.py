@@ -1,0 +1,86 @@
+"""The answers to the questions of forms, as a table: a row for each person (C-95).
+
+A person that answers again replaces its answer. Rows are kept for 400 days after their last answer, and are deleted
+with the person.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from core.model.clock import from_ms, in_ms
+from core.redis.keys import KEYS
+from core.redis.store import Store
+from scenarios.stores.people import KEPT
+
+SHARD = 0
+MOST_ROWS = 100_000
+
+
+class Answer(Struct, frozen=True):
+    """`n`: the number of the question in its scenario; `at`: ms."""
+
+    n: int
+    value: Any
+    at: int
+
+
+class Row(Struct, frozen=True):
+    """What one person has answered. `person`: CHANNEL:ADDRESS."""
+
+    person: str
+    first: datetime
+    last: datetime
+    answers: Mapping[str, Any]
+
+
+class Table(Struct, frozen=True):
+    """A form. `columns`: in the order of the questions; the rows in that of their first answer."""
+
+    form: str
+    columns: list[str]
+    rows: list[Row]
+
+
+class Forms:
+    """The forms of one tenant's bots."""
+
+    def __init__(self, store: Store, tenant: str) -> None:
+        self._store = store
+        self._tenant = tenant
+
+    async def note(self, form: str, person: str, field: str, answer: Answer) -> None:
+        """Store an answer; a repeat changes nothing."""
+        channel, _, address = person.partition(":")
+        text = msgspec.json.encode(answer, enc_hook=str).decode()
+        arguments = (self._tenant, form, channel, address, field, text, answer.at, in_ms(KEPT), MOST_ROWS)
+        await self._store.run("note_form_answer", SHARD, *arguments)
+
+    async def names(self) -> list[str]:
+        """Return the forms with answers."""
+        return sorted(await self._store.command("SMEMBERS", KEYS["forms"].at(SHARD, self._tenant)))
+
+    async def table(self, form: str) -> Table:
+        """Return all rows of a form."""
+        people = await self._store.command("ZRANGE", KEYS["form_people"].at(SHARD, self._tenant, form), 0, -1)
+        columns: dict[str, int] = {}
+        rows = []
+        for person in people:
+            if answers := await self._answers(form, person):
+                columns |= {name: one.n for name, one in answers.items() if one.n < columns.get(name, one.n + 1)}
+                rows.append(_row(person, answers))
+        return Table(form, sorted(columns, key=lambda name: (columns[name], name)), rows)
+
+    async def _answers(self, form: str, person: str) -> dict[str, Answer]:
+        channel, _, address = person.partition(":")
+        fields = await self._store.command("HGETALL", KEYS["form_row"].at(SHARD, self._tenant, channel, address, form))
+        return {name: msgspec.json.decode(text, type=Answer) for name, text in fields.items()}
+
+
+def _row(person: str, answers: Mapping[str, Answer]) -> Row:
+    times = [one.at for one in answers.values()]
+    values = {name: one.value for name, one in sorted(answers.items(), key=lambda pair: pair[1].n)}
+    return Row(person, from_ms(min(times)), from_ms(max(times)), values)

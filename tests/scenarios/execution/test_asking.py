@@ -1,0 +1,136 @@
+"""Questions on a real server: the answer goes on with the run, also after a crash, in time or not (C-95)."""
+
+from datetime import timedelta
+
+import pytest
+
+from core.redis.store import Argument, Store
+from scenarios.stores.forms import Forms
+from scenarios.stores.variables import Variables
+from tests.scenarios.execution.conftest import Installation, Running, states
+from tests.support.stack import TENANT
+from tests.support.waiting import until
+
+FORM = """
+start:
+  actions:
+    - {type: ask, text: "Your name?", save: person.name, form: signup, rules: [{rule: length_min, value: 2}],
+       hint: "Two letters at least.", attempts: 3, timeout: 40m, remind: 25m}
+    - {type: ask, text: "Which room?", options: [Single, Double], field: room, form: signup, chain: completed}
+    - {type: send, text: "{person.name}: {answer}", chain: completed}
+    - {type: send, text: "Bye: {error|fallback:later}", chain: [failed, drop]}
+help: {actions: [{type: send, text: Help}]}
+"""
+
+
+@pytest.fixture
+def form(installation: Installation) -> Installation:
+    installation.write("triggers.yaml", 'text: {exact: {/start: s.start, /help: s.help}, "*": s.help}')
+    installation.write("scenarios/s.yaml", FORM)
+    installation.write("variables.yaml", "person: {name: text}")
+    return installation
+
+
+async def asked(form: Installation, count: int) -> None:
+    await until(lambda: len(form.texts) >= count)
+
+
+@pytest.mark.row("C-95")
+async def test_a_form_asks_until_the_answers_are_right_and_stores_them(form: Installation) -> None:
+    await form.start()
+    run = await form.put("/start")
+    for count, text in enumerate(("A", "Anna", "3", "2"), 1):
+        await asked(form, count)
+        await form.put(text)
+    await form.over(run)
+    assert form.texts == ["Your name?", "Two letters at least.", "Which room?", "Which room?", "Anna: Double"]
+    table = await Forms(form.stack.store, TENANT).table("signup")
+    assert (table.columns, [row.answers for row in table.rows]) == (
+        ["name", "room"],
+        [{"name": "Anna", "room": "Double"}],
+    )
+    now = int(form.stack.now().timestamp() * 1000)
+    assert await Variables(form.stack.store, TENANT).stored("person", {"channel": "echo", "user_id": "7"}, now) == {
+        "name": "Anna"
+    }
+    await form.play("anything")
+    assert form.texts[-1] == "Help"
+
+
+@pytest.mark.row("C-95")
+async def test_without_an_answer_it_reminds_and_gives_up_in_time(form: Installation) -> None:
+    await form.start()
+    run = await form.put("/start")
+    await asked(form, 1)
+    await until(lambda: parked(form, run))
+    await form.pass_time(timedelta(minutes=26))
+    await asked(form, 2)
+    assert form.texts == ["Your name?", "Your name?"]
+    await form.pass_time(timedelta(minutes=15))
+    await form.over(run)
+    assert form.texts[-1] == "Bye: there was no answer in time"
+
+
+async def parked(form: Installation, run: str) -> bool:
+    return await form.exists(run) and (await form.read(run)).actions[0].waits_for is not None
+
+
+@pytest.mark.row("C-95")
+async def test_a_command_begins_something_else_and_the_form_ends(form: Installation) -> None:
+    await form.start()
+    run = await form.put("/start")
+    await asked(form, 1)
+    await form.play("/help")
+    assert states(await form.over(run)) == ["drop", "drop", "drop", "completed"]
+    assert sorted(form.texts) == ["Bye: later", "Help", "Your name?"]
+
+
+@pytest.mark.row("C-95")
+async def test_too_many_wrong_answers_end_the_question(form: Installation) -> None:
+    await form.start()
+    run = await form.put("/start")
+    for count in range(1, 4):
+        await asked(form, count)
+        await form.put("A")
+    assert (await form.over(run)).actions[0].error.startswith("no right answer in 3 attempts")
+
+
+class Killed(Store):
+    """Kills its process before or after the n-th script from the moment at which `kill` is set."""
+
+    left: int | None = None
+    running: Running | None = None
+
+    async def run(self, name: str, shard: int, *arguments: Argument) -> object:
+        await self._count()
+        reply = await super().run(name, shard, *arguments)
+        await self._count()
+        return reply
+
+    async def _count(self) -> None:
+        if self.left is None or self.running is None:
+            return
+        self.left -= 1
+        if self.left < 0:
+            self.running.task.cancel()
+            raise ConnectionError("killed")
+
+
+@pytest.mark.row("C-95")
+@pytest.mark.parametrize("crash", range(0, 14, 2))
+async def test_a_crash_while_an_answer_is_taken_loses_and_doubles_nothing(form: Installation, crash: int) -> None:
+    lease = timedelta(milliseconds=300)
+    running = await form.start(Killed, lease=lease)
+    store = running.store
+    assert isinstance(store, Killed)
+    run = await form.put("/start")
+    await asked(form, 1)
+    await until(lambda: parked(form, run))
+    store.running, store.left = running, crash
+    await form.put("Anna")
+    await until(lambda: running.task.done() or len(form.texts) > 1)
+    await form.start(lease=lease)
+    await asked(form, 2)
+    await form.put("Single")
+    await form.over(run)
+    assert form.texts == ["Your name?", "Which room?", "Anna: Single"]
