@@ -61,7 +61,13 @@ CONVERSATIONS = (
         "the events with which a person has tried to answer a question",
     ),
     Key("forms", "forms:{s}:all:<tenant>", "set", Lifetime.TTL, "the forms with answers"),
-    Key("form_people", "forms:{s}:people:<tenant>:<form>", "zset", Lifetime.TTL, "people by the ms of their first answer"),
+    Key(
+        "form_people",
+        "forms:{s}:people:<tenant>:<form>",
+        "zset",
+        Lifetime.TTL,
+        "people by the ms of their first answer",
+    ),
     Key(
         "form_row",
         "forms:{s}:row:<tenant>:<channel>:<address>:<form>",
@@ -69,7 +75,13 @@ CONVERSATIONS = (
         Lifetime.TTL,
         "question → the number of the question, the person's answer and when it was given, as JSON",
     ),
-    Key("forms_of", "forms:{s}:of:<tenant>:<channel>:<address>", "set", Lifetime.TTL, "the forms that a person has answered"),
+    Key(
+        "forms_of",
+        "forms:{s}:of:<tenant>:<channel>:<address>",
+        "set",
+        Lifetime.TTL,
+        "the forms that a person has answered",
+    ),
     Key("username", "persons:{s}:name:<tenant>:<channel>:<name>", "string", Lifetime.TTL, "id of the person so called"),
     Key(
         "stepresult",
