@@ -128,6 +128,10 @@ class Browser:
     async def set_cookie(self, url: str, name: str, value: str) -> None:
         await self._call("Network.setCookie", url=url, name=name, value=value, httpOnly=True, sameSite="Strict")
 
+    async def cookies(self) -> list[dict[str, Any]]:
+        """Return the cookies of the page that is shown."""
+        return list((await self._call("Network.getCookies"))["cookies"])
+
     async def screenshot(self) -> bytes:
         """Return what the window shows, as WebP, which is half as large as PNG."""
         shown = await self._call("Page.captureScreenshot", format="webp", quality=80)
