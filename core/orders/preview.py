@@ -56,8 +56,10 @@ class Preview(Struct, frozen=True):
         return [channel for channel in self.delivery.channels if recipient.contacts.get(channel)]
 
     def find(self, recipient: str) -> Recipient | None:
-        """Return the person with this id; None if the delivery has none."""
-        return next((one for one in self.delivery.recipients if str(one.id) == recipient), None)
+        """Return the person with this id, else the first with this part of a name; None if the delivery has none."""
+        people, part = self.delivery.recipients, recipient.casefold()
+        by_id = next((one for one in people if str(one.id) == recipient), None)
+        return by_id or next((one for one in people if part in (one.name or "").casefold()), None)
 
 
 def preview_of(prepared: Prepared, quota: QuotaState | None) -> Preview:

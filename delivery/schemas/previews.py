@@ -21,7 +21,7 @@ MOST_NAMED = 100
 
 
 class PreviewQuery(RequestModel, frozen=True):
-    """`recipient`: the id of one person, whose messages are shown; default: all channels of the delivery."""
+    """`recipient`: the id or a part of the name of a person, whose messages are shown; default: all channels."""
 
     recipient: Name | UnsetType = UNSET
 

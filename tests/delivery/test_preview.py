@@ -115,6 +115,7 @@ async def test_one_person_is_shown_only_the_channels_that_reach_it(school: Api) 
     assert list(said["shown"]) == ["sms"]
     assert said["channels"]["sms"]["people"] == 2
     assert said["channels"]["sms"]["first"] == 1
+    assert (await previewed(school, asked, "?recipient=%D0%B1%D0%9E%D1%80"))["recipient"]["id"] == 2, "by its name"
     missing = await school.call("POST", PREVIEW + "?recipient=77", asked)
     assert (missing.status, missing.code) == (404, "RECIPIENT_NOT_FOUND")
 

@@ -8,7 +8,7 @@ import { bodyOf, dropDraft, hasContent, keepDraft, readDraft } from "../lib/draf
 import { findPeople } from "../lib/directory.js";
 import { Attachments, explainFile } from "./write_files.js";
 import { drawTemplates, readTemplates } from "./write_templates.js";
-import { facts, shownIn } from "./write_check.js";
+import { facts, shownTo } from "./write_check.js";
 
 const SUMMARY_PAUSE = 500;
 const MOST_SHOWN = 50;
@@ -61,12 +61,17 @@ class Writing {
     return groups.length + supergroups.length + people.length > 0 && hasContent(this.draft);
   }
 
+  preview(query) {
+    return api.post("/v1/deliveries/preview", bodyOf(this.draft, this.me), { query, signal: this.context.signal });
+  }
+
   async summarise() {
     const asked = this.asked = JSON.stringify(this.draft);
     if (!this.isReady()) Object.assign(this, { said: null, problem: null });
+    else if (this.draft.buttons.some(isHalf)) Object.assign(this, { said: null, problem: new ApiError({ title: t("write.half_button") }) });
     else {
       try {
-        const said = await api.post("/v1/deliveries/preview", bodyOf(this.draft, this.me), { signal: this.context.signal });
+        const said = await this.preview();
         if (asked === this.asked) Object.assign(this, { said, problem: null });
       } catch (error) {
         if (error.name === "AbortError") return;
@@ -181,7 +186,7 @@ class Writing {
 
   buttons() {
     const { buttons } = this.draft;
-    const set = (place, changes) => this.changed({ buttons: buttons.map((one, index) => (index === place ? { ...one, ...changes } : one)) });
+    const set = (place, changes) => this.changed({ buttons: this.draft.buttons.map((one, index) => (index === place ? { ...one, ...changes } : one)) });
     return [
       buttons.map((one, place) => h("div", { class: "button-row" },
         field({ label: t("write.button_text") }, h("input", { id: `button-${place}`, value: one.text, maxlength: 256, oninput: (event) => set(place, { text: event.target.value }) })),
@@ -192,7 +197,7 @@ class Writing {
 
   ways() {
     const { channels, order } = this.draft;
-    const set = (name, isOn) => this.changed({ channels: this.channels.map((one) => one.channel).filter((one) => (one === name ? isOn : channels.includes(one))) });
+    const set = (name, isOn) => this.changed({ channels: this.channels.map((one) => one.channel).filter((one) => (one === name ? isOn : this.draft.channels.includes(one))) });
     return [
       h("fieldset", {}, h("legend", {}, t("write.channels")), h("p", { class: "hint" }, t("write.channels_hint")),
         this.channels.map((one) => h("label", { class: "check" },
@@ -238,7 +243,7 @@ class Writing {
         said.unreachable.length > 0 && h("details", {}, h("summary", {}, t("write.unreachable", { count: said.no_contact + said.opted_out })),
           h("ul", {}, said.unreachable.map((one) => h("li", {}, h("span", { dir: "auto" }, one.name || String(one.id)), " – ", word("why", one.why))))),
         h("h2", {}, t("write.shown")),
-        h("div", { class: "cards shown" }, Object.entries(said.shown).filter(([name]) => said.channels[name].people).map(([name, one]) => shownIn(name, one))),
+        shownTo(said, (recipient) => this.preview({ recipient })),
         h("div", { class: "actions" },
           h("button", { class: "primary", disabled: isRefused || !reached || undefined, onclick: () => this.send() }, t("write.send", { count: reached })),
           this.me.kind === "person" && h("button", { onclick: () => this.sendToMyself() }, t("write.to_myself")),
@@ -274,5 +279,7 @@ class Writing {
 }
 
 const explainSend = (error) => (error.code === "BODY_TOO_LARGE" ? t("write.too_large") : explainFile(error));
+
+const isHalf = ({ text, url }) => !text.trim() !== !url.trim();
 
 const nameOf = (item) => item.title || item.name || String(item.id);

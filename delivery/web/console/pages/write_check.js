@@ -1,8 +1,10 @@
 /** What a send would do, before it is sent: facts in a list, and the message as each channel shows it. */
 
-import { h } from "../lib/dom.js";
+import { field, h, paint } from "../lib/dom.js";
 import { moment, number, t, word } from "../lib/words.js";
-import { notice } from "../lib/page.js";
+import { explain, notice } from "../lib/page.js";
+
+const SEARCH_PAUSE = 300;
 
 /** Returns the list of what a send would do. */
 export function facts(said) {
@@ -19,6 +21,28 @@ export function facts(said) {
     said.quota && (said.quota.allowed ? t("write.quota_left", { count: said.quota.left, limit: said.quota.limit }) : t("write.quota_spent", { hours: number(Math.ceil(said.quota.resets_in / 3600)) })),
   ];
   return h("ul", { class: "plain-list" }, lines.filter(Boolean).map((one) => h("li", {}, one)));
+}
+
+/** Returns what people will see, and a field that shows what one of them will. `preview(person)` returns the preview for it. */
+export function shownTo(said, preview) {
+  const place = h("div", { "aria-live": "polite" });
+  let timer = 0;
+  const show = ({ shown, channels, recipient }) => {
+    const names = Object.keys(shown).filter((name) => recipient || channels[name].people);
+    paint(place,
+      recipient && h("p", {}, h("strong", { dir: "auto" }, recipient.name || String(recipient.id)), !names.length && [" – ", t("person.receives_nothing")]),
+      h("div", { class: "cards shown" }, names.map((name) => shownIn(name, shown[name]))));
+  };
+  const ask = async (input) => {
+    const text = input.value.trim();
+    const found = await (text ? preview(text) : Promise.resolve(said)).catch((error) => error);
+    if (text !== input.value.trim() || found.name === "AbortError") return;
+    if (found instanceof Error) paint(place, h("p", { class: "quiet" }, found.status === 404 ? t("table.nothing_found") : explain(found)));
+    else show(found);
+  };
+  const search = ({ target }) => { clearTimeout(timer); timer = setTimeout(() => ask(target), SEARCH_PAUSE); };
+  show(said);
+  return [field({ label: t("write.shown_to"), hint: t("write.shown_to_hint") }, h("input", { type: "search", name: "shown_to", maxlength: 128, autocomplete: "off", oninput: search })), place];
 }
 
 /** Returns a message as a channel shows it. */

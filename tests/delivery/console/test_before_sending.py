@@ -1,0 +1,95 @@
+"""A teacher sees what a message will be before anybody receives it, and what can be done with it until it is due."""
+
+import uuid
+
+import pytest
+
+from core.admission.api_keys import ApiKeys
+from core.directory import Directory
+from core.redis.store import Store
+from core.sessions import Sessions
+from tests.delivery.console.conftest import Person
+
+CONFIRMS = "document.querySelector('dialog[open] form').requestSubmit()"
+SELECTS_ALL = "document.querySelector('#text').select(), 1"
+TEXT = "document.querySelector('#text').value"
+DOWNLOADS = "fetch(document.querySelector('a[download]').href).then((file) => file.text())"
+
+
+async def teacher_of_a_group(person: Person, store: Store) -> tuple[Person, str, str]:
+    """A trainer who is signed in and owns a group of two, the id of the trainer and the title of the group."""
+    call, name = person.running.call, f"Group {uuid.uuid4().hex[:6]}"
+    own, boris = f"t-{name[-6:]}", f"b-{name[-6:]}"
+    phone = uuid.uuid4().int % 10**6
+    contacts = {"sms": f"+7998{phone:07d}"}
+    await call("POST", "/v1/users", {"id": own, "name": "Anna", "role": "trainer", "contacts": contacts})
+    await call("POST", "/v1/users", {"id": boris, "name": "Boris", "contacts": {"sms": f"+7997{phone:07d}"}})
+    await call("POST", "/v1/users", {"id": f"c-{boris}", "name": "Carl", "contacts": {"email": "carl@example.org"}})
+    await call("POST", "/v1/groups", {"id": name, "title": name, "members": [boris, f"c-{boris}"]})
+    await call("PUT", f"/v1/ownerships/{own}/group/{name}")
+    session = await Sessions(store, Directory(store), ApiKeys(store)).begin_as_person("default", own)
+    return Person(person.browser, person.running, session.secret), own, name
+
+
+@pytest.mark.row("W-05", "W-06", "W-07")
+async def test_a_teacher_sees_parts_quota_and_what_one_person_gets_and_sends_to_itself_first(
+    person: Person, store: Store
+) -> None:
+    teacher, own, group = await teacher_of_a_group(person, store)
+    await teacher.visit("write")
+    await teacher.presses(group)
+    await teacher.writes("Text", "Exam at nine")
+    await teacher.browser.run(SELECTS_ALL)
+    await teacher.presses("Bold")
+    assert await teacher.browser.run(TEXT) == "**Exam at nine**"
+    await teacher.presses("Buttons and addresses of files")
+    await teacher.presses("Add a button")
+    await teacher.writes("Text of the button", "Where?")
+    await teacher.sees("A button needs a text and an address.")
+    await teacher.writes("Address that it opens", "https://example.org/map")
+    for way in ("SMS", "E-mail", "Send by the first that works"):
+        await teacher.presses(way)
+    await teacher.sees("2 people will be written to")
+    await teacher.sees("SMS to pay for: 1 (1 for each phone)")
+    await teacher.sees("Left after this message: 3 of 4")
+    await teacher.presses("Check")
+    await teacher.sees("Will be sent to 2 of 2")
+    await teacher.writes("As one person sees it", "bor")
+    await teacher.browser.wait_for("document.querySelectorAll('.shown .card').length === 1")
+    assert "https://example.org/map" in await teacher.browser.text(".shown .card")
+    await teacher.writes("As one person sees it", "nobody here")
+    await teacher.sees("Nothing found")
+    await teacher.presses("Send to myself first")
+    await teacher.sees("Sent to you. Nobody else has received it.")
+    (sent,) = (await teacher.running.call("GET", f"/v1/deliveries?sender={own}"))["deliveries"]
+    assert (sent["counts"]["recipients"], sent["tags"]) == (1, ["test"])
+    await teacher.visit("messages")
+    await teacher.presses("Repeat")
+    await teacher.browser.wait_for(f"document.querySelector('#text') && {TEXT} === '**Exam at nine**'")
+    assert await teacher.browser.run("document.querySelector('#url-0').value") == "https://example.org/map"
+
+
+@pytest.mark.row("W-07", "W-08", "W-22")
+async def test_a_message_is_moved_found_by_its_state_and_its_outcomes_appear_by_themselves(person: Person) -> None:
+    tag, phone = uuid.uuid4().hex[:8], f"+7996{uuid.uuid4().int % 10**7:07d}"
+    people = [{"id": 1, "name": "Vera", "contacts": {"sms": phone}}, {"id": 2, "name": "Gleb", "contacts": {}}]
+    body = {"sender": {"id": 1}, "text": f"Later {tag}", "recipients": people, "channels": ["sms"], "tags": [tag]}
+    made = await person.running.call("POST", "/v1/deliveries", {**body, "deliver_at": "2030-01-01T12:00:00Z"})
+    await person.visit(f"messages?state=scheduled&tag={tag}")
+    await person.sees("1 in all")
+    await person.go(f"messages?state=finished&tag={tag}")
+    await person.sees("Nothing found")
+    await person.go(f"message/{made['id']}")
+    await person.presses("Move")
+    await person.writes("When", "")
+    await person.browser.run("document.querySelector('dialog[open] input').value = '2031-02-03T04:05'")
+    await person.browser.run(CONFIRMS)
+    await person.sees("2031")
+    moved = await person.running.call("GET", f"/v1/deliveries/{made['id']}")
+    assert moved["deliver_at"].startswith("2031-02-0")
+    await person.running.call("PATCH", f"/v1/deliveries/{made['id']}", {"deliver_at": "2026-01-01T00:00:00Z"})
+    await person.sees("Reached 1 of 2")  # by the stream: nothing was pressed
+    lines = (await person.browser.run(DOWNLOADS)).splitlines()
+    assert len(lines) == 3
+    assert sum(phone.removeprefix("+") in line for line in lines) <= 1
+    assert any("Vera" in line for line in lines)
