@@ -1,8 +1,10 @@
 """An operator manages the queue: tubes with pauses, tasks with their errors, dead letters, lanes."""
 
 import time
+from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from cli.processes.embedded_valkey import running_url
 from core.monitoring import Step
@@ -25,6 +27,7 @@ def url_of(person: Person) -> str:
 
 
 IN_THE_MENU = "document.querySelector('#menu a[href=\"#/dead_letters\"] .tag')?.innerText"
+COUNTDOWN = "document.querySelector('[data-until]')?.innerText"
 DELAY = "[...document.querySelectorAll('figure')].find((one) => one.innerText.includes('How long tasks wait'))"
 
 
@@ -69,6 +72,28 @@ async def test_an_operator_finds_out_why_tasks_failed_and_has_them_tried_again(p
     await person.browser.wait_for("Boolean(document.querySelector('dialog[open]'))")
     await person.browser.run(CONFIRMS)
     await person.sees("3 tasks changed")
+
+
+@pytest.mark.row("W-12", "W-13")
+async def test_an_operator_sets_one_task_aside_tries_it_again_and_drops_a_group(person: Person) -> None:
+    await bury_some(person, "pictures", 2)
+    async with connect(url_of(person)) as client:
+        task = await client.put("portraits", "x", user="Mona")
+    await person.visit(f"task/{task}")
+    for button, seen in (("Set aside", "buried"), ("Try again", "ready"), ("Cancel", "no longer kept")):
+        await person.presses(button)
+        await person.browser.wait_for("Boolean(document.querySelector('dialog[open]'))")
+        await person.browser.run(CONFIRMS)
+        await person.browser.wait_for(f"document.querySelector('#content').innerText.includes({seen!r})")
+    await person.go("dead_letters")
+    card = "[...document.querySelectorAll('li.card')].find((one) => one.innerText.includes('pictures'))"
+    await person.browser.wait_for(f"Boolean({card})")
+    await person.browser.run(f"{card}.querySelector('.danger').click()")
+    await person.sees("Cancel 2 tasks?")
+    await person.browser.run(CONFIRMS)
+    await person.browser.wait_for(f"!{card}")
+    found = await person.running.call("GET", "/v1/queue/tasks?tube=pictures&state=buried")
+    assert found["tasks"] == []
 
 
 @pytest.mark.row("W-12")
@@ -119,11 +144,19 @@ async def test_an_operator_sees_why_a_process_halted_and_which_command_is_missin
         )
         store = await Store.open(url)
         await ProcessRegister(store).write(halted)
+        busy = replace(halted, id="busy", name="a pigeon", state=ProcessState.RUNNING, beat=now, reason="")
+        await ProcessRegister(store).write(busy)
+        await client.queue.throttle("a pigeon", "account:the school", timedelta(seconds=50))
+        await store.command("HSET", KEYS["rate"].at(0, "a pigeon", "the school"), "rate", "7.5")
         await store.close()
     await person.sees("the token is refused")  # the page was notified
     await person.sees("Balance 12.5: the money is running out")
     await person.visit("processes")
     await person.sees("./ada jobs")
+    await person.sees("7.5 calls a second at most")
+    left = await person.browser.run(COUNTDOWN)
+    assert "sec" in left
+    await person.browser.wait_for(f"{COUNTDOWN} !== {left!r}")
     await person.keeps_picture("processes")
 
 
@@ -144,6 +177,9 @@ async def test_the_overview_says_what_is_wrong_and_leads_there(person: Person) -
     await person.sees("late on average when due: 0.3 sec")
     await person.browser.run(f"{DELAY}.querySelector('summary').click()")
     await person.browser.wait_for(f"{DELAY}.querySelector('details[open] tbody').innerText.includes('0.3 sec')")
+    await person.chooses("Time", "week")
+    await person.browser.wait_for("location.hash.includes('span=week')")
+    await person.chooses("Time", "hour")
     await person.presses("As a table")
     await person.browser.wait_for("document.querySelector('figure details[open] tbody').rows.length >= 8")
     await person.browser.run("document.querySelector('a[href=\"#/dead_letters\"]:not(nav a)').click()")

@@ -16,11 +16,13 @@ export default {
   right: "inspect",
   render(root, [id], { me, signal }) {
     if (!id) {
-      paint(root, h("h1", {}, t("page.task")), empty({ title: t("task.choose"), action: h("a", { class: "button", href: "#/tasks" }, t("page.tasks")) }));
+      paint(root, h("h1", {}, t("page.task")), empty({ title: t("task.choose"), action: toTasks() }));
       return;
     }
     const path = `/v1/queue/tasks/${encodeURIComponent(id)}`;
-    const show = withStates(root, () => api.get(path, {}, { signal }), (task) => [
+    const load = () => api.get(path, {}, { signal }).catch((error) => { if (error.status !== 404) throw error; });
+    const show = withStates(root, load, (task) => (task ? whole(task) : [h("h1", {}, t("page.task")), empty({ title: t("task.gone"), action: toTasks() })]));
+    const whole = (task) => [
       h("h1", {}, t("page.task"), " ", stateTag(task.state)),
       h("p", { class: "quiet" }, task.id),
       task.error && notice("bad", t("task.error", { error: task.error, when: ago(task.erred) })),
@@ -38,9 +40,11 @@ export default {
       may(me, "operate") && !task.ended && h("div", { class: "actions" },
         task.state === "buried" ? button("kick", path, show) : task.state !== "taken" && button("bury", path, show),
         button("cancel", path, show)),
-    ]);
+    ];
   },
 };
+
+const toTasks = () => h("a", { class: "button", href: "#/tasks" }, t("page.tasks"));
 
 /** The moments of a task in their order, [name, ms]; what is still to come stands last. */
 const timeline = (task) => TIMES.filter((name) => task[name]).map((name) => [name, task[name]]).sort((one, other) => one[1] - other[1]);
