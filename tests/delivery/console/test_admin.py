@@ -5,6 +5,7 @@ from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 
 from tests.delivery.console.conftest import Person
+from tests.delivery.console.test_writing import send
 
 CONFIRMS = "document.querySelector('dialog[open] form').requestSubmit()"
 OVER_PLAIN_HTTP = "Object.defineProperty(navigator, 'clipboard', {value: undefined}); 1"
@@ -23,6 +24,7 @@ async def status_with(person: Person, secret: str) -> int:
         return response.status
 
 
+@pytest.mark.row("W-15")
 async def test_a_new_api_key_is_shown_once_copied_without_https_and_revoked(person: Person) -> None:
     await person.visit("keys")
     await person.presses("Create a key")
@@ -50,9 +52,12 @@ async def test_a_new_api_key_is_shown_once_copied_without_https_and_revoked(pers
     assert await status_with(person, secret) == 401
 
 
-async def test_a_webhook_is_added_tested_and_deleted(person: Person) -> None:
+@pytest.mark.row("W-15")
+async def test_a_webhook_is_added_tested_turned_on_again_and_deleted(person: Person) -> None:
+    answer = 202
+
     async def accept(request: web.Request) -> web.Response:
-        return web.Response(status=202)
+        return web.Response(status=answer)
 
     receiver = web.Application()
     receiver.router.add_post("/hook", accept)
@@ -69,6 +74,14 @@ async def test_a_webhook_is_added_tested_and_deleted(person: Person) -> None:
         await person.sees("Last attempts: 1")
         await person.presses("Last attempts: 1")
         await person.keeps_picture("webhooks")
+        answer = 410
+        await send(person, "The receiver is gone")
+        await person.sees("Nothing is sent to it until you turn it on again")
+        answer = 202
+        await person.presses("Turn on again")
+        await person.browser.wait_for("Boolean(document.querySelector('dialog[open]'))")
+        await person.browser.run(CONFIRMS)
+        await person.sees_no("Nothing is sent to it")
         await person.presses("Delete")
         await person.browser.run(CONFIRMS)
         await person.sees("There are no webhooks")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from core.queue import NewTask, Queue
 from core.redis.store import Store
 from scenarios.check.reloading import ActiveBot
 from scenarios.engine.results import completed, failed
@@ -92,10 +93,10 @@ async def test_an_author_finds_a_run_follows_its_path_and_drops_it(
     person: Person, store: Store, bot: ActiveBot, axe_source: str
 ) -> None:
     versions = Versions(store)
-    version = await versions.publish(bot.version, bot.bot)
+    version, task = await versions.publish(bot.version, bot.bot), await Queue(store).put("events", NewTask("x"))
     runs = Runs(store, versions, TENANT)
     event = {"id": "e1", "source": "test", "channel": "vk", "user_id": 7, "event_text": "Let me in"}
-    run = await runs.begin(run_id("vk.test.e1", "vk:7", 1), "0.1", "vk:7", event, version, ["club.main"])
+    run = await runs.begin(run_id("vk.test.e1", "vk:7", 1), task, "vk:7", event, version, ["club.main"])
     delivery = "0.bot.1763712000000000000"
     run = await runs.record(run, run.run.in_order[0].path, completed({"delivery_id": delivery, "reached": 1}))
     await person.visit("runs?scenario=club.main&state=running")
@@ -110,6 +111,15 @@ async def test_an_author_finds_a_run_follows_its_path_and_drops_it(
     await person.sees("action 2 ended as failed; the chain is completed")
     assert await person.browser.run("document.querySelectorAll('.box.bad').length") == 1
     await person.keeps_picture("run")
+    await person.presses("Drive on")
+    await person.sees("The run is driven on.")
+    await person.go("dry_run")
+    recent = "[...document.querySelectorAll('select[name=run] option')].find((one) => one.innerText.includes('Let me'))"
+    await person.chooses("Take an event that has happened", await person.browser.run(f"{recent}.value"))
+    await person.browser.wait_for("document.querySelector('input[name=text]').value === 'Let me in'")
+    await person.presses("Try it")
+    await person.sees("Starts club.rules.")
+    await person.go(f"runs/{run.id}")
     await person.presses("Drop")
     await person.writes("Reason", "it hangs")
     await person.browser.run("document.querySelector('dialog[open] form').requestSubmit()")

@@ -1,12 +1,11 @@
 """People are found and changed, groups are kept, a table is imported after its changes were shown."""
 
-import json
-
 import pytest
 
 from tests.delivery.console.conftest import Person
 
 CONFIRMS = "document.querySelector('dialog[open] form').requestSubmit()"
+EXPORT = "fetch(document.querySelector('a[download=\\'users.csv\\']').href).then((file) => file.text())"
 IS_ASKED = "Boolean(document.querySelector('dialog[open]'))"
 
 
@@ -16,9 +15,10 @@ async def confirms(person: Person) -> None:
     await person.browser.wait_for(f"!{IS_ASKED}")
 
 
-async def chooses_file(person: Person, text: str) -> None:
+async def chooses_file(person: Person, text: str, encoding: str = "utf-8") -> None:
     """Puts a file with this text into the field for a file and lets it be checked."""
-    file = f"new File([{json.dumps(text)}], 'people.csv', {{type: 'text/csv'}})"
+    content = f"new Uint8Array({list(text.encode(encoding))})"
+    file = f"new File([{content}], 'people.csv', {{type: 'text/csv'}})"
     await person.browser.wait_for("Boolean(document.querySelector('input[type=file]'))")
     await person.browser.run(
         f"(() => {{ const some = new DataTransfer(); some.items.add({file});"
@@ -27,6 +27,7 @@ async def chooses_file(person: Person, text: str) -> None:
     await person.presses("Check the file")
 
 
+@pytest.mark.row("W-09", "W-10")
 async def test_a_person_is_added_found_by_a_contact_changed_and_deleted(person: Person) -> None:
     await person.visit("people")
     await person.presses("Add a person")
@@ -85,14 +86,16 @@ async def test_a_group_gets_members_and_owners_and_loses_them(person: Person) ->
 async def test_a_table_is_imported_after_its_changes_were_shown(person: Person) -> None:
     await person.running.call("POST", "/v1/users", {"id": "people-3", "name": "Alan"})
     await person.visit("import")
-    await chooses_file(person, "id;name\npeople-3;Alan Turing\npeople-4;Kurt\n")
+    await chooses_file(person, "id;name\r\npeople-3;Алан Тьюринг\r\npeople-4;Курт\r\n", "cp1251")  # as Excel does
     await person.sees("New: 1. Changed: 1. As they are: 0.")
     assert await person.browser.run("document.querySelector('del').innerText") == "Alan"
     await person.keeps_picture("import-changes")
     assert (await person.running.call("GET", "/v1/users/people-3"))["name"] == "Alan"
     await person.presses("Import 2 rows")
     await person.sees("Imported. New: 1. Changed: 1.")
-    assert (await person.running.call("GET", "/v1/users/people-3"))["name"] == "Alan Turing"
+    assert (await person.running.call("GET", "/v1/users/people-3"))["name"] == "Алан Тьюринг"
+    exported = await person.browser.run(EXPORT)
+    assert "people-4;Курт" in exported
 
 
 @pytest.mark.row("W-10")
