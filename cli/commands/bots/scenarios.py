@@ -14,6 +14,7 @@ from cli.commands.bots.run_lines import folded
 from cli.commands.bots.scenario_process import declare_process, run_process
 from cli.commands.bots.scenario_runs import declare_graph, declare_run, print_graph, run_update
 from cli.commands.bots.scenario_show import declare_show, show_run
+from cli.commands.bots.scenario_tests import chat, test_bot
 from core.model.text.plurals import counted
 from scenarios.actions import installed_actions
 from scenarios.bot import new_bot
@@ -28,7 +29,9 @@ def declare(parser: ArgumentParser) -> None:
     new_parser = verbs.add_parser("new", help="write a small working bot into a new folder")
     run_parser = verbs.add_parser("run", help="show what the bot does with a recorded event; nothing is sent")
     graph_parser = verbs.add_parser("graph", help="show what follows what in a scenario")
-    for subparser in (check_parser, new_parser, run_parser, graph_parser):
+    test_parser = verbs.add_parser("test", help="play the tests of a bot; nothing is sent")
+    chat_parser = verbs.add_parser("chat", help="talk to a bot in the terminal; nothing is sent")
+    for subparser in (check_parser, new_parser, run_parser, graph_parser, test_parser, chat_parser):
         subparser.add_argument("folder", type=Path, metavar="DIR", help="the bot's folder")
     declare_run(run_parser)
     declare_graph(graph_parser)
@@ -38,7 +41,7 @@ def declare(parser: ArgumentParser) -> None:
     drop_parser = verbs.add_parser("drop", help="end a run without its remaining actions; its messages are sent")
     for subparser in (show_parser, drive_parser, drop_parser):
         declare_show(subparser)
-    offline = (check_parser, new_parser, run_parser, graph_parser, schema_parser)
+    offline = (check_parser, new_parser, run_parser, graph_parser, schema_parser, test_parser, chat_parser)
     for subparser in (*offline, show_parser, drive_parser, drop_parser):
         add_json_option(subparser, default=SUPPRESS)
 
@@ -100,6 +103,8 @@ ACTIONS: Mapping[str, Callable[[Namespace], int]] = {
     "new": write_new,
     "run": run_update,
     "schema": print_schema,
+    "test": test_bot,
+    "chat": chat,
     "show": show_run,
     "drive": show_run,
     "drop": show_run,

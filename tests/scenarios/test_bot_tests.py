@@ -1,0 +1,136 @@
+"""The tests of a bot, and a conversation with it in the terminal (C-99)."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.main import main
+from scenarios.check.rehearsal.bot_tests import run_tests
+from scenarios.loader import load
+from tests.scenarios.bot_folder import BotFolder
+
+SCENARIOS = """
+start:
+  actions:
+    - {type: ask, text: "<b>Your name?</b>", save: person.name, form: f, rules: [{rule: length_min, value: 2}],
+       hint: Longer, timeout: 3h, remind: 1h}
+    - {type: ask, text: "Room, {person.name}?", options: [Single, Double], form: f, field: room, chain: completed}
+    - {type: send, text: "{answer}", chain: completed}
+    - {type: send, text: "{error}", chain: [failed, drop], when: {error: {rule: not_empty}}}
+    - {type: send, text: Tomorrow, delay: 1d, chain: true}
+help: {actions: [{type: send, text: Help, inline: [[{Go: start}]]}]}
+group: {actions: [{type: send, text: To all, to: {group: A}, channels: [sms]}]}
+"""
+PASSES = """
+all goes well:
+  at: 2026-12-01 09:00
+  steps:
+    - user: /start
+    - bot: Your name?
+    - user: A
+    - bot: Longer
+    - wait: 90m
+    - bot: {contains: name}
+    - user: Anna
+    - bot: {text: "Room, Anna?", buttons: [Single, Double]}
+    - press: Double
+    - bot: [Double]
+    - variables: {person.name: Anna}
+    - form: {f: {name: Anna, room: Double}}
+    - wait: 1d
+    - bot: Tomorrow
+nobody answers, another person does something else:
+  steps:
+    - user: /start
+    - bot: Your name?
+    - user: /help
+      as: 8
+    - bot: Help
+    - press: Go
+      as: 8
+    - bot: Your name?
+    - wait: 3h
+    - bot: [Your name?, Your name?, Your name?, Your name?, there was no answer in time, there was no answer in time]
+a provider fails:
+  fail: [ask]
+  steps:
+    - user: /start
+    - bot: its outcome is set to failed
+    - user: /all
+    - bot: {text: To all, to: {group: A}, channels: [sms]}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> BotFolder:
+    bot = BotFolder(tmp_path).write("scenarios/s.yaml", SCENARIOS).write("variables.yaml", "person: {name: text}")
+    return bot.write("triggers.yaml", "text: {exact: {/start: s.start, /help: s.help, /all: s.group}}")
+
+
+@pytest.mark.row("C-99")
+def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolder) -> None:
+    verdicts, problems = run_tests(folder.write("tests/a.yaml", PASSES).folder, load(folder.folder).bot)
+    assert [(one.name, one.problem) for one in verdicts if one.problem] == []
+    assert (len(verdicts), problems) == (3, [])
+
+
+@pytest.mark.row("C-99")
+@pytest.mark.parametrize(
+    ("steps", "problem", "line"),
+    [
+        ("[{user: /help}, {bot: Hlp}]", "the bot says 'Help', expected 'Hlp'", 2),
+        ("[{user: /help}]", "the bot also says 'Help'", 2),
+        ("[{bot: x}]", "the bot says nothing; expected 'x'", 2),
+        ("[{user: /help}, {bot: Help}, {press: Stop}]", "no message has the button 'Stop'", 2),
+        ("[{user: /help}, {bot: {text: Help, buttons: []}}]", "buttons: ['Go'], expected []", 2),
+        ("[{usr: /help}]", "a step has no 'usr'; did you mean user?", 2),
+        ("[{variables: {person.name: Anna}}]", "person.name is None, expected 'Anna'", 2),
+    ],
+)
+def test_a_failure_names_its_place_and_the_difference(folder: BotFolder, steps: str, problem: str, line: int) -> None:
+    folder.write("tests/a.yaml", f"t:\n  steps: {steps}\n")
+    (verdict,), _ = run_tests(folder.folder, load(folder.folder).bot)
+    assert (verdict.problem, verdict.place.file, verdict.place.line) == (problem, "tests/a.yaml", line)
+
+
+@pytest.mark.row("C-99")
+def test_a_hundred_tests_take_less_than_a_second(folder: BotFolder) -> None:
+    one = PASSES.partition("nobody")[0].strip().partition("\n")[2]
+    folder.write("tests/a.yaml", "".join(f"t{n}:\n{one}\n" for n in range(100)))
+    bot, began = load(folder.folder).bot, time.process_time()
+    verdicts, _ = run_tests(folder.folder, bot)
+    assert time.process_time() - began < 1.0
+    assert [one.problem for one in verdicts] == [""] * 100
+
+
+@pytest.mark.row("C-99")
+def test_the_command_prints_failures_and_a_summary(folder: BotFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.write("tests/a.yaml", "good: {steps: []}\nbad: {steps: [{bot: x}]}\n")
+    assert main(["scenarios", "test", str(folder.folder)]) == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith(f"{folder.folder}/tests/a.yaml:2:")
+    assert "says nothing" in printed[0]
+    assert printed[-1] == "1 test passed, 1 failed"
+
+
+@pytest.mark.row("C-99")
+def test_a_chat_in_the_terminal_answers_and_reloads(
+    folder: BotFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = iter(["/help", "[Go]", "Anna", ":variables", ":wait 1d", "/again"])
+
+    def read(_: str) -> str:
+        line = next(lines, None)
+        if line is None:
+            raise EOFError
+        if line == "/again":
+            folder.write("scenarios/s.yaml", SCENARIOS.replace("text: Help", "text: Changed"))
+            return "/help"
+        return line
+
+    monkeypatch.setattr("builtins.input", read)
+    assert main(["scenarios", "chat", str(folder.folder)]) == 0
+    printed = capsys.readouterr().out
+    for expected in ("» Help", "[Go → start]", "Your name?", "Room, Anna?", '"name": "Anna"', "» Changed"):
+        assert expected in printed, printed
