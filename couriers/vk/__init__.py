@@ -1,4 +1,4 @@
-"""VK through vkbottle, as a community. One `execute` sends up to 2,500 messages.
+"""VK as a community. One `execute` sends up to 2,500 messages.
 
 The table of VK's answers is in `outcomes.py`.
 """

@@ -1,16 +1,19 @@
-"""The client of VK's API: one call, with VK's body as it is, or with its errors as exceptions."""
+"""The client of VK's API: one call, with VK's body as it is, or with its errors as exceptions.
+
+A call is one POST of aiohttp, which repeats no POST (docs/decisions/0122-vk-is-called-with-plain-aiohttp.md).
+"""
 
 import json
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 import aiohttp
-from vkbottle import API
-from vkbottle.api.response_validator import ABCResponseValidator
-from vkbottle.http import AiohttpClient
 
 from providers.vk.errors import TOKEN_REFUSED, NotJson, TokenRefused, VkRefused, VkUnavailable, error_code
 
+API_URL = "https://api.vk.ru/method/"
+API_VERSION = "5.199"
 FAILURES = (aiohttp.ClientError, OSError, NotJson)
 """What a request raises that has no answer of VK."""
 
@@ -20,15 +23,18 @@ class Client:
 
     def __init__(self, token: str, api_url: str | None, timeout: timedelta = timedelta(seconds=20)) -> None:
         seconds = timeout.total_seconds()
-        self._http = AiohttpClient(timeout=aiohttp.ClientTimeout(total=seconds, connect=seconds / 3))
-        self._api = API(token, http_client=self._http)
-        self._api.response_validators = [_RawValidator()]
-        if api_url is not None:
-            self._api.API_URL = f"{api_url.rstrip('/')}/"
+        self._url = f"{(api_url or API_URL).rstrip('/')}/"
+        self._query = {"access_token": token, "v": API_VERSION}
+        self._timeout = aiohttp.ClientTimeout(total=seconds, connect=seconds / 3)
+        self._session: aiohttp.ClientSession | None = None
 
-    async def request(self, method: str, parameters: dict[str, Any]) -> Any:
+    async def request(self, method: str, parameters: Mapping[str, str | int]) -> Any:
         """Return VK's body. Raises one of FAILURES."""
-        return await self._api.request(method, parameters)
+        # A redirect would take the token to another host.
+        async with self._open().post(
+            self._url + method, params=self._query, data=dict(parameters), allow_redirects=False
+        ) as response:
+            return await _decoded(response)
 
     async def call(self, method: str, **parameters: Any) -> Any:
         """Return the response. Raises VkUnavailable, VkRefused, TokenRefused."""
@@ -48,7 +54,8 @@ class Client:
     async def get(self, url: str, parameters: dict[str, Any]) -> Any:
         """Return the JSON at an address that VK named. Raises VkUnavailable."""
         try:
-            return await self._http.request_json(url, method="GET", params=parameters)
+            async with self._open().get(url, params=parameters) as response:
+                return await _decoded(response)
         except (*FAILURES, ValueError) as error:
             raise unreachable(error) from None
 
@@ -56,11 +63,18 @@ class Client:
         """Transfer a file to an address that VK named; return VK's body. Raises one of FAILURES."""
         form = aiohttp.FormData()
         form.add_field(field, data, filename=name, content_type=media_type)
-        # vkbottle hands the form to aiohttp, which takes it; its type names only dict.
-        return _decoded(await self._http.request_text(url, method="POST", data=form), url)  # type: ignore[arg-type]
+        async with self._open().post(url, data=form) as response:
+            return await _decoded(response)
 
     async def close(self) -> None:
-        await self._http.close()
+        if self._session is not None:
+            await self._session.close()
+
+    def _open(self) -> aiohttp.ClientSession:
+        """Return the session, made at the first call: it belongs to the running event loop."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(timeout=self._timeout, cookie_jar=aiohttp.DummyCookieJar())
+        return self._session
 
 
 def unreachable(error: Exception) -> VkUnavailable:
@@ -68,19 +82,8 @@ def unreachable(error: Exception) -> VkUnavailable:
     return VkUnavailable(f"VK cannot be reached ({type(error).__name__}): check the network and ADA_VK_API_URL")
 
 
-class _RawValidator(ABCResponseValidator):
-    """Returns VK's body unchanged.
-
-    vkbottle's own validators repeat a call without end when the body is not JSON, and turn errors into exceptions; one
-    of them (a captcha without a picture) fails.
-    """
-
-    async def validate(self, method: str, data: dict[str, Any], response: Any, ctx_api: Any) -> Any:
-        return _decoded(response, method)
-
-
-def _decoded(text: str, source: str) -> Any:
+async def _decoded(response: aiohttp.ClientResponse) -> Any:
     try:
-        return json.loads(text)
-    except ValueError as error:
-        raise NotJson(source) from error
+        return json.loads(await response.text("utf-8", errors="replace"))
+    except (ValueError, RecursionError) as error:
+        raise NotJson(response.url.path) from error

@@ -136,7 +136,6 @@ async def test_a_lost_answer_is_unknown_and_after_a_repeat_in_other_groups_there
 
 @pytest.mark.row("D-21")
 async def test_a_request_whose_answer_is_not_json_is_not_repeated(provider: VkProvider) -> None:
-    """vkbottle's own rescheduler repeats such a request without end."""
     courier = await provider.open()
     before = provider.state.counter("vk", "http")
     provider.state.add_rule(Rule("vk", Fault("not_json")))

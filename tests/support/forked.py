@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-PRELOADED = ("aiogram", "aiohttp", "telethon", "vkbottle", "cli.main", "core.courier.runtime", "delivery.app")
+PRELOADED = ("aiogram", "aiohttp", "telethon", "cli.main", "core.courier.runtime", "delivery.app")
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,6 @@ async def run_vk(configuration: Configuration, services: BotServices, stop: asyn
     """Answer what people write to the VK community; with ADA_SCENARIOS it only acknowledges presses of buttons. With
     ADA_VK_LONG_POLL it polls; callbacks go to `serve`.
     """
-    # vkbottle takes a second of processor time to import, as aiogram does.
     from bots.vk.acknowledging import Acknowledging
     from bots.vk.long_poll import LongPoll
     from providers.vk.client import Client
