@@ -20,6 +20,7 @@ COPY jobs jobs
 COPY lua lua
 COPY providers providers
 COPY sandbox sandbox
+RUN python -m compileall -q -j 0 .
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 ADA_DATA=/data ADA_HTTP=0.0.0.0:8080
 USER ada
 VOLUME /data

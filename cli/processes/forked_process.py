@@ -1,7 +1,8 @@
 """Starts modules as forks of one process that has imported their libraries.
 
-Importing aiogram takes three seconds of processor time and 130 MB. A fork has it at once and shares the memory. The process that forks is Python's own fork server; it knows no setting of Ada, and a fork
-receives exactly the environment that it is given (docs/decisions/0118-couriers-and-bots-are-forked.md).
+Importing aiogram takes three seconds of processor time and 130 MB. A fork has it at once and shares the memory. The
+process that forks is Python's own fork server; it knows no setting of Ada, and a fork receives exactly the environment
+that it is given (docs/decisions/0118-couriers-and-bots-are-forked.md).
 """
 
 import asyncio
