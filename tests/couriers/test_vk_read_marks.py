@@ -1,5 +1,6 @@
 """The long poll for read marks, with answers that the sandbox does not give."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -35,8 +36,8 @@ class PlayedClient(Client):
         super().__init__("vk1.a.token", None)
         self._servers, self._polls = servers, polls
 
-    async def request(self, method: str, parameters: dict[str, Any]) -> Any:
-        return self._servers.next(parameters)
+    async def request(self, method: str, parameters: Mapping[str, str | int]) -> Any:
+        return self._servers.next(dict(parameters))
 
     async def get(self, url: str, parameters: dict[str, Any]) -> Any:
         return self._polls.next(parameters)
