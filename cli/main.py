@@ -68,6 +68,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "bots.scenarios",
         "bots written in YAML: check and try one, write a new one, print the schema for editors",
     ),
+    "forms": ("bots.forms", "show what people have answered to the forms of the bots, as a table or as CSV"),
     "jobs": (
         "installation.jobs",
         "run the long-running jobs of users; list, show, start, pause, resume, stop them, show their log",
@@ -99,7 +100,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("demo", "up", "doctor"),
     "Send and follow messages": ("send", "track", "show", "cancel", "reschedule", "templates"),
     "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import", "export"),
-    "Write bots": ("scenarios",),
+    "Write bots": ("scenarios", "forms"),
     "Look after an installation": (
         "key",
         "webhook",

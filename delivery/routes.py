@@ -7,6 +7,7 @@ from delivery.endpoints import (
     console_files,
     exports,
     files,
+    forms,
     health,
     imports,
     inbound,
@@ -39,6 +40,7 @@ from delivery.schemas import queue as queue_schemas
 from delivery.schemas import templates as template_schemas
 from delivery.schemas import webhooks as webhook_schemas
 from delivery.schemas.bots import events
+from delivery.schemas.bots import forms as form_schemas
 from delivery.schemas.bots import runs as run_schemas
 from delivery.schemas.bots import scenarios as scenario_schemas
 from delivery.schemas.console import actions as action_schemas
@@ -187,6 +189,10 @@ ROUTES = (
           scenarios.dry_run, 200, scenario_schemas.DryRunResult, body=scenario_schemas.DryRunRequest),
     Route("GET", "/v1/scenarios/{name}", "A scenario as a graph, with the place of each action", "read",
           scenarios.graph, 200, scenario_schemas.Graph, query=scenario_schemas.ScenarioQuery),
+    Route("GET", "/v1/forms", "List the forms that people have filled in", "read",
+          forms.list_all, 200, form_schemas.FormList),
+    Route("GET", "/v1/forms/{name}", "The answers to a form as a table, a row for each person", "read",
+          forms.show, 200, form_schemas.FormTable, query=form_schemas.FormQuery),
     Route("GET", "/v1/runs", "List the runs of scenarios, newest first", "read",
           runs.list_page, 200, run_schemas.RunPage, query=run_schemas.RunQuery, headers=_LINK),
     Route("GET", Run, "Show a run of scenarios: for each action what released or dropped it, and when",

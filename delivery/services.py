@@ -38,6 +38,16 @@ class RunReader(Protocol):
         """Have a run driven on and return it. Raises NotFound RUN_NOT_FOUND, Conflict RUN_OVER, RUN_WITHOUT_TASK."""
 
 
+class FormReader(Protocol):
+    """The answers to forms: `scenarios.stores.forms`."""
+
+    async def names(self, tenant: str) -> Sequence[str]:
+        """Return the forms with answers."""
+
+    async def table(self, tenant: str, form: str, begin: int, limit: int) -> Any:
+        """Return a page of a form."""
+
+
 class BotReader(Protocol):
     """The bot in force of a tenant: `scenarios.inspection.bots`. Each raises NotFound BOT_NOT_LOADED."""
 
@@ -75,4 +85,5 @@ class ApiServices:
     events: Mapping[str, Events] = field(default_factory=dict)
     runs: RunReader | None = None
     bots: BotReader | None = None
+    forms: FormReader | None = None
     sign_in: SignIn | None = None

@@ -36,7 +36,7 @@ class Answers:
 
     def __init__(self, store: Store, tenant: str, runs: Runs, executor: StepExecutor, parking: Parking) -> None:
         self._questions = Questions(store, tenant)
-        self._forms = Forms(store, tenant)
+        self._forms = Forms(store)
         self._runs = runs
         self._executor = executor
         self._parking = parking
@@ -80,7 +80,7 @@ class Answers:
         answer = Values({"answer": value}, from_person=frozenset({"answer"}))
         if asked.form:
             noted = Answer(context.step.path[-1] + 1, value, context.services.now_ms())
-            await self._forms.note(asked.form, person_of(event), asked.field, noted)
+            await self._forms.note(context.services.tenant, asked.form, person_of(event), asked.field, noted)
         return await self._go_on(stored, context.step, replace(ending, returned=ending.returned.and_then(answer)), task)
 
     async def _refuse(self, stored: StoredRun, context: Context, event_run: str, task: str, reason: str) -> StoredRun:

@@ -18,6 +18,7 @@ from scenarios.stores.people import KEPT
 
 SHARD = 0
 MOST_ROWS = 100_000
+PAGE = 1000
 
 
 class Answer(Struct, frozen=True):
@@ -38,45 +39,48 @@ class Row(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """A form. `columns`: in the order of the questions; the rows in that of their first answer."""
+    """A page of a form. `columns`: those of the page, in the order of the questions; the rows in that of their first
+    answer. `next`: where the next page begins, None if this is the last one.
+    """
 
     form: str
     columns: list[str]
     rows: list[Row]
+    next: int | None = None
 
 
 class Forms:
-    """The forms of one tenant's bots."""
+    """The forms of all tenants."""
 
-    def __init__(self, store: Store, tenant: str) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._tenant = tenant
 
-    async def note(self, form: str, person: str, field: str, answer: Answer) -> None:
+    async def note(self, tenant: str, form: str, person: str, field: str, answer: Answer) -> None:
         """Store an answer; a repeat changes nothing."""
         channel, _, address = person.partition(":")
         text = msgspec.json.encode(answer, enc_hook=str).decode()
-        arguments = (self._tenant, form, channel, address, field, text, answer.at, in_ms(KEPT), MOST_ROWS)
+        arguments = (tenant, form, channel, address, field, text, answer.at, in_ms(KEPT), MOST_ROWS)
         await self._store.run("note_form_answer", SHARD, *arguments)
 
-    async def names(self) -> list[str]:
+    async def names(self, tenant: str) -> list[str]:
         """Return the forms with answers."""
-        return sorted(await self._store.command("SMEMBERS", KEYS["forms"].at(SHARD, self._tenant)))
+        return sorted(await self._store.command("SMEMBERS", KEYS["forms"].at(SHARD, tenant)))
 
-    async def table(self, form: str) -> Table:
-        """Return all rows of a form."""
-        people = await self._store.command("ZRANGE", KEYS["form_people"].at(SHARD, self._tenant, form), 0, -1)
+    async def table(self, tenant: str, form: str, begin: int = 0, limit: int = PAGE) -> Table:
+        """Return a page of the rows of a form."""
+        key = KEYS["form_people"].at(SHARD, tenant, form)
+        people = await self._store.command("ZRANGE", key, begin, begin + limit - 1)
+        found = [(one, await self._answers(tenant, form, one)) for one in people]
         columns: dict[str, int] = {}
-        rows = []
-        for person in people:
-            if answers := await self._answers(form, person):
-                columns |= {name: one.n for name, one in answers.items() if one.n < columns.get(name, one.n + 1)}
-                rows.append(_row(person, answers))
-        return Table(form, sorted(columns, key=lambda name: (columns[name], name)), rows)
+        for _, answers in found:
+            columns |= {name: one.n for name, one in answers.items() if one.n < columns.get(name, one.n + 1)}
+        rows = [_row(person, answers) for person, answers in found if answers]
+        ordered = sorted(columns, key=lambda name: (columns[name], name))
+        return Table(form, ordered, rows, begin + limit if len(people) == limit else None)
 
-    async def _answers(self, form: str, person: str) -> dict[str, Answer]:
+    async def _answers(self, tenant: str, form: str, person: str) -> dict[str, Answer]:
         channel, _, address = person.partition(":")
-        fields = await self._store.command("HGETALL", KEYS["form_row"].at(SHARD, self._tenant, channel, address, form))
+        fields = await self._store.command("HGETALL", KEYS["form_row"].at(SHARD, tenant, channel, address, form))
         return {name: msgspec.json.decode(text, type=Answer) for name, text in fields.items()}
 
 

@@ -15,6 +15,7 @@ from scenarios.execution.versions import Versions
 from scenarios.inspection.bots import BotReader
 from scenarios.inspection.runs import RunReader
 from scenarios.loader import load
+from scenarios.stores.forms import Answer, Forms
 from tests.delivery.conftest import Api
 
 TRIGGERS = 'text: {exact: {/join: club.join}, "*": club.other}'
@@ -44,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 async def services(services: ApiServices) -> ApiServices:
     store = services.core.store
-    return replace(services, runs=RunReader(store), bots=BotReader(store))
+    return replace(services, runs=RunReader(store), bots=BotReader(store), forms=Forms(store))
 
 
 async def put_in_force(api: Api, folder: Path) -> ActiveBot:
@@ -159,3 +160,18 @@ async def test_a_dry_run_shows_each_step_and_message_and_takes_outcomes(api: Api
     for wrong in ({}, {"channel": "vk"}, {"channel": "vk", "user_id": 7, "kind": "thunder"}, {"Text": 1}):
         refused = await api.call("POST", "/v1/scenarios:dry-run", {"event": wrong})
         assert refused.status == 400, wrong
+
+
+@pytest.mark.row("C-95")
+async def test_the_answers_to_a_form_are_a_table_in_the_order_of_its_questions(api: Api) -> None:
+    forms = Forms(api.store)
+    given = [("vk:7", "room", "12"), ("vk:8", "name", "B"), ("vk:7", "name", "A")]
+    for number, (person, field, value) in enumerate(given):
+        await forms.note("default", "signup", person, field, Answer({"name": 1, "room": 2}[field], value, number))
+    assert (await api.call("GET", "/v1/forms")).json == {"forms": ["signup"]}
+    page = (await api.call("GET", "/v1/forms/signup?limit=1")).json
+    assert (page["columns"], page["next"]) == (["name", "room"], "1")
+    assert [(one["person"], one["answers"]) for one in page["rows"]] == [("vk:7", {"name": "A", "room": "12"})]
+    page = (await api.call("GET", "/v1/forms/signup?cursor=1")).json
+    assert [(one["person"], one["answers"]) for one in page["rows"]] == [("vk:8", {"name": "B"})]
+    assert (await api.call("GET", "/v1/forms/other")).json["code"] == "FORM_NOT_FOUND"

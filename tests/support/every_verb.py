@@ -293,7 +293,7 @@ async def _call_action_verbs(stack: Stack) -> None:
     await people.set_state("echo", "1", "feedback", HOUR)
     change = Change("person", "visits", "add", 1, 0, 0)
     await Variables(stack.store, TENANT).change("run:0", {"channel": "echo", "user_id": 1}, [change])
-    await Forms(stack.store, TENANT).note("signup", "echo:1", "room", Answer(1, "12", 1))
+    await Forms(stack.store).note(TENANT, "signup", "echo:1", "room", Answer(1, "12", 1))
     await stack.store.run("forget_forms", 0, TENANT, "echo", "1")
     await Requests(stack.store, TENANT).store("run:1", NewRequest("feedback", "echo", "1"))
     promos = Promos(stack.store, TENANT)

@@ -57,6 +57,7 @@ from providers.sms.profile import KANNEL, load_profile
 from scenarios.execution.secrets import secret_variables
 from scenarios.inspection.bots import BotReader
 from scenarios.inspection.runs import RunReader
+from scenarios.stores.forms import Forms
 
 log = logging.getLogger(__name__)
 
@@ -137,6 +138,7 @@ async def open_api_services(store: Store, settings: Settings) -> AsyncIterator[A
             events=events_of(core, settings),
             runs=RunReader(store, secret_variables(os.environ)),
             bots=BotReader(store, secret_variables(os.environ)),
+            forms=Forms(store),
             sign_in=await open_sign_in(store, settings),
         )
 

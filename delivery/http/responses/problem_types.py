@@ -116,6 +116,7 @@ CODES = {
     "EVENT_TOO_LARGE": ProblemType(413, "The event is too large"),
     "EVENT_WITHOUT_USER": ProblemType(400, "The event has no user"),
     # a webhook
+    "FORM_NOT_FOUND": ProblemType(404, "No such form"),
     "RUN_NOT_FOUND": ProblemType(404, "No such run"),
     "RUN_OVER": ProblemType(409, "The run is over"),
     "RUN_WITHOUT_TASK": ProblemType(409, "The event of the run is not in the queue any more"),

@@ -44,7 +44,7 @@ async def test_a_form_asks_until_the_answers_are_right_and_stores_them(form: Ins
         await form.put(text)
     await form.over(run)
     assert form.texts == ["Your name?", "Two letters at least.", "Which room?", "Which room?", "Anna: Double"]
-    table = await Forms(form.stack.store, TENANT).table("signup")
+    table = await Forms(form.stack.store).table(TENANT, "signup")
     assert (table.columns, [row.answers for row in table.rows]) == (
         ["name", "room"],
         [{"name": "Anna", "room": "Double"}],

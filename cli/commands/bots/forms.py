@@ -1,0 +1,71 @@
+"""The verb forms: what people have answered to the forms of the bots, as a table or as CSV, over HTTP."""
+
+import csv
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from typing import Any
+
+from cli.client.http_client import HttpClient, JsonObject
+from cli.client.pages import quoted
+from cli.command import SUCCESS, Command, add_json_option
+from cli.commands.messages.deliveries import over_http, print_result
+from core.directory.csv_cells import escaped
+
+_PATH = "/v1/forms"
+
+
+def declare(parser: ArgumentParser) -> None:
+    parser.add_argument("form", metavar="FORM", nargs="?", help="the name of a form; without it the forms are listed")
+    parser.add_argument("--csv", action="store_true", help="print CSV with all rows")
+    add_json_option(parser)
+
+
+async def run(api: HttpClient, arguments: Namespace) -> int:
+    if not arguments.form:
+        found = await api.call("GET", _PATH)
+        print_result(found, arguments.json, "\n".join(found["forms"]) or "no form has answers")
+        return SUCCESS
+    table = await read(api, arguments.form)
+    if arguments.csv:
+        csv.writer(sys.stdout, lineterminator="\n").writerows([escaped(cell) for cell in row] for row in cells(table))
+    else:
+        print_result(table, arguments.json, "\n".join(aligned(cells(table))))
+    return SUCCESS
+
+
+async def read(api: HttpClient, form: str) -> JsonObject:
+    """Return all pages of a form as one table."""
+    path = f"{_PATH}/{quoted(form)}"
+    table = page = await api.call("GET", path)
+    while page["next"]:
+        page = await api.call("GET", f"{path}?cursor={page['next']}")
+        table["columns"] += [name for name in page["columns"] if name not in table["columns"]]
+        table["rows"] += page["rows"]
+    return {**table, "next": None}
+
+
+def cells(table: JsonObject) -> list[list[str]]:
+    """Return the header and the rows."""
+    head = ["person", "first", "last", *table["columns"]]
+    rows = [
+        [row["person"], row["first"], row["last"], *(_text(row["answers"].get(name)) for name in table["columns"])]
+        for row in table["rows"]
+    ]
+    return [head, *rows]
+
+
+def aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return " ".join(shown.split())
+
+
+COMMANDS: Mapping[str, Command] = {"forms": Command(declare, over_http(run))}
