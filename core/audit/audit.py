@@ -91,7 +91,7 @@ class Audit:
         seen = [scanner.seen for scanner in self._scanners]
         return Progress(
             sum(one.keys for one in seen),
-            int(await self._store.command("DBSIZE")),
+            sum(map(int, (await self._store.command_everywhere("DBSIZE")).values())),
             sum(len(one.tasks) for one in seen),
             sum(len(one.deliveries) for one in seen),
         )
@@ -123,12 +123,18 @@ class Audit:
         return Counts(numbers_of(transitions), numbers_of(states), leases, graves)
 
     async def _keys(self) -> AsyncIterator[Violation]:
+        for homes in self._store.shard_map.primaries().values():
+            async for violation in self._keys_of(homes[0]):
+                yield violation
+
+    async def _keys_of(self, home: int) -> AsyncIterator[Violation]:
+        """Yield the violations in the keys of a primary. `home`: one that it has."""
         cursor = "0"
         while True:
-            cursor, names = await self._store.command("SCAN", cursor, "COUNT", _KEYS)
+            cursor, names = await self._store.command_at(home, "SCAN", cursor, "COUNT", _KEYS)
             for shard, page in self._by_shard(names).items():
                 try:
-                    async for violation in self._scanners[shard].page(page):
+                    async for violation in self._scanners[shard].page(page, home):
                         yield violation
                 except FunctionFault as fault:
                     yield _unreadable(page[0], fault)

@@ -117,7 +117,7 @@ class BackgroundAudits:
             raise Conflict("AUDIT_RUNNING", "An audit is running already.")
         await self._store.command("DEL", _FINDINGS)
         await _write(self._store, run)
-        url, shards = self._store.url, self._store.shards
+        url, shards = self._store.configured_url, self._store.shards
         threading.Thread(target=_run_in_thread, args=(url, shards, run), name="audit", daemon=True).start()
         return run
 

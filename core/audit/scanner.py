@@ -80,10 +80,21 @@ class Scanner:
             **orphan_steps(store, shard, self.seen),
         }
 
-    async def page(self, names: Sequence[str]) -> AsyncIterator[Violation]:
-        """Check keys of this shard and their contents, except what `indexes` checks."""
+    async def _types(self, names: Sequence[str], home: int) -> Sequence[tuple[str, int]]:
+        """Return the type and the TTL of each key, in one atomic read. In a cluster keys of other slots are read one by
+        one.
+        """
+        if not self._store.shard_map.cluster or all(f"{{{self.shard}}}" in name for name in names):
+            return list(await self._store.run("audit_keys", self.shard, *names))
+        read = self._store.command_at
+        return [(await read(home, "TYPE", name), await read(home, "PTTL", name)) for name in names]
+
+    async def page(self, names: Sequence[str], home: int) -> AsyncIterator[Violation]:
+        """Check keys of this shard and their contents, except what `indexes` checks. The keys without a shard and those
+        that are not Ada's come with the first shard; they are on the primary of `home`.
+        """
         self.seen.keys += len(names)
-        rows = await self._store.run("audit_keys", self.shard, *names)
+        rows = await self._types(names, home)
         places: dict[str, list[Place]] = defaultdict(list)
         for name, (kind, ttl) in zip(names, rows, strict=True):
             for violation in key_violations(name, kind, ttl):

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -23,7 +24,6 @@ from core.queue.queue import extension
 from core.queue.task import Extension, Task
 from core.redis import library
 from core.redis.connection import PROTOCOL
-from core.redis.keys import KEYS
 from core.redis.store import Store
 
 log = logging.getLogger(__name__)
@@ -94,23 +94,24 @@ class Heartbeat:
         self._stopped.set()
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        client, url = _client(self._store), self._store.url
+        clients: dict[str, redis.Redis] = {}  # by URL of the primary
         pause = interval = self._lease / _EXTENSIONS
         while not self._stopped.wait(pause):
             pause = interval
-            if url != self._store.url:  # another primary
-                client.close()
-                client, url = _client(self._store), self._store.url
             if not self._extends_blocked and not self._answers(loop):
                 self._lose_all(loop)
                 continue
-            try:
-                self._extend_all(client, loop)
-            except RedisError as fault:
-                pause = min(_RETRY, interval)
-                client.close()  # to another server, if it refuses writes
-                log.warning("leases not extended, next try in %.1f s: %s", pause, fault)
-        client.close()
+            for url, tasks in self._by_primary().items():  # one that fails holds up no other
+                try:
+                    self._extend_all(clients.setdefault(url, _client(url)), tasks, loop)
+                except RedisError as fault:
+                    pause = min(_RETRY, interval)
+                    clients.pop(url).close()  # to another server, if it refuses writes
+                    log.warning("leases not extended, next try in %.1f s: %s", pause, fault)
+            for url in clients.keys() - {primary.url for primary in self._store.shard_map.primaries()}:
+                clients.pop(url).close()
+        for client in clients.values():
+            client.close()
 
     def _answers(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Wait until the event loop answers. Returns whether it did so within a lease."""
@@ -133,10 +134,7 @@ class Heartbeat:
         if not result.lease_valid:
             self.remove(task)
 
-    def _extend_all(self, client: "redis.Redis", loop: asyncio.AbstractEventLoop) -> None:
-        tasks = self._old_enough()
-        if not tasks:
-            return
+    def _extend_all(self, client: "redis.Redis", tasks: Sequence[Task], loop: asyncio.AbstractEventLoop) -> None:
         end, faults = time.monotonic() + self._lease, []
         for task, reply in zip(tasks, self._extend(client, tasks), strict=True):
             if isinstance(reply, RedisError):
@@ -154,6 +152,13 @@ class Heartbeat:
         lease = self._leases.get((task.shard, task.token))
         if lease is not None:
             lease.end = end
+
+    def _by_primary(self) -> dict[str, list[Task]]:
+        """Return the tasks to extend by the URL of their primary."""
+        found: dict[str, list[Task]] = defaultdict(list)
+        for task in self._old_enough():
+            found[self._store.shard_map.of(task.shard).url].append(task)
+        return found
 
     def _old_enough(self) -> list[Task]:
         now = time.monotonic()
@@ -178,12 +183,11 @@ class Heartbeat:
         name = self._store.library.functions["extend"].registered
         with client.pipeline(transaction=False) as pipe:
             for task in tasks:
-                key, shard = KEYS["counters"].at(task.shard), f"{{{task.shard}}}"
-                arguments = (task.id, task.token, int(self._lease * 1000), "", "[]")
-                pipe.fcall(name, 1, key, shard, self._store.clock_offset_ms, *arguments)
+                keys, *words = self._store.fixed_words(task.shard)
+                pipe.fcall(name, int(keys), *words, task.id, task.token, int(self._lease * 1000), "", "[]")
             return list(pipe.execute(raise_on_error=False))
 
 
-def _client(store: Store) -> "redis.Redis":
-    """Open a blocking connection to the store's server."""
-    return redis.Redis.from_url(store.url, decode_responses=True, protocol=PROTOCOL, socket_timeout=_SOCKET_TIMEOUT)
+def _client(url: str) -> "redis.Redis":
+    """Open a blocking connection to a primary."""
+    return redis.Redis.from_url(url, decode_responses=True, protocol=PROTOCOL, socket_timeout=_SOCKET_TIMEOUT)

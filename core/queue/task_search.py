@@ -165,5 +165,5 @@ class TaskSearch:
 async def scan_tasks(store: Store, shard: int, position: int, count: int) -> tuple[int, list[str]]:
     """Return (next position, names of about `count` tasks), in no order. Position 0 is the begin, and again the end."""
     pattern, prefix = KEYS["task"].at(shard, "*").replace("{", "[{]"), len(KEYS["task"].at(shard, ""))
-    cursor, keys = await store.command("SCAN", position, "MATCH", pattern, "COUNT", max(count, 10))
+    cursor, keys = await store.command_at(shard, "SCAN", position, "MATCH", pattern, "COUNT", max(count, 10))
     return int(cursor), [key[prefix:] for key in keys if kind_of(key) is KEYS["task"]]

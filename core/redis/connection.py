@@ -99,7 +99,8 @@ def _url_parts(url: str) -> dict[str, Any]:
     scheme, path = url.partition(":")[0], url.partition("?")[0].partition("://")[2].partition("/")[2]
     if scheme not in ("redis", "rediss", "unix"):
         raise ValueError(
-            "it begins with none of redis://, rediss://, unix://, redis+sentinel:// and rediss+sentinel://"
+            "it begins with none of redis://, rediss://, unix://, redis+sentinel://, rediss+sentinel://, "
+            "redis+cluster:// and rediss+cluster://"
         )
     if scheme != "unix" and path and not path.isdecimal() and "@" not in path:
         raise ValueError(f"after the port it has {path!r}, which is not the number of a database")

@@ -45,13 +45,13 @@ async def _remove_unused(store: Store, now: int) -> None:
 
 
 async def _loaded(store: Store) -> list[str]:
-    found = await store.command("FUNCTION", "LIST", "LIBRARYNAME", f"{_PREFIX}*")
-    return [library["library_name"] for library in found]
+    found = await store.command_everywhere("FUNCTION", "LIST", "LIBRARYNAME", f"{_PREFIX}*")
+    return sorted({library["library_name"] for libraries in found.values() for library in libraries})
 
 
 async def _remove(store: Store, name: str) -> None:
     try:
-        await store.command("FUNCTION", "DELETE", name)
+        await store.command_everywhere("FUNCTION", "DELETE", name)
     except FunctionFault as fault:
         if "Library not found" not in str(fault):
             raise

@@ -4,7 +4,7 @@ A replica that is promoted may lack the last writes, and a server that lost powe
 back, and old workers hold tokens that would be given out again. `lua/queue/functions/note_primary.lua` then begins a
 new epoch. Nothing is claimed on such a server before.
 
-Used by `core.redis.store` as the first call of `core.redis.topology`, and by `core.redis.pipeline` while a connection
+Used by `core.redis.store` as the first call of `core.redis.topology`, and by `core.redis.pipelines` while a connection
 leads to a replica, which may be promoted at any moment.
 """
 
@@ -32,13 +32,14 @@ class Primary:
         self.notes = [encoded(*self._call(shard)) for shard in self._keys]
 
     def _call(self, shard: int) -> tuple[str | int, ...]:
-        return ("FCALL", self._function, 1, self._keys[shard], f"{{{shard}}}", 0, GRACE_MS)
+        keys = self._keys[shard], KEYS["guard"].at(shard)
+        return ("FCALL", self._function, len(keys), *keys, f"{{{shard}}}", 0, GRACE_MS)
 
     async def note(self, connection: Connection) -> None:
         """Note the server at the other end, if it is another one than before. Raises RedisError.
 
-        A shard without data is noted at the first start (`core.redis.server_checks`). A user who may not read INFO
-        gets no new epoch.
+        A shard without data is noted at the first start (`core.redis.server_checks`); one that another primary of the
+        cluster has is refused by this one. A user who may not read INFO gets no new epoch.
         """
         if connection.is_replica:
             return

@@ -38,8 +38,9 @@ _REFUSED_WRITES = {
     "TRYAGAIN": ("STORE_CLUSTER_DOWN", "The Redis cluster moves slots (TRYAGAIN): this passes."),
     "MOVED": (
         "STORE_CLUSTER_DOWN",
-        "Another node of the Redis cluster has the data (MOVED): let ADA_REDIS_URL name a server without cluster mode.",
+        "Another node of the Redis cluster has the data (MOVED): let ADA_REDIS_URL begin with redis+cluster://.",
     ),
+    "ASK": ("STORE_CLUSTER_DOWN", "The Redis cluster moves slots (ASK): this passes."),
 }
 """The first word of a server's error → code and sentence. The server is in a state in which it writes nothing."""
 

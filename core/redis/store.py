@@ -1,4 +1,5 @@
-"""The connection to Redis/Valkey: functions by name and plain commands, batched automatically.
+"""The connection to Redis/Valkey: functions by name and plain commands, batched automatically, each to the primary that
+has its shard.
 
 Guarantee: each call of `run` returns one reply of the function, also when the server restarts, its functions are
 flushed or the connection breaks meanwhile. The function may have run more than once: every function is safe to repeat.
@@ -6,7 +7,9 @@ flushed or the connection breaks meanwhile. The function may have run more than 
 
 import asyncio
 import logging
+import re
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Self
 from zlib import crc32
 
@@ -14,20 +17,22 @@ from redis.asyncio import Redis
 from redis.exceptions import (
     AuthenticationError,
     BusyLoadingError,
-    OutOfMemoryError,
     RedisError,
     ResponseError,
 )
 
-from core.errors import AdaError, FunctionFault, SetupError, StoreError, StoreFull, StoreUnavailable
+from core.errors import AdaError, FunctionFault, SetupError, StoreError, StoreUnavailable
 from core.model.durability import Durability
 from core.redis import library
-from core.redis.connection import PROTOCOL, Connection, ServerAddress, Word, encoded
+from core.redis.cluster import ShardMap
+from core.redis.connection import PROTOCOL, ServerAddress, Word, encoded
+from core.redis.first_check import check_primary
 from core.redis.keys import KEYS
-from core.redis.pipeline import Pipeline
+from core.redis.pipelines import LibraryLoads, Pipeline, Pipelines, ReplicatedPipeline
+from core.redis.pipelines.pipeline import FAIL_OVER
+from core.redis.pipelines.pipelines import Between
 from core.redis.primary import Primary
 from core.redis.refusals import explained, malformed_url, refused_write, wrong_scheme
-from core.redis.replicated_pipeline import ReplicatedPipeline
 from core.redis.sentinels import PrimaryNotFound
 from core.redis.tls_probe import is_scheme_wrong
 from core.redis.topology import PrimaryMoved, Topology
@@ -36,9 +41,9 @@ log = logging.getLogger(__name__)
 
 
 _TIMEOUT = 10.0
-_OLDEST = 7  # Functions are there since Redis 7.0.
 # The server may lose the library again between its load and the call. A call loads it at most this many times.
 _LOADS = 100
+_TAG = re.compile(r"\{(\d+)\}")
 
 Argument = Word | Sequence[Word]
 """Only a function with packed arguments takes a sequence."""
@@ -59,35 +64,51 @@ class Store:
         patience: float = 30.0,
         durability: Durability = Durability.LOCAL,
     ) -> None:
-        self.topology = Topology(url)
+        self.configured_url = url
+        self.shard_map = ShardMap(url, shards)
         primary = Primary(shards)
-        self.topology.first_call = primary.note
+        self.shard_map.call_first(primary.note)
         self.shards = shards
         self.clock_offset_ms = 0
         self.worked_tubes: set[str] = set()
         self.tubes_changed = asyncio.Event()
-        self.pipeline = Pipeline(self.topology, patience=patience, guards=primary.notes)
+
+        def make(kind: type[Pipeline], at: Topology, between: Between) -> Pipeline:
+            fail_over = patience if self.shard_map.cluster else FAIL_OVER
+            return kind(at, patience, guards=primary.notes, between=between, fail_over=fail_over)
+
+        self.pipelines = Pipelines(self.shard_map, partial(make, Pipeline))
         replicates = durability is Durability.REPLICA
-        self._replicated = ReplicatedPipeline(self.topology, patience, primary.notes) if replicates else self.pipeline
+        self._replicated = (
+            Pipelines(self.shard_map, partial(make, ReplicatedPipeline)) if replicates else self.pipelines
+        )
         self.library = library.current()
-        # The one declared key routes a call to its shard; the function derives the others from the same tag.
-        self._anchors = [(1, KEYS["counters"].at(shard), f"{{{shard}}}") for shard in range(shards)]
-        self._loading: asyncio.Future[Any] | None = None
+        # The declared key routes a call to its shard; the function derives the others from the same tag. A second one,
+        # which never exists, has a cluster refuse the call while the keys of the slot are moved one by one.
+        self._anchors = [
+            (2, KEYS["counters"].at(shard), KEYS["guard"].at(shard), f"{{{shard}}}") for shard in range(shards)
+        ]
+        self._loads = LibraryLoads(self.library)
         self._clients: dict[str, Redis] = {}  # by URL of the primary
 
     @property
+    def topology(self) -> Topology:
+        """Return where the first shard is."""
+        return self.shard_map.of(0)
+
+    @property
     def address(self) -> ServerAddress:
-        """Return the address of the primary that was found last."""
+        """Return the address of the primary that was found last for the first shard."""
         return self.topology.address
 
     @property
     def url(self) -> str:
-        """Return the URL of the primary that was found last, with its password."""
+        """Return the URL of the primary that was found last for the first shard, with its password."""
         return self.topology.url
 
     @property
     def redis(self) -> Redis:
-        """Return a plain client of the primary that was found last."""
+        """Return a plain client of the primary that was found last for the first shard."""
         if self.url not in self._clients:
             self._clients[self.url] = Redis.from_url(
                 self.url,
@@ -102,7 +123,8 @@ class Store:
     async def open(
         cls, url: str, shards: int = 1, *, patience: float = 30.0, durability: Durability = Durability.LOCAL
     ) -> Self:
-        """Connect. `url`: redis://, rediss:// (TLS), unix:// or redis+sentinel://, with user and password.
+        """Connect. `url`: redis://, rediss:// (TLS), unix://, redis+sentinel:// or redis+cluster://, with user and
+        password.
 
         Raises StoreUnavailable if waiting may help; SetupError if the URL is wrong or the server refuses it.
         """
@@ -112,10 +134,13 @@ class Store:
             raise malformed_url(fault) from None
         try:
             async with asyncio.timeout(_TIMEOUT):
-                try:
-                    await store._check_server()
-                except PrimaryMoved:
-                    await store._check_server()
+                await store.shard_map.read()
+                for primary, homes in store.shard_map.primaries().items():
+                    shard = homes[0] if homes[0] < shards else None
+                    try:
+                        await check_primary(primary, store.library, shard)
+                    except PrimaryMoved:
+                        await check_primary(primary, store.library, shard)
         except (RedisError, OSError, TimeoutError) as fault:
             await store.close()
             if isinstance(fault, PrimaryNotFound):
@@ -129,46 +154,24 @@ class Store:
             raise
         return store
 
-    async def _check_server(self) -> None:
-        """Load the library. Raises SetupError for an old version; RedisError if the user may not use our keys or the
-        functions.
-
-        HELLO and not INFO: a user without rights over the server may send it.
-        """
-        connection = await self.topology.open()
-        try:
-            hello = await connection.request("HELLO")
-            self._check_version(str(hello["version"]))
-            anchor = KEYS["counters"].at(0)
-            await connection.request("EXISTS", anchor)
-            if not await connection.request("FUNCTION", "LIST", "LIBRARYNAME", self.library.name):
-                await self._load_first(connection)
-            await connection.request("FCALL", self.library.functions["audit_keys"].registered, *self._rest(0, ()))
-        finally:
-            connection.close()
-
-    async def _load_first(self, connection: Connection) -> None:
-        try:
-            await connection.request("FUNCTION", "LOAD", self.library.text)
-        except ResponseError as refusal:
-            if isinstance(refusal, OutOfMemoryError):  # an earlier version may drain it
-                raise StoreUnavailable(
-                    f"{StoreFull()} It has no room for the functions of this version of Ada."
-                ) from None
-            if not library.is_loaded(refusal):
-                raise
-
-    def _check_version(self, version: str) -> None:
-        if int(version.partition(".")[0]) < _OLDEST:
-            raise SetupError(f"Redis {version} is too old: Redis 7.0 or Valkey is needed.")
-
     def shard_of(self, name: str) -> int:
         """Return the shard of everything that belongs to this name: a lane, a sender, an Idempotency-Key."""
         return crc32(name.encode()) % self.shards
 
+    def home_of(self, *command: Word) -> int:
+        """Return whose primary has the key of a command: its shard. 0 for a command without a key, and without a
+        cluster, where it makes no difference.
+        """
+        if not self.shard_map.cluster:
+            return 0
+        for word in command[1:]:
+            if isinstance(word, str) and (tag := _TAG.search(word)) and int(tag[1]) < self.shards:
+                return int(tag[1])
+        return self.shard_map.home_of(str(command[1])) if len(command) > 1 else 0
+
     async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
         """Run the function `name`. Raises FunctionFault (a bug in Ada), StoreRefuses or StoreUnavailable."""
-        return await self._run(self._pipeline_of(name), name, shard, arguments)
+        return await self._run(self._pipelines_of(name), name, shard, arguments)
 
     async def run_replicated(self, name: str, shard: int, *arguments: Argument) -> Any:
         """Do `run`; with durability `replica` it returns when a replica has what was written by then. Also raises
@@ -176,25 +179,29 @@ class Store:
         """
         return await self._run(self._replicated, name, shard, arguments)
 
-    def _pipeline_of(self, name: str) -> Pipeline:
-        return self._replicated if name in library.ACKNOWLEDGED else self.pipeline
+    def _pipelines_of(self, name: str) -> Pipelines:
+        return self._replicated if name in library.ACKNOWLEDGED else self.pipelines
 
-    async def _run(self, pipeline: Pipeline, name: str, shard: int, arguments: Sequence[Argument]) -> Any:
+    async def _run(self, pipelines: Pipelines, name: str, shard: int, arguments: Sequence[Argument]) -> Any:
         call = self._call(name, shard, arguments)
         for _ in range(_LOADS):
-            load = self._loading
+            pipeline = pipelines.of(shard)
+            load = self._loads.last(pipeline)
             try:
-                return await pipeline.send(call)
+                return await pipeline.send(call, shard)
             except ResponseError as refusal:
                 if not library.is_missing(refusal):
                     raise self._fault_of(refusal) from None
-            self._load_after(load, pipeline)
+            try:
+                self._loads.load(pipeline, shard, load)
+            except ResponseError as failure:
+                raise self._fault_of(failure) from None
         raise StoreUnavailable("The functions of Ada vanish from the server again and again.")
 
     async def run_each(self, name: str, calls: Iterable[tuple[int, Sequence[Argument]]]) -> list[Any]:
         """Do `run` for each (shard, arguments), at once. Return the replies in order, faults as values."""
-        pipeline = self._pipeline_of(name)
-        in_flight = [(pipeline.send(self._call(name, *call)), call) for call in calls]
+        pipelines = self._pipelines_of(name)
+        in_flight = [(pipelines.of(call[0]).send(self._call(name, *call), call[0]), call) for call in calls]
         return [await self._reply(name, answer, call) for answer, call in in_flight]
 
     async def _reply(self, name: str, answer: "asyncio.Future[Any]", call: tuple[int, Sequence[Argument]]) -> Any:
@@ -212,52 +219,58 @@ class Store:
 
     def _call(self, name: str, shard: int, arguments: Sequence[Argument]) -> bytes:
         function = self.library.functions[name]
-        return encoded("FCALL", function.registered, *self._rest(shard, function.words(arguments)))
+        return encoded("FCALL", function.registered, *self.fixed_words(shard), *function.words(arguments))
 
-    def _rest(self, shard: int, arguments: Sequence[Word]) -> tuple[Word, ...]:
-        return (*self._anchors[shard], self.clock_offset_ms, *arguments)
-
-    def _load_after(self, before: "asyncio.Future[Any] | None", pipeline: Pipeline) -> None:
-        """Send the library to a server that lost it (restart, FUNCTION FLUSH, failover), once for all callers that find
-        it missing at once. `before`: the last load when the call was sent. Raises what that load ended with.
-        """
-        if before and before.done() and (failure := before.exception()) and not library.is_loaded(failure):
-            self._loading = None if self._loading is before else self._loading
-            raise self._fault_of(failure) if isinstance(failure, ResponseError) else failure
-        if self._loading is before:
-            # The calls that follow on this connection are written behind it.
-            self._loading = pipeline.call("FUNCTION", "LOAD", self.library.text)
-            self._loading.add_done_callback(lambda load: load.cancelled() or load.exception())
+    def fixed_words(self, shard: int) -> tuple[Word, ...]:
+        """Return the words of a call between the function's name and its arguments."""
+        return (*self._anchors[shard], self.clock_offset_ms)
 
     async def command(self, *command: Word) -> Any:
-        """Send a plain command through the same pipeline. It must be safe to repeat. Raises StoreError."""
+        """Send a plain command through the same pipelines: to the primary that has its key, one without a key to that
+        of the first shard. It must be safe to repeat. Raises StoreError.
+        """
+        return await self.command_at(self.home_of(*command), *command)
+
+    async def command_at(self, home: int, *command: Word) -> Any:
+        """Do `command` at the primary of a home, whatever the command names."""
         try:
-            return await self.pipeline.call(*command)
+            return await self.pipelines.of(home).call(*command, home=home)
         except ResponseError as refusal:
             raise self._fault_of(refusal) from None
+
+    async def command_everywhere(self, *command: Word) -> dict[str, Any]:
+        """Send a command without a key to every primary. Return the replies by address. Raises StoreError."""
+        places = [(primary, homes[0]) for primary, homes in self.shard_map.primaries().items()]
+        try:
+            calls = [self.pipelines.of(home).call(*command, home=home) for _, home in places]
+            replies = await asyncio.gather(*calls)
+        except ResponseError as refusal:
+            raise self._fault_of(refusal) from None
+        return {str(primary): reply for (primary, _), reply in zip(places, replies, strict=True)}
 
     async def read_hash(self, key: str, *fields: str) -> list[str | None]:
         """Read fields of a hash; each None if there is no such key, or one of another type: the next function that
         meets it sets it aside (`lua/shared/modules/damaged.lua`). Raises StoreError.
         """
         try:
-            return list(await self.pipeline.call("HMGET", key, *fields))
+            home = self.home_of("HMGET", key)
+            return list(await self.pipelines.of(home).call("HMGET", key, *fields, home=home))
         except ResponseError as refusal:
             if not str(refusal).startswith("WRONGTYPE"):
                 raise self._fault_of(refusal) from None
             return [None] * len(fields)
 
     async def ping(self) -> bool:
-        """Return whether the server answers within a second."""
+        """Return whether every primary answers within a second."""
         try:
-            return bool(await asyncio.wait_for(self.command("PING"), 1.0))
+            return bool(await asyncio.wait_for(self.command_everywhere("PING"), 1.0))
         except (StoreError, TimeoutError):
             return False
 
     async def close(self) -> None:
-        await self.pipeline.close()
+        await self.pipelines.close()
         await self._replicated.close()
-        await self.topology.close()
+        await self.shard_map.close()
         for client in self._clients.values():
             await client.aclose()
 

@@ -8,7 +8,7 @@ User, password, database and options are those of the servers; `sentinel_usernam
 for the Sentinels. With Sentinels, a connection leads to a server that says it is the primary, or is not opened; when a
 Sentinel reports another primary, connections to the old one are cut at once, so that a frozen server holds up nothing.
 
-Used by `core.redis.store` and every reader with a connection of its own.
+Used by `core.redis.cluster.shard_map`, which has one of these for each primary of a cluster.
 """
 
 import asyncio
@@ -46,17 +46,26 @@ async def _nothing_first(connection: Connection) -> None:
     """Call nothing first."""
 
 
+def _refuse_replica(connection: Connection) -> None:
+    """Close a connection to a replica. Raises RedisError then."""
+    if connection.is_replica:
+        connection.close()
+        raise RedisConnectionError(f"{connection.address} is a replica at present")
+
+
 class Topology:
-    """One per store. `address`, `url`: of the primary that was found last; before the first connection those of the
-    first Sentinel. `first_call` is awaited on every new connection before it is used.
+    """One primary. `address`, `url`: of the server that was found last; before the first connection those of the first
+    Sentinel. `first_call` is awaited on every new connection before it is used. `must_be_primary`: no connection to a
+    replica is opened.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, must_be_primary: bool = False) -> None:
         self.sentinels = SentinelSet.parse(url) if is_sentinel_url(url) else None
         first = self.sentinels.sentinels[0] if self.sentinels else None
         self.url = self.sentinels.url_of(first.host, first.port) if self.sentinels and first else url
         self.address = ServerAddress.parse(self.url)
         self.first_call: Callable[[Connection], Awaitable[None]] = _nothing_first
+        self.must_be_primary = must_be_primary
         self._is_current = self.sentinels is None
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._moved: asyncio.Future[None] | None = None
@@ -78,6 +87,8 @@ class Topology:
         """Open a connection to the primary, as `Connection.open` does. Raises RedisError, OSError or TimeoutError."""
         if self.sentinels is None:
             connection = await Connection.open(self.address, on_reply, on_push, on_resume, encoding)
+            if self.must_be_primary:
+                _refuse_replica(connection)
         else:
             connection = await self._open_primary(self.sentinels, on_reply, on_push, on_resume, encoding)
         try:
@@ -101,9 +112,7 @@ class Topology:
         self._is_current = False  # until this connection has shown that it leads to the primary
         address = self.address
         connection = await self._unless_moved(Connection.open(address, on_reply, on_push, on_resume, encoding))
-        if connection.is_replica:
-            connection.close()
-            raise RedisConnectionError(f"{address} is a replica at present")
+        _refuse_replica(connection)
         self._is_current = address == self.address
         self._connections.add(connection)
         connection.lost.add_done_callback(partial(self._note_loss, address))

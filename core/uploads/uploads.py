@@ -124,7 +124,7 @@ class Uploads:
         """Read the parts over a connection of its own: its replies are bytes, and the calls of others do not wait
         behind them. Returns False if one is missing.
         """
-        connection = await self._store.topology.open(encoding=None)
+        connection = await self._store.shard_map.of(_SHARD).open(encoding=None)
         try:
             for number in range(stored.parts):
                 part = await connection.request(

@@ -57,10 +57,11 @@ def functions_page() -> str:
 
 
 _FUNCTIONS = """They are one library of the server. Its name, `ada_<version>`, is in the key `library`, and a call is
-`FCALL ada_<version>_put 1 queue:{0}:counters {0} 0 …`. Every function has one key, `queue:{s}:counters` (it routes the
-call to the shard), and begins with two arguments that the headers leave out: the shard tag (`{0}`) and an offset to the
-server's clock in ms (0). `int` is a decimal number, `json` a JSON text, `rest` all remaining arguments; `packed`
-arguments are one word, a MessagePack array. Every function is safe to repeat.
+`FCALL ada_<version>_put 2 queue:{0}:counters guard:{0} {0} 0 …`. Every function has two keys: `queue:{s}:counters`
+routes the call to the shard, and `guard:{s}`, which never exists, has a cluster refuse the call while it moves the slot
+key by key (docs/cluster.md). It begins with two arguments that the headers leave out: the shard tag (`{0}`) and an
+offset to the server's clock in ms (0). `int` is a decimal number, `json` a JSON text, `rest` all remaining arguments;
+`packed` arguments are one word, a MessagePack array. Every function is safe to repeat.
 
 A process of Ada loads its library at its start, and again when the server has lost it. Two versions run side by side. A
 version that no process was started with for 30 days is removed.

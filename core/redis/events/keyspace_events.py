@@ -1,4 +1,4 @@
-"""Keyspace events: wakes sleepers when their keys vanish. One connection and one loop per process.
+"""Keyspace events: wakes sleepers when their keys vanish. One connection to each primary that has one of the keys.
 
 Events are only a wake-up signal. They are lost at every disconnect and every restart of the server, so at each
 (re)connect every listener is also called, after the server's `notify-keyspace-events` was checked and set. A lost event
@@ -8,21 +8,27 @@ Called by core.queue.worker. redis-py's own loop is not used: it ends 5 s into a
 subscribes again without a notice.
 """
 
+import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
+from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.cluster import ShardMap
 from core.redis.connection import Connection, Reply, encoded
 from core.redis.notifications import ensure_notifications
 from core.redis.outage_log import OutageLog
 from core.redis.refusals import is_about_rights, missing_rights
 from core.redis.store import Store
+from core.redis.topology import Topology
 
 log = logging.getLogger(__name__)
 
 _EVENTS = frozenset({"del", "expired"})
+_SIGNAL = "ada:slot:{{{0}}}"
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 1.0
 
@@ -33,8 +39,43 @@ class KeyspaceEvents:
     """
 
     def __init__(self, store: Store, listeners: Mapping[str, Callable[[], None]]) -> None:
-        self._topology = store.topology
-        self._listeners = {f"__keyspace@{store.address.database}__:{key}": call for key, call in listeners.items()}
+        self._shard_map = store.shard_map
+        self._listeners: dict[int, dict[str, Callable[[], None]]] = defaultdict(dict)
+        for key, call in listeners.items():
+            channel = f"__keyspace@{store.address.database}__:{key}"
+            self._listeners[store.home_of("SUBSCRIBE", key)][channel] = call
+
+    async def run(self) -> None:
+        """Listen until cancelled, on every primary that has one of the keys."""
+        while True:
+            moved = asyncio.ensure_future(self._shard_map.next_change())
+            listening = [asyncio.create_task(one.run()) for one in self._parts()]
+            try:
+                await moved
+            finally:
+                await cancel_and_wait(moved, *listening)
+
+    def _parts(self) -> Iterator["_Listener"]:
+        for primary, homes in self._shard_map.primaries().items():
+            ours = {home: self._listeners[home] for home in homes if home in self._listeners}
+            if ours:
+                yield _Listener(self._shard_map, primary, ours)
+
+
+class _Listener:
+    """Listens on one primary. `by_home`: home → channel → function to call.
+
+    A keyspace subscription stays silent when its slot has moved. The server closes a sharded one then, so there is one
+    beside it for each home.
+    """
+
+    def __init__(
+        self, shard_map: ShardMap, primary: Topology, by_home: Mapping[int, Mapping[str, Callable[[], None]]]
+    ) -> None:
+        self._shard_map = shard_map
+        self._primary = primary
+        self._signals = [_SIGNAL.format(home) for home in by_home] if shard_map.cluster else []
+        self._listeners = {channel: call for listeners in by_home.values() for channel, call in listeners.items()}
         self._unconfirmed = len(self._listeners)
         self._connection: Connection | None = None
         self._outage = OutageLog(log, "no keyspace events, so work is looked for every few seconds")
@@ -50,18 +91,19 @@ class KeyspaceEvents:
                 self._outage.failed(reason)
             elif str(reason) != refused:
                 refused = str(reason)
-                log.warning("no keyspace events: %s", missing_rights(refused, self._topology.address))
-            await self._topology.pause(pause)
+                log.warning("no keyspace events: %s", missing_rights(refused, self._primary.address))
+            await self._shard_map.pause(self._primary, pause)
 
     async def _listen(self) -> Exception:
         """Listen on one connection; returns the reason of its end."""
         try:
-            self._connection = await self._topology.open(self._take_reply, self._take_push)
+            self._connection = await self._primary.open(self._take_reply, self._take_push)
         except (RedisError, OSError, TimeoutError) as fault:
             return fault
         try:
             await ensure_notifications(self._connection.request)
-            self._connection.write(encoded("SUBSCRIBE", *self._listeners))
+            signals = b"".join(encoded("SSUBSCRIBE", signal) for signal in self._signals)
+            self._connection.write(signals + encoded("SUBSCRIBE", *self._listeners))
             return await self._connection.lost
         except RedisError as fault:
             return fault
@@ -82,6 +124,8 @@ class KeyspaceEvents:
             if not self._unconfirmed:
                 self._outage.ended()
                 self._wake_all()
+        elif kind == "sunsubscribe" and self._connection:
+            self._connection.cut(RedisConnectionError("a slot has moved"))
         elif event in _EVENTS:
             self._listeners[channel]()
 

@@ -40,7 +40,8 @@ class StreamReader:
     def __init__(
         self, store: Store, key: str, last: str, on_entry: OnEntry, on_gap: Callable[[], None] = _ignore_gap
     ) -> None:
-        self._topology = store.topology
+        self._shard_map = store.shard_map
+        self._home = store.home_of("XREAD", key)
         self._key = key
         self._last = last
         self._on_entry = on_entry
@@ -52,7 +53,7 @@ class StreamReader:
         is_first = True
         while True:
             try:
-                connection = await self._topology.open()
+                connection = await self._shard_map.of(self._home).open()
                 if not is_first:
                     await self._return_to_stream(connection)
                     self._on_gap()
@@ -60,7 +61,7 @@ class StreamReader:
             except (RedisError, OSError, TimeoutError) as fault:
                 self._outage.failed(fault)
             is_first = False
-            await self._topology.pause(_PAUSE)
+            await self._shard_map.pause(self._shard_map.of(self._home), _PAUSE)
 
     async def _return_to_stream(self, connection: Connection) -> None:
         """Go back to the newest entry if the last one read is ahead of it: else nothing would be read up to there."""

@@ -53,6 +53,20 @@ INSTALLATION = (
         Lifetime.FOREVER,
         "`id`: the replication id of the server that was the primary last; `epoch`: how often it has changed",
     ),
+    Key(
+        "guard",
+        "guard:{s}",
+        "string",
+        Lifetime.TTL,
+        "never exists; every call names it, so that a cluster refuses calls while it moves the slot key by key",
+    ),
+    Key(
+        "replicated",
+        "replicated:{s}",
+        "string",
+        Lifetime.TTL,
+        "in a cluster with ADA_DURABILITY=replica: written after each batch of calls, for the replicas to confirm",
+    ),
     Key("shards", "shards", "string", Lifetime.FOREVER, "the number of shards, written at the first start"),
     Key(
         "library",

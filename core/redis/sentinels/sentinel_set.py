@@ -42,7 +42,10 @@ class SentinelSet:
         user, password = options.pop("sentinel_username", ""), options.pop("sentinel_password", "")
         account = f"{quote(user, '')}:{quote(password, '')}@" if user or password else ""
         own = urlencode({name: value for name, value in options.items() if name.startswith("ssl_")})
-        sentinels = [ServerAddress.parse(f"{scheme}://{account}{place}?{own}") for place in _places(places)]
+        sentinels = [
+            ServerAddress.parse(f"{scheme}://{account}{host}:{port}?{own}")
+            for host, port in server_places(places, "Sentinel", _SENTINEL_PORT)
+        ]
         return cls(name, tuple(sentinels), f"{login}@" if login else "", scheme, database or "0", urlencode(options))
 
     def url_of(self, host: str, port: int) -> str:
@@ -56,13 +59,13 @@ class SentinelSet:
         return f"{self.scheme}+sentinel://{places}/{self.name}/{self.database}"
 
 
-def _places(text: str) -> list[str]:
-    """Return host:port of each Sentinel. Raises ValueError."""
+def server_places(text: str, kind: str, default: int) -> list[tuple[str, int]]:
+    """Return host and port of each server of a list; `kind`: what they are. Raises ValueError."""
     found = []
     for place in text.split(","):
         if not (parts := _PLACE.fullmatch(place)) or int(parts[2] or 0) > 65535:
-            raise ValueError(f"{place!r} is not the host:port of a Sentinel")
-        found.append(f"{parts[1]}:{parts[2] or _SENTINEL_PORT}")
+            raise ValueError(f"{place!r} is not the host:port of a {kind}")
+        found.append((parts[1], int(parts[2] or default)))
     return found
 
 

@@ -50,10 +50,10 @@ async def test_the_server_remembers_only_the_unanswered_put_calls_of_a_client(st
 @pytest.mark.row("K-01")
 async def test_puts_of_one_event_loop_turn_are_sent_in_one_step_in_their_order(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("first"))
-    before = stack.store.pipeline.commands
+    before = stack.store.pipelines.commands
     puts = [stack.queue.put("t", NewTask(str(n), lane="lane")) for n in range(30)]
     ids = await asyncio.gather(*puts, stack.queue.put_many("t", [NewTask("30", lane="lane")]))
-    assert stack.store.pipeline.commands == before + 2
+    assert stack.store.pipelines.commands == before + 2
     assert len({str(one) for one in ids}) == 31
     assert await stack.finish_all() == ["first", *map(str, range(31))]
 

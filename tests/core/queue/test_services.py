@@ -181,10 +181,10 @@ async def _due_of_retry(stack: Stack, task_id: str, attempts: int) -> int:
 async def test_a_search_reads_only_what_it_finds_and_scans_nothing(stack: Stack) -> None:
     await stack.queue.put_many("t", [NewTask("", user=f"u{n}", tags=["all"], kind=f"k{n % 2}") for n in range(2000)])
     await stack.redis.config_resetstat()
-    before = stack.store.pipeline.commands
+    before = stack.store.pipelines.commands
     (found,) = await stack.queue.inspector.select(TaskFilter(user="u7", kind="k", tag="all", tube="t"))
     assert found.user == "u7"
-    assert stack.store.pipeline.commands - before <= 6
+    assert stack.store.pipelines.commands - before <= 6
     used = {name.removeprefix("cmdstat_") for name in await stack.redis.info("commandstats")}
     assert not used & {"scan", "keys", "zscan", "hscan", "hgetall"}
     await stack.queue.cancel_by(TaskFilter(tag="all"))

@@ -2,15 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from core.redis.pipeline import Pipeline
+from core.redis.cluster import ShardMap
+from core.redis.pipelines import Pipeline, Pipelines
 from core.redis.topology import Topology
 from tests.support.servers import Server
 from tests.support.serving import serving
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 from tests.system.crash.cuttable_link import CuttableLink
 
 SILENCE = 0.5
@@ -94,3 +95,43 @@ async def test_an_idle_connection_is_kept(pipeline: Pipeline) -> None:
     end = time.monotonic() + 3 * SILENCE
     await until(lambda: time.monotonic() > end)
     assert await pipeline.call(*CLIENT_ID) == first
+
+
+class OneShard(ShardMap):
+    """A map of one shard whose primary the test chooses."""
+
+    def __init__(self, url: str) -> None:
+        self.primary = Topology(url)
+        super().__init__(url, 1)
+
+    def of(self, home: int) -> Topology:
+        return self.primary
+
+    def primaries(self) -> dict[Topology, list[int]]:
+        return {self.primary: [0]}
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        self.notify = listener
+
+
+@pytest.mark.row("S-11")
+async def test_calls_go_to_a_new_primary_when_the_old_one_has_answered_those_in_flight(
+    link: CuttableLink, server: Server
+) -> None:
+    shard_map = OneShard(server.url_through(link.port))
+    routes = Pipelines(shard_map, lambda at, between: Pipeline(at, between=between))
+    await routes.of(0).call("PING")
+    calls = [routes.of(0).call("RPUSH", "list", 0)]
+    link.block_requests()
+    calls += [routes.of(0).call("RPUSH", "list", 1)]
+    await until(lambda: link.blocked)
+    old, shard_map.primary = shard_map.primary, Topology(server.url)
+    shard_map.primaries = lambda: {old: [0], shard_map.primary: [0]}  # type: ignore[method-assign]  # it is still one
+    shard_map.notify()
+    calls += [routes.of(0).call("RPUSH", "list", 2)]
+    await stays(lambda: not calls[-1].done())
+    link.release()
+    assert await asyncio.gather(*calls) == [1, 2, 3]
+    assert await routes.of(0).call("LRANGE", "list", 0, -1) == ["0", "1", "2"]
+    await routes.of(0).call("DEL", "list")
+    await routes.close()

@@ -104,6 +104,7 @@ ALONE = (
 REFERENCE = (
     *(
         "architecture",
+        "cluster",
         "console",
         "dependencies",
         "events",

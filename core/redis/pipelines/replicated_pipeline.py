@@ -5,27 +5,29 @@
 WAIT blocks its connection, so the calls have one of their own; those that come meanwhile are the next batch.
 
 WAIT counts the replicas that have what its connection wrote last. A call that only finds what another connection has
-written (a repeat of an earlier one) writes nothing, so each batch ends with a message on a channel, which replicas get
-as they get writes: a replica that confirms it has all that was written before.
+written (a repeat of an earlier one) writes nothing, so each batch ends with a mark: a message on a channel, which
+replicas get as they get writes, or in a cluster, where they do not, a key. A replica that confirms it has all that was
+written before.
 
-Before the first batch, and after a batch that no replica has confirmed, the message goes alone: without a replica the
+Before the first batch, and after a batch that no replica has confirmed, the mark goes alone: without a replica the
 calls are refused before they write anything.
 
 Used by `core.redis.store` with ADA_DURABILITY=replica (docs/high-availability.md).
 """
 
-from collections.abc import Sequence
+from typing import Any
 
 from redis.exceptions import RedisError
 
 from core.errors import StoreRefuses, StoreUnavailable
 from core.redis.connection import Reply, encoded
-from core.redis.pipeline import Call, Pipeline, fail
+from core.redis.keys import KEYS
+from core.redis.pipelines.call import Call, fail
+from core.redis.pipelines.pipeline import Pipeline
 from core.redis.topology import Topology
 
 _CONFIRMATION_MS = 2000
-_MARK = encoded("PUBLISH", "ada:replicas", "")
-_END = _MARK + encoded("WAIT", 1, _CONFIRMATION_MS)
+_WAIT = encoded("WAIT", 1, _CONFIRMATION_MS)
 
 
 class ReplicatedPipeline(Pipeline):
@@ -33,11 +35,11 @@ class ReplicatedPipeline(Pipeline):
     StoreUnavailable, if no replica has confirmed what was written.
     """
 
-    def __init__(self, topology: Topology, patience: float = 30.0, guards: Sequence[bytes] = ()) -> None:
-        super().__init__(topology, patience, guards=guards)
+    def __init__(self, topology: Topology, patience: float = 30.0, **options: Any) -> None:
+        super().__init__(topology, patience, **options)
         self._held: list[tuple[Call, Reply]] = []
         self._is_confirming = False
-        self._is_marked = False  # the reply to the message has come
+        self._mark: Reply = None  # the reply to the mark of the batch
         self._has_replica = False
 
     def _write(self) -> None:
@@ -46,21 +48,22 @@ class ReplicatedPipeline(Pipeline):
             return
         if self._is_confirming or not self._waiting or not connection or connection.lost.done():
             return
-        self._is_confirming, self._is_marked = True, False
-        connection.write((self._next_batch() if self._has_replica else b"") + _END)
+        self._is_confirming, self._mark = True, None
+        mark = _mark(self._waiting[0].home, in_cluster=self._topology.must_be_primary)
+        connection.write((self._next_batch() if self._has_replica else b"") + mark + _WAIT)
 
     def _take(self, reply: Reply) -> None:
         self._answered += 1
         if self._in_flight:
             self._held.append((self._in_flight.popleft(), reply))
-        elif not self._is_marked:
-            self._is_marked = True
+        elif self._mark is None:
+            self._mark = reply
         else:
-            self._confirm(reply)
+            self._confirm(self._mark if isinstance(self._mark, RedisError) else reply)
 
     def _confirm(self, reply: Reply) -> None:
-        """Answer the calls of a batch. A refused WAIT means that the server is no primary any more: the connection is
-        cut, and the batch repeated on the next one.
+        """Answer the calls of a batch. A refused mark or WAIT means that the server is no primary of them any more: the
+        connection is cut, and the batch repeated on the next one.
         """
         if isinstance(reply, RedisError):
             assert self._connection
@@ -87,6 +90,13 @@ class ReplicatedPipeline(Pipeline):
 
     def _is_due(self) -> bool:
         return self._is_confirming
+
+
+def _mark(home: int, *, in_cluster: bool) -> bytes:
+    """Return a command that reaches the replicas. Messages on channels reach no replica in a cluster."""
+    if not in_cluster:
+        return encoded("PUBLISH", "ada:replicas", "")
+    return encoded("SET", KEYS["replicated"].at(home), "", "PX", 1000)
 
 
 def _without_replica() -> StoreRefuses:

@@ -12,51 +12,47 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 
-from msgspec import Struct
 from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from core.errors import StoreError, StoreUnavailable
+from core.errors import StoreUnavailable
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import Connection, Reply, Word, encoded
 from core.redis.outage_log import OutageLog
+from core.redis.pipelines.call import Call, fail, fault_of
 from core.redis.refusals import may_pass, refused_write
-from core.redis.topology import Topology
+from core.redis.topology import PrimaryMoved, Topology
 
 log = logging.getLogger(__name__)
 
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
 # Seconds that a fail-over takes. A server that refuses writes for longer needs its operator.
-_FAIL_OVER = 5.0
+FAIL_OVER = 5.0
 # Bytes of one write. Beyond it the server answers the first commands while the last are still being written.
 _WRITE = 256 * 1024
 # Flush early at this many waiting calls, so the server works while we encode the next ones.
 _EARLY = 8
 
 
-class Call(Struct, eq=False):
-    """A command with its caller's future. `deadline`: monotonic seconds after which it is not repeated. `is_unclear`:
-    a connection broke before its reply, so that it may have run.
-    """
-
-    packed: bytes
-    answer: asyncio.Future[Reply]
-    deadline: float
-    is_unclear: bool = False
-
-
 class Pipeline:
     """`patience`: seconds for which a command is repeated over broken connections. `silence`: seconds without a reply,
     while replies are due, after which the connection is cut. `guards`: calls that go before every batch to a server
-    that was a replica at the login (`core.redis.primary`).
+    that was a replica at the login (`core.redis.primary`). `between` is awaited between two connections and returns
+    whether there is to be another one. `fail_over`: seconds after which a state that refuses writes is not waited for.
     """
 
     def __init__(
-        self, topology: Topology, patience: float = 30.0, silence: float = 10.0, guards: Sequence[bytes] = ()
+        self,
+        topology: Topology,
+        patience: float = 30.0,
+        silence: float = 10.0,
+        guards: Sequence[bytes] = (),
+        between: "Callable[[Pipeline], Awaitable[bool]] | None" = None,
+        fail_over: float = FAIL_OVER,
     ) -> None:
         self._topology = topology
         self._patience = patience
@@ -64,8 +60,11 @@ class Pipeline:
         self._waiting: deque[Call] = deque()
         self._in_flight: deque[Call] = deque()
         self._guards = guards
+        self._between = between
+        self._fail_over = fail_over
         self._refused: list[Call] = []  # to be repeated on the next connection
         self._refusal: RedisError | None = None
+        self._is_leaving = False
         self._refusing = (0.0, 0.0)  # since when, and when last, by time.monotonic
         self._connection: Connection | None = None
         self._flushing = False
@@ -74,18 +73,24 @@ class Pipeline:
         self._outage = OutageLog(log, "Redis does not answer")
         self.commands = 0
 
-    def call(self, *command: Word) -> "asyncio.Future[Reply]":
+    def call(self, *command: Word, home: int = 0) -> "asyncio.Future[Reply]":
         """Send a command that is safe to repeat. The future returns the reply, or raises ResponseError or
         StoreUnavailable.
         """
-        return self.send(encoded(*command))
+        return self.send(encoded(*command), home)
 
-    def send(self, command: bytes) -> "asyncio.Future[Reply]":
+    def send(self, command: bytes, home: int = 0) -> "asyncio.Future[Reply]":
         """Do `call` for a command in the protocol's form."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Reply] = loop.create_future()
-        self._waiting.append(Call(command, answer, time.monotonic() + self._patience))
+        self.resume(Call(command, answer, time.monotonic() + self._patience, home))
         self.commands += 1
+        return answer
+
+    def resume(self, call: Call) -> None:
+        """Send a call behind all that wait."""
+        loop = asyncio.get_running_loop()
+        self._waiting.append(call)
         if not self._in_flight or len(self._waiting) >= _EARLY:
             self._write()
         if self._waiting and not self._flushing:
@@ -93,7 +98,25 @@ class Pipeline:
             loop.call_soon(self._flush)
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="redis pipeline")
-        return answer
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing was written without an answer."""
+        return not self._refused and not self._is_due()
+
+    def give_up(self, homes: Collection[int]) -> list[Call]:
+        """Remove the waiting calls of these homes; return them in order."""
+        calls, self._waiting = self._waiting, deque()
+        self._waiting.extend(call for call in calls if call.home not in homes)
+        return [call for call in calls if call.home in homes]
+
+    def leave(self, *, at_once: bool) -> None:
+        """Write nothing more on this connection and close it when the replies are there, or at once."""
+        if self._connection:
+            self._is_leaving = True
+            if at_once:
+                self._connection.cut(PrimaryMoved())
+            self._leaves_server()
 
     async def close(self) -> None:
         """Close the connection. Callers whose reply is still due get StoreUnavailable."""
@@ -109,6 +132,9 @@ class Pipeline:
                 pause = pause if self._refused else _FIRST_PAUSE
             self._waiting.extendleft(reversed(self._unanswered()))
             self._fail_expired()
+            if self._between and not await self._between(self):
+                self._task = None
+                return
             await self._topology.pause(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
@@ -129,7 +155,7 @@ class Pipeline:
 
     async def _serve(self, connection: Connection) -> None:
         """Write commands and take replies until the connection is lost."""
-        self._connection = connection
+        self._connection, self._is_leaving = connection, False
         watching = asyncio.create_task(self._watch(connection), name="redis silence")
         try:
             self._write()
@@ -175,7 +201,7 @@ class Pipeline:
         """Pass a reply to the caller of the oldest command in flight."""
         self._answered += 1
         self._answer(self._in_flight.popleft(), reply)
-        if self._refused:
+        if self._refused or self._is_leaving:
             self._leaves_server()
 
     def _answer(self, call: Call, reply: Reply) -> None:
@@ -187,23 +213,25 @@ class Pipeline:
             self._refused.append(call)
             self._refusal = reply
         else:
-            call.answer.set_exception(_fault_of(call, reply))
+            call.answer.set_exception(fault_of(call, reply))
 
     # states in which the server refuses writes
 
     def _passes_soon(self) -> bool:
         """Note a refusal. Returns whether the state is so new that it may end with a fail-over."""
         now, (since, last) = time.monotonic(), self._refusing
-        since = now if now - last > _FAIL_OVER else since
+        since = now if now - last > self._fail_over else since
         self._refusing = since, now
-        return now - since < _FAIL_OVER
+        return now - since < self._fail_over
 
     def _leaves_server(self) -> bool:
-        """Leave a server that refuses writes, as soon as no reply is due. Returns whether nothing may be written."""
-        if not self._refused or not self._connection:
+        """Leave a server that refuses writes or is not the primary of all calls any more, as soon as no reply is due.
+        Returns whether nothing may be written.
+        """
+        if not (self._refused or self._is_leaving) or not self._connection:
             return False
-        if not self._is_due() and self._refusal:
-            self._connection.cut(self._refusal)
+        if not self._is_due():
+            self._connection.cut(self._refusal if self._refused and self._refusal else PrimaryMoved())
         return True
 
     def _refuse_waiting(self, refusal: RedisError) -> None:
@@ -213,7 +241,7 @@ class Pipeline:
         waiting, self._waiting = self._waiting, deque()
         for call in waiting:
             if not call.answer.done():
-                call.answer.set_exception(_fault_of(call, refusal))
+                call.answer.set_exception(fault_of(call, refusal))
 
     def _unanswered(self) -> list[Call]:
         """Return the calls without an answer whose connection is lost, in order, and forget them."""
@@ -247,19 +275,6 @@ class Pipeline:
         self._waiting.clear()
 
 
-def _fault_of(call: Call, refusal: RedisError) -> Exception:
-    """Return what a caller gets for an error reply. What may have run before is not called refused."""
-    refused = refused_write(refusal) if call.is_unclear else None
-    return StoreUnavailable(f"Whether the call ran before is unknown. {refused}") if refused else refusal
-
-
 def _note_promotion(connection: Connection, answer: "asyncio.Future[Reply]") -> None:
     if not answer.cancelled() and answer.exception() is None:
         connection.is_replica = False
-
-
-def fail(calls: Iterable[Call], fault: StoreError) -> None:
-    """Raise a fault to the callers that still wait."""
-    for call in calls:
-        if not call.answer.done():
-            call.answer.set_exception(fault)

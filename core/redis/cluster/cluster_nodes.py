@@ -1,0 +1,150 @@
+"""The URL of a cluster (docs/cluster.md), and what its nodes say about the owners of the slots.
+
+User, password and options are those of every node. Called by `core.redis.cluster.shard_map`.
+"""
+
+import asyncio
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from redis.exceptions import AuthenticationError, RedisError, ResponseError
+
+from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.connection import Connection, Reply, ServerAddress
+from core.redis.sentinels import PrimaryNotFound
+from core.redis.sentinels.finding import ANSWER
+from core.redis.sentinels.sentinel_set import server_places
+
+CLUSTER_FORM = "redis+cluster://user:password@host:6379,host:6379"
+
+_URL = re.compile(r"(rediss?)\+cluster://(?:([^/?]*)@)?([^/?@]*)(?:/0?)?(?:\?(.*))?")
+_PORT = 6379
+_EPOCH = re.compile(r"cluster_current_epoch:(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterNodes:
+    """How to reach the nodes of a cluster. `places`: host and port of those that the URL names; some of them are enough
+    to find the others.
+    """
+
+    places: tuple[tuple[str, int], ...]
+    login: str = field(repr=False)
+    scheme: str
+    options: str = field(repr=False)
+
+    @classmethod
+    def parse(cls, url: str) -> "ClusterNodes":
+        """Parse a URL of the form above. Raises ValueError, which names no secret."""
+        if not (found := _URL.fullmatch(url)):
+            raise ValueError(f"a URL of a cluster has the form {CLUSTER_FORM}, and its only database is 0")
+        scheme, login, places, query = (part or "" for part in found.groups())
+        servers = tuple(server_places(places, "node", _PORT))
+        nodes = cls(servers, f"{login}@" if login else "", scheme, query)
+        for place in servers:
+            ServerAddress.parse(nodes.url_of(place))
+        return nodes
+
+    def url_of(self, place: tuple[str, int]) -> str:
+        """Return the URL of a node, with its password."""
+        host, port = place
+        host = f"[{host}]" if ":" in host and host[0] != "[" else host
+        return f"{self.scheme}://{self.login}{host}:{port}/0?{self.options}"
+
+    def __str__(self) -> str:
+        """Return the URL without the password, for people."""
+        return f"{self.scheme}+cluster://" + ",".join(f"{host}:{port}" for host, port in self.places)
+
+
+def is_cluster_url(url: str) -> bool:
+    return url.partition(":")[0] in ("redis+cluster", "rediss+cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class SlotRange:
+    """The slots from `first` to `last`. `owner`: host and port of their primary; `replicas`: of its replicas."""
+
+    first: int
+    last: int
+    owner: tuple[str, int]
+    replicas: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """The cluster as one node sees it. `epoch` grows with each promotion and each move of slots."""
+
+    epoch: int
+    slots: tuple[SlotRange, ...]
+
+    def owner_of(self, slot: int) -> tuple[str, int] | None:
+        return next((one.owner for one in self.slots if one.first <= slot <= one.last), None)
+
+    @property
+    def places(self) -> set[tuple[str, int]]:
+        return {place for one in self.slots for place in (one.owner, *one.replicas)}
+
+
+async def newest_view(nodes: ClusterNodes, places: Collection[tuple[str, int]]) -> ClusterView:
+    """Return the newest view that a majority of these nodes has, or those that answer within a second. Raises
+    PrimaryNotFound.
+    """
+    asking = [asyncio.create_task(view_of(nodes, place)) for place in places]
+    views: list[ClusterView] = []
+    faults: list[Exception] = []
+    try:
+        for answer in asyncio.as_completed(asking):
+            try:
+                views.append(await answer)
+            except (RedisError, OSError, TimeoutError) as fault:
+                faults.append(fault)
+            if len(views) > len(asking) // 2:
+                break
+    finally:
+        await cancel_and_wait(*(one for one in asking if not one.done()))
+    if not views:
+        raise _not_found(nodes, faults)
+    return max(views, key=lambda view: view.epoch)
+
+
+async def view_of(nodes: ClusterNodes, place: tuple[str, int]) -> ClusterView:
+    """Return the cluster as this node sees it. Raises RedisError, OSError or TimeoutError."""
+    async with asyncio.timeout(ANSWER):
+        connection = await Connection.open(ServerAddress.parse(nodes.url_of(place)))
+        try:
+            ranges = await connection.request("CLUSTER", "SLOTS")
+            info = str(await connection.request("CLUSTER", "INFO"))
+        finally:
+            connection.close()
+    epoch = _EPOCH.search(info)
+    return ClusterView(int(epoch[1]) if epoch else 0, tuple(_slot_range(one, place[0]) for one in ranges))
+
+
+def _slot_range(row: Sequence[Reply], asked: str) -> SlotRange:
+    """Read a row of CLUSTER SLOTS. A node that names no host has that of the node that was asked."""
+    first, last, *servers = row
+    owner, *replicas = ((host if host not in (None, "", "?") else asked, int(port)) for host, port, *_ in servers)
+    return SlotRange(first, last, owner, tuple(replicas))
+
+
+def _not_found(nodes: ClusterNodes, faults: Sequence[Exception]) -> PrimaryNotFound:
+    """Return why no node says where the slots are: the first reason that waiting does not mend, else the first."""
+    for fault in faults:
+        if "cluster support disabled" in str(fault):
+            return PrimaryNotFound(
+                "CLUSTER_DISABLED",
+                f"the server at {nodes} is no node of a cluster. Begin ADA_REDIS_URL with {nodes.scheme}://",
+                is_wrong_name=True,
+            )
+        if isinstance(fault, AuthenticationError | ResponseError):
+            return PrimaryNotFound("CLUSTER_REFUSES", f"a node of {nodes} refuses: {fault}", is_wrong_name=True)
+    reason = (str(faults[0]) or type(faults[0]).__name__) if faults else "none is known"
+    return PrimaryNotFound("CLUSTER_UNREACHABLE", f"no node of {nodes} answers: {reason}")
+
+
+def hosts_text(places: Mapping[tuple[str, int], Sequence[int]]) -> str:
+    """Return which shards each primary has, for the log."""
+    return "; ".join(
+        f"{host}:{port} has {', '.join(map(str, shards)) or 'none'}" for (host, port), shards in places.items()
+    )

@@ -1,0 +1,141 @@
+"""Which primary has which shard: one for all with a single server or Sentinels, the owners of the slots in a cluster.
+
+    redis+cluster://user:password@host:port,host:port     some nodes of the cluster; they name the others
+
+The map is read from the nodes at the start, and again whenever a call or a connection shows that it is old: MOVED, a
+lost connection, a subscription that the server closed. One reading at a time serves all that need it. The map may be
+wrong at any moment: a node refuses what it does not own, so a wrong map costs a repetition and nothing else.
+
+Used by `core.redis.store` and every reader with a connection of its own.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from redis.crc import key_slot
+
+from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, hosts_text, is_cluster_url, newest_view
+from core.redis.connection import Connection
+from core.redis.keys import KEYS
+from core.redis.sentinels import PrimaryNotFound
+from core.redis.topology import Topology
+
+log = logging.getLogger(__name__)
+
+WITHOUT_SHARD = tuple(key.pattern for key in KEYS.values() if "{s}" not in key.pattern)
+"""Keys of the installation. In a cluster each has a slot of its own; their homes follow those of the shards."""
+
+
+class ShardMap:
+    """One per store. A home is a number: that of a shard, or one behind them for each key `WITHOUT_SHARD`."""
+
+    def __init__(self, url: str, shards: int) -> None:
+        self.cluster = ClusterNodes.parse(url) if is_cluster_url(url) else None
+        self.shards = shards
+        self.first_call: Callable[[Connection], Awaitable[None]] | None = None
+        self._known: dict[tuple[str, int], Topology] = {}
+        self._view: ClusterView | None = None
+        first = self._at(self.cluster.places[0]) if self.cluster else Topology(url)
+        self._slots = [key_slot(tag.encode()) for tag in (*map(str, range(shards)), *WITHOUT_SHARD)]
+        self._homes = [first] * len(self._slots)
+        self._listeners: list[Callable[[], None]] = []
+        self._changed: asyncio.Future[None] | None = None
+        self._reading: asyncio.Task[None] | None = None
+
+    def __str__(self) -> str:
+        """Return the URL without the password, for people."""
+        return str(self.cluster or self._homes[0])
+
+    def of(self, home: int) -> Topology:
+        """Return the primary of a home."""
+        return self._homes[home]
+
+    @property
+    def homes(self) -> int:
+        return len(self._homes)
+
+    def primaries(self) -> dict[Topology, list[int]]:
+        """Return the homes of each primary that has one."""
+        found: dict[Topology, list[int]] = {}
+        for home, primary in enumerate(self._homes):
+            found.setdefault(primary, []).append(home)
+        return found
+
+    def home_of(self, key: str) -> int:
+        """Return the home of a key `WITHOUT_SHARD`; 0 for what is no key."""
+        return self.shards + WITHOUT_SHARD.index(key) if key in WITHOUT_SHARD else 0
+
+    def call_first(self, first_call: Callable[[Connection], Awaitable[None]]) -> None:
+        """Have this awaited on every new connection to a primary before it is used."""
+        self.first_call = first_call
+        for primary in {*self._homes, *self._known.values()}:
+            primary.first_call = first_call
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener` after each change of the map. It must not block."""
+        self._listeners.append(listener)
+
+    async def next_change(self) -> None:
+        """Wait until the map changes."""
+        self._changed = self._changed or asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._changed)
+
+    async def read(self) -> None:
+        """Read the map. Raises PrimaryNotFound."""
+        if self.cluster:
+            known = {*self.cluster.places, *(self._view.places if self._view else ())}
+            self._take(self.cluster, await newest_view(self.cluster, known))
+
+    async def refresh(self) -> None:
+        """Read the map, together with all that need it now. Without an answer it stays as it is."""
+        if not self.cluster:
+            return
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read_or_keep(), name="shard map")
+        await asyncio.wait([self._reading])
+
+    async def _read_or_keep(self) -> None:
+        try:
+            await self.read()
+        except PrimaryNotFound as fault:
+            log.debug("the map of the shards stays as it is: %s", fault)
+
+    async def pause(self, primary: Topology, seconds: float) -> None:
+        """Wait until the next attempt to reach this primary; less long if it turns out to be another server."""
+        await self.refresh()
+        if primary in self._homes:
+            await primary.pause(seconds)
+
+    def _take(self, cluster: ClusterNodes, view: ClusterView) -> None:
+        """Follow a view; an older one than before is ignored. A slot that has no owner keeps the one before."""
+        if self._view and view.epoch < self._view.epoch:
+            return
+        self._view = view
+        owners = [view.owner_of(slot) for slot in self._slots]
+        homes = [self._at(owner) if owner else old for owner, old in zip(owners, self._homes, strict=True)]
+        if homes == self._homes:
+            return
+        self._homes = homes
+        places = {one: [home for home, at in enumerate(owners) if at == one and home < self.shards] for one in owners}
+        log.info("shards: %s", hosts_text({one: shards for one, shards in places.items() if one}))
+        if self._changed and not self._changed.done():
+            self._changed.set_result(None)
+        self._changed = None
+        for listener in self._listeners:
+            listener()
+
+    def _at(self, place: tuple[str, int]) -> Topology:
+        if place not in self._known:
+            assert self.cluster
+            self._known[place] = Topology(self.cluster.url_of(place), must_be_primary=True)
+            if self.first_call:
+                self._known[place].first_call = self.first_call
+        return self._known[place]
+
+    async def close(self) -> None:
+        """End the watching; connections are closed by the code that opened them."""
+        if self._reading:
+            await asyncio.wait([self._reading])
+        for primary in self.primaries():
+            await primary.close()

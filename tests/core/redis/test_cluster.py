@@ -1,0 +1,279 @@
+"""A cluster of three primaries: every call reaches the primary of its shard, also while slots move and nodes die."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+import pytest
+from redis.crc import key_slot
+
+from core.errors import SetupError, StoreError, StoreUnavailable
+from core.model.durability import Durability
+from core.model.history_key import HistoryKey
+from core.model.states import Status
+from core.queue import NewTask, Queue
+from core.queue.task import ClaimRequest
+from core.redis.cluster.cluster_nodes import ClusterNodes
+from core.redis.events.keyspace_events import KeyspaceEvents
+from core.redis.events.stream_reader import StreamReader
+from core.redis.keys import KEYS
+from core.redis.libraries import register
+from core.redis.server_checks import check, sign_layout
+from core.redis.store import Store
+from tests.support.audited import violations_in
+from tests.support.cluster import Cluster, ClusterNode
+from tests.support.delivery_progress import statuses
+from tests.support.servers import Server
+from tests.support.stack import FLOOR, LEASE, FakeCourier, Stack, people
+from tests.support.waiting import until
+
+SHARDS = 16
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    opened = Cluster(tmp_path_factory.mktemp("cluster"))
+    opened.start()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def cluster(nodes: Cluster) -> Cluster:
+    """Whole and empty; a test may kill nodes and move slots."""
+    nodes.repair()
+    return nodes
+
+
+@pytest.fixture
+async def store(cluster: Cluster) -> AsyncIterator[Store]:
+    opened = await Store.open(cluster.url, SHARDS)
+    await sign_layout(opened)
+    await register(opened)
+    yield opened
+    await opened.close()
+
+
+def lane_of(store: Store, shard: int) -> str:
+    """Return the name of a lane that stands in this shard."""
+    return next(f"lane {n}" for n in range(1000) if store.shard_of(f"lane {n}") == shard)
+
+
+def elsewhere(cluster: Cluster, shard: int) -> ClusterNode:
+    """Return a primary that does not have this shard."""
+    return next(node for node in cluster.nodes if node.is_primary and node is not cluster.owner(shard))
+
+
+# the URL
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("redis+cluster://h:1/2", "its only database is 0"),
+        ("redis+cluster://h:1,", "'' is not the host:port of a node"),
+        ("redis+cluster://:sec/ret@h:1", "has the form redis\\+cluster://user:password@"),
+        ("redis+cluster://h?protocol=many", "its port or an option is wrong"),
+    ],
+)
+async def test_a_malformed_url_of_a_cluster_names_its_cause(url: str, expected: str) -> None:
+    with pytest.raises(SetupError, match=f"REDIS_URL_MALFORMED.*{expected}") as refused:
+        await Store.open(url)
+    assert "ret@" not in str(refused.value)
+
+
+def test_user_tls_and_options_are_those_of_every_node() -> None:
+    found = ClusterNodes.parse("rediss+cluster://ada:p%40ss@one,[::1]:5?ssl_cert_reqs=none")
+    assert found.places == (("one", 6379), ("[::1]", 5))
+    assert found.url_of(("10.0.0.1", 6380)) == "rediss://ada:p%40ss@10.0.0.1:6380/0?ssl_cert_reqs=none"
+    assert found.url_of(("::1", 5)) == found.url_of(("[::1]", 5)) == "rediss://ada:p%40ss@[::1]:5/0?ssl_cert_reqs=none"
+    assert "p%40ss" not in str(found)
+
+
+@pytest.mark.row("S-11")
+async def test_a_server_without_cluster_mode_and_nodes_that_do_not_answer_are_told_apart(server: Server) -> None:
+    plain = server.place.tcp_url.replace("redis://", "redis+cluster://")
+    with pytest.raises(SetupError, match=r"CLUSTER_DISABLED: .* Begin ADA_REDIS_URL with redis://"):
+        await Store.open(plain)
+    with pytest.raises(StoreUnavailable, match="CLUSTER_UNREACHABLE"):
+        await Store.open("redis+cluster://127.0.0.1:1")
+
+
+# calls
+
+
+@pytest.mark.row("S-11")
+async def test_every_key_stands_on_the_owner_of_its_shard_and_every_primary_has_the_library(
+    store: Store, cluster: Cluster
+) -> None:
+    queue = Queue(store)
+    ids = [await queue.put("t", NewTask(body=str(n), lane=lane_of(store, n))) for n in range(SHARDS)]
+    assert [int(task.partition(".")[0]) for task in ids] == list(range(SHARDS))
+    assert await check(store) == []
+    for node in (one for one in cluster.nodes if one.is_primary):
+        assert store.library.name in str(node.ask("FUNCTION", "LIST"))
+        owned = [(row[0], row[1]) for row in node.ask("CLUSTER", "SLOTS") if row[2][1] == node.port]
+        slots = [key_slot(key.encode()) for key in node.ask("KEYS", "*")]
+        assert slots, "each primary has shards"
+        assert all(any(first <= slot <= last for first, last in owned) for slot in slots)
+    assert len(store.shard_map.primaries()) == 3
+    assert await violations_in(store) == []
+
+
+@pytest.mark.row("S-11")
+async def test_calls_of_a_shard_keep_their_order_while_its_slot_moves(store: Store, cluster: Cluster) -> None:
+    """None is lost, none runs twice: the old primary has answered all before the new one gets the next, although the
+    map is often newer than the calls in flight.
+    """
+    calls: list[asyncio.Future[int]] = []
+    target = elsewhere(cluster, 3)
+    moving = asyncio.create_task(asyncio.to_thread(cluster.move, 3, target))
+    while not moving.done() or len(calls) < 2000:
+        calls += [asyncio.ensure_future(store.command("RPUSH", "order:{3}", len(calls) + n)) for n in range(20)]
+        calls += [asyncio.ensure_future(store.command("RPUSH", "order:{4}", len(calls) + n)) for n in range(20)]
+        await store.shard_map.refresh()
+    await moving
+    calls += [asyncio.ensure_future(store.command("RPUSH", "order:{3}", len(calls)))]
+    await asyncio.gather(*calls)
+    stored = [int(word) for word in target.ask("LRANGE", "order:{3}", 0, -1)]
+    assert stored == sorted(set(stored))
+    others = await store.command("LRANGE", "order:{4}", 0, -1)
+    assert len(stored) + len(others) == len(calls)
+
+
+@pytest.mark.row("S-11")
+async def test_a_new_primary_gets_the_library_by_itself(store: Store, cluster: Cluster) -> None:
+    target = elsewhere(cluster, 5)
+    target.ask("FUNCTION", "FLUSH")
+    await asyncio.to_thread(cluster.move, 5, target)
+    assert await store.run_each("note_primary", [(5, (0,))] * 3) == [1, 0, 0]
+    assert store.library.name in str(target.ask("FUNCTION", "LIST"))
+
+
+@pytest.mark.row("S-11")
+async def test_while_a_slot_moves_key_by_key_calls_wait_and_write_nothing(store: Store, cluster: Cluster) -> None:
+    """Its keys are then on two servers, and a function would see only some of them."""
+    queue, lane = Queue(store), lane_of(store, 7)
+    first = await queue.put("t", NewTask(body="first", lane=lane))
+    owner, target = cluster.owner(7), elsewhere(cluster, 7)
+    cluster.begin_key_by_key(7, target)
+    before = owner.ask("HGETALL", KEYS["counters"].at(7))
+    putting = asyncio.create_task(queue.put("t", NewTask(body="second", lane=lane)))
+    await until(lambda: "TRYAGAIN" in str(owner.ask("INFO", "errorstats")))
+    assert owner.ask("HGETALL", KEYS["counters"].at(7)) == before
+    assert target.ask("DBSIZE") == 0 or not putting.done()
+    await asyncio.to_thread(cluster.end_key_by_key, 7, target)
+    second = await asyncio.wait_for(putting, 20)
+    done = []
+    for _ in range(2):
+        (task,) = (await queue.claim(7, ClaimRequest("t", "worker", 10, LEASE, FLOOR))).tasks
+        done.append(f"7.{task.id}")
+        await queue.settle(task)
+    assert done == [first, second]
+    assert await violations_in(store) == []
+
+
+# readers
+
+
+@pytest.mark.row("S-11")
+async def test_keyspace_events_come_from_every_primary_also_after_a_slot_has_moved(
+    store: Store, cluster: Cluster
+) -> None:
+    """Without a call that meets MOVED: the closed subscription is the signal."""
+    woken = [asyncio.Event() for _ in range(SHARDS)]
+    keys = {KEYS["bell"].at(n, "t"): woken[n].set for n in range(SHARDS)}
+    listening = asyncio.create_task(KeyspaceEvents(store, keys).run())
+
+    async def all_wake() -> None:
+        for number, key in enumerate(keys):
+            node = cluster.owner(number)
+            node.ask("SET", key, 1)
+            woken[number].clear()
+            node.ask("DEL", key)
+        await until(lambda: all(one.is_set() for one in woken))
+
+    await until(lambda: all(one.is_set() for one in woken))  # at the connect
+    await all_wake()
+    woken[9].clear()
+    await asyncio.to_thread(cluster.move, 9, elsewhere(cluster, 9))
+    await until(woken[9].is_set)
+    await all_wake()
+    listening.cancel()
+
+
+@pytest.mark.row("S-11")
+async def test_a_stream_is_read_on_where_its_slot_has_moved(store: Store, cluster: Cluster) -> None:
+    seen: list[str] = []
+    key = KEYS["events"].at(11)
+    reading = asyncio.create_task(
+        StreamReader(store, key, "0-0", lambda _, fields: seen.append(fields["n"])).run(), name="stream"
+    )
+    await store.command("XADD", key, "*", "n", 1)
+    await until(lambda: seen == ["1"])
+    await asyncio.to_thread(cluster.move, 11, elsewhere(cluster, 11))
+    await store.command("XADD", key, "*", "n", 2)
+    await until(lambda: seen == ["1", "2"])
+    reading.cancel()
+
+
+# the whole path
+
+
+@pytest.fixture
+async def cluster_stack(store: Store, cluster: Cluster) -> AsyncIterator[Stack]:
+    opened = Stack(store, cluster.nodes[0])  # type: ignore[arg-type]
+    yield opened
+    await opened.close()
+
+
+@pytest.mark.row("S-11")
+async def test_deliveries_arrive_while_slots_move_and_a_primary_is_killed(
+    cluster_stack: Stack, cluster: Cluster, store: Store
+) -> None:
+    courier = FakeCourier()
+    await cluster_stack.courier(courier)
+    first = [(await cluster_stack.deliver(*people(5), lane=lane_of(store, n))).key for n in range(SHARDS)]
+    await asyncio.to_thread(cluster.move, 3, elsewhere(cluster, 3))
+    await assert_all_sent(cluster_stack, first)
+    primary = next(node for node in (cluster.nodes[0], cluster.nodes[3]) if node.is_primary)
+    await until(lambda: primary.is_replicated)
+    primary.kill()
+    calls = [cluster_stack.deliver(*people(5), lane=lane_of(store, n)) for n in range(SHARDS)]
+    second = [accepted.key for accepted in await asyncio.wait_for(asyncio.gather(*calls), 30)]
+    assert [key.shard for key in second] == list(range(SHARDS))
+    await assert_all_sent(cluster_stack, [*first, *second])
+    assert len(courier.attempted) == 2 * SHARDS * 5
+    assert await violations_in(store) == []
+
+
+async def assert_all_sent(stack: Stack, keys: Sequence[HistoryKey]) -> None:
+    for key in keys:
+        assert set(statuses(await stack.finished(key)).values()) == {Status.SENT}
+
+
+@pytest.mark.row("S-09")
+async def test_one_primary_that_is_down_holds_up_no_other(store: Store, cluster: Cluster) -> None:
+    """A frozen one, so that nothing is refused: calls to it wait, the others are answered."""
+    lost = cluster.owner(1)
+    others = [n for n in range(SHARDS) if cluster.owner(n) is not lost]
+    lost.freeze()
+    waiting = asyncio.create_task(store.run("note_primary", 1, 0))
+    await asyncio.wait_for(asyncio.gather(*(store.run("note_primary", n, 0) for n in others)), 5)
+    assert not waiting.done()
+    lost.resume()
+    await asyncio.wait_for(waiting, 30)
+
+
+@pytest.mark.row("S-06")
+async def test_an_acknowledged_call_waits_for_a_replica_of_its_primary(cluster: Cluster) -> None:
+    """Only one primary has a replica. A repetition that writes nothing is confirmed, too."""
+    store = await Store.open(cluster.url, SHARDS, durability=Durability.REPLICA)
+    followed = next(row[2][1] for row in cluster.nodes[1].ask("CLUSTER", "SLOTS") if len(row) > 3)
+    for shard in (0, 1, 3):
+        call = store.run("put", shard, "client", 1, 1, "t", *NewTask(body="x").row("a"))
+        if cluster.owner(shard).port == followed:
+            await call
+        else:
+            with pytest.raises(StoreError, match=r"STORE_WITHOUT_REPLICAS|No replica"):
+                await call
+    await store.close()

@@ -1,0 +1,163 @@
+"""A real cluster: three primaries, the first with a replica. Its nodes can be killed, frozen and started again."""
+
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from redis import Redis
+from redis.crc import key_slot
+from redis.exceptions import RedisError
+
+from cli.processes.embedded_valkey import free_port
+from tests.support.replica_set import answers
+from tests.support.replica_set.node import Program
+from tests.support.servers import await_sync
+
+_CONFIG = """port {port}
+cluster-port {bus}
+bind 127.0.0.1
+dir {directory}
+requirepass {password}
+primaryauth {password}
+cluster-enabled yes
+cluster-node-timeout 1500
+cluster-replica-validity-factor 0
+cluster-require-full-coverage no
+appendonly yes
+appendfsync no
+save ""
+maxmemory-policy noeviction
+notify-keyspace-events Kgx
+hash-max-listpack-value 1024
+repl-diskless-sync-delay 0
+repl-ping-replica-period 1
+"""
+_SLOTS = 16384
+
+
+class ClusterNode(Program):
+    """A node of the cluster. `bus`: the port on which the nodes talk to each other."""
+
+    def __init__(self, directory: Path, password: str) -> None:
+        port, self.bus = free_port(), free_port()
+        config = _CONFIG.format(port=port, bus=self.bus, directory=directory, password=password)
+        super().__init__(directory, config, port)
+        self.url = f"redis://default:{password}@127.0.0.1:{port}/0"
+        self.client = Redis.from_url(self.url, decode_responses=True, socket_timeout=5, driver_info=None)
+
+    def command(self, *command: str | int) -> Any:
+        """Return the reply to a command. Raises RedisError."""
+        return self.client.execute_command(*command)  # type: ignore[no-untyped-call]
+
+    def ask(self, *command: str | int) -> Any:
+        """Do `command`; None if it fails or the node does not answer."""
+        with suppress(RedisError):
+            return self.command(*command)
+        return None
+
+    @property
+    def is_primary(self) -> bool:
+        return str((self.ask("ROLE") or [""])[0]) == "master"
+
+    @property
+    def id(self) -> str:
+        return str(self.command("CLUSTER", "MYID"))
+
+    @property
+    def is_replicated(self) -> bool:
+        """Whether its replica has all that it has written."""
+        role = self.ask("ROLE") or []
+        return len(role) == 3 and any(int(replica[2]) == role[1] for replica in role[2])
+
+
+class Cluster:
+    """`url`: what ADA_REDIS_URL gets: it names one node. Every method returns after its effect."""
+
+    def __init__(self, directory: Path, replicas: int = 1) -> None:
+        password = secrets.token_urlsafe(12)
+        self.nodes = [ClusterNode(directory / f"node-{number}", password) for number in range(3 + replicas)]
+        self.url = f"redis+cluster://:{password}@127.0.0.1:{self.nodes[1].port}"
+
+    def start(self) -> None:
+        for node in self.nodes:
+            node.start()
+        for node in self.nodes:
+            await_sync(lambda node=node: answers(node.client), 20, "a node")  # type: ignore[misc]
+        first = self.nodes[0]
+        for number, node in enumerate(self.nodes[:3]):
+            node.ask("CLUSTER", "ADDSLOTSRANGE", number * _SLOTS // 3, (number + 1) * _SLOTS // 3 - 1)
+            node.ask("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+        for node in self.nodes[1:]:
+            first.ask("CLUSTER", "MEET", "127.0.0.1", node.port, node.bus)
+        for primary, replica in zip(self.nodes, self.nodes[3:], strict=False):
+            self._follow(replica, primary)
+        self.await_whole()
+
+    def _follow(self, replica: ClusterNode, primary: ClusterNode) -> None:
+        await_sync(lambda: replica.ask("CLUSTER", "REPLICATE", primary.id) is not None, 20, "a replica")
+
+    def await_whole(self) -> None:
+        """Wait until every node sees the same cluster, whole."""
+        await_sync(self._is_whole, 30, "a whole cluster")
+
+    def _is_whole(self) -> bool:
+        views = [self._view(node) for node in self.nodes]
+        return bool(views[0]) and views.count(views[0]) == len(views)
+
+    def _view(self, node: ClusterNode) -> list[Any] | None:
+        """Return (first slot, last slot, port of the primary, ports of the replicas); None if it is not whole."""
+        if "cluster_state:ok" not in str(node.ask("CLUSTER", "INFO")):
+            return None
+        raw = node.ask("CLUSTER", "SLOTS") or []
+        rows = sorted((row[0], row[1], row[2][1], sorted(one[1] for one in row[3:])) for row in raw)
+        followed = sum(len(ports) for ports in {row[2]: row[3] for row in rows}.values())
+        return rows if followed == len(self.nodes) - 3 else None
+
+    def owner(self, shard: int) -> ClusterNode:
+        """The primary of a shard, as a majority of the nodes that answer sees it."""
+        slot = key_slot(str(shard).encode())
+        ports = [row[2][1] for node in self.nodes for row in node.ask("CLUSTER", "SLOTS") or [] if _has(row, slot)]
+        return next(node for node in self.nodes if node.port == max(ports, key=ports.count))
+
+    def move(self, shard: int, to: ClusterNode) -> None:
+        """Move the slot of a shard at once, while calls run."""
+        slot, owner = key_slot(str(shard).encode()), self.owner(shard)
+        owner.command("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", to.id)
+        await_sync(lambda: self.owner(shard) is to, 20, "a slot that has moved")
+
+    def begin_key_by_key(self, shard: int, to: ClusterNode) -> None:
+        """Begin to move a slot as redis-cli does: key by key."""
+        slot, owner = key_slot(str(shard).encode()), self.owner(shard)
+        to.command("CLUSTER", "SETSLOT", slot, "IMPORTING", owner.id)
+        owner.command("CLUSTER", "SETSLOT", slot, "MIGRATING", to.id)
+
+    def end_key_by_key(self, shard: int, to: ClusterNode) -> None:
+        slot, owner = key_slot(str(shard).encode()), self.owner(shard)
+        password = owner.url.partition("default:")[2].partition("@")[0]
+        while keys := owner.command("CLUSTER", "GETKEYSINSLOT", slot, 100):
+            words = ("AUTH2", "default", password, "KEYS", *keys)
+            owner.command("MIGRATE", "127.0.0.1", to.port, "", 0, 5000, *words)
+        for node in (to, owner, *self.nodes):
+            node.ask("CLUSTER", "SETSLOT", slot, "NODE", to.id)
+
+    def repair(self) -> None:
+        """Let every node run, and remove all keys."""
+        for node in self.nodes:
+            node.resume()
+            if not node.is_up:
+                node.start()
+        self.await_whole()
+        for node in self.nodes:
+            node.ask("FLUSHALL")
+
+    def close(self) -> None:
+        for node in self.nodes:
+            node.resume()
+            node.kill()
+            node.client.close()
+
+
+def _has(row: Sequence[Any], slot: int) -> bool:
+    return bool(row[0] <= slot <= row[1])
