@@ -84,9 +84,9 @@ class _ClockPerShard(Store):
 
     offsets: Sequence[int] = (0,) * AT_ONCE
 
-    def _rest(self, shard: int, arguments: Sequence[Word]) -> tuple[Word, ...]:
-        anchor, key, tag, _, *rest = super()._rest(shard, arguments)
-        return (anchor, key, tag, self.offsets[shard], *rest)
+    def fixed_words(self, shard: int) -> tuple[Word, ...]:
+        *words, _ = super().fixed_words(shard)
+        return (*words, self.offsets[shard])
 
 
 class ManyShards:
@@ -210,7 +210,7 @@ class _AuditOfAllShards(Audit):
     async def _shard(self, scanner: Scanner, names: list[str]) -> list[Violation]:
         counts = await self._counts(scanner.shard)
         found = [violation async for violation in self._events(scanner)]
-        found += [violation async for violation in scanner.page(names)] if names else []
+        found += [violation async for violation in scanner.page(names, scanner.shard)] if names else []
         found += [violation async for violation in scanner.duplicate_numbers()]
         return [*found, *self._conservation(scanner, counts, counts)]
 
