@@ -11,7 +11,7 @@ from xdist.remote import Producer
 
 from core.redis.keys import Lifetime, kind_of
 from core.redis.store import Store
-from tests.support import distribution, limits, rows
+from tests.support import certificates_once, distribution, limits, rows
 from tests.support.audited import violations_in
 from tests.support.browser import browser, chromium
 from tests.support.replica_set import ReplicaSet
@@ -140,6 +140,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """A busy machine is given time. The long form tries ten times as many random examples."""
+    certificates_once.install()
     patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.register_profile("short", patient)
     settings.register_profile("long", patient, max_examples=10 * settings().max_examples)

@@ -1,6 +1,7 @@
 """Finds the action types: the files below this folder, and the entry points `ada.actions` of installed packages."""
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from pkgutil import walk_packages
@@ -21,6 +22,7 @@ class Actions(Struct, frozen=True):
     broken: Mapping[str, str] = {}
 
 
+@cache
 def own_actions() -> Mapping[str, ActionType]:
     """Return the action types of this package, by name."""
     found = walk_packages(package.__path__, f"{package.__name__}.")

@@ -1,7 +1,8 @@
 """What installed packages add by entry points. A package that cannot be used is left out, with the reason."""
 
 from collections.abc import Collection, Iterable
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Any
 
 
@@ -14,7 +15,7 @@ def found_in_packages(
     """
     found: dict[str, Any] = {}
     broken: dict[str, str] = {}
-    for point in entry_points(group=group) if points is None else points:
+    for point in _installed(group) if points is None else points:
         one = _loaded(point, kind)
         if isinstance(one, str):
             broken[point.name] = one
@@ -23,6 +24,12 @@ def found_in_packages(
         else:
             found[one.name] = one
     return found, broken
+
+
+@cache
+def _installed(group: str) -> EntryPoints:
+    """Return the entry points of a group. Packages are installed before a process starts."""
+    return entry_points(group=group)
 
 
 def _loaded(point: EntryPoint, kind: type[Any]) -> Any:
