@@ -88,7 +88,10 @@ async def client(server: Server) -> AsyncIterator[Redis]:
 async def clean_server(server: Server, client: Redis) -> AsyncIterator[Server]:
     """`server`. After the test every key must have a TTL or a declared lifetime (`core.redis.keys`)."""
     yield server
-    leaked = [key for key in server.all_keys() if await client.pttl(key) == -1 and not is_declared(key)]
+    async with client.pipeline(transaction=False) as pipeline:
+        for key in (undeclared := [key for key in server.all_keys() if not is_declared(key)]):
+            pipeline.pttl(key)
+        leaked = [key for key, left in zip(undeclared, await pipeline.execute(), strict=True) if left == -1]
     assert not leaked, f"keys without a TTL: {leaked}"
 
 

@@ -20,7 +20,7 @@ def openapi(context: Context) -> Handler:
     """Return the OpenAPI document."""
 
     async def handle(request: web.Request) -> web.Response:
-        return web.Response(body=context.openapi, headers=JSON_HEADERS)
+        return web.Response(body=context.openapi(), headers=JSON_HEADERS)
 
     return handle
 

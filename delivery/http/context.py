@@ -1,7 +1,7 @@
 """What a handler gets: the context of the process, and one authenticated, validated request."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 from urllib.parse import unquote, urlencode
@@ -36,7 +36,7 @@ class Context:
     options: Options
     metrics: Metrics
     rate_limiter: RateLimiter
-    openapi: bytes
+    openapi: Callable[[], bytes]  # returns the document
     closing: asyncio.Event = field(default_factory=asyncio.Event)  # set when the process ends; streams end then
 
 
