@@ -29,7 +29,9 @@ from delivery.services import ApiServices
 def build(services: ApiServices, options: Options | None = None) -> web.Application:
     """Return the application. When it is shut down, open streams end at once."""
     options = options or Options()
-    context = Context(services, options, Metrics(), RateLimiter(options.rate, options.burst), partial(_openapi, options.version))
+    context = Context(
+        services, options, Metrics(), RateLimiter(options.rate, options.burst), partial(_openapi, options.version)
+    )
     middlewares = (count_requests(context.metrics), compress_json, respond_to_errors)
     app = web.Application(client_max_size=options.body_limit, middlewares=middlewares)
     handlers: dict[str, dict[str, Handler]] = {}
