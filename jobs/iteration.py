@@ -11,13 +11,17 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from core.jobs.record import OwnState, zone_of
 from core.jobs.units import UnitRecord, UnitStatus
 from core.model.clock import to_ms
-from jobs.effects import UNIT, Call, Effect, Effects, Exists
 from jobs.external_services import Outside
-from jobs.guard import Guard
-from jobs.names import Names
-from jobs.results import returned_form, stored_form
+from jobs.recording.effects import UNIT, Call, Effect, Effects, Exists
+from jobs.recording.guard import Guard
+from jobs.recording.live_lines import LiveLines
+from jobs.recording.names import Names
+from jobs.recording.own_state import NO_STATE, StateClass
+from jobs.recording.results import returned_form, stored_form
+from jobs.recording.waiting import Waiting
 from jobs.signals import Unclear, UnitFailed
 from providers.models import Prompt
 
@@ -27,9 +31,18 @@ Item = TypeVar("Item")
 
 
 class Iteration:
-    """`number` counts from 0."""
+    """`number` counts from 0. `state`: of the class that the job declares; it is stored when the iteration ends, and
+    with each item of `each`.
+    """
 
-    def __init__(self, guard: Guard, steps: Mapping[str, str], outside: Outside, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        guard: Guard,
+        steps: Mapping[str, str],
+        outside: Outside,
+        now: Callable[[], datetime],
+        state_class: StateClass = NO_STATE,
+    ) -> None:
         self._job = guard.job
         self.user = self._job.id.user
         self.tenant = self._job.id.tenant
@@ -41,6 +54,11 @@ class Iteration:
         self._now = now
         self._names = Names()
         self._effects = Effects(guard, now)
+        self._waiting = Waiting(guard, steps, now)
+        self._lines = LiveLines(guard, steps)
+        self._state_class = state_class
+        self._snapshots = 0  # calls of `each`
+        self.state: Any = state_class.load(self._job.record.own)
 
     async def step(self, name: str, call: Call, *arguments: Any, returns: Any = Any) -> Any:
         """Return the result of `call(*arguments)`, stored under `name`: a repeated iteration gets it without a call.
@@ -50,12 +68,13 @@ class Iteration:
         RESULT_TOO_LARGE, RESULT_OF_OTHER_TYPE, NAME_USED_TWICE, NAME_MALFORMED.
         """
         with self._names.used("step", name):
-            if name in self._steps:
-                return returned_form(name, msgspec.Raw(self._steps[name].encode()), returns)
+            known = self._steps.get(f"step:{name}")
+            if known is not None:
+                return returned_form(name, msgspec.Raw(known.encode()), returns)
             self._guard.check()
             stored = stored_form(name, await call(*arguments))
             result = returned_form(name, stored, returns)
-            await self._write("step", name, bytes(stored).decode())
+            await self._guard.record("step", f"step:{name}", bytes(stored).decode())
             return result
 
     async def each(
@@ -74,14 +93,14 @@ class Iteration:
         NAME_MALFORMED.
         """
         self._names.handles(name, handle)
-        named, handled = _named(items, key, name), 0
+        named, handled, place = _named(items, key, name), 0, self._restored()
         for page in _pages(named):
             known = await self._guard.units([unit for unit, _ in page])
             self._guard.check(await self._guard.write(""))
             for (unit, item), recorded in zip(page, known, strict=True):
                 if recorded is None:
                     self._guard.check()
-                    await self._handle(unit, handle, item)
+                    await self._handle(unit, handle, item, place)
                     handled += 1
         if skipped := len(named) - handled:
             await self.log(f"{skipped} of {len(named)} items were handled before, and skipped")
@@ -132,10 +151,34 @@ class Iteration:
         self.parameters = await self._guard.change_parameters(changes)
 
     async def log(self, text: str) -> None:
-        """Add a line to the live log. An iteration that is repeated, after a crash for example, adds it again: the log
-        then has a line `iteration … goes on` before it.
+        """Add a line to the live log; an iteration that is repeated does not add it again."""
+        await self._lines.write(text)
+
+    async def sleep(self, time: timedelta) -> None:
+        """Sleep for this time, or until the job is stopped, without a process: the iteration is repeated then, and goes
+        on after this line. A deploy or a crash does not change when it wakes.
         """
-        self._guard.check(await self._guard.write("", log=text))
+        await self._waiting.sleep_until(self.now() + time)
+
+    async def sleep_until(self, at: datetime) -> None:
+        """Sleep until this moment, as `sleep`. A time without a zone is in that of the user."""
+        await self._waiting.sleep_until(at if at.tzinfo else at.replace(tzinfo=zone_of(self._job.record.timezone)))
+
+    async def wait(self, signal: str, *, timeout: timedelta | None = None, returns: Any = Any) -> Any:
+        """Return the data of the next signal with this name, converted to `returns`. Waits without a process, as
+        `sleep`. Raises TimeoutError if it does not come in time, now and in every repetition; Invalid
+        RESULT_OF_OTHER_TYPE.
+        """
+        return await self._waiting.wait(signal, timeout, returns)
+
+    def now(self) -> datetime:
+        """Return the current time in the time zone of the user. A repeated iteration gets another one."""
+        return self._now().astimezone(zone_of(self._job.record.timezone))
+
+    @property
+    def own_state(self) -> OwnState | None:
+        """The state as it is stored. Raises Invalid STATE_NOT_JSON, STATE_TOO_LARGE."""
+        return self._state_class.dump(self.state)
 
     def check_lease(self) -> None:
         """End this attempt if another process may have the job, because this one was frozen or the server was down.
@@ -150,17 +193,26 @@ class Iteration:
         """Those that an earlier iteration has done for ever, outside of `each`, sorted."""
         return sorted(self._effects.skipped)
 
-    async def _handle(self, unit: str, handle: Callable[[Item], Awaitable[Any]], item: Item) -> None:
+    def _restored(self) -> str:
+        """Take the state that an earlier attempt has stored with the last item of this `each`; return its place."""
+        self._snapshots += 1
+        place = f"state\t{self._snapshots}"
+        if stored := self._steps.get(place):
+            self.state = self._state_class.load(msgspec.json.decode(stored, type=OwnState))
+        return place
+
+    async def _handle(self, unit: str, handle: Callable[[Item], Awaitable[Any]], item: Item, place: str) -> None:
         token = UNIT.set(unit)
         try:
             record = await _handled(unit, handle, item)
         finally:
             UNIT.reset(token)
         stored = msgspec.structs.replace(record, iteration=self.number, at=to_ms(self._now()))
-        await self._write("unit", unit, msgspec.json.encode(stored).decode(), _line_of(unit, record))
-
-    async def _write(self, kind: str, name: str, value: str, log: str = "") -> None:
-        self._guard.check(await self._guard.write(kind, name, value, log))
+        own = self.own_state
+        state = await self._guard.write(
+            "unit", unit, msgspec.json.encode(stored).decode(), _line_of(unit, record), (place, own) if own else None
+        )
+        self._guard.check(state)
 
 
 async def _handled(unit: str, handle: Callable[[Item], Awaitable[Any]], item: Item) -> UnitRecord:

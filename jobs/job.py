@@ -4,7 +4,7 @@
         name = "hunt"
         schedule = Schedule(timedelta(minutes=30), DailyWindow(time(9), time(20)))
 
-        async def run(self, iteration: Iteration) -> None:
+        async def run(self, iteration: Iteration) -> Any:
             found = await iteration.step("search", search, iteration.parameters["query"])
             await iteration.each(found, self.apply, key=lambda vacancy: vacancy["id"])
 
@@ -14,22 +14,41 @@ have stored is not done again. Guide: docs/jobs.md.
 
 from abc import ABC, abstractmethod
 from datetime import timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from core.errors import Invalid
 from core.jobs.schedule import Schedule
 from jobs.iteration import Iteration
+from jobs.recording.own_state import StateClass
 
 
 class Job(ABC):
     """A kind of job. `max_runtime`: an iteration that takes longer has failed. `most_failures`: after so many failures
-    of one iteration in a row the job has failed.
+    of one iteration in a row the job has failed. `state`: the class of `iteration.state`, a dataclass or a msgspec
+    struct that can be made without arguments; `state_version` grows when what it stores changes, and `migrate_state`
+    converts it.
     """
 
     name: ClassVar[str]
     schedule: ClassVar[Schedule]
     max_runtime: ClassVar[timedelta] = timedelta(hours=1)
     most_failures: ClassVar[int] = 5
+    state: ClassVar[type | None] = None
+    state_version: ClassVar[int] = 1
+
+    @classmethod
+    def migrate_state(cls, version: int, stored: Any) -> Any:
+        """Return what an earlier version has stored, as JSON has it, in the form of `state_version`. Raises Invalid
+        STATE_NOT_MIGRATED.
+        """
+        detail = f"The state is of version {version}, and migrate_state of {cls.name!r} is missing."
+        raise Invalid("STATE_NOT_MIGRATED", detail)
+
+    @classmethod
+    def state_class(cls) -> StateClass:
+        """Return what the kind declares of its state."""
+        return StateClass(cls.state, cls.state_version, cls.migrate_state)
 
     @abstractmethod
-    async def run(self, iteration: Iteration) -> None:
+    async def run(self, iteration: Iteration) -> Any:
         """Do the work of one iteration. Raises what `jobs.signals` has, or anything: then it is tried again."""

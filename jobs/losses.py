@@ -13,7 +13,7 @@ from core.errors import Refused
 from core.jobs import JobId, Jobs, StoredJob
 from core.model.backoff import Backoff
 from core.queue import Attempt, Done, Result, Retry
-from jobs.guard import Guard
+from jobs.recording.guard import Guard
 
 log = logging.getLogger(__name__)
 

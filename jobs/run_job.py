@@ -8,9 +8,9 @@ import asyncio
 import logging
 from contextvars import ContextVar
 
-from jobs.guard import Guard
 from jobs.iteration import Iteration
 from jobs.job import Job
+from jobs.recording.guard import Guard
 from jobs.signals import SelfCancelled, TookTooLong
 
 log = logging.getLogger(__name__)

@@ -58,6 +58,18 @@ class Blocked(BaseException):
     """
 
 
+class Suspended(BaseException):
+    """The iteration sleeps until a time, or until a signal comes; its process has nothing to do for it. `signals`: how
+    many signals the job had. Not for jobs to catch.
+    """
+
+    def __init__(self, until: datetime, signal: str, signals: int) -> None:
+        super().__init__(f"until {until}")
+        self.until = until
+        self.signal = signal
+        self.signals = signals
+
+
 class Interrupted(BaseException):
     """The job was paused or stopped, or the process ends: `run` ends after the unit in hand. Not for jobs to catch."""
 

@@ -20,8 +20,11 @@ def format_job(job: StoredJob) -> str:
         "created": _time(view.created_at),
         "last run": _time(view.last_run),
         "next run": _time(view.next_run or view.resumes_at),
+        "waits for": view.waits_for,
         "time zone": view.timezone,
+        "schedule": compact_json(view.schedule) if view.schedule else "",
         "parameters": compact_json(view.parameters) if view.parameters else "",
+        "own state": compact_json(view.own_state) if view.own_state is not None else "",
     }
     return "\n".join(f"{name + ':':<12} {value}" for name, value in facts.items() if value not in ("", None))
 

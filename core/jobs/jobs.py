@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from core.errors import Conflict, NotFound, Refused, malformed_cursor
+from core.jobs.due_times import due_again, in_window
 from core.jobs.job_log import JobLog
 from core.jobs.kinds import JobKinds
 from core.jobs.notices import notice_of
@@ -21,7 +22,8 @@ from core.jobs.record import (
     merged_parameters,
     zone_of,
 )
-from core.jobs.schedule import Schedule
+from core.jobs.schedule import Schedule, StoredSchedule
+from core.jobs.signals import checked_signal, send
 from core.jobs.states import Actor, JobState, Verb, check_actor, may_override, next_state
 from core.jobs.storage import JobStorage
 from core.jobs.units import JobUnits
@@ -50,9 +52,13 @@ class Jobs:
         parameters: Mapping[str, Any] | None = None,
         timezone: str | None = None,
         by: Actor = Actor.USER,
+        *,
+        at: datetime | None = None,
+        schedule: Schedule | None = None,
     ) -> StoredJob:
         """Start a job, or start it again after it was stopped or has failed; what it has done stays recorded.
-        Parameters and time zone that are not given stay those of before; at the first start they are none, and UTC.
+        Parameters, time zone and schedule that are not given stay those of before; at the first start they are none,
+        UTC and that of the kind. `at`: when the first iteration begins.
 
         Raises Invalid JOB_KIND_UNKNOWN, PARAMETERS_TOO_LARGE, TIMEZONE_UNKNOWN; Conflict JOB_ALREADY_RUNNING; Forbidden
         JOB_PAUSED_BY_OTHER if a user has stopped it while it was paused by an administrator.
@@ -63,7 +69,9 @@ class Jobs:
 
         def started(record: JobRecord, now: datetime) -> JobRecord:
             zone = timezone or record.timezone
-            due = to_ms(kind.schedule.in_window(now, zone_of(zone)))
+            own_schedule = StoredSchedule.of(schedule) if schedule else record.schedule
+            follows = own_schedule.schedule if own_schedule else kind.schedule
+            due = to_ms(follows.in_window(at, zone_of(zone)) if at else follows.first(now, zone_of(zone)))
             return JobRecord(
                 record.state,
                 parameters=record.parameters if given is None else given,
@@ -74,6 +82,8 @@ class Jobs:
                 anchor=due,
                 due=due,
                 created=record.created or to_ms(now),
+                own=record.own,
+                schedule=own_schedule,
             )
 
         return await self._change(job_id, Verb.START, by, started, f"started by {by}")
@@ -95,10 +105,10 @@ class Jobs:
 
         Raises NotFound JOB_NOT_FOUND; Conflict JOB_IN_OTHER_STATE, JOB_HAS_CHANGED; Forbidden JOB_PAUSED_BY_OTHER.
         """
-        schedule = await self.kinds.schedule(job_id.kind) if until else None
+        kind = await self.kinds.schedule(job_id.kind) if until else None
 
         def paused(record: JobRecord, now: datetime) -> JobRecord:
-            resume_at = to_ms(_in_window(schedule, until, record)) if until else 0
+            resume_at = to_ms(in_window(kind, until, record)) if until else 0
             return replace(record, paused_by=by, reason=line_of(reason), resume_at=resume_at, service=service)
 
         log = f"paused by {by}{_because(reason)}"
@@ -108,11 +118,11 @@ class Jobs:
         """Let a paused job go on where it was: an iteration that has begun now, the next one when it is due, both only
         in the window of the job. Raises as `pause`.
         """
-        schedule = await self.kinds.schedule(job_id.kind)
+        kind = await self.kinds.schedule(job_id.kind)
 
         def resumed(record: JobRecord, now: datetime) -> JobRecord:
             at = now if record.begun else max(from_ms(record.due), now)
-            due = to_ms(_in_window(schedule, at, record))
+            due = to_ms(in_window(kind, at, record))
             return replace(record, paused_by=None, reason="", resume_at=0, service="", due=due)
 
         return await self._change(job_id, Verb.RESUME, by, resumed, f"resumed by {by}")
@@ -135,17 +145,46 @@ class Jobs:
         found = [await self.storage.read(JobId(tenant, kind, user)) for kind in await self.kinds.names()]
         return [job for job in found if job]
 
-    async def change(self, job_id: JobId, changes: Mapping[str, Any], by: Actor) -> StoredJob:
-        """Change parameters in whatever state the job is; None removes one. An iteration that has begun ends with what
-        it has stored; the next one works with the new parameters.
+    async def change(
+        self,
+        job_id: JobId,
+        changes: Mapping[str, Any],
+        by: Actor,
+        *,
+        timezone: str | None = None,
+        schedule: Schedule | None = None,
+    ) -> StoredJob:
+        """Change parameters (None removes one), the time zone and the schedule in whatever state the job is. An
+        iteration that has begun ends with what it has stored; the next one works with the changes.
 
-        Raises NotFound JOB_NOT_FOUND; Invalid PARAMETERS_TOO_LARGE, PARAMETERS_MALFORMED.
+        Raises NotFound JOB_NOT_FOUND; Invalid PARAMETERS_TOO_LARGE, PARAMETERS_MALFORMED, TIMEZONE_UNKNOWN.
         """
+        kind, zone = await self.kinds.schedule(job_id.kind), zone_of(timezone) if timezone else None
 
         def changed(record: JobRecord, now: datetime) -> JobRecord:
-            return replace(record, parameters=merged_parameters(record.parameters, changes))
+            parameters = merged_parameters(record.parameters, changes)
+            after = replace(record, parameters=parameters, timezone=timezone or record.timezone)
+            if schedule:
+                after = replace(after, schedule=StoredSchedule.of(schedule))
+            return after if zone is None and schedule is None else due_again(after, kind, now)
 
-        return await self._change(job_id, Verb.CHANGE, by, changed, f"{', '.join(sorted(changes))}: changed by {by}")
+        what = [*sorted(changes), *(["time zone"] if timezone else []), *(["schedule"] if schedule else [])]
+        return await self._change(job_id, Verb.CHANGE, by, changed, f"{', '.join(what)}: changed by {by}")
+
+    async def signal(
+        self, job_id: JobId, name: str, data: Any = None, *, signal_id: str = "", by: Actor = Actor.USER
+    ) -> None:
+        """Send a signal to a job; it waits until an iteration takes it. `signal_id`: a repetition with it within a day
+        does nothing.
+
+        Raises NotFound JOB_NOT_FOUND; Invalid SIGNAL_MALFORMED, SIGNAL_TOO_LARGE; Conflict JOB_IN_OTHER_STATE,
+        TOO_MANY_SIGNALS.
+        """
+        signal = checked_signal(name, data, signal_id, to_ms(self.now()))
+        for _ in range(_TRIES):
+            if await send(self.storage, await self.find(job_id), signal, f"signal {name} by {by}"):
+                return
+        raise _changes_too_often()
 
     async def stop(self, job_id: JobId, by: Actor, reason: str = "", *, expected: int = 0) -> StoredJob:
         """End a job; it can be started again. If a user ends a job that an administrator has paused, only an
@@ -170,6 +209,7 @@ class Jobs:
 
     async def _end(self, job_id: JobId, verb: Verb, by: Actor, reason: str, log: str, expected: int) -> StoredJob:
         def ended(record: JobRecord, now: datetime) -> JobRecord:
+            record = replace(record, begun=False, suspended=False, waits_for="")
             if record.paused_by and not may_override(by, record.paused_by):
                 return replace(record, resume_at=0)
             return replace(record, paused_by=None, reason=line_of(reason), service="", resume_at=0)
@@ -224,14 +264,16 @@ class Jobs:
             if job and verb not in (Verb.STOP, Verb.CHANGE):
                 check_actor(by, job.record.paused_by)
             record, now = (job.record if job else JobRecord(state)), self.now()
+            if job and verb is Verb.START:
+                record = replace(record, own=job.own)
             after = replace(changed(record, now), state=state, generation=record.generation + 1)
             if job:
                 after = replace(after, changed=to_ms(now))
-            changing = StoredJob(job_id, after, job.version if job else 0)
+            changing = StoredJob(job_id, after, job.version if job else 0, own=job.own if job else None)
             notice = notice_of(verb, changing, by_job=by_job)
             if saved := await self.storage.save(changing, log, notice=notice):
                 return saved
-        raise Conflict("JOB_CHANGES_TOO_OFTEN", "The job is being changed by others all the time. Try again.")
+        raise _changes_too_often()
 
     def now(self) -> datetime:
         """Return the current time of the server, aware."""
@@ -244,9 +286,8 @@ def _waits_for_sign_in(job: StoredJob, service: str) -> bool:
     return is_paused and record.service in ("", service)
 
 
-def _in_window(schedule: Schedule | None, at: datetime, record: JobRecord) -> datetime:
-    """Return `at`, or when the window of the job opens after it. `schedule`: None for a kind that is gone."""
-    return schedule.in_window(at, zone_of(record.timezone)) if schedule else at
+def _changes_too_often() -> Conflict:
+    return Conflict("JOB_CHANGES_TOO_OFTEN", "The job is being changed by others all the time. Try again.")
 
 
 def _position(cursor: str, shards: int) -> tuple[int, int]:

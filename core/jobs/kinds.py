@@ -1,13 +1,13 @@
 """The kinds of jobs of an installation: name → schedule, written again and again by the processes that run them."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
 from core.errors import Invalid
 from core.jobs.record import KIND
-from core.jobs.schedule import DailyWindow, Schedule
+from core.jobs.schedule import Schedule, StoredSchedule
 from core.model.clock import to_ms
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -23,12 +23,9 @@ class JobKind(msgspec.Struct, frozen=True):
     waiting: str
 
 
-class _StoredKind(msgspec.Struct, frozen=True, omit_defaults=True):
+class _StoredKind(StoredSchedule, frozen=True, omit_defaults=True):
     """`published`: by the process that did it last (ms)."""
 
-    seconds: float
-    begin: time | None = None
-    end: time | None = None
     published: int = 0
 
 
@@ -56,12 +53,12 @@ class JobKinds:
             raise Invalid("JOB_KIND_UNKNOWN", f"There is no kind of job {kind!r}; known are: {known}.", "kind")
         stored = msgspec.json.decode(text, type=_StoredKind)
         is_run = self._now() - stored.published < FRESH.total_seconds() * 1000
-        return JobKind(_schedule_of(stored), "" if is_run else _waiting_for(kind))
+        return JobKind(stored.schedule, "" if is_run else _waiting_for(kind))
 
     async def schedule(self, kind: str) -> Schedule | None:
         """Return the schedule of a kind; None if no process has ever run it."""
         text = await self._store.command("HGET", KEYS["job_kinds"].at(0), kind)
-        return _schedule_of(msgspec.json.decode(text, type=_StoredKind)) if text else None
+        return msgspec.json.decode(text, type=_StoredKind).schedule if text else None
 
     async def waiting(self, kind: str) -> str:
         """Return what jobs of this kind wait for now, "" if a process runs them."""
@@ -82,12 +79,6 @@ def _waiting_for(kind: str) -> str:
     return f"waits for a process that runs jobs of the kind {kind!r}"
 
 
-def _schedule_of(stored: _StoredKind) -> Schedule:
-    window = DailyWindow(stored.begin, stored.end) if stored.begin is not None and stored.end is not None else None
-    return Schedule(timedelta(seconds=stored.seconds), window)
-
-
 def _encoded(schedule: Schedule, now: int) -> str:
-    window = schedule.window
-    begin, end = (window.begin, window.end) if window else (None, None)
-    return msgspec.json.encode(_StoredKind(schedule.period.total_seconds(), begin, end, now)).decode()
+    stored = _StoredKind(**msgspec.structs.asdict(StoredSchedule.of(schedule)), published=now)
+    return msgspec.json.encode(stored).decode()

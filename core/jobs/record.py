@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from core.errors import Invalid, NotFound
+from core.jobs.schedule import StoredSchedule
 from core.jobs.states import Actor, JobState
 
 KIND = re.compile(r"[a-z][a-z0-9_-]{0,63}")
@@ -43,6 +44,13 @@ class JobId(Struct, frozen=True, order=True):
         return cls(tenant, kind, user)
 
 
+class OwnState(Struct, frozen=True):
+    """The state of a job's own, as JSON; `version`: that of the class from which it was made."""
+
+    version: int
+    data: Any
+
+
 class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True):
     """Times in ms. `parameters`: what the job was started with. `paused_by`, `reason`: why it is not running, or what
     it waits for, or "". `service`: for whose sign-in it waits, "" for any. `resume_at`: when a pause ends by itself.
@@ -50,7 +58,10 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
 
     `generation`: grows when the job is started or resumed; tasks of earlier generations do nothing. `task`: the id of
     the task that carries the next iteration. `iteration`: its number, from 0. `anchor`: when the first iteration was
-    due, `due`: when this one is. `begun`: it has begun and not ended.
+    due, `due`: when this one is. `begun`: it has begun and not ended; `suspended`: it sleeps until `due`, or until the
+    signal `waits_for` comes.
+
+    `own`: the state of its own with which this iteration begins. `schedule`: in place of that of its kind.
     """
 
     state: JobState
@@ -69,6 +80,10 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
     created: int = 0
     changed: int = 0
     last_run: int = 0
+    suspended: bool = False
+    waits_for: str = ""
+    own: OwnState | None = None
+    schedule: StoredSchedule | None = None
 
     @property
     def has_task(self) -> bool:
@@ -78,7 +93,8 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
 
 class StoredJob(Struct, frozen=True):
     """A job as it is stored; `version` grows with each change. `holder`: the attempt that has begun an iteration and
-    has not ended in order, or "". `losses`: how many before it were lost in a row without storing a result.
+    has not ended in order, or "". `losses`: how many before it were lost in a row without storing a result. `own`: the
+    last state of its own, also of an iteration that has not ended.
     """
 
     id: JobId
@@ -86,6 +102,7 @@ class StoredJob(Struct, frozen=True):
     version: int = 0
     holder: str = ""
     losses: int = 0
+    own: OwnState | None = None
 
 
 def checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,13 +1,14 @@
 """Jobs in Redis: a hash per job, its results, its units, its log. Called by `core.jobs.jobs` and `jobs/`."""
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from zlib import crc32
 
 import msgspec
 from msgspec.structs import replace
 
 from core.jobs.notices import Notice
-from core.jobs.record import JobId, JobRecord, StoredJob, line_of
+from core.jobs.record import JobId, JobRecord, OwnState, StoredJob, line_of
 from core.jobs.states import JobState
 from core.model.clock import from_ms
 from core.model.compact_json import compact_json
@@ -37,13 +38,14 @@ class JobStorage:
     async def read(self, job_id: JobId) -> StoredJob | None:
         """Return a job; None if there is none."""
         shard, name = self._place(job_id)
-        fields = ("version", "record", "holder", "losses")
-        version, record, holder, losses = await self._store.read_hash(KEYS["job"].at(shard, name), *fields)
+        fields = ("version", "record", "holder", "losses", "own")
+        version, record, holder, losses, own = await self._store.read_hash(KEYS["job"].at(shard, name), *fields)
         if version is None or record is None:
             return None
         is_held = holder is not None and not holder.startswith(_LATE)
         facts = msgspec.json.decode(record, type=JobRecord)
-        return StoredJob(job_id, facts, int(version), holder or "" if is_held else "", int(losses or 0))
+        latest = msgspec.json.decode(own, type=OwnState) if own else facts.own
+        return StoredJob(job_id, facts, int(version), holder or "" if is_held else "", int(losses or 0), latest)
 
     async def save(
         self,
@@ -65,26 +67,67 @@ class JobStorage:
         message = NewTask(notice.encode(), job.id.tenant, name).row(self._ids.next()) if notice else ()
         words = (job.id.tenant, name, job.version, record.state, _json(record), due, holder, line_of(log))
         version = await self._store.run("save_job", shard, *words, compact_json(message), tube_of(job.id.kind), *row)
-        return StoredJob(job.id, record, version) if version else None
+        return StoredJob(job.id, record, version, own=job.own) if version else None
 
-    async def end_iteration(self, job: StoredJob, holder: str, log: str) -> bool:
-        """Store the job with its next iteration, and put the task for it. Returns False if another attempt has taken
-        the job, or the job has changed since `job.version`.
+    async def end_iteration(self, job: StoredJob, holder: str, log: str = "", *, signals: int = -1) -> str:
+        """Store the job with its next iteration, or with the suspended one that goes on, and put the task for it.
+        `signals`: how many a suspended iteration has seen, -1 for one that ends.
+
+        Returns "ended"; "changed" if another attempt has taken the job, or the job has changed since `job.version`;
+        "signalled" if a signal has come meanwhile.
         """
         shard, name = self._place(job.id)
         record, row = self._with_task(job, shard)
-        words = (name, holder, job.version, _json(record), record.due, line_of(log), tube_of(job.id.kind))
-        return bool(await self._store.run("end_iteration", shard, *words, *row))
+        own = _json(job.own) if job.own and signals >= 0 else ""
+        words = (name, holder, job.version, _json(record), record.due, line_of(log), own, signals, tube_of(job.id.kind))
+        return str(await self._store.run("end_iteration", shard, *words, *row))
 
-    async def write(self, job_id: JobId, holder: str, kind: str, name: str, value: str, log: str = "") -> str:
-        """Write a result of the iteration ("step"), an item or effect ("unit"), an effect that is about to begin
-        ("intent"), that the attempt ends in order ("over"), or only the log ("").
+    async def write(
+        self,
+        job_id: JobId,
+        holder: str,
+        kind: str,
+        name: str = "",
+        value: str = "",
+        log: str = "",
+        own: tuple[str, OwnState] | None = None,
+    ) -> str:
+        """Write a result of the iteration ("step"), that a line was logged ("line"), an item or effect ("unit"), an
+        effect that is about to begin ("intent"), that the attempt ends in order ("over"), or only the log (""). `own`:
+        the state of the job's own after it, and the name under which a repetition finds that.
 
         Returns the state of the job; "lost" if the attempt `holder` does not hold it any more: nothing was written. An
         intent is written only if the job runs.
         """
         shard, job_name = self._place(job_id)
-        return str(await self._store.run("write_iteration", shard, job_name, holder, kind, name, value, line_of(log)))
+        place, state = (own[0], _json(own[1])) if own else ("", "")
+        words = (job_name, holder, kind, name, value, line_of(log), place, state)
+        return str(await self._store.run("write_iteration", shard, *words))
+
+    async def send_signal(self, job: StoredJob, signal: str, entry: str, most: int, log: str, *, wakes: bool) -> str:
+        """Store a signal with the id `signal`. `wakes`: the job is stored with it, and gets a task.
+
+        Returns "sent", also for a repetition; "changed" if the job has not `job.version` any more; "full" if `most`
+        signals wait.
+        """
+        shard, name = self._place(job.id)
+        digest = blake2b(signal.encode(), digest_size=12).hexdigest()
+        words: tuple[str | int, ...] = (name, job.version, digest, entry, most, line_of(log))
+        if not wakes:
+            return str(await self._store.run("send_signal", shard, *words, "", "", ""))
+        record, row = self._with_task(job, shard)
+        woken = (_json(record), record.due, tube_of(job.id.kind))
+        return str(await self._store.run("send_signal", shard, *words, *woken, *row))
+
+    async def signals(self, job_id: JobId) -> list[str]:
+        """Return the signals that wait for a job, the oldest first."""
+        shard, name = self._place(job_id)
+        return list(await self._store.command("LRANGE", KEYS["job_signals"].at(shard, name), 0, -1))
+
+    async def take_signal(self, job_id: JobId, holder: str, entry: str, name: str, value: str) -> str:
+        """Remove a signal and write the step that has it. Returns as `write`."""
+        shard, job_name = self._place(job_id)
+        return str(await self._store.run("take_signal", shard, job_name, holder, entry, name, value))
 
     async def count_loss(self, job: StoredJob, log: str) -> int:
         """Count the attempt `job.holder` as lost. Returns how many were, in a row, without storing a result."""
@@ -150,5 +193,5 @@ def job_id_of(name: str) -> JobId:
     return JobId(tenant, kind, user)
 
 
-def _json(record: JobRecord) -> str:
+def _json(record: msgspec.Struct) -> str:
     return msgspec.json.encode(record).decode()

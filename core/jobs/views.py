@@ -5,14 +5,16 @@ from typing import Any
 
 from msgspec import Struct
 
-from core.jobs.record import StoredJob
+from core.jobs.record import JobRecord, StoredJob
+from core.jobs.schedule import StoredSchedule
 from core.jobs.states import Actor, JobState
 from core.model.clock import from_ms
 
 
 class JobView(Struct, frozen=True, omit_defaults=True):
     """`id`: `KIND.USER`. `paused_by`, `reason`: why it does not run. `resumes_at`: when its pause ends by itself.
-    `next_run`: when its next iteration is due; `iterations`: how many have ended.
+    `next_run`: when its next iteration is due, or the one that has begun goes on; `waits_for`: what that waits for;
+    `iterations`: how many have ended. `own_state`: the state of its own. `schedule`: in place of that of its kind.
     """
 
     id: str
@@ -27,12 +29,15 @@ class JobView(Struct, frozen=True, omit_defaults=True):
     paused_by: Actor | None = None
     reason: str | None = None
     resumes_at: datetime | None = None
+    own_state: Any = None
+    waits_for: str | None = None
+    schedule: StoredSchedule | None = None
     next_run: datetime | None = None
     last_run: datetime | None = None
 
 
 def view_of(job: StoredJob) -> JobView:
-    record = job.record
+    record, own = job.record, job.own or job.record.own
     runs = record.state is JobState.RUNNING
     return JobView(
         job.id.name,
@@ -47,9 +52,18 @@ def view_of(job: StoredJob) -> JobView:
         paused_by=record.paused_by,
         reason=record.reason or None,
         resumes_at=_time(record.resume_at),
+        own_state=own.data if own else None,
+        waits_for=_waited_for(record) if runs else None,
+        schedule=record.schedule,
         next_run=_time(record.due) if runs else None,
         last_run=_time(record.last_run),
     )
+
+
+def _waited_for(record: JobRecord) -> str | None:
+    if not record.suspended:
+        return None
+    return f"the signal {record.waits_for!r}" if record.waits_for else "a time"
 
 
 def _time(ms: int) -> datetime | None:

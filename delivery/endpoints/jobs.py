@@ -2,17 +2,19 @@
 
 import re
 from collections.abc import AsyncGenerator
+from datetime import time, timedelta
 from typing import Any
 
 from aiohttp import web
 
-from core.errors import Forbidden
-from core.jobs import Actor, JobId
+from core.errors import Forbidden, Invalid
+from core.jobs import Actor, DailyWindow, JobId, Schedule
 from core.jobs.job_log import BEGIN, LogLine
 from core.jobs.views import view_of
 from delivery.endpoints.directory.reading import optional
 from delivery.endpoints.sending.tracking import forced_end
 from delivery.http.context import Request, Response, next_page_link
+from delivery.http.input.timestamps import read_time
 from delivery.http.responses import sse
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NoParameters
@@ -30,16 +32,32 @@ async def start(request: Request[schemas.JobRequest, NoParameters]) -> Response:
     """Start a job, or start it again after it was stopped or has failed."""
     body = request.body
     job_id = JobId(request.tenant, body.kind, str(body.user))
-    given, zone = optional(body.parameters), optional(body.timezone)
-    job = await request.services.core.jobs.start(job_id, given, zone, _actor(request, body.by))
+    given, zone, at = optional(body.parameters), optional(body.timezone), optional(body.at)
+    job = await request.services.core.jobs.start(
+        job_id,
+        given,
+        zone,
+        _actor(request, body.by),
+        at=read_time(at, "at", request.options.max_days_ahead) if at else None,
+        schedule=_schedule(optional(body.schedule)),
+    )
     return Response(view_of(job), 201, {"Location": f"/v1/jobs/{job.id.name}"})
 
 
 async def change(request: Request[schemas.JobParameters, NoParameters]) -> Response:
-    """Change parameters of a job."""
-    body = request.body
-    job = await request.services.core.jobs.change(_id(request), body.parameters, _actor(request, body.by))
-    return Response(view_of(job))
+    """Change parameters, time zone and schedule of a job."""
+    body, actor = request.body, _actor(request, request.body.by)
+    zone, schedule = optional(body.timezone), _schedule(optional(body.schedule))
+    jobs = request.services.core.jobs
+    changes = optional(body.parameters) or {}
+    return Response(view_of(await jobs.change(_id(request), changes, actor, timezone=zone, schedule=schedule)))
+
+
+async def signal(request: Request[schemas.JobSignal, NoParameters]) -> Response:
+    """Send a signal to a job."""
+    body, actor = request.body, _actor(request, request.body.by)
+    await request.services.core.jobs.signal(_id(request), body.name, body.data, signal_id=body.id, by=actor)
+    return Response(None, 204)
 
 
 async def list_page(request: Request[None, schemas.JobQuery]) -> Response:
@@ -137,6 +155,18 @@ def _actor(request: Request[Any, Any], by: str) -> Actor:
     if actor is Actor.ADMIN and not request.key.permits("admin"):
         raise Forbidden("ADMIN_NEEDED", "To act as an administrator the key needs the scope admin.")
     return actor
+
+
+def _schedule(given: schemas.JobSchedule | None) -> Schedule | None:
+    """Return the schedule of a request. Raises Invalid CRON_MALFORMED, WINDOW_EMPTY, SCHEDULE_AMBIGUOUS."""
+    if given is None:
+        return None
+    begin, end = optional(given.begin), optional(given.end)
+    if (begin is None) != (end is None):
+        raise Invalid("SCHEDULE_AMBIGUOUS", "A daily window has a `begin` and an `end`.", "schedule")
+    window = DailyWindow(time.fromisoformat(begin), time.fromisoformat(end)) if begin and end else None
+    seconds = optional(given.seconds)
+    return Schedule(timedelta(seconds=seconds) if seconds else None, window, optional(given.cron) or "")
 
 
 def _id(request: Request[Any, Any]) -> JobId:

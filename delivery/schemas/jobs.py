@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from core.jobs.states import JobState
 from core.jobs.units import Outcome, UnitStatus, UnitView
 from core.jobs.views import JobView
-from delivery.schemas.requests import Id, RequestModel, ShortText
+from delivery.schemas.requests import Id, RequestModel, ShortText, Time
 
 Kind = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,63}$")]
 
@@ -22,6 +22,19 @@ TimeZone = Annotated[
 
 By = Literal["user", "admin"]
 
+WallTime = Annotated[str, Meta(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$", description="for example 09:00")]
+
+
+class JobSchedule(RequestModel, frozen=True):
+    """When iterations begin, in place of the schedule of the kind. `seconds`: the period; `cron`: five fields, on the
+    wall clock of the user; neither: once. `begin`, `end`: the daily window.
+    """
+
+    seconds: Annotated[float, Meta(ge=1, le=31622400)] | UnsetType = UNSET
+    cron: Annotated[str, Meta(min_length=9, max_length=200)] | UnsetType = UNSET
+    begin: WallTime | UnsetType = UNSET
+    end: WallTime | UnsetType = UNSET
+
 
 class JobRequest(RequestModel, frozen=True):
     """A job to start: of a user, of a kind that a process of this installation runs. `admin` needs the scope admin; a
@@ -32,6 +45,8 @@ class JobRequest(RequestModel, frozen=True):
     user: Id
     parameters: Parameters | UnsetType = UNSET
     timezone: TimeZone | UnsetType = UNSET
+    schedule: JobSchedule | UnsetType = UNSET
+    at: Time | UnsetType = UNSET
     by: By = "user"
 
 
@@ -43,9 +58,20 @@ class JobChange(RequestModel, frozen=True):
 
 
 class JobParameters(RequestModel, frozen=True):
-    """The parameters to change; `null` removes one, and those that are not named stay."""
+    """What to change. Of `parameters`, `null` removes one, and those that are not named stay."""
 
-    parameters: Parameters
+    parameters: Parameters | UnsetType = UNSET
+    timezone: TimeZone | UnsetType = UNSET
+    schedule: JobSchedule | UnsetType = UNSET
+    by: By = "user"
+
+
+class JobSignal(RequestModel, frozen=True):
+    """A signal for a job. `id`: a repetition with it within a day does nothing. `data`: at most 64 KiB."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=200)]
+    data: Any = None
+    id: Annotated[str, Meta(max_length=200)] = ""
     by: By = "user"
 
 

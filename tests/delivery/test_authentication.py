@@ -99,6 +99,7 @@ RULES = [
     ("GET", "/v1/jobs", "read", "none"),
     ("GET", "/v1/jobs/{job_id}", "read", "none"),
     ("PATCH", "/v1/jobs/{job_id}", "manage", "stored"),
+    ("POST", "/v1/jobs/{job_id}:signal", "manage", "stored"),
     ("POST", "/v1/jobs/{job_id}:pause", "manage", "stored"),
     ("POST", "/v1/jobs/{job_id}:resume", "manage", "stored"),
     ("POST", "/v1/jobs/{job_id}:stop", "manage", "stored"),

@@ -285,7 +285,6 @@ def test_every_error_code_has_a_status_and_a_title(server: Server) -> None:
         "MEDIA_TYPE_MALFORMED",
         "JOB_KIND_MALFORMED",
         "PERIOD_OUT_OF_RANGE",
-        "WINDOW_EMPTY",
         *("SENTINEL_NAME_UNKNOWN", "SENTINEL_REFUSES", "SENTINEL_UNREACHABLE"),
         *("ADDRESS_INVALID", "ANSWER_INVALID", "KEY_REFUSED", "PROGRAM_FAILED", "REQUEST_REFUSED"),
         *("SOUND_INVALID", "SOUND_TOO_LONG", "SSML_UNSUPPORTED"),

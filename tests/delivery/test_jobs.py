@@ -107,6 +107,37 @@ async def test_a_job_that_cannot_be_started_is_refused(hunting: Api, body: dict[
     assert (await hunting.call("GET", "/v1/jobs")).json["jobs"] == []
 
 
+@pytest.mark.row("U-24", "U-25")
+async def test_a_signal_a_time_and_a_schedule_over_http(hunting: Api) -> None:
+    schedule = {"cron": "0 9 * * mon-fri", "begin": "08:00", "end": "20:00"}
+    body = {"kind": "hunt", "user": 1, "at": "2026-12-01T12:00:00Z", "schedule": schedule}
+    started = await hunting.call("POST", "/v1/jobs", body)
+    assert (started.status, started.json["next_run"]) == (201, "2026-12-01T12:00:00Z")
+    assert started.json["schedule"] == {"cron": "0 9 * * mon-fri", "begin": "08:00:00", "end": "20:00:00"}
+    for _ in range(2):
+        sent = await hunting.call("POST", "/v1/jobs/hunt.1:signal", {"name": "approved", "data": [1], "id": "7"})
+        assert sent.status == 204
+    jobs = hunting.services.core.jobs
+    (signal,) = await jobs.storage.signals(JobId("default", "hunt", "1"))
+    assert '"data":[1]' in signal
+    changed = await hunting.call("PATCH", "/v1/jobs/hunt.1", {"schedule": {"seconds": 60}, "timezone": "Asia/Tokyo"})
+    assert (changed.json["schedule"], changed.json["timezone"]) == ({"seconds": 60.0}, "Asia/Tokyo")
+
+
+@pytest.mark.parametrize(
+    ("schedule", "code"),
+    [
+        ({"cron": "at nine o'clock"}, "CRON_MALFORMED"),
+        ({"cron": "0 9 * * *", "seconds": 60}, "SCHEDULE_AMBIGUOUS"),
+        ({"begin": "09:00"}, "SCHEDULE_AMBIGUOUS"),
+        ({"begin": "09:00", "end": "09:00"}, "WINDOW_EMPTY"),
+    ],
+)
+async def test_a_schedule_that_cannot_be_is_refused(hunting: Api, schedule: dict[str, object], code: str) -> None:
+    refused = await hunting.call("POST", "/v1/jobs", {"kind": "hunt", "user": 1, "schedule": schedule})
+    assert (refused.status, refused.code) == (422, code)
+
+
 async def test_what_is_not_known_is_listed_resolved_and_reset(hunting: Api) -> None:
     where = (await hunting.call("POST", "/v1/jobs", ANNA)).headers["Location"]
     storage, job_id = hunting.services.core.jobs.storage, JobId("default", "hunt", "42")

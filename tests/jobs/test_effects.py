@@ -12,7 +12,7 @@ from core.jobs import Actor, JobState
 from core.jobs.units import UnitRecord
 from jobs import Found, Iteration, NotDone
 from jobs.external_services import Outside
-from jobs.guard import Guard
+from jobs.recording.guard import Guard
 from jobs.signals import Interrupted, Lost
 from tests.jobs.conftest import ANNA, Playground
 from tests.support.waiting import until

@@ -12,7 +12,7 @@ from core.jobs import Actor, JobId, StoredJob
 from core.queue import QueueClient
 from core.redis.store import Argument, Store
 from jobs import Iteration, JobWorker, NotDone, Unclear
-from jobs.guard import Guard
+from jobs.recording.guard import Guard
 from jobs.recovery.interrupted import Standing, count_interrupted
 from jobs.run_job import run_job
 from jobs.signals import Interrupted, Lost
@@ -145,7 +145,7 @@ async def test_a_step_is_stored_and_a_name_is_free_again_after_a_failure(playgro
     with pytest.raises(ConnectionError):
         await iteration.step("search", refused)
     assert await iteration.step("search", sent) == "sent"
-    assert await playground.jobs.storage.steps(ANNA) == {"search": '"sent"'}
+    assert await playground.jobs.storage.steps(ANNA) == {"step:search": '"sent"'}
 
 
 @pytest.mark.parametrize("name", ["", "hunt"])

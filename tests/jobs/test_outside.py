@@ -10,7 +10,7 @@ from core.jobs import Actor, StoredJob
 from core.redis.keys import KEYS
 from jobs import Iteration, Pause
 from jobs.external_services import Outside
-from jobs.guard import Guard
+from jobs.recording.guard import Guard
 from providers.models import Completion, Prompt
 from tests.jobs.conftest import ANNA, Playground
 

@@ -8,7 +8,7 @@ import logging
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from cli.services.sending_policy import sending_policy_of
 from cli.services.sign_in import open_sign_in
 from cli.settings.settings import Configuration, load
 from core.errors import Invalid
-from core.jobs import Actor, JobId, Jobs, JobState, StoredJob
+from core.jobs import Actor, JobId, Jobs, JobState, Schedule, StoredJob
 from core.jobs.job_log import BEGIN
 from core.jobs.units import Outcome, UnitStatus
 from core.jobs.views import view_of
@@ -46,7 +46,7 @@ def declare(parser: ArgumentParser) -> None:
     add_healthy_option(parser, "process that runs jobs")
     actions = parser.add_subparsers(
         dest="action",
-        metavar="list|show|start|change|pause|resume|stop|log|units|resolve|reset",
+        metavar="list|show|start|change|signal|pause|resume|stop|log|units|resolve|reset",
         title="without one, run jobs until Ctrl-C",
     )
     for declare_some in (_declare_finding, _declare_changes, _declare_reading, _declare_repairs):
@@ -83,8 +83,20 @@ def _declare_changes(add_action: AddParser) -> None:
     start_parser = add_action("start", help="start a job, or start it again after it was stopped or has failed")
     start_parser.add_argument("--parameters", metavar="JSON", help="what the job works with (as before, or {})")
     start_parser.add_argument("--timezone", help="the user's, for example Europe/Moscow (as before, or UTC)")
-    change_parser = add_action("change", help="change parameters of a job; null removes one")
-    change_parser.add_argument("--parameters", required=True, metavar="JSON", help='for example \'{"query": "cook"}\'')
+    start_parser.add_argument(
+        "--at", metavar="TIME", help="when the first iteration begins, for example 2026-12-01T09:00"
+    )
+    change_parser = add_action("change", help="change parameters, time zone or schedule of a job")
+    change_parser.add_argument(
+        "--parameters", default="{}", metavar="JSON", help='for example \'{"query": "cook"}\'; null removes one'
+    )
+    change_parser.add_argument("--timezone", help="the user's, for example Europe/Moscow")
+    for some in (start_parser, change_parser):
+        some.add_argument("--every", type=float, metavar="SECONDS", help="the period, in place of that of the kind")
+        some.add_argument("--cron", default="", help="when iterations begin, for example '0 9 * * mon-fri'")
+    signal_parser = add_action("signal", help="send a signal to a job")
+    signal_parser.add_argument("name", help="as the job waits for it")
+    signal_parser.add_argument("--data", default="null", metavar="JSON", help="what the job gets with it (null)")
     pause_parser = add_action("pause", help="pause a job; the unit in hand is finished")
     pause_parser.add_argument("--reason", default="", help="shown to the user")
     add_action("resume", help="let a paused job go on where it was")
@@ -178,12 +190,22 @@ async def show(jobs: Jobs, arguments: Namespace) -> int:
 async def start(jobs: Jobs, arguments: Namespace) -> int:
     given = arguments.parameters
     parameters = None if given is None else _decoded("--parameters", given, dict[str, Any])
-    return shown(arguments, await jobs.start(_job(arguments), parameters, arguments.timezone, Actor.ADMIN))
+    at, schedule = _time(arguments.at), _schedule(arguments)
+    zone = arguments.timezone
+    job = await jobs.start(_job(arguments), parameters, zone, Actor.ADMIN, at=at, schedule=schedule)
+    return shown(arguments, job)
 
 
 async def change(jobs: Jobs, arguments: Namespace) -> int:
     changes = _decoded("--parameters", arguments.parameters, dict[str, Any])
-    return shown(arguments, await jobs.change(_job(arguments), changes, Actor.ADMIN))
+    zone, schedule = arguments.timezone, _schedule(arguments)
+    return shown(arguments, await jobs.change(_job(arguments), changes, Actor.ADMIN, timezone=zone, schedule=schedule))
+
+
+async def signal(jobs: Jobs, arguments: Namespace) -> int:
+    job_id = _job(arguments)
+    await jobs.signal(job_id, arguments.name, _decoded("--data", arguments.data, Any), by=Actor.ADMIN)
+    return shown(arguments, await jobs.find(job_id))
 
 
 async def pause(jobs: Jobs, arguments: Namespace) -> int:
@@ -249,6 +271,20 @@ def _decoded(option: str, text: str, type_: Any) -> Any:
         raise Invalid("PARAMETERS_MALFORMED", f"{option} is not {wanted}: {fault}") from None
 
 
+def _time(text: str | None) -> datetime | None:
+    """Read a time; one without a zone is in that of this machine. Raises Invalid TIME_MALFORMED."""
+    try:
+        return datetime.fromisoformat(text).astimezone() if text else None
+    except ValueError:
+        raise Invalid("TIME_MALFORMED", f"--at is no time, for example 2026-12-01T09:00: {text!r}") from None
+
+
+def _schedule(arguments: Namespace) -> Schedule | None:
+    if not arguments.every and not arguments.cron:
+        return None
+    return Schedule(timedelta(seconds=arguments.every) if arguments.every else None, cron=arguments.cron)
+
+
 def _job(arguments: Namespace) -> JobId:
     return JobId.parse(arguments.tenant, arguments.job)
 
@@ -258,6 +294,7 @@ ACTIONS: Mapping[str, Callable[[Jobs, Namespace], Awaitable[int]]] = {
     "show": show,
     "start": start,
     "change": change,
+    "signal": signal,
     "pause": pause,
     "resume": resume,
     "stop": stop,

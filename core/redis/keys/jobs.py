@@ -21,10 +21,13 @@ JOBS = (
         "job:{s}:<id>",
         "hash",
         Lifetime.FOREVER,
-        "`version`, `state`, `record` (JSON), `holder` (the attempt that runs), `losses` (of attempts in a row)",
+        "`version`, `state`, `record` (JSON), `holder` (the attempt that runs), `losses` (of attempts in a row), `own` "
+        "(the state of its own, as the iteration that has begun has left it)",
     ),
     Key("job_steps", "job-steps:{s}:<id>", "hash", Lifetime.WORK, "what the iteration that has begun has stored"),
     Key("job_units", "job-units:{s}:<id>", "hash", Lifetime.FOREVER, "what became of a job's items and effects"),
+    Key("job_signals", "job-signals:{s}:<id>", "list", Lifetime.FOREVER, "signals that wait for a job, as JSON"),
+    Key("job_signal", "job-signal:{s}:<id>:<signal>", "string", Lifetime.TTL, "a signal that was sent in the last day"),
     Key("job_log", "job-log:{s}:<id>", "list", Lifetime.FOREVER, "the last 1000 lines of a job: number, ms, text"),
     Key("job_bell", "job-bell:{s}:<id>", "string", Lifetime.TTL, "exists while the log of a job is followed"),
 )

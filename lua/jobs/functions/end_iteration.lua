@@ -1,20 +1,29 @@
--- end_iteration: end an iteration and put the task of the next one
--- ARGV    id, holder, expected:int, document, due, log, tube, task:rest
---         expected: the version with which the iteration began; document: the job with the next iteration; due: ms of it;
+-- end_iteration: end an iteration, or suspend it, and put the task of the next one, or of its continuation
+-- ARGV    id, holder, expected:int, document, due, log, own, signals:int, tube, task:rest
+--         expected: the version with which the iteration began; document: the job as it goes on; due: ms of that; own: the state of the
+--         job's own in a suspended iteration, "" if the iteration ends; signals: how many a suspended iteration has seen, -1 if it ends;
 --         tube: that of the kind of the job; task: as in put
--- RETURNS 1; 0 if another attempt has taken the job, or the job has changed since: nothing was written
+-- RETURNS "ended"; otherwise nothing was written: "signalled" if there are other signals by now; "changed" if another attempt has taken
+--         the job, or the job has changed since
 -- EVENTS  del of bells, also that of the job's log; for deliveries that fell due before: outcomes, reported, released and finished
--- INVARIANT I22, I23, I24; an iteration ends once
+-- INVARIANT I22, I23, I24; an iteration ends once; a signal wakes a suspended iteration
 
-return function(id, holder, expected, document, due, log, tube, task)
+return function(id, holder, expected, document, due, log, own, signals, tube, task)
   local stored = redis_call('HMGET', Key.job(id), 'holder', 'version')
-  if stored[1] ~= holder or tonumber(stored[2]) ~= expected then return 0 end
+  if stored[1] ~= holder or tonumber(stored[2]) ~= expected then return 'changed' end
+  local is_suspended = signals >= 0
+  if is_suspended and redis_call('LLEN', Key.job_signals(id)) ~= signals then return 'signalled' end
   redis_call('HINCRBY', Key.job(id), 'version', 1)
   redis_call('HSET', Key.job(id), 'record', document)
   redis_call('HDEL', Key.job(id), 'holder', 'losses')
-  redis_call('DEL', Key.job_steps(id))
+  if is_suspended then
+    if own ~= '' then redis_call('HSET', Key.job(id), 'own', own) end
+  else
+    redis_call('DEL', Key.job_steps(id))
+    redis_call('HDEL', Key.job(id), 'own')
+  end
   redis_call('ZADD', Key.jobs_due(), due, id)
   if log ~= '' then JobLog.append_log(id, log) end
   NewTasks.add(tube, task)
-  return 1
+  return 'ended'
 end

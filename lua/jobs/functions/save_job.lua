@@ -34,7 +34,7 @@ return function(tenant, id, expected, state, document, due, holder, log, notice,
     redis_call('ZADD', Key.jobs_due(), due, id)
   end
   if state == 'stopped' or state == 'failed' then
-    redis_call('DEL', Key.job_steps(id))
+    redis_call('DEL', Key.job_steps(id), Key.job_signals(id))
     redis_call('HDEL', Key.job(id), 'losses')
     let_go(id)
   end

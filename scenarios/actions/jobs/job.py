@@ -73,6 +73,14 @@ async def _resume(context: Context) -> Ending:
         return _shown(await unless_done(context, job_id, refusal, JobState.RUNNING))
 
 
+async def _signal(context: Context) -> Ending:
+    """Send a signal to a job, once for this step of the run."""
+    job_id, actor = await job_of(context)
+    own, jobs = context.prepared.own, context.services.core.jobs
+    await jobs.signal(job_id, text_of(own, "signal"), own.get("data"), signal_id=context.identity, by=actor)
+    return _shown(await jobs.find(job_id))
+
+
 async def _stop(context: Context) -> Ending:
     job_id, actor = await job_of(context)
     try:
@@ -156,6 +164,7 @@ _OPERATIONS: Mapping[str, Callable[[Context], Awaitable[Ending]]] = {
     "pause": _pause,
     "resume": _resume,
     "stop": _stop,
+    "signal": _signal,
     "status": _status,
     "log": _log,
     "list": _list,
@@ -187,6 +196,8 @@ ACTION = ActionType(
             types.MAPPING,
             "What the job is started with; `change`: what is changed, an empty text removes it.",
         ),
+        Field("signal", types.TEXT, "`signal`: the name of the signal, as the job waits for it."),
+        Field("data", types.ANY, "`signal`: what the job gets with it."),
         Field("timezone", types.TEXT, "The user's time zone, for example Europe/Moscow; by default the bot's."),
         Field("reason", types.TEXT, "Why the job is paused; it is shown to the user."),
         Field("state", types.choice(*JobState), "`list`: only jobs in this state."),

@@ -18,8 +18,8 @@ from core.errors import Invalid
 from core.jobs import JobState
 from core.jobs.units import EFFECT, NULL, UnitRecord, UnitStatus
 from core.model.clock import from_ms, to_ms
-from jobs.guard import Guard
-from jobs.results import returned_form, stored_form
+from jobs.recording.guard import Guard
+from jobs.recording.results import returned_form, stored_form
 from jobs.signals import Found, Interrupted, Lost, NotDone, Unclear
 
 UNIT: ContextVar[str] = ContextVar("unit", default="")

@@ -6,13 +6,14 @@ that and goes on.
 """
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 from msgspec.structs import replace
 
 from core.jobs import JobState, JobStorage, StoredJob
-from core.jobs.record import merged_parameters
-from jobs.signals import Interrupted, Lost
+from core.jobs.record import OwnState, merged_parameters
+from jobs.signals import Interrupted, Lost, Suspended
 
 
 class Guard:
@@ -29,11 +30,11 @@ class Guard:
         holds_lease: Callable[[], bool],
     ) -> None:
         self.job = job
-        self.ending: Interrupted | Lost | None = None
+        self.ending: Interrupted | Lost | Suspended | None = None
         self.has_stored = False
         self._is_closed = False
         self._storage = storage
-        self._holder = holder
+        self.holder = holder
         self._is_stopping = is_stopping
         self._holds_lease = holds_lease
 
@@ -68,19 +69,42 @@ class Guard:
         self.check()
         record = replace(self.job.record, parameters=merged_parameters(self.job.record.parameters, changes))
         changed = StoredJob(self.job.id, record, self.job.version)
-        saved = await self._storage.save(changed, holder=self._holder)
+        saved = await self._storage.save(changed, holder=self.holder)
         if saved is None:
             self.ending = Interrupted()
             raise self.ending
         self.job = saved
         return record.parameters
 
+    def suspend(self, until: datetime, signal: str, signals: int) -> Suspended:
+        """End the attempt; the iteration goes on at this time, or when the signal comes. `signals`: how many the job
+        has at this moment. Returns what is raised for it.
+        """
+        self.check()
+        self.ending = Suspended(until, signal, signals)
+        return self.ending
+
+    async def signals(self) -> list[str]:
+        """Return the signals that wait for the job, the oldest first."""
+        return await self._storage.signals(self.job.id)
+
+    async def take_signal(self, entry: str, name: str, value: str) -> None:
+        """Take a signal, and write the step that has it. Raises as `check`."""
+        self.check(await self._storage.take_signal(self.job.id, self.holder, entry, name, value))
+        self.has_stored = True
+
     async def units(self, names: list[str]) -> list[str | None]:
         """Return what is recorded of these units."""
         return await self._storage.units(self.job.id, names)
 
-    async def write(self, kind: str, name: str = "", value: str = "", log: str = "") -> str:
+    async def write(
+        self, kind: str, name: str = "", value: str = "", log: str = "", own: tuple[str, OwnState] | None = None
+    ) -> str:
         """Write as `JobStorage.write` does, without a check, so that what was begun is finished."""
-        state = await self._storage.write(self.job.id, self._holder, kind, name, value, log)
+        state = await self._storage.write(self.job.id, self.holder, kind, name, value, log, own)
         self.has_stored |= kind in ("step", "unit") and bool(value) and state != "lost"
         return state
+
+    async def record(self, kind: str, name: str, value: str, log: str = "") -> None:
+        """Write, and check whether the attempt may go on. Raises as `check`."""
+        self.check(await self.write(kind, name, value, log))

@@ -1,0 +1,101 @@
+"""Cron expressions: minute, hour, day of the month, month, day of the week. Pure.
+
+    0 9 * * mon-fri     on working days at 9:00
+    */15 8-18 * * *     every quarter of an hour from 8:00 to 18:45
+    0 0 1,15 * *        on the 1st and the 15th
+
+As in cron: 0 and 7 are Sunday, and if both days are given, one of them is enough. A time that the clock of a zone skips
+comes in the first minute after the skip; one that it shows twice comes once.
+"""
+
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta, tzinfo
+
+from core.errors import Invalid
+from core.model.clock import from_wall
+
+_MONTHS = {name: n for n, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}  # noqa: SIM905
+_DAYS = {name: n for n, name in enumerate("sun mon tue wed thu fri sat".split())}  # noqa: SIM905
+_FIELDS: tuple[tuple[str, int, int, dict[str, int]], ...] = (
+    ("minute", 0, 59, {}),
+    ("hour", 0, 23, {}),
+    ("day of the month", 1, 31, {}),
+    ("month", 1, 12, _MONTHS),
+    ("day of the week", 0, 7, _DAYS),
+)
+_YEARS = 8
+"""From one 29 February to the next are at most so many."""
+
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """An expression that was checked. Each field: the values at which it holds."""
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    either_day: bool
+
+    @classmethod
+    def parse(cls, text: str) -> "Cron":
+        """Read an expression of five fields. Raises Invalid CRON_MALFORMED, also for one that never holds."""
+        words = text.lower().split()
+        if len(words) != len(_FIELDS):
+            raise _malformed(text, "it has five fields: minute, hour, day of the month, month, day of the week")
+        minutes, hours, days, months, weekdays = (
+            frozenset(_values(text, word, *field)) for word, field in zip(words, _FIELDS, strict=True)
+        )
+        either = not words[2].startswith("*") and not words[4].startswith("*")
+        cron = cls(minutes, hours, days, months, frozenset(day % 7 for day in weekdays), either)
+        if not either and not any(min(days) <= monthrange(2024, month)[1] for month in months):
+            raise _malformed(text, "its months have no such day")
+        return cron
+
+    def next(self, after: datetime, zone: tzinfo) -> datetime:
+        """Return the first moment after `after` at which the clock of the zone shows a time of the expression."""
+        day = after.astimezone(zone).date()
+        for _ in range(_YEARS * 366):
+            if self._holds_on(day):
+                for hour in sorted(self.hours):
+                    for minute in sorted(self.minutes):
+                        moment = from_wall(datetime.combine(day, time(hour, minute)), zone)
+                        if moment > after:
+                            return moment
+            day += _DAY
+        raise AssertionError("an expression that was checked holds within eight years")
+
+    def _holds_on(self, day: date) -> bool:
+        if day.month not in self.months:
+            return False
+        of_month, of_week = day.day in self.days, day.isoweekday() % 7 in self.weekdays
+        return of_month or of_week if self.either_day else of_month and of_week
+
+
+def _values(text: str, word: str, name: str, least: int, most: int, names: dict[str, int]) -> list[int]:
+    """Return the values of one field. Raises Invalid CRON_MALFORMED."""
+    found: list[int] = []
+    for part in word.split(","):
+        span, slash, step = part.partition("/")
+        first, dash, last = span.partition("-")
+        begin = least if span == "*" else _number(first, names)
+        end = most if span == "*" or (slash and not dash) else _number(last if dash else first, names)
+        stride = _number(step, {}) if slash else 1
+        if begin is None or end is None or not stride or not least <= begin <= end <= most:
+            raise _malformed(
+                text, f"{part!r} is no {name}: {least} to {most}, for example {least}-{most}, */2 or {least},{most}"
+            )
+        found += range(begin, end + 1, stride)
+    return found
+
+
+def _number(text: str, names: dict[str, int]) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 4 else names.get(text)
+
+
+def _malformed(text: str, why: str) -> Invalid:
+    return Invalid("CRON_MALFORMED", f"{text!r} is no cron expression: {why}.", "cron")

@@ -1,0 +1,188 @@
+"""Makes one attempt at an iteration of a job.
+
+    begin ─▶ Job.run ─┬▶ it returns: the next iteration's task, or the end of the job, in the same step
+                      ├▶ it sleeps or waits: the task of its continuation
+                      └▶ it raises: paused, finished, failed, or tried again
+
+Guarantee: an iteration ends once; an attempt that does not hold the job any more changes nothing.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+
+from msgspec.structs import replace
+
+from core.errors import AdaError, Refused
+from core.jobs import JobRecord, Jobs, JobState, StoredJob
+from core.jobs.due_times import schedule_of
+from core.jobs.record import line_of, zone_of
+from core.model.clock import from_ms, to_ms
+from core.queue import Attempt, Done, Result, Retry
+from jobs.external_services import Outside
+from jobs.iteration import Iteration
+from jobs.job import Job
+from jobs.losses import BACKOFF, Losses
+from jobs.reasons import reason_for_operator, reason_for_user
+from jobs.recording.guard import Guard
+from jobs.run_job import run_job
+from jobs.signals import Finished, Interrupted, Lost, Pause, Suspended
+
+log = logging.getLogger(__name__)
+
+
+class Attempts:
+    """One per process. `is_stopping`: whether the process was asked to end."""
+
+    def __init__(self, jobs: Jobs, losses: Losses, outside: Outside, is_stopping: Callable[[], bool]) -> None:
+        self._jobs = jobs
+        self._losses = losses
+        self._outside = outside
+        self._is_stopping = is_stopping
+
+    async def make(self, kind: type[Job], job: StoredJob, attempt: Attempt) -> Result:
+        """Make an attempt. Returns what becomes of its task."""
+        holder = f"{attempt.task.token} {attempt.task.id}"
+        is_again = job.record.begun and not job.record.suspended
+        line = f"iteration {job.record.iteration + 1} goes on" if is_again else ""
+        beginning = StoredJob(job.id, self._begun(job.record), job.version)
+        begun = await self._jobs.storage.save(beginning, line, holder=holder)
+        if begun is None:  # it was changed at this moment
+            return Retry(timedelta(0), checkpoint=attempt.checkpoint)
+        guard = Guard(self._jobs.storage, begun, holder, lambda: self._must_stop(attempt), attempt.holds_lease)
+        self._losses.begin(guard)
+        return await self._run(kind, guard, attempt)
+
+    async def _run(self, kind: type[Job], guard: Guard, attempt: Attempt) -> Result:
+        try:
+            steps = dict(await self._jobs.storage.steps(guard.job.id))
+            iteration = Iteration(guard, steps, self._outside, self._jobs.now, kind.state_class())
+            fault = await run_job(kind, iteration, guard)
+            if isinstance(fault, Suspended):
+                return await self._suspended(iteration, guard, attempt, fault)
+            if fault is None and await self._ended(kind, iteration, guard):
+                return None
+        except asyncio.CancelledError:
+            if self._is_stopping():
+                await guard.write("over")
+            raise
+        except AdaError as refusal:  # its state cannot be read or stored
+            fault = refusal
+        return await self._broken_off(kind, guard, attempt, fault)
+
+    def _must_stop(self, attempt: Attempt) -> bool:
+        return self._is_stopping() or attempt.cancelled.is_set()
+
+    def _begun(self, record: JobRecord) -> JobRecord:
+        runs = replace(record, state=JobState.RUNNING, paused_by=None, reason="", service="", resume_at=0)
+        last_run = record.last_run if record.suspended else to_ms(self._jobs.now())
+        return replace(runs, begun=True, suspended=False, waits_for="", last_run=last_run)
+
+    async def _ended(self, kind: type[Job], iteration: Iteration, guard: Guard) -> bool:
+        """End the iteration. Returns False if another attempt has taken the job, or it has changed: then that change
+        has put a task.
+        """
+        job, own = guard.job, iteration.own_state
+        schedule = schedule_of(job.record, kind.schedule) or kind.schedule
+        skipped = iteration.skipped_effects
+        line = f"done for ever in an earlier iteration, so not now: {', '.join(skipped)}" if skipped else ""
+        if schedule.is_once:
+            await guard.write("", log=line, own=("state\tend", own) if own else None)
+            return await self._finish(job, "")
+        record, now = job.record, self._jobs.now()
+        due = schedule.next(from_ms(record.anchor), from_ms(record.last_run), now, zone_of(record.timezone))
+        after = replace(record, iteration=record.iteration + 1, due=to_ms(due), begun=False, own=own)
+        return (
+            await self._jobs.storage.end_iteration(StoredJob(job.id, after, job.version), guard.holder, line) == "ended"
+        )
+
+    async def _suspended(self, iteration: Iteration, guard: Guard, attempt: Attempt, wanted: Suspended) -> Result:
+        """Put the job off until it is time, or its signal comes."""
+        job = guard.job
+        after = replace(job.record, due=to_ms(wanted.until), suspended=True, waits_for=wanted.signal)
+        suspended = StoredJob(job.id, after, job.version, own=iteration.own_state)
+        if await self._jobs.storage.end_iteration(suspended, guard.holder, signals=wanted.signals) == "signalled":
+            await guard.write("over")
+            return Retry(timedelta(0), checkpoint=attempt.checkpoint)
+        return None
+
+    async def _broken_off(self, kind: type[Job], guard: Guard, attempt: Attempt, fault: BaseException | None) -> Result:
+        """Return the result of an iteration that has not reached its end. An attempt that has lost its lease changes
+        nothing.
+        """
+        result: Result = None
+        match fault:
+            case Lost():
+                return self._lost(guard, attempt)
+            case Interrupted():
+                result = self._interrupted(attempt)
+            case Pause():
+                await self._pause(guard.job, fault)
+            case Finished():
+                await self._finish(guard.job, str(fault))
+            case BaseException():
+                result = await self._failed(kind, guard, attempt, fault)
+        await guard.write("over")
+        return result
+
+    def _interrupted(self, attempt: Attempt) -> Result:
+        """Return the result of an interruption: a shutdown gives the rest to another process; a pause or a stop leaves
+        nothing to do.
+        """
+        return Retry(timedelta(0), checkpoint=attempt.checkpoint) if self._is_stopping() else None
+
+    def _lost(self, guard: Guard, attempt: Attempt) -> Result:
+        """Return the result of a lost lease. It has no effect if another attempt has the task; if none has it yet, the
+        iteration goes on at once.
+        """
+        job = guard.job
+        log.info("job %s: the attempt of iteration %s has lost its lease", job.id.name, job.record.iteration)
+        return Retry(timedelta(0), checkpoint=attempt.checkpoint)
+
+    async def _pause(self, job: StoredJob, pause: Pause) -> None:
+        """Pause a job. What was ordered meanwhile stays, and so does what another attempt does: this one may have been
+        frozen.
+        """
+        try:
+            await self._jobs.pause(
+                job.id,
+                pause.by,
+                pause.reason,
+                pause.until,
+                service=pause.service,
+                expected=job.version,
+                by_job=True,
+            )
+        except Refused as refusal:
+            log.info("job %s: not paused by %s: %s", job.id.name, pause.by, refusal.code)
+
+    async def _finish(self, job: StoredJob, reason: str) -> bool:
+        """End the job with this iteration. Returns False if it has changed since."""
+        try:
+            await self._jobs.finish(job.id, reason, expected=job.version)
+        except Refused as refusal:
+            log.info("job %s: not ended (%s): %s", job.id.name, reason, refusal.code)
+            return False
+        return True
+
+    async def _failed(self, kind: type[Job], guard: Guard, attempt: Attempt, fault: BaseException) -> Result:
+        """Try again after a pause; in the end the job has failed."""
+        job, failures = guard.job, int(attempt.checkpoint or 0) + 1
+        text, reason = line_of(reason_for_operator(fault)), line_of(reason_for_user(fault))
+        log.warning("job %s: iteration %s failed (%s): %s", job.id.name, job.record.iteration, failures, text)
+        if failures < kind.most_failures:
+            return await _try_again(kind, guard, failures, reason)
+        try:
+            await self._jobs.fail(job.id, reason, expected=job.version)
+        except AdaError as refusal:
+            log.info("job %s: not failed: %s", job.id.name, refusal)
+        return Done()
+
+
+async def _try_again(kind: type[Job], guard: Guard, failures: int, reason: str) -> Result:
+    """Return the next try, with a line in the live log: the state of the job is `running` meanwhile."""
+    pause = BACKOFF.pause(failures)
+    line = f"failure {failures} of {kind.most_failures}, tried again in {pause.total_seconds():.0f} s: {reason}"
+    await guard.write("", log=line)
+    return Retry(pause, checkpoint=str(failures), error=reason)

@@ -1,0 +1,1 @@
+"""What an iteration records, so that a repetition of it goes on where it was."""

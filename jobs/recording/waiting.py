@@ -1,0 +1,104 @@
+"""Durable waiting: an iteration that sleeps, or waits for a signal, ends its attempt and goes on in a later one.
+
+    sleep, wait ─▶ the moment is stored ─▶ Suspended ─▶ a task that is due then ─▶ the iteration again, to this line
+                                              signal ──▶ due at once
+
+No process holds anything for it meanwhile. What was waited for is stored, so a repetition waits for nothing again.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from core.jobs.signals import Signal
+from core.model.clock import from_ms, to_ms
+from jobs.recording.effects import UNIT
+from jobs.recording.guard import Guard
+from jobs.recording.results import returned_form
+
+LONGEST_SUSPENSION = timedelta(days=30)
+"""An iteration that waits without a limit is looked at after this time."""
+
+
+class _Answer(StrEnum):
+    WAITING = "waiting"
+    RECEIVED = "received"
+    TIMED_OUT = "timed_out"
+
+
+class _Wait(Struct, frozen=True, omit_defaults=True):
+    """What is stored of a wait. `until`: its limit (ms), 0 for none. `data`: of the signal."""
+
+    answer: _Answer
+    until: int = 0
+    data: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class Waiting:
+    """The sleeps and waits of one attempt. `steps`: what the iteration has stored."""
+
+    def __init__(self, guard: Guard, steps: Mapping[str, str], now: Callable[[], datetime]) -> None:
+        self._guard = guard
+        self._steps = steps
+        self._now = now
+        self._counts: Counter[str] = Counter()
+
+    async def sleep_until(self, at: datetime) -> None:
+        """Sleep until the moment that the first attempt has named. Raises Suspended."""
+        name = self._name("sleep")
+        stored = self._steps.get(name)
+        until = from_ms(stored) if stored else at
+        if stored is None:
+            await self._guard.record("step", name, str(to_ms(at)))
+        if self._now() < until:
+            raise self._guard.suspend(until, "", len(await self._guard.signals()))
+
+    async def wait(self, signal: str, timeout: timedelta | None, returns: Any) -> Any:
+        """Return the data of the next signal with this name. Raises TimeoutError, Suspended."""
+        name = self._name(f"wait {signal}")
+        stored = self._steps.get(name)
+        wait = msgspec.json.decode(stored, type=_Wait) if stored else self._first(timeout)
+        if wait.answer is _Answer.WAITING:
+            wait = await self._looked(name, signal, wait, is_stored=stored is not None)
+        if wait.answer is _Answer.TIMED_OUT:
+            raise TimeoutError(f"no signal {signal!r} came in time")
+        return returned_form(f"the signal {signal}", wait.data, returns)
+
+    def _first(self, timeout: timedelta | None) -> _Wait:
+        return _Wait(_Answer.WAITING, to_ms(self._now() + timeout) if timeout is not None else 0)
+
+    async def _looked(self, name: str, signal: str, wait: _Wait, *, is_stored: bool) -> _Wait:
+        """Return what has become of a wait by now. Raises Suspended if nothing has."""
+        entries, now = await self._guard.signals(), self._now()
+        entry = next((one for one in entries if _signal(one).name == signal), None)
+        if entry is not None:
+            received = _Wait(_Answer.RECEIVED, wait.until, msgspec.Raw(msgspec.json.encode(_signal(entry).data)))
+            await self._guard.take_signal(entry, name, _json(received))
+            return received
+        if wait.until and now >= from_ms(wait.until):
+            timed_out = _Wait(_Answer.TIMED_OUT, wait.until)
+            await self._guard.record("step", name, _json(timed_out))
+            return timed_out
+        if not is_stored:
+            await self._guard.record("step", name, _json(wait))
+        until = min(from_ms(wait.until), now + LONGEST_SUSPENSION) if wait.until else now + LONGEST_SUSPENSION
+        raise self._guard.suspend(until, signal, len(entries))
+
+    def _name(self, what: str) -> str:
+        """Return the name of the next wait of a kind: they are counted in each item and outside of items."""
+        place = f"{what}\t{UNIT.get()}"
+        self._counts[place] += 1
+        return f"{place}\t{self._counts[place]}"
+
+
+def _signal(entry: str) -> Signal:
+    return msgspec.json.decode(entry, type=Signal)
+
+
+def _json(wait: _Wait) -> str:
+    return msgspec.json.encode(wait).decode()

@@ -1,0 +1,145 @@
+"""Runs jobs for a test: what is due now, and what falls due while the test moves the clock."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from unittest.mock import patch
+
+from core.jobs import JobId, Jobs
+from core.jobs.notices import TUBE as NOTICES
+from core.jobs.storage import tube_of
+from core.jobs.views import JobView, view_of
+from core.model.clock import from_ms, in_ms, to_ms
+from core.queue import Attempt, Result, Retry
+from core.queue.task import Claim, ClaimRequest, Settlement, SettleResult, Task
+from core.redis.store import Store
+from core.services import Services, open_services
+from jobs.external_services import Outside
+from jobs.job import Job
+from jobs.notices.notifier import Notifier
+from jobs.registry import Registry
+from jobs.testing.crashes import Crashes, CrashingStorage, Double, Killed
+from jobs.testing.server import server_url
+from jobs.worker import LEASE, JobWorker
+
+TENANT = "default"
+
+MONDAY = datetime(2030, 1, 7, 9, tzinfo=UTC)
+"""When the clock of a test begins."""
+
+_ROUNDING = timedelta(milliseconds=1)
+
+_MOST_ATTEMPTS = 10_000
+"""So many attempts of one `run` mean that it does not end."""
+
+
+class JobTest:
+    """Jobs of these kinds, on an empty server. Made by `JobTest.open`, `run_story` and `try_every_crash`."""
+
+    def __init__(self, core: Services, kinds: Sequence[type[Job]], crashes: Crashes, outside: Outside | None) -> None:
+        store, registry = core.store, Registry(kinds)
+        killable = Jobs(store)
+        killable.storage = CrashingStorage(store, crashes)
+        self.jobs = Jobs(store)
+        self.worker = JobWorker(store, core.client, registry, outside=outside, jobs=killable)
+        self._core = core
+        self._crashes = crashes
+        self._patches = ExitStack()
+        handlers = {tube_of(name): self.worker.handle for name in registry.kinds}
+        self._handlers = {**handlers, NOTICES: Notifier(core).handle}
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, *kinds: type[Job], at: datetime = MONDAY, crashes: Crashes | None = None, outside: Outside | None = None
+    ) -> AsyncIterator["JobTest"]:
+        """Open a test on an empty server. `at`: when its clock begins."""
+        store = await Store.open(server_url())
+        try:
+            await store.command("FLUSHALL")
+            async with open_services(store) as core:
+                test = cls(core, kinds, crashes or Crashes(), outside)
+                test._set_clock(at)
+                await test.jobs.kinds.publish(test.worker.registry.schedules)
+                with test._patches:
+                    yield test
+        finally:
+            await store.close()
+
+    @property
+    def now(self) -> datetime:
+        """The time by the clock of the test, aware."""
+        return self.jobs.now()
+
+    def double(self, owner: Any, name: str, answer: Any = None) -> Double:
+        """Replace a function of a module or a class by a double, until the test ends."""
+        double = Double(name, answer, self._crashes)
+        self._patches.enter_context(patch.object(owner, name, double))
+        return double
+
+    async def start(self, job: str, parameters: Mapping[str, Any] | None = None, **options: Any) -> None:
+        """Start a job, for example `watch.42`, and run what is due. `options`: as `Jobs.start`."""
+        await self.jobs.start(self.id_of(job), parameters, **options)
+        await self.run()
+
+    async def signal(self, job: str, name: str, data: Any = None) -> None:
+        """Send a signal to a job, and run what is due."""
+        await self.jobs.signal(self.id_of(job), name, data)
+        await self.run()
+
+    async def job(self, job: str) -> JobView:
+        """Return a job as HTTP shows it."""
+        return view_of(await self.jobs.find(self.id_of(job)))
+
+    async def log(self, job: str) -> list[str]:
+        """Return the lines of the live log that the job has written, without those about starts and ends."""
+        return [line.text for line in await self.jobs.log.last(self.id_of(job), 1000)]
+
+    async def advance(self, time: timedelta) -> None:
+        """Move the clock, and run what falls due on the way."""
+        end = self.now + time
+        while (due := await self.run()) is not None and due <= end:
+            self._set_clock(due)
+        self._set_clock(end)
+        await self.run()
+
+    async def run(self) -> datetime | None:
+        """Run what is due now. Returns when something else falls due; None: nothing does by itself."""
+        self._set_clock(self.now + _ROUNDING)
+        for _ in range(_MOST_ATTEMPTS):
+            claims = [await self._claim(tube) for tube in self._handlers]
+            if not any(claim.tasks for claim in claims):
+                times = [claim.next_at for claim in claims if claim.next_at >= 0]
+                return from_ms(min(times)) if times else None
+            for claim, handle in zip(claims, self._handlers.values(), strict=True):
+                for task in claim.tasks:
+                    await self._attempt(task, handle)
+        raise AssertionError(f"the jobs did not come to rest after {_MOST_ATTEMPTS} attempts")
+
+    async def _claim(self, tube: str) -> Claim:
+        return await self._core.queue.claim(0, ClaimRequest(tube, "test", 1, LEASE, LEASE))
+
+    async def _attempt(self, task: Task, handle: Callable[[Attempt], Any]) -> None:
+        """Make an attempt at a task. A process that is killed leaves it to another when its lease has ended."""
+        try:
+            result = await handle(Attempt(self._core.queue, task, LEASE, lambda _: float("inf")))
+        except Killed:
+            self._crashes.revive()
+            self._set_clock(self.now + LEASE)
+            return
+        await self._core.queue.settle_page(0, [(task, self._settlement(result))])
+
+    def _settlement(self, result: Result) -> Settlement:
+        if not isinstance(result, Retry):
+            return Settlement()
+        due = to_ms(self.now + (result.after or timedelta(0)))
+        return Settlement(SettleResult.RETRY, due=due, checkpoint=result.checkpoint, error=result.error)
+
+    def _set_clock(self, at: datetime) -> None:
+        self._core.store.clock_offset_ms += max(0, in_ms(at - self.now) + 1)
+
+    @staticmethod
+    def id_of(job: str) -> JobId:
+        """Return the id of a job of the tenant of tests."""
+        return JobId.parse(TENANT, job)

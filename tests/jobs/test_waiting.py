@@ -1,0 +1,199 @@
+"""Sleeping, waiting for signals, and jobs that run by cron, once, or from a time on."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any, ClassVar
+
+import pytest
+
+from core.errors import Conflict, Invalid, NotFound
+from core.jobs import Actor, JobId
+from core.jobs.signals import LARGEST_DATA, MOST_SIGNALS
+from core.model.clock import from_ms, to_ms
+from jobs import Iteration, Job, Schedule
+from jobs.testing import JobTest, try_every_crash
+
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+
+
+class outside:  # noqa: N801 - stands for a module
+    send: ClassVar[Any] = None
+
+
+class Order(Job):
+    """Waits for an approval, a day long; sends a reminder before, and the goods an hour after it."""
+
+    name = "order"
+    schedule = Schedule()
+
+    async def run(self, iteration: Iteration) -> Any:
+        await iteration.log("waits")
+        try:
+            approval = await iteration.wait("approved", timeout=DAY, returns=dict[str, str])
+        except TimeoutError:
+            await iteration.log("too late")
+            return None
+        await iteration.sleep(HOUR)
+        await iteration.effect("send", outside.send, approval["by"], idempotent_for=DAY)
+        return approval
+
+
+async def approved(test: JobTest) -> None:
+    send = test.double(outside, "send")
+    await test.start("order.1")
+    await test.signal("order.1", "other")
+    await test.advance(HOUR)
+    assert (await test.job("order.1")).waits_for == "the signal 'approved'"
+    await test.signal("order.1", "approved", {"by": "Anna"})
+    await test.advance(HOUR / 2)
+    assert send.calls == []
+    await test.advance(HOUR)
+    assert send.calls == [("Anna",)]
+    assert (await test.job("order.1")).state == "stopped"
+    assert [line for line in await test.log("order.1") if line == "waits"] == ["waits"]
+
+
+@pytest.mark.row("U-24", "U-25", "U-30")
+async def test_a_job_waits_for_a_signal_and_sleeps_whatever_crashes() -> None:
+    assert await try_every_crash(approved, Order) > 15
+
+
+async def late(test: JobTest) -> None:
+    send = test.double(outside, "send")
+    await test.start("order.1")
+    await test.advance(DAY + timedelta(minutes=1))
+    assert send.calls == []
+    assert [line for line in await test.log("order.1") if line in ("waits", "too late")] == ["waits", "too late"]
+    with pytest.raises(Conflict) as refusal:
+        await test.signal("order.1", "approved")
+    assert refusal.value.code == "JOB_IN_OTHER_STATE"
+
+
+@pytest.mark.row("U-24")
+async def test_a_signal_that_does_not_come_in_time_is_a_timeout_once_and_for_all() -> None:
+    await try_every_crash(late, Order)
+
+
+class Inbox(Job):
+    """Takes two messages in each iteration, and handles items that wait themselves."""
+
+    name = "inbox"
+    schedule = Schedule(HOUR)
+
+    async def run(self, iteration: Iteration) -> None:
+        for _ in range(2):
+            await iteration.log(f"got {await iteration.wait('message')}")
+        await iteration.each([1, 2], self.handle(iteration), key=lambda item: f"{iteration.number} {item}")
+
+    def handle(self, iteration: Iteration) -> Any:
+        async def handle(item: int) -> None:
+            await iteration.sleep(timedelta(minutes=1))
+            await iteration.log(f"item {item}")
+
+        return handle
+
+
+@pytest.mark.row("U-24", "U-25")
+async def test_signals_are_taken_in_their_order_and_items_sleep_each_for_itself() -> None:
+    async def story(test: JobTest) -> None:
+        await test.jobs.start(test.id_of("inbox.1"))
+        for number in range(3):
+            await test.jobs.signal(test.id_of("inbox.1"), "message", number, signal_id=str(number))
+        await test.jobs.signal(test.id_of("inbox.1"), "message", 1, signal_id="1")  # a repetition
+        await test.advance(timedelta(minutes=4))
+        own = [line for line in await test.log("inbox.1") if line.startswith(("got", "item"))]
+        assert own == ["got 0", "got 1", "item 1", "item 2"]
+        await test.advance(2 * HOUR)
+        assert "got 2" in await test.log("inbox.1")
+
+    await try_every_crash(story, Inbox)
+
+
+@pytest.mark.row("U-24")
+async def test_a_paused_job_gets_its_signals_when_it_is_resumed() -> None:
+    async with JobTest.open(Order) as test:
+        send, job_id = test.double(outside, "send"), test.id_of("order.1")
+        await test.start("order.1")
+        await test.jobs.pause(job_id, Actor.USER)
+        await test.signal("order.1", "approved", {"by": "Boris"})
+        await test.advance(2 * HOUR)
+        assert send.calls == []
+        await test.jobs.resume(job_id, Actor.USER)
+        await test.advance(2 * HOUR)
+        assert send.calls == [("Boris",)]
+
+
+@pytest.mark.row("U-24")
+async def test_signals_at_the_moment_of_falling_asleep_are_not_lost() -> None:
+    async with JobTest.open(Order) as test:
+        test.double(outside, "send")
+        await test.jobs.start(test.id_of("order.1"))
+        sending = [test.jobs.signal(test.id_of("order.1"), "approved", {"by": str(n)}) for n in range(5)]
+        await asyncio.gather(test.run(), *sending)
+        await test.run()
+        assert (await test.job("order.1")).waits_for == "a time"
+
+
+@pytest.mark.row("U-24")
+async def test_what_no_signal_can_be_is_refused() -> None:
+    async with JobTest.open(Order) as test:
+        await test.start("order.1")
+        job_id = test.id_of("order.1")
+        for name, data, code in (
+            ("", None, "SIGNAL_MALFORMED"),
+            ("a\tb", None, "SIGNAL_MALFORMED"),
+            ("approved", object(), "SIGNAL_MALFORMED"),
+            ("approved", "x" * LARGEST_DATA, "SIGNAL_TOO_LARGE"),
+        ):
+            with pytest.raises(Invalid) as refusal:
+                await test.jobs.signal(job_id, name, data)
+            assert refusal.value.code == code
+        with pytest.raises(NotFound):
+            await test.jobs.signal(JobId("default", "order", "2"), "approved")
+        await asyncio.gather(*(test.jobs.signal(job_id, "other") for _ in range(MOST_SIGNALS)))
+        with pytest.raises(Conflict) as full:
+            await test.jobs.signal(job_id, "other")
+        assert full.value.code == "TOO_MANY_SIGNALS"
+
+
+class Report(Job):
+    name = "report"
+    schedule = Schedule(cron="0 9 * * *")
+
+    async def run(self, iteration: Iteration) -> None:
+        await iteration.log(f"{iteration.now():%H:%M %Z}")
+
+
+@pytest.mark.row("U-25")
+async def test_a_job_by_cron_runs_on_the_wall_clock_of_its_user() -> None:
+    async with JobTest.open(Report) as test:
+        await test.start("report.1", timezone="Asia/Tokyo")
+        await test.advance(3 * DAY)
+        assert [line for line in await test.log("report.1") if "JST" in line] == ["09:00 JST"] * 3
+
+
+@pytest.mark.row("U-25")
+async def test_a_job_begins_at_the_time_that_its_start_names() -> None:
+    async with JobTest.open(Report) as test:
+        at = test.now + 90 * DAY
+        await test.start("report.1", at=at)
+        assert (await test.job("report.1")).next_run == from_ms(to_ms(at))
+
+
+@pytest.mark.row("U-24")
+async def test_zone_and_schedule_are_changed_while_a_job_runs() -> None:
+    async with JobTest.open(Report) as test:
+        await test.start("report.1")
+        await test.advance(DAY)
+        job_id, before = test.id_of("report.1"), len(await test.log("report.1"))
+        await test.jobs.change(job_id, {}, Actor.USER, schedule=Schedule(HOUR), timezone="Asia/Tokyo")
+        await test.advance(3 * HOUR + timedelta(minutes=1))
+        lines = (await test.log("report.1"))[before:]
+        assert lines[0] == "time zone, schedule: changed by user"
+        assert len(lines) in (4, 5)
+        assert all(line.endswith("JST") for line in lines[1:])
+        await test.jobs.stop(job_id, Actor.USER)
+        started = await test.jobs.start(job_id)
+        assert started.record.schedule is not None
+        assert started.record.schedule.schedule == Schedule(HOUR), "as before"
