@@ -1,13 +1,19 @@
 """Imported last by the fork server: prepares what forks share.
 
 The garbage collector of a fork leaves the shared memory of the modules alone. setproctitle looks up the place of the
-title, which it no longer finds after a fork has replaced its environment.
+title, which it no longer finds after a fork has replaced its environment. The names of the channels and the functions
+of Redis are read once for all.
 """
 
 import gc
 
 from setproctitle import getproctitle
 
+from cli.settings.settings import channels
+from core.redis import library
+
 getproctitle()
+channels()
+library.current()
 gc.collect()
 gc.freeze()
