@@ -24,8 +24,8 @@ from setproctitle import setproctitle
 from cli.processes.data_directory import PRIVATE_UMASK
 from cli.settings.sources import PREFIX
 
-PRELOADED = "cli.processes.preloaded"
-"""The last module that the fork server imports."""
+PRELOADING, PRELOADED = "cli.processes.preloading", "cli.processes.preloaded"
+"""The first and the last module that the fork server imports."""
 
 LOST = 255
 """The exit code that multiprocessing gives to a process whose end the fork server did not see."""
@@ -35,7 +35,7 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 
 def start_fork_server(modules: Sequence[str]) -> None:
     """Start the fork server, which imports the modules meanwhile. A fork waits until it has them."""
-    _CONTEXT.set_forkserver_preload([*modules, PRELOADED])
+    _CONTEXT.set_forkserver_preload([PRELOADING, *modules, PRELOADED])
     _run_fork_server()
 
 
