@@ -22,6 +22,7 @@ MODULES: Mapping[str, str] = {
     "durability": "bench.delivery.durability",
     "idle": "bench.delivery.idle",
     "memory": "bench.delivery.memory",
+    "footprint": "bench.delivery.footprint",
     "console": "bench.delivery.console",
     "queue": "bench.queue",
     "people": "bench.people",

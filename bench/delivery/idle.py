@@ -62,8 +62,9 @@ def cpu_percentages(
 
 
 def process_name(command: str) -> str:
-    """Return the CLI command. All others are the shells that end a child with its parent."""
-    return command.partition(" -m cli ")[2] or "parent watchers"
+    """Return the CLI command, or what else the process is; the rest are shells that end a child with its parent."""
+    others = (name for name in ("valkey-server", "forkserver", "resource_tracker") if name in command)
+    return command.partition(" -m cli ")[2].partition(" --")[0] or next(others, "parent watchers")
 
 
 def show(rows: Rows, shares: Mapping[str, float], commands_per_s: float) -> None:

@@ -16,7 +16,7 @@ from cli.command import CommandFailed
 from cli.processes.die_with_parent import die_with_parent
 from cli.processes.supervisor import MAX_LINE_BYTES, Announcement, read_announcement, send_signal
 
-_ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 _STOP_TIMEOUT = 15.0
 _LINES_KEPT = 40
 
@@ -32,7 +32,7 @@ def python(module: str, *args: str) -> list[str]:
 def clean_environment(further: Mapping[str, str]) -> dict[str, str]:
     """Return the environment variables of this process without ADA_ settings, and with `further`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ADA_")}
-    return {**kept, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(_ROOT), **further}
+    return {**kept, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(ROOT), **further}
 
 
 class ChildProcess:

@@ -14,6 +14,7 @@ BENCHMARKS: Mapping[str, str] = {
     "deliver": "messages per second and commands per message, by channel",
     "durability": "POSTs per second with durability replica, beside local",
     "idle": "what a fleet without work costs",
+    "footprint": "memory and start of ./ada up, and of commands, beside an earlier commit",
     "memory": "bytes of a scheduled delivery",
     "console": "what open consoles cost beside a million pending tasks",
     "queue": "complexity, rates, latency and memory of the queue",
