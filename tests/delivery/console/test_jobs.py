@@ -46,6 +46,7 @@ async def test_an_operator_follows_the_log_of_a_job_and_pauses_resumes_and_stops
     await person.running.call("POST", "/v1/jobs/hunt.42:pause", {"reason": "a holiday"})
     await person.sees("paused by user: a holiday")
     await person.has_no_barrier_on_a_phone(axe_source, "job")
+    await person.sees("пауза, кто: сам человек; причина: a holiday")
     log = await person.running.call("GET", "/v1/actions")
     assert {"the season is over", "they were wrong"} <= {one.get("why") for one in log["actions"]}
 

@@ -204,7 +204,7 @@ async def test_an_operator_sees_a_lane_and_changes_everything_that_was_found(per
     await person.browser.run(f"{pace}.click()")
     await person.writes("Tasks per second", "2.5")
     await person.browser.run(CONFIRMS)
-    await person.sees("2.5 per second")
+    await person.browser.wait_for(f"{pace}.ariaLabel.includes('2.5 per second')")
     await person.go("tasks?tube=letters&state=locked")
     await person.sees("3 in all")
     await person.presses("Set all of these aside")

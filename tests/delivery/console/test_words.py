@@ -15,8 +15,8 @@ CONSOLE = Path("delivery/web/console")
 PLURALS = {"en": {"one", "other"}, "ru": {"one", "few", "many", "other"}}
 TABLES = ("delivery_state.", "status.", "reason.", "verdict.", "problem.")
 """Words for values of the API: complete, whichever of them a page shows."""
-OPTIONAL = ("problem.",)
-"""An error of the API has an English text of its own."""
+OPTIONAL = ("problem.", "said.")
+"""An error of the API has an English text of its own; a text that Ada has written is the key of its translation."""
 
 
 FIRST = ("main.js", "lib/page.js", "lib/api.js", "lib/live.js", "lib/words.js", "lib/dom.js", "pages/home.js")
@@ -111,3 +111,14 @@ def test_every_word_is_used_and_every_used_word_is_there() -> None:
     assert not [key for key in table if key not in literals and not key.startswith((*TABLES, *prefixes))], "unused"
     called = set(re.findall(r'\b(?:t|rich)\("([^"]+)"', code))
     assert not called - table.keys(), "missing"
+
+
+@pytest.mark.row("W-20")
+def test_a_translated_text_of_ada_is_written_somewhere_as_it_is_translated() -> None:
+    folders = ("core", "couriers", "jobs", "lua", "scenarios")
+    files = [path for folder in folders for end in ("py", "lua") for path in Path(folder).rglob(f"*.{end}")]
+    sources = "\n".join(path.read_text() for path in files)
+    said = [key.removeprefix("said.") for key in words("ru") if key.startswith("said.")]
+    pieces = {piece.strip("; :") for text in said for piece in re.split(r"\{\w+\}", text)}
+    assert said
+    assert not [one for one in pieces if one not in sources]

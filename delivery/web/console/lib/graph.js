@@ -22,13 +22,14 @@ export function graph({ nodes, edges, width, height }, { label, states = null, c
 /** Returns the states of the actions of a run, or of a dry run, by node. */
 export const statesOf = (actions) => Object.fromEntries(actions.map((one) => [one.node, one.state || one.outcome]));
 
+const SPLICES = "splices in";
 const NOT_RUN = new Set(["drop", "hold", undefined]);
 
 /** `failed` names what is unknown, too. */
 function isTaken({ source, target, label }, states) {
   if (NOT_RUN.has(states[target]) || !states[source]) return false;
   const outcome = states[source] === "unknown" ? "failed" : states[source];
-  return label === "any" || label === "splices in" || label.split(", ").includes(outcome);
+  return label === "any" || label === SPLICES || label.split(", ").includes(outcome);
 }
 
 function box({ id, n, type, title, x, y }, states, isChosen, choose) {
@@ -49,7 +50,7 @@ function line({ source, target, label, points }, places, isGone) {
   const way = points.length ? down(points) : back(from, to);
   return svg("g", { class: isGone ? "edge taken" : "edge" },
     svg("path", { d: way.line }), svg("path", { class: "tip", d: way.tip }),
-    svg("text", { x: way.label[0], y: way.label[1] }, label));
+    svg("text", { x: way.label[0], y: way.label[1] }, label === SPLICES ? t("scenarios.splices") : label));
 }
 
 /** Through the points, from the lower side of a box to the upper side of another. */

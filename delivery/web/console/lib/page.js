@@ -4,7 +4,7 @@
  */
 
 import { h, newId, paint } from "./dom.js";
-import { LANGUAGES, ago, chooseLanguage, currentLanguage, has, number, t, word } from "./words.js";
+import { LANGUAGES, ago, chooseLanguage, currentLanguage, has, number, said, t, word } from "./words.js";
 import { ApiError, NoResponse, api, watchConnection } from "./api.js";
 import { watchLive } from "./live.js";
 
@@ -204,6 +204,12 @@ export const notice = (kind, ...children) => h("div", { class: `notice ${kind}`,
 
 /** Returns a small mark with a word: kind is "good", "bad", "warn", "info" or "" (neutral). */
 export const tag = (kind, text) => h("span", { class: `tag ${kind}` }, text);
+
+/** Returns a text of Ada in the language of the reader; what a provider or a handler has said is quoted as it is. */
+export function quoted(text) {
+  const own = said(text);
+  return own === text && currentLanguage() !== "en" ? h("q", { lang: "en" }, text) : own;
+}
 
 const STATUS_KINDS = {
   sent: "good", delivered: "good", read: "good", failed: "bad", unknown: "warn", expired: "bad", no_contact: "warn", queued: "info", sending: "info",

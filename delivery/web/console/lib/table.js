@@ -198,7 +198,10 @@ class List {
       actions && h("div", { role: "cell", class: "choice" }, h("input", { type: "checkbox", checked: this.chosen.has(name),
         "aria-label": t("table.choose", { name: first.name?.(row) ?? name }), onchange: (event) => this.choose([name], event.target.checked) })),
       h("div", { role: "rowheader", class: `first ${first.class || ""}` }, link(first.cell(row))),
-      rest.map((one) => h("div", { role: "cell", class: one.class, dataset: { title: one.title } }, one.cell(row))));
+      rest.map((one) => {
+        const content = one.cell(row);
+        return h("div", { role: "cell", class: content === "–" ? `${one.class || ""} nothing` : one.class, dataset: { title: one.title } }, content);
+      }));
   }
 
   whenEmpty() {

@@ -11,6 +11,7 @@ let words = {};
 let further = null;
 let plural, numbers;
 let zone;
+let known = null; // the translated texts of Ada, as `sayings` returns them
 
 /** Returns the language: chosen by hand, else the first of the browser's that there is. */
 function preferred() {
@@ -23,7 +24,7 @@ const read = async (name) => (await fetch(new URL(`../words/${name}.json`, impor
 /** Loads the words of the first pages. Must end before the first `t`. */
 export async function loadWords() {
   language = preferred();
-  further = null;
+  further = known = null;
   words = await read(language);
   plural = new Intl.PluralRules(language);
   numbers = new Intl.NumberFormat(language);
@@ -33,7 +34,7 @@ export async function loadWords() {
 /** Loads the words of the other pages, once. */
 export function loadFurtherWords() {
   const own = words;
-  further ||= read(`pages/${language}`).then((more) => Object.assign(own, more)).catch((error) => {
+  further ||= read(`pages/${language}`).then((more) => { Object.assign(own, more); known = null; }).catch((error) => {
     further = null;
     throw error;
   });
@@ -81,6 +82,25 @@ export function rich(key, values = {}) {
 
 /** Returns the word for a value of the API: word("status", "sent"). A value that is new here is shown as it is. */
 export const word = (table, value) => (has(`${table}.${value}`) ? t(`${table}.${value}`) : String(value).replaceAll("_", " "));
+
+const SAID = "said.";
+
+/** Returns [pattern, key] for the texts of Ada that have a translation, the longest first. A key is `said.` and the text, with {names}. */
+function sayings() {
+  known ||= Object.keys(words).filter((key) => key.startsWith(SAID)).sort((one, other) => other.length - one.length)
+    .map((key) => [new RegExp(`^${key.slice(SAID.length).replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/\{(\w+)\}/g, "(?<$1>.+?)")}$`), key]);
+  return known;
+}
+
+/** Returns a text that Ada has written in English, such as an error, in the language of the reader if it is known; else as it is. */
+export function said(text) {
+  if (has(`reason.${text}`)) return t(`reason.${text}`);
+  for (const [pattern, key] of sayings()) {
+    const found = pattern.exec(text);
+    if (found) return t(key, Object.fromEntries(Object.entries(found.groups || {}).map(([name, value]) => [name, has(`${name}.${value}`) ? t(`${name}.${value}`) : value])));
+  }
+  return text;
+}
 
 export const number = (value, options) => (options ? new Intl.NumberFormat(language, options).format(value) : numbers.format(value));
 

@@ -3,7 +3,7 @@
 import { h } from "../lib/dom.js";
 import { ago, number, t } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, may, showCount, tag, toast, withStates } from "../lib/page.js";
+import { empty, explain, may, quoted, showCount, tag, toast, withStates } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
 
 export default {
@@ -26,7 +26,7 @@ const shown = (groups, now, mayChange, again) => [
 function card(group, now, mayChange, again) {
   const list = `#/tasks?${new URLSearchParams({ state: "buried", tube: group.tube, ...(group.kind && { kind_prefix: group.kind }) })}`;
   return h("li", { class: "card", key: `${group.tube}\t${group.kind}\t${group.error}` },
-    h("h2", {}, group.error || t("dead_letters.no_error")),
+    h("h2", {}, group.error ? quoted(group.error) : t("dead_letters.no_error")),
     h("p", {}, tag("bad", t("dead_letters.size", { count: group.size })), " ", t("dead_letters.since", { when: ago(group.since) })),
     h("p", { class: "quiet" }, h("a", { href: list }, [group.tube, group.kind].filter(Boolean).join(" · "))),
     mayChange && h("div", { class: "actions" },

@@ -1,7 +1,7 @@
 /** One job: its state and why, its times and parameters, its log as it is written; pause, resume, stop, start. */
 
 import { h, paint } from "../lib/dom.js";
-import { ago, fullMoment, moment, number, t } from "../lib/words.js";
+import { ago, fullMoment, moment, number, said, t } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { empty, notice, withStates } from "../lib/page.js";
 import { VERBS, change, mayManage, stateTag, why } from "./jobs.js";
@@ -82,7 +82,7 @@ function followLog(root, path, changed, signal) {
 
   function show() {
     const isAtEnd = lines.scrollHeight - lines.scrollTop - lines.clientHeight < NEAR_THE_END;
-    lines.append(...pending.map(({ at, text }) => h("p", {}, h("time", { datetime: at, title: fullMoment(at), class: "quiet" }, moment(at)), " ", text)));
+    lines.append(...pending.map(({ at, text }) => h("p", {}, h("time", { datetime: at, title: fullMoment(at), class: "quiet" }, moment(at)), " ", said(text))));
     while (lines.childElementCount > KEPT_LINES) lines.firstElementChild.remove();
     if (isAtEnd) lines.scrollTop = lines.scrollHeight;
     paintTimer = 0;

@@ -3,6 +3,7 @@
 import { h, paint } from "../lib/dom.js";
 import { ago, number, t } from "../lib/words.js";
 import { api } from "../lib/api.js";
+import { quoted } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { stateTag } from "./tasks.js";
 
@@ -27,7 +28,7 @@ function showLongest(place, note, context) {
       { title: t("tasks.lane"), width: "2fr", name: (row) => row.lane, cell: (row) => h("span", { dir: "auto" }, row.lane) },
       { title: t("tasks.tube"), cell: (row) => row.tube },
       { title: t("lanes.tasks"), width: "7rem", class: "number", cell: (row) => number(row.tasks) },
-      { title: t("lanes.head"), width: "2fr", cell: ({ head }) => (head ? [stateTag(head.state), " ", h("span", { class: "quiet" }, head.error)] : "–") },
+      { title: t("lanes.head"), width: "2fr", cell: ({ head }) => (head ? [stateTag(head.state), " ", h("span", { class: "quiet" }, head.error && quoted(head.error))] : "–") },
     ],
     load: async ({ signal, tube }) => {
       const { lanes, read, is_complete: isComplete } = await api.get("/v1/queue/lanes", { tube }, { signal });
@@ -44,10 +45,10 @@ function showOne(place, note, tube, lane, context) {
     label: lane, context, id: (row) => row.id, href: (row) => `#/task/${encodeURIComponent(row.id)}`,
     columns: [
       { title: t("tasks.id"), width: "2fr", name: (row) => row.id, cell: (row) => row.id },
-      { title: t("tasks.state"), width: "8rem", cell: (row) => stateTag(row.state) },
+      { title: t("tasks.state"), width: "9rem", cell: (row) => stateTag(row.state) },
       { title: t("tasks.kind_prefix"), cell: (row) => row.kind || "–" },
       { title: t("tasks.user"), cell: (row) => row.user || "–" },
-      { title: t("tasks.error"), width: "2fr", cell: (row) => (row.error ? `${row.error} (${ago(row.erred)})` : "–") },
+      { title: t("tasks.error"), width: "2fr", cell: (row) => (row.error ? [quoted(row.error), ` (${ago(row.erred)})`] : "–") },
     ],
     load: async ({ cursor, signal }) => {
       const { tasks, behind, next } = await api.get(path, { cursor, limit: 50 }, { signal });

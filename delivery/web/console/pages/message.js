@@ -48,7 +48,7 @@ function summary(where, context, message, reasons, list, reread, choose) {
   return [
     h("p", { class: "large" }, verdict(message)),
     h("blockquote", { class: "panel said", dir: "auto" }, plainOf(message) || t("messages.no_text")),
-    h("details", { key: "about" }, h("summary", {}, `${nameOf(message.sender)} · ${moment(message.deliver_at)}`), h("dl", { class: "facts" },
+    h("details", { key: "about" }, h("summary", {}, t("message.from", { name: nameOf(message.sender), when: moment(message.deliver_at) })), h("dl", { class: "facts" },
       fact("message.sender", nameOf(message.sender)),
       fact("message.when", fullMoment(message.deliver_at)),
       message.moved_from && fact("message.asked_for", fullMoment(message.moved_from)),

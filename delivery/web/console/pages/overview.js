@@ -1,7 +1,7 @@
 /** The home of operators: is all well, what needs attention first, and what happened in the last hour or week. */
 
 import { h, paint, svg } from "../lib/dom.js";
-import { ago, duration, fullMoment, has, moment, number, t, word } from "../lib/words.js";
+import { ago, duration, fullMoment, has, moment, number, said, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { countMatters, notice, tag, withStates } from "../lib/page.js";
 import { follow } from "../lib/live.js";
@@ -60,7 +60,7 @@ function sentence({ kind, subject, count = 0, of = 0, reason = "", by, at }) {
 function reasonOf(kind, reason, subject) {
   if (kind === "server_setting" && has(`setting.${subject}`)) return t(`setting.${subject}`);
   if (kind === "failures") return reason ? word("reason", reason) : t("overview.no_reason");
-  return reason || t("overview.no_reason");
+  return reason ? said(reason) : t("overview.no_reason");
 }
 
 const matter = (one) => h("li", { class: "line", key: `${one.kind} ${one.subject}` },

@@ -3,7 +3,7 @@
 import { h, paint } from "../lib/dom.js";
 import { ago, duration, fullMoment, has, number, rich, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { notice, tag } from "../lib/page.js";
+import { notice, quoted, tag } from "../lib/page.js";
 import { follow } from "../lib/live.js";
 import { table } from "../lib/table.js";
 
@@ -50,7 +50,7 @@ const time = (value) => h("time", { datetime: value, title: fullMoment(value) },
 function notes({ state, reason, throttles, rate, balance, low_balance, command }, left) {
   const isLow = balance !== null && balance < (low_balance || 0);
   return [
-    reason && h("div", {}, reason),
+    reason && h("div", {}, quoted(reason)),
     state === "halted" && h("div", { class: "quiet small" }, rich("processes.repair", { command: h("code", {}, command) })),
     throttles.map(({ scope, until }) => h("div", {}, t("processes.throttled", { scope: word("throttle", scope) }), " ", h("span", { dataset: { until } }, duration(left(until))))),
     rate !== null && h("div", {}, t("processes.rate", { rate: number(rate) })),

@@ -3,7 +3,7 @@
 import { h, paint } from "../lib/dom.js";
 import { ago, fullMoment, number, t } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, may, notice, toast, withStates } from "../lib/page.js";
+import { empty, explain, may, notice, quoted, toast, withStates } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
 import { laneAddress } from "./lanes.js";
 import { stateTag } from "./tasks.js";
@@ -25,7 +25,7 @@ export default {
     const whole = (task) => [
       h("h1", {}, t("page.task"), " ", stateTag(task.state)),
       h("p", { class: "quiet" }, task.id),
-      task.error && notice("bad", t("task.error", { error: task.error, when: ago(task.erred) })),
+      task.error && notice("bad", quoted(task.error), t("task.erred_when", { when: ago(task.erred) })),
       task.waits_for && h("p", {}, t("task.ahead", { count: task.ahead || 1 }), " ", h("a", { href: `#/task/${encodeURIComponent(task.waits_for)}` }, t("task.first"))),
       linked(task),
       h("dl", { class: "facts" },

@@ -6,7 +6,7 @@
 import { h, paint } from "../lib/dom.js";
 import { number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, may, tag, toast } from "../lib/page.js";
+import { explain, may, quoted, tag, toast } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { confirm } from "../lib/dialog.js";
 
@@ -30,13 +30,13 @@ export default {
         search("tube"), search("user"), search("kind_prefix"), search("lane"), search("tag"),
       ],
       columns: [
-        { title: t("tasks.id"), width: "2fr", cell: (row) => row.id, name: (row) => row.id },
-        { title: t("tasks.state"), width: "8rem", cell: (row) => stateTag(row.state) },
+        { title: t("tasks.id"), width: "minmax(13rem, 2fr)", cell: (row) => row.id, name: (row) => row.id },
+        { title: t("tasks.state"), width: "9rem", cell: (row) => stateTag(row.state) },
         { title: t("tasks.tube"), width: "1fr", cell: (row) => row.tube },
         { title: t("tasks.kind_prefix"), width: "1fr", cell: (row) => row.kind || "–" },
         { title: t("tasks.user"), width: "1fr", cell: (row) => row.user || "–" },
         { title: t("tasks.attempts"), width: "6rem", class: "number", cell: (row) => number(row.attempts || 0) },
-        { title: t("tasks.error"), width: "2fr", cell: (row) => row.error || "–" },
+        { title: t("tasks.error"), width: "2fr", cell: (row) => (row.error ? quoted(row.error) : "–") },
       ],
       load: async ({ cursor, signal, ...filters }) => {
         if (mayChange) paint(everything, buttons(filters, () => list.reload()));

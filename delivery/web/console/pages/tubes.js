@@ -11,7 +11,7 @@ import { table } from "../lib/table.js";
 const STATES = ["waiting", "ready", "locked", "taken", "buried"];
 // Workers take due tasks within three seconds.
 const OVERDUE_MS = 5000;
-const NUMBER = "minmax(4.9rem, 1fr)", WIDER = "minmax(5.75rem, 1fr)";
+const NUMBER = "minmax(4.75rem, 1fr)", WIDER = "minmax(5.5rem, 1fr)";
 // Milliseconds between two readings while tasks move: each costs the server some reads, in each open console.
 const READ_PAUSE = 2000;
 const ROUNDED = { maximumFractionDigits: 1 };
@@ -39,11 +39,11 @@ export default {
 function columns(mayChange, again) {
   return [
     { title: t("tubes.name"), width: "minmax(8rem, 3fr)", cell: nameOf },
-    ...STATES.map((state) => ({ title: word("task_state", state), width: NUMBER, class: "number", cell: (tube) => count(tube, state) })),
+    ...STATES.map((state) => ({ title: word("task_state", state), width: WIDER, class: "number", cell: (tube) => count(tube, state) })),
     { title: t("tubes.oldest"), width: NUMBER, class: "number", cell: ({ stats }) => (stats?.oldest_ms ? duration(stats.oldest_ms / 1000) : "–") },
-    { title: t("tubes.rate"), width: WIDER, class: "number", cell: ({ rate }) => (rate === null ? "–" : t("tubes.per_second", { n: number(rate, ROUNDED) })) },
-    { title: t("tubes.pace"), width: "7rem", class: "number", cell: (tube) => pace(tube, mayChange, again) },
-    ...(mayChange ? [{ title: t("tubes.action"), width: "7rem", cell: (tube) => change(tube, again) }] : []),
+    { title: t("tubes.rate"), width: NUMBER, class: "number", cell: ({ rate }) => (rate ? number(rate, ROUNDED) : "–") },
+    { title: t("tubes.pace"), width: NUMBER, class: "number", cell: (tube) => pace(tube, mayChange, again) },
+    ...(mayChange ? [{ title: t("tubes.action"), width: "8.5rem", cell: (tube) => change(tube, again) }] : []),
   ];
 }
 
@@ -52,13 +52,14 @@ const nameOf = ({ name, paused }) => [name, " ", paused && tag("warn", t("tubes.
 
 function count({ name, stats }, state) {
   const n = stats?.states?.[state] || 0;
-  return n ? h("a", { href: `#/tasks?${new URLSearchParams({ tube: name, state })}` }, number(n)) : h("span", { class: "quiet" }, "0");
+  return n ? h("a", { href: `#/tasks?${new URLSearchParams({ tube: name, state })}` }, number(n)) : "–";
 }
 
 /** How fast a tube may go: with the right to change it, a button. */
 function pace(tube, mayChange, again) {
+  const shown = tube.pace ? number(tube.pace) : "∞";
   const text = tube.pace ? t("tubes.per_second", { n: number(tube.pace) }) : t("tubes.unlimited");
-  return mayChange ? h("button", { class: "plain", "aria-label": t("tubes.pace_of", { tube: tube.name, pace: text }), onclick: () => setPace(tube, again) }, text) : text;
+  return mayChange ? h("button", { class: "plain", "aria-label": t("tubes.pace_of", { tube: tube.name, pace: text }), onclick: () => setPace(tube, again) }, shown) : shown;
 }
 
 async function setPace({ name, pace: now }, again) {
