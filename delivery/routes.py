@@ -161,6 +161,8 @@ ROUTES = (
           200, queue_schemas.TubeList),
     Route("PATCH", Tube, "Change the pace of a tube", "operator", tubes.change,
           200, queue_schemas.TubeView, body=queue_schemas.TubePatch, repeats=Repeats.STORED),
+    Route("PUT", "/v1/queue/weights/{tenant}", "Set how many turns a tenant gets while another gets one", "operator",
+          tubes.set_weight, 200, queue_schemas.WeightView, body=queue_schemas.WeightRequest, repeats=Repeats.STORED),
     Route("GET", "/v1/queue/lanes", "The longest lanes", "operator", lanes.list_longest,
           200, LongestLanes, query=LaneQuery),
     Route("GET", Tube + "/lanes/{lane}", "List the tasks of a lane in its order", "operator", lanes.show,

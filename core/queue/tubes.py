@@ -143,10 +143,11 @@ class Tubes:
         if weight not in _WEIGHTS:
             raise Invalid("WEIGHT_OUT_OF_RANGE", "A weight is a whole number from 1 to 100.", "weight")
         for shard in range(self._store.shards):
-            await self._store.command("HSET", KEYS["weights"].at(shard), tenant, weight)
+            key = KEYS["weights"].at(shard)
+            await self._store.command(*(("HSET", key, tenant, weight) if weight > 1 else ("HDEL", key, tenant)))
 
     async def weights(self) -> dict[str, int]:
-        """Return tenant → weight, for the tenants whose weight was set."""
+        """Return tenant → weight, for the tenants whose weight is not 1."""
         flat = await self._store.command("HGETALL", KEYS["weights"].at(0))
         return {tenant: int(weight) for tenant, weight in flat.items()}
 

@@ -46,6 +46,19 @@ class TubePatch(RequestModel, frozen=True):
     pace: Annotated[float, Meta(ge=0.01, le=1_000_000)] | None
 
 
+class WeightRequest(RequestModel, frozen=True):
+    """`weight`: how many turns a tenant gets while another gets one."""
+
+    weight: Annotated[int, Meta(ge=1, le=100)]
+
+
+class WeightView(Struct, frozen=True):
+    """The weight of a tenant."""
+
+    tenant: str
+    weight: int
+
+
 class TaskCountQuery(RequestModel, frozen=True):
     """Which tasks are counted; at least one field is needed."""
 

@@ -65,6 +65,7 @@ RULES = [
     ("GET", "/v1/figures", "operator", "none"),
     ("GET", "/v1/queue/tubes", "operator", "none"),
     ("PATCH", "/v1/queue/tubes/{tube}", "operator", "stored"),
+    ("PUT", "/v1/queue/weights/{tenant}", "operator", "stored"),
     ("GET", "/v1/queue/lanes", "operator", "none"),
     ("GET", "/v1/queue/tubes/{tube}/lanes/{lane}", "operator", "none"),
     ("POST", "/v1/queue/tubes/{tube}:pause", "operator", "stored"),

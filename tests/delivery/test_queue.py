@@ -5,7 +5,7 @@ import time
 import pytest
 
 from core.queue import NewTask, Queue, Tube, Tubes
-from tests.delivery.conftest import Api
+from tests.delivery.conftest import Api, ApiResponse
 from tests.support.waiting import until
 
 TASKS = "/v1/queue/tasks"
@@ -109,6 +109,19 @@ async def test_an_operator_pauses_a_tube_with_a_reason_and_resumes_it(api: Api, 
     )
     assert (await api.call("POST", "/v1/queue/tubes/t:pause", {"reason": ""})).code == "TOO_SHORT"
     assert (await api.call("POST", "/v1/queue/tubes/t:resume")).json["paused"] is None
+
+
+@pytest.mark.row("W-12")
+async def test_an_operator_sets_the_weight_of_a_tenant_and_takes_it_back(api: Api) -> None:
+    async def put(weight: object) -> ApiResponse:
+        return await api.call("PUT", "/v1/queue/weights/uni", {"weight": weight})
+
+    async def weights() -> object:
+        return (await api.call("GET", "/v1/queue/tubes")).json["weights"]
+
+    assert ((await put(3)).json, await weights()) == ({"tenant": "uni", "weight": 3}, {"uni": 3})
+    assert [(await put(one)).status for one in (0, 101, "2", 1.5)] == [400] * 4
+    assert ((await put(1)).status, await weights()) == (200, {})
 
 
 @pytest.mark.row("W-13")

@@ -9,6 +9,7 @@ from core.monitoring import FigureReader
 from core.queue import QueueStats, Tube, Tubes
 from core.queue.dead_letters import DeadLetters
 from core.queue.tubes import Pause
+from delivery.endpoints.directory.reading import part
 from delivery.http.context import Request, Response
 from delivery.http.route import NoParameters
 from delivery.schemas import queue as schemas
@@ -46,6 +47,13 @@ async def change(request: Request[schemas.TubePatch, NoParameters]) -> Response:
     name, tubes = request.http.match_info["tube"], _tubes(request)
     await tubes.create(replace(await tubes.get(name), pace=request.body.pace))
     return await _one(request, name)
+
+
+async def set_weight(request: Request[schemas.WeightRequest, NoParameters]) -> Response:
+    """Set how many turns a tenant gets while another gets one."""
+    tenant, weight = part(request, "tenant"), request.body.weight
+    await _tubes(request).set_weight(tenant, weight)
+    return Response(schemas.WeightView(tenant, weight))
 
 
 async def _one(request: Request[Any, Any], name: str) -> Response:

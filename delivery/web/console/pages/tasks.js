@@ -30,7 +30,7 @@ export default {
         search("tube"), search("user"), search("kind_prefix"), search("lane"), search("tag"),
       ],
       columns: [
-        { title: t("tasks.id"), width: "minmax(13rem, 2fr)", cell: (row) => row.id, name: (row) => row.id },
+        { title: t("tasks.id"), width: "minmax(14.5rem, 2fr)", cell: (row) => row.id, name: (row) => row.id },
         { title: t("tasks.state"), width: "9rem", cell: (row) => stateTag(row.state) },
         { title: t("tasks.tube"), width: "1fr", cell: (row) => row.tube },
         { title: t("tasks.kind_prefix"), width: "1fr", cell: (row) => row.kind || "–" },

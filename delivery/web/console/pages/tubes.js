@@ -20,16 +20,17 @@ export default {
   title: "page.tubes",
   right: "inspect",
   render(root, parameters, context) {
+    const mayChange = may(context.me, "operate");
     const warning = h("div"), place = h("div"), shares = h("div");
     paint(root, h("h1", {}, t("page.tubes")), warning, place, shares);
     const load = async ({ signal }) => {
       const { tubes, weights, overdue_ms } = await api.get("/v1/queue/tubes", {}, { signal });
       paint(warning, overdue_ms > OVERDUE_MS && notice("warn", t("tubes.overdue", { time: duration(overdue_ms / 1000) })));
-      paint(shares, weightList(weights));
+      paint(shares, weightList(weights, mayChange, () => list.reload()));
       return { rows: tubes, next: null };
     };
     const list = table(place, {
-      label: t("page.tubes"), context, load, id: (tube) => tube.name, columns: columns(may(context.me, "operate"), () => list.reload()),
+      label: t("page.tubes"), context, load, id: (tube) => tube.name, columns: columns(mayChange, () => list.reload()),
       whenEmpty: { title: t("tubes.none"), text: t("tubes.none_text") },
     });
     follow(["queue"], () => list.update(), context.signal, READ_PAUSE);
@@ -47,7 +48,7 @@ function columns(mayChange, again) {
   ];
 }
 
-const nameOf = ({ name, paused }) => [name, " ", paused && tag("warn", t("tubes.paused")),
+const nameOf = ({ name, paused }) => [name.split(/(?<=[.-])/).flatMap((part) => [part, h("wbr")]), " ", paused && tag("warn", t("tubes.paused")),
   paused && h("div", { class: "quiet" }, t("tubes.paused_by", { by: paused.by, reason: paused.reason, when: ago(paused.at) }))];
 
 function count({ name, stats }, state) {
@@ -59,7 +60,7 @@ function count({ name, stats }, state) {
 function pace(tube, mayChange, again) {
   const shown = tube.pace ? number(tube.pace) : "∞";
   const text = tube.pace ? t("tubes.per_second", { n: number(tube.pace) }) : t("tubes.unlimited");
-  return mayChange ? h("button", { class: "plain", "aria-label": t("tubes.pace_of", { tube: tube.name, pace: text }), onclick: () => setPace(tube, again) }, shown) : shown;
+  return mayChange ? h("span", {}, h("button", { class: "plain", "aria-label": t("tubes.pace_of", { tube: tube.name, pace: text }), onclick: () => setPace(tube, again) }, shown)) : shown;
 }
 
 async function setPace({ name, pace: now }, again) {
@@ -72,11 +73,26 @@ async function setPace({ name, pace: now }, again) {
   if (done) again();
 }
 
-/** Tenants take turns; those that get more than one turn are listed. */
-function weightList(weights) {
+/** Tenants take turns; those that get more than one turn are listed. Who may change them can give any tenant a weight. */
+function weightList(weights, mayChange, again) {
   const rows = Object.entries(weights);
-  return rows.length > 0 && [h("h2", {}, t("tubes.weights")), h("p", { class: "quiet" }, t("tubes.weights_text")),
-    h("ul", { class: "chips" }, rows.map(([tenant, count]) => h("li", {}, tag("", t("tubes.weight", { tenant, count })))))];
+  const one = (tenant, count) => (mayChange
+    ? h("button", { class: "chip", onclick: () => setWeight(tenant, count, again) }, t("tubes.weight", { tenant, count })) : tag("", t("tubes.weight", { tenant, count })));
+  return (rows.length > 0 || mayChange) && [h("h2", {}, t("tubes.weights")), h("p", { class: "quiet" }, t("tubes.weights_text")),
+    rows.length > 0 && h("ul", { class: "chips" }, rows.map(([tenant, count]) => h("li", { key: tenant }, one(tenant, count)))),
+    mayChange && h("div", { class: "actions" }, h("button", { onclick: () => setWeight("", 2, again) }, t("tubes.weight_set")))];
+}
+
+async function setWeight(tenant, weight, again) {
+  const done = await ask({
+    title: t("tubes.weight_set"), text: t("tubes.weights_text"), action: t("tubes.weight_set"),
+    fields: [
+      field({ label: t("task.tenant") }, h("input", { name: "tenant", value: tenant, required: true, maxlength: 64, autocomplete: "off" })),
+      field({ label: t("tubes.weight_field"), hint: t("tubes.weight_hint") }, h("input", { name: "weight", type: "number", min: 1, max: 100, value: weight, required: true })),
+    ],
+    submit: (given) => api.put(`/v1/queue/weights/${encodeURIComponent(given.tenant)}`, { weight: Number(given.weight) }),
+  });
+  if (done) again();
 }
 
 const change = ({ name, paused }, again) => (paused
