@@ -9,6 +9,7 @@ from sandbox.state import SandboxState
 from sandbox.telegram.connection import Connection
 from sandbox.telegram.methods import updates
 from sandbox.telegram.protocol.key_store import KeyStore
+from sandbox.telegram.protocol.server_key import public_key_pem
 from sandbox.telegram.state.accounts import Accounts
 from sandbox.telegram.state.dialogs import DialogMessage
 from sandbox.telegram.state.hub import Hub
@@ -17,8 +18,7 @@ from sandbox.telegram.state.hub import Hub
 class TelegramServer:
     """Simulates Telegram's MTProto servers on one address.
 
-    `directory` keeps the RSA key and the sessions, so clients stay signed in over a restart. The first start in an
-    empty directory generates the RSA key, which takes a second. `clock` measures flood waits, in seconds.
+    `directory` keeps the sessions, so clients stay signed in over a restart. `clock` measures flood waits, in seconds.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class TelegramServer:
     ) -> None:
         self.host, self.port = host, port
         key_store = KeyStore(directory)
-        self.public_key_pem = key_store.public_key_pem
+        self.public_key_pem = public_key_pem()
         self._hub = Hub(state, key_store, clock, Accounts(key_store))
         self._server: asyncio.Server | None = None
 

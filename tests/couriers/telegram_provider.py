@@ -1,6 +1,5 @@
 """The Telegram sandbox as a provider for the courier's tests; `provider` is the fixture."""
 
-import shutil
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from pathlib import Path
@@ -26,13 +25,12 @@ class TelegramProvider(Provider):
     module = telegram
     secrets = (BOT, "hash")
 
-    def __init__(self, directory: Path, key: Path) -> None:
+    def __init__(self, directory: Path) -> None:
         super().__init__(directory / "couriers")
         self.state, self.time = SandboxState(), 1000.0
         self.clock: Callable[[], float] = lambda: self.time
         self._server_directory = directory / "telegram"
         self._server_directory.mkdir()
-        shutil.copy(key, self._server_directory)
         self.account: dict[str, Any] = {"bot_token": BOT}
         self.timeout = timedelta(seconds=15)
         self.port = 0
@@ -58,7 +56,7 @@ class TelegramProvider(Provider):
         await self.server.stop()
 
     async def lose_sessions(self) -> None:
-        """Restart the server without its sessions; it keeps its RSA key."""
+        """Restart the server without its sessions."""
         await self.stop()
         (self._server_directory / "sessions.jsonl").unlink()
         await self.start()
@@ -85,8 +83,8 @@ class TelegramProvider(Provider):
 
 
 @pytest.fixture
-async def provider(tmp_path: Path, telegram_key: Path) -> AsyncIterator[TelegramProvider]:
-    async with running(TelegramProvider(tmp_path, telegram_key)) as opened:
+async def provider(tmp_path: Path) -> AsyncIterator[TelegramProvider]:
+    async with running(TelegramProvider(tmp_path)) as opened:
         yield opened
 
 

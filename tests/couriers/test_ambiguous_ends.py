@@ -38,9 +38,7 @@ class RunningCourier(NamedTuple):
 
 
 @pytest.fixture
-async def running(
-    request: pytest.FixtureRequest, stack: Stack, tmp_path: Path, telegram_key: Path
-) -> AsyncIterator[RunningCourier]:
+async def running(request: pytest.FixtureRequest, stack: Stack, tmp_path: Path) -> AsyncIterator[RunningCourier]:
     if request.param == "vk":
         server = VkServer(SandboxState())
         await server.start()
@@ -49,7 +47,7 @@ async def running(
         await courier.close()
         await server.stop()
         return
-    provider = TelegramProvider(tmp_path, telegram_key)
+    provider = TelegramProvider(tmp_path)
     provider.clock = time.monotonic
     await provider.start()
     yield RunningCourier("telegram", await provider.open(), provider.state)

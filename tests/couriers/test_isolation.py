@@ -42,9 +42,9 @@ async def vk_server(vk_state: SandboxState) -> AsyncIterator[VkServer]:
 
 
 @pytest.fixture
-async def provider(tmp_path: Path, telegram_key: Path) -> AsyncIterator[TelegramProvider]:
+async def provider(tmp_path: Path) -> AsyncIterator[TelegramProvider]:
     """Telegram whose waits end by the real clock."""
-    telegram_provider = TelegramProvider(tmp_path, telegram_key)
+    telegram_provider = TelegramProvider(tmp_path)
     telegram_provider.clock = time.monotonic
     await telegram_provider.start()
     yield telegram_provider

@@ -17,7 +17,6 @@ from couriers import telegram_bot
 from delivery.http.options import Options
 from sandbox.bot_api import BotApiServer
 from sandbox.state import SandboxState
-from tests.couriers.conftest import telegram_key
 from tests.couriers.telegram_provider import TelegramProvider
 from tests.couriers.test_email import MailProvider, last_mail
 from tests.couriers.test_vk import VkProvider
@@ -27,7 +26,7 @@ from tests.delivery.test_directory_commands import Ada, ada, result
 from tests.support.servers import Server
 from tests.support.stack import Stack
 
-__all__ = ["ada", "telegram_key"]
+__all__ = ["ada"]
 
 CONTENT = bytes(range(256)) * 4000  # four parts, the last one short
 UNKNOWN = "0" * 32
@@ -80,9 +79,9 @@ async def test_a_file_of_this_machine_arrives_byte_for_byte(
 
 
 async def test_an_upload_arrives_byte_for_byte_by_mail_in_vk_and_over_mtproto(
-    api: Api, server: Server, tmp_path: Path, telegram_key: Path
+    api: Api, server: Server, tmp_path: Path
 ) -> None:
-    mail, vk, mtproto = MailProvider(tmp_path), VkProvider(tmp_path), TelegramProvider(tmp_path, telegram_key)
+    mail, vk, mtproto = MailProvider(tmp_path), VkProvider(tmp_path), TelegramProvider(tmp_path)
     stack = await Stack.open(server)
     for provider in (mail, vk, mtproto):
         await provider.start()

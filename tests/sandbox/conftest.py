@@ -22,11 +22,11 @@ from sandbox.sandbox import Sandbox
 from sandbox.sms import SmsServer
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer
-from tests.sandbox.telegram_clients import server_key, telegram
+from tests.sandbox.telegram_clients import telegram
 from tests.support.kannel import kannel
 from tests.support.serving import serving, serving_app
 
-__all__ = ["kannel", "server_key", "telegram"]
+__all__ = ["kannel", "telegram"]
 
 
 class NotJson(Exception):

@@ -1,7 +1,6 @@
 """The Telegram sandbox with unmodified Telethon clients, over real sockets."""
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 from typing import Any
@@ -67,18 +66,10 @@ class TelegramSandbox:
         return [message.text for message in self.state.inbox("telegram", str(address))]
 
 
-@pytest.fixture(scope="session")
-def server_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Generate the RSA key once: it takes a second."""
-    directory = tmp_path_factory.mktemp("telegram")
-    trust_server_key(TelegramServer(SandboxState(), directory).public_key_pem)
-    return directory / "server-key.pem"
-
-
 @pytest.fixture
-async def telegram(tmp_path: Path, server_key: Path) -> AsyncIterator[TelegramSandbox]:
-    shutil.copy(server_key, tmp_path)
+async def telegram(tmp_path: Path) -> AsyncIterator[TelegramSandbox]:
     sandbox = TelegramSandbox(tmp_path)
+    trust_server_key(sandbox.server.public_key_pem)
     await sandbox.server.start()
     yield sandbox
     for client in sandbox.clients:

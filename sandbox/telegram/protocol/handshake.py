@@ -18,6 +18,7 @@ from telethon.tl import functions, types
 from sandbox.telegram.protocol import ige
 from sandbox.telegram.protocol.key_store import AuthKey, KeyStore
 from sandbox.telegram.protocol.malformed import MalformedError
+from sandbox.telegram.protocol.server_key import SERVER_KEY, fingerprint
 
 # RFC 3526, group 14 (2048 bits) with generator 2.
 PRIME = int(
@@ -58,7 +59,7 @@ class Handshake:
     def _begin(self, request: Any) -> Any:
         self._nonce = request.nonce
         self._server_nonce = int.from_bytes(os.urandom(16), "little", signed=True)
-        return types.ResPQ(self._nonce, self._server_nonce, get_byte_array(PRODUCT), [self._key_store.fingerprint])
+        return types.ResPQ(self._nonce, self._server_nonce, get_byte_array(PRODUCT), [fingerprint()])
 
     def _offer(self, request: Any) -> Any:
         self._check(request)
@@ -76,10 +77,9 @@ class Handshake:
     def _read_inner(self, encrypted: bytes) -> Any:
         """Decrypt p_q_inner_data with the RSA key: SHA-1, data, padding."""
         number = int.from_bytes(encrypted, "big")
-        key = self._key_store.rsa_key
-        if number >= key.n:
+        if number >= SERVER_KEY.n:
             raise MalformedError("encrypted data larger than the RSA key")
-        plain = rsa.core.decrypt_int(number, key.d, key.n).to_bytes(256, "big")[1:]
+        plain = rsa.core.decrypt_int(number, SERVER_KEY.d, SERVER_KEY.n).to_bytes(256, "big")[1:]
         return self._read_hashed(plain)
 
     def _finish(self, request: Any) -> Any:

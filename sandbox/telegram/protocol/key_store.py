@@ -1,28 +1,16 @@
-"""Data that outlives the process: the RSA key, the authorization keys and the accounts signed in with them.
+"""Data that outlives the process: the authorization keys and the accounts signed in with them.
 
-`server-key.pem` is generated once. `sessions.jsonl` gets one line per change; the last line of a key or account counts.
+`sessions.jsonl` gets one line per change; the last line of a key or account counts.
 The file is rewritten at start. A kill at any moment loses no change that a client has seen.
 """
 
 import json
-import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha1, sha256
-from math import gcd, prod
 from pathlib import Path
 from typing import Any
-
-import rsa
-from telethon.crypto.rsa import get_byte_array
-from telethon.tl import TLObject
-
-_EXPONENT = 65537
-# The product of the odd primes below 2000: a number with a common factor is not prime.
-_SMALL_PRIMES = prod(
-    number for number in range(3, 2000, 2) if all(number % divisor for divisor in range(3, min(number, 45), 2))
-)
 
 
 @dataclass
@@ -57,24 +45,12 @@ class KeyStore:
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        self.rsa_key = _server_key(directory / "server-key.pem")
         self._path = directory / "sessions.jsonl"
         self.keys: dict[bytes, AuthKey] = {}
         self.accounts: dict[int, SavedAccount] = {}
         for line in _lines(self._path):
             self._load(line)
         _replace(self._path, (json.dumps(line) + "\n" for line in self._dump()))
-
-    @property
-    def public_key_pem(self) -> str:
-        public: bytes = rsa.PublicKey(self.rsa_key.n, self.rsa_key.e).save_pkcs1()
-        return public.decode()
-
-    @property
-    def fingerprint(self) -> int:
-        """Return the lower 64 bits of SHA-1 over the key as TL bytes (mtproto/auth_key)."""
-        parts = (TLObject.serialize_bytes(get_byte_array(part)) for part in (self.rsa_key.n, self.rsa_key.e))
-        return int.from_bytes(sha1(b"".join(parts)).digest()[-8:], "little", signed=True)
 
     def save_key(self, key: AuthKey) -> None:
         self.keys[key.id] = key
@@ -123,29 +99,6 @@ def _key_line(key: AuthKey) -> dict[str, Any]:
 
 def _account_line(account: SavedAccount) -> dict[str, Any]:
     return {"account": account.id, "bot": account.bot, "reserved": account.reserved}
-
-
-def _server_key(path: Path) -> Any:
-    if not path.exists():
-        _replace(path, [_generate_key().save_pkcs1().decode()])
-    return rsa.PrivateKey.load_pkcs1(path.read_bytes())
-
-
-def _generate_key() -> Any:
-    """Return a key of 2048 bits, in a second.
-
-    rsa.newkeys takes up to 15 seconds: it tests every odd number, including multiples of small primes.
-    """
-    p, q = _prime(1024), _prime(1024)
-    return rsa.PrivateKey(p * q, _EXPONENT, pow(_EXPONENT, -1, (p - 1) * (q - 1)), p, q)
-
-
-def _prime(bits: int) -> int:
-    """Return a prime with its two highest bits set, so the product of two has `2 * bits` bits."""
-    while True:
-        number = secrets.randbits(bits) | 3 << bits - 2 | 1
-        if gcd(number, _SMALL_PRIMES) == gcd(number - 1, _EXPONENT) == 1 and rsa.prime.is_prime(number):
-            return number
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
