@@ -48,7 +48,16 @@ class ConnectionLimits:
 class Connection(web.RequestHandler):
     """One connection. Bodies are not decompressed here: that waits until the client is authenticated."""
 
-    __slots__ = ("_head_timer", "_limits", "_others", "_received", "_requests", "_socket", "_unread_timer")
+    __slots__ = (
+        "_head_since",
+        "_head_timer",
+        "_limits",
+        "_others",
+        "_received",
+        "_requests",
+        "_socket",
+        "_unread_timer",
+    )
 
     def __init__(self, manager: web.Server, others: "OpenConnections") -> None:
         limits = others.limits
@@ -62,6 +71,7 @@ class Connection(web.RequestHandler):
         self._others, self._limits = others, limits
         self._requests = 0
         self._received = 0  # how often something came
+        self._head_since: float | None = None  # when the head began that is not complete
         self._head_timer: asyncio.TimerHandle | None = None
         self._unread_timer: asyncio.TimerHandle | None = None
         self._socket: asyncio.Transport  # `transport` is None as soon as the connection is to be closed
@@ -88,13 +98,15 @@ class Connection(web.RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         self._received += 1
-        if not self._requests and self._head_timer is None:
-            self._head_timer = asyncio.get_running_loop().call_later(self._limits.head, self.abort)
+        if not self._requests and self._head_since is None:
+            self._head_since = asyncio.get_running_loop().time()
+            if self._head_timer is None:
+                self._check_head_after(self._limits.head)
         super().data_received(data)
 
     def request_started(self) -> None:
         """Note that the head of a request has arrived."""
-        self._stop_head_timer()
+        self._head_since = None
         self._requests += 1
         self._others.set_busy(self)
 
@@ -128,6 +140,20 @@ class Connection(web.RequestHandler):
         if self._unread_timer is not None:
             self._unread_timer.cancel()
             self._unread_timer = None
+
+    def _check_head_after(self, seconds: float) -> None:
+        self._head_timer = asyncio.get_running_loop().call_later(seconds, self._check_head)
+
+    def _check_head(self) -> None:
+        """Close the connection if the head of a request takes too long. One timer serves many requests."""
+        self._head_timer = None
+        if self._head_since is None:
+            return
+        left = self._head_since + self._limits.head - asyncio.get_running_loop().time()
+        if left > 0:
+            self._check_head_after(left)
+        else:
+            self.abort()
 
     def _stop_head_timer(self) -> None:
         if self._head_timer is not None:

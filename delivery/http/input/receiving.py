@@ -36,8 +36,11 @@ async def receive(request: web.Request, limit: int, timeout: timedelta) -> bytes
     """Return the body as it was sent. Raises `Refused` BODY_TOO_LARGE, BODY_TOO_SLOW."""
     check_content_length(request, limit)
     try:
-        async with asyncio.timeout(timeout.total_seconds()):
+        if request.content.is_eof():  # most bodies arrive with their head, and need no timer
             raw = await request.read()
+        else:
+            async with asyncio.timeout(timeout.total_seconds()):
+                raw = await request.read()
     except web.HTTPRequestEntityTooLarge:
         raise body_too_large(limit) from None
     except TimeoutError:
