@@ -10,7 +10,6 @@ from scenarios.bot.model import (
     Action,
     Bot,
     Command,
-    Place,
     Role,
     Scenario,
     Target,
@@ -18,6 +17,7 @@ from scenarios.bot.model import (
     Triggers,
     no_triggers,
 )
+from scenarios.bot.place import Place
 
 __all__ = [
     "ANY",

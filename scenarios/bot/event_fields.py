@@ -87,6 +87,8 @@ FIELDS: Mapping[str, str] = {
     "bio": "the description in the profile of the person who asks to join",
     "inline_query_id": "the inline query, for `answer_inline`",
     "inline_query_offset": "where the next page of its results begins",
+    "schedule": "the entry of schedule.yaml that has started the run",
+    "due": "when it was due, ISO 8601 with a zone",
     "source": "the bot, gateway or client in which `id` is unique",
     "origin": "`api`: the event came from `POST /v1/updates`",
     "key_scopes": "the scopes of the key with which it came",

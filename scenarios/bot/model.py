@@ -9,6 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from scenarios.bot.place import Place
+from scenarios.bot.schedules import Schedule
 from scenarios.bot.variables import Variable
 
 _TEXT = ("exact", "state", "regex", "starts_with", "contains", "*")
@@ -37,14 +39,6 @@ NAMED = {**{outcome: frozenset((outcome,)) for outcome in OUTCOMES}, "failed": f
 """Word in `chain` or `chain_drop` → the outcomes that it names. `failed` names what is unknown, too: the dialect has no
 `unknown`, and files written for it expect `failed` there (docs/decisions/0077).
 """
-
-
-class Place(Struct, frozen=True, gc=False):
-    """Where something is written. `file` is relative to the bot's folder; lines and columns count from 1."""
-
-    file: str
-    line: int = 1
-    column: int = 1
 
 
 class Action(Struct, frozen=True):
@@ -145,7 +139,7 @@ class Bot(Struct, frozen=True):
 
     `triggers` serve private chats, `group_triggers` groups. `settings`: section → name → value, as written.
     `variables`: those of the environment that stand in the files, name → value; they may be secrets.
-    `declared`: what the bot remembers, full name such as `person.age` → its declaration.
+    `declared`: what the bot remembers, full name such as `person.age` → its declaration. `schedules`: by name.
     """
 
     scenarios: Mapping[str, Scenario] = {}
@@ -157,6 +151,7 @@ class Bot(Struct, frozen=True):
     settings: Mapping[str, Any] = {}
     variables: Mapping[str, str] = {}
     declared: Mapping[str, Variable] = {}
+    schedules: Mapping[str, Schedule] = {}
 
     def find(self, name: str, caller: Scenario | None = None) -> Scenario | None:
         """Return the scenario called `name`: by its full name; by its bare name in the file of `caller`; by its bare

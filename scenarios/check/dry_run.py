@@ -16,7 +16,7 @@ from scenarios.check.rehearsal.rehearsal import Outcomes, Rehearsal, node_of
 from scenarios.check.samples import NOW
 from scenarios.engine.reasons import explain
 from scenarios.engine.splicing import unknown_scenario
-from scenarios.engine.triggers import CompiledTriggers, Selection
+from scenarios.engine.triggers import SCHEDULED, CompiledTriggers, Selection, scheduled
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,9 @@ def dry_run(
 def select(bot: Bot, event: Mapping[str, Any], state: str) -> tuple[Selection, list[str]]:
     """Return the scenarios of the triggers, and warnings. A name without a scenario is a warning (C-35)."""
     triggers = CompiledTriggers(bot)
+    if event.get("kind") == SCHEDULED:
+        found = scheduled(bot, event)
+        return Selection(found, ("",) * len(found)), []
     selection = triggers.select(event, state)
     missing = [unknown_scenario(bot, name) for name in selection.scenarios if bot.find(name) is None]
     return selection, [*triggers.complaints, *selection.warnings, *missing]

@@ -137,6 +137,16 @@ class CompiledTriggers:
             return None
 
 
+SCHEDULED = "schedule"
+"""The kind of the events of schedule.yaml; no provider and no API key can hand in one."""
+
+
+def scheduled(source: bot.Bot, event: Event) -> tuple[str, ...]:
+    """Return the scenario of the schedule that an event names; nothing if the bot has none any more."""
+    found = source.schedules.get(_text(event.get("schedule")))
+    return (found.scenario,) if found else ()
+
+
 def source_of(event: Event) -> str:
     """Return the section of a trigger file that serves an event: its `kind`, or what its fields show."""
     if event.get("kind"):

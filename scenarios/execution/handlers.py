@@ -15,6 +15,7 @@ from core.queue.task_ids import put_ms
 from core.updates import events
 from scenarios.check.reloading import ActiveBot
 from scenarios.engine.splicing import unknown_scenario
+from scenarios.engine.triggers import SCHEDULED, scheduled
 from scenarios.execution.answers import Answers
 from scenarios.execution.driver import Driver
 from scenarios.execution.runs import RunGone, Runs, StoredRun, run_id
@@ -105,6 +106,8 @@ class Handlers:
     async def _select(self, event: Event, version: Version) -> Sequence[str]:
         """Return the full names of the scenarios that the event starts. A name without a scenario is a warning
         (C-35)."""
+        if event.get("kind") == SCHEDULED:
+            return scheduled(version.bot, event)
         state = await self._people.met(event)
         selection = version.triggers.select(event, state or str(event.get("user_state") or ""))
         missing = [name for name in selection.scenarios if version.bot.find(name) is None]

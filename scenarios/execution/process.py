@@ -18,6 +18,7 @@ from scenarios.execution.driver import PATIENCE, Driver
 from scenarios.execution.handlers import Handlers
 from scenarios.execution.last_good import LastGood
 from scenarios.execution.runs import Runs
+from scenarios.execution.schedules import Schedules
 from scenarios.execution.step_executor import StepExecutor
 from scenarios.execution.versions import Versions
 from scenarios.execution.waiting.delivery_ends import DeliveryEnds
@@ -75,6 +76,7 @@ class Process:
         answers = Answers(store, tenant, self._runs, executor, self._parking)
         people, variables = People(store, tenant), Variables(store, tenant)
         self._handlers = Handlers(bot, people, variables, self._versions, self._runs, driver, answers, store.shards)
+        self._schedules = Schedules(services, bot)
         self._stopping = asyncio.Event()
 
     async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:
@@ -85,7 +87,7 @@ class Process:
         await asyncio.wait({ends, ready}, return_when=asyncio.FIRST_COMPLETED)
         parts = (
             *(self._parking.run(), self._bot.watch(), self._last_good.keep()),
-            *(self._maintain(), self._keep_menus()),
+            *(self._maintain(), self._keep_menus(), self._schedules.keep()),
         )
         beside = [asyncio.create_task(part) for part in parts]
         workers = self._workers()
@@ -109,12 +111,14 @@ class Process:
         await events.Events(self._services.core.client, self._services.tenant).open()
         await self._slow.open()
         await self._last_good.restore()
+        await self._schedules.open()
 
     def _workers(self) -> Sequence[Worker]:
         queue, options = self._services.core.client, self._options
         handle = self._handlers.handle_event
         return [
             queue.worker(events.TUBE, handle, options.concurrency, lease=options.lease),
+            self._schedules.worker(options.lease),
             *self._slow.workers(options.lease),
         ]
 

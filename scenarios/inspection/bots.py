@@ -138,6 +138,9 @@ def _view(active: ActiveVersion, bot: Bot) -> BotView:
     loaded_at = datetime.fromtimestamp(active.loaded_at, UTC)
     scenarios = [ScenarioView(one.name, place_text(one.place), len(one.actions)) for one in bot.scenarios.values()]
     triggers = [*_triggers("private", bot.triggers), *_triggers("group", bot.group_triggers)]
+    for one in bot.schedules.values():
+        kind = "each" if one.cron else "before"
+        triggers.append(TriggerView("", "schedule", kind, one.words, one.scenario, [], False, place_text(one.place)))
     return BotView(active, loaded_at, triggers, scenarios)
 
 

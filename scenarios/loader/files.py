@@ -16,8 +16,8 @@ from scenarios.loader.problem import Problems
 
 MAX_BYTES = 10_000_000
 TRIGGERS, GROUP_TRIGGERS, BOT, SETTINGS = "triggers.yaml", "group_triggers.yaml", "bot.yaml", "settings.yaml"
-VARIABLES = "variables.yaml"
-KNOWN_FILES = (TRIGGERS, GROUP_TRIGGERS, BOT, SETTINGS, VARIABLES)
+VARIABLES, SCHEDULE = "variables.yaml", "schedule.yaml"
+KNOWN_FILES = (TRIGGERS, GROUP_TRIGGERS, BOT, SETTINGS, VARIABLES, SCHEDULE)
 _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}")
 
 

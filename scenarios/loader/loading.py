@@ -11,11 +11,12 @@ from core.errors import SetupError
 from scenarios.bot import Bot, Place
 from scenarios.bot.nodes import MapNode, Node, plain
 from scenarios.loader.bot_files import read_bot_file, read_settings_file
-from scenarios.loader.files import BOT, GROUP_TRIGGERS, SETTINGS, TRIGGERS, VARIABLES, Folder
+from scenarios.loader.files import BOT, GROUP_TRIGGERS, SCHEDULE, SETTINGS, TRIGGERS, VARIABLES, Folder
 from scenarios.loader.later_dialect import report_later
 from scenarios.loader.problem import Problem, Problems
 from scenarios.loader.reading import Reader
 from scenarios.loader.scenario_files import ScenarioFiles
+from scenarios.loader.schedule_files import read_schedules
 from scenarios.loader.trigger_files import read_triggers
 from scenarios.loader.variable_files import read_variables
 
@@ -68,7 +69,8 @@ def read_scenarios(folder: Folder, problems: Problems) -> ScenarioFiles:
 
 
 def read_bot(folder: Folder, scenarios: ScenarioFiles, settings: Node | None, problems: Problems) -> Bot:
-    named = Bot(scenarios=scenarios.scenarios, short_names=scenarios.short_names())
+    declared = read_variables(Reader(VARIABLES, problems), folder.read(VARIABLES))
+    named = Bot(scenarios=scenarios.scenarios, short_names=scenarios.short_names(), declared=declared)
     commands, roles = read_bot_file(Reader(BOT, problems), folder.read(BOT))
     later_commands, later_roles = read_settings_file(Reader(SETTINGS, problems), settings)
     return Bot(
@@ -79,7 +81,8 @@ def read_bot(folder: Folder, scenarios: ScenarioFiles, settings: Node | None, pr
         commands=(*commands, *later_commands),
         roles={**later_roles, **roles},
         settings=settings_of(settings),
-        declared=read_variables(Reader(VARIABLES, problems), folder.read(VARIABLES)),
+        declared=declared,
+        schedules=read_schedules(Reader(SCHEDULE, problems), folder.read(SCHEDULE), named),
         variables=folder.variables,  # when all files are read
     )
 

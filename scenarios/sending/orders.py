@@ -6,11 +6,11 @@ sender is the person if the directory knows it, otherwise the bot.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from core.errors import Invalid
-from core.model.clock import is_skipped
+from core.model.clock import from_ms, is_skipped
 from core.model.content import Content
 from core.model.delivery import NewDelivery, Recipient, Sender
 from core.orders import Caller, Order
@@ -40,7 +40,7 @@ def to_person(context: Context, text: str, content: Content, address: str) -> tu
         channels=[context.channel],
         origin=origin_of(context.event),
         deliver_at=deliver_at,
-        expires_at=(deliver_at or datetime.now(UTC)) + _EXPIRES,
+        expires_at=(deliver_at or _now(context)) + _EXPIRES,
         lane=f"{context.channel}:{address}",
         priority=_PRIORITY,
         kind=KIND,
@@ -92,11 +92,11 @@ def due(context: Context) -> datetime | None:
         delay = read_duration(own["delay"])
         if delay is None:
             raise Invalid("DELAY_MALFORMED", f"{own['delay']!r} is no duration, for example 1d 2h.", "delay")
-        return datetime.now(UTC) + delay
+        return _now(context) + delay
     if own.get("deliver_at") in (None, ""):
         return None
     zone = context.services.timezone
-    moment = in_utc(own["deliver_at"], zone, datetime.now(UTC))
+    moment = in_utc(own["deliver_at"], zone, _now(context))
     if moment is None:
         raise Invalid(
             "TIME_MALFORMED", f"{own['deliver_at']!r} is no moment, for example 2026-11-22T10:00.", "deliver_at"
@@ -104,6 +104,11 @@ def due(context: Context) -> datetime | None:
     if (written := as_moment(own["deliver_at"], zone)) and not written.tzinfo and is_skipped(written, zone):
         context.warn(f"deliver_at: the clock is put forward over {written:%d.%m.%Y %H:%M}; the next minute is taken")
     return moment
+
+
+def _now(context: Context) -> datetime:
+    """Return the time of the server."""
+    return from_ms(context.services.now_ms())
 
 
 def tags(context: Context) -> Sequence[str]:

@@ -6,7 +6,7 @@ Guarantees: a state is one of a person in a channel and ends by itself. A record
 last event and has at most 20 chats. A username leads to the person who was last seen with it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -75,6 +75,20 @@ class People:
         key = KEYS["person"].at(SHARD, self._tenant, channel, user)
         await self._store.command("HSET", key, "keyboard", version)
         await self._store.command("PEXPIRE", key, _KEPT_MS, "NX")  # a record of a person who was met has a lifetime
+
+    async def all(self) -> AsyncIterator[tuple[str, str]]:
+        """Yield the channel and the id of all people that the bot has met; one that comes meanwhile perhaps."""
+        key, cursor = KEYS["people"].at(SHARD, self._tenant), "0"
+        seen: set[str] = set()
+        while True:
+            cursor, rows = await self._store.command("ZSCAN", key, cursor, "COUNT", 500)
+            for person in rows[::2]:
+                if person not in seen:
+                    seen.add(person)
+                    channel, _, user = person.partition(":")
+                    yield channel, user
+            if str(cursor) == "0":
+                return
 
     async def find(self, channel: str, user: str) -> Person | None:
         """Return the record of a person, None if there is none."""

@@ -105,6 +105,8 @@ def test_an_event_of_the_api_may_have_all_fields_but_those_with_marks_which_foll
         "origin",
         "key_scopes",
         "user_state",
+        "schedule",
+        "due",
     }
     assert FIELDS.keys() - accepted == not_accepted
 

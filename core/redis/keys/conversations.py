@@ -82,6 +82,14 @@ CONVERSATIONS = (
         Lifetime.TTL,
         "the forms that a person has answered",
     ),
+    Key("people", "persons:{s}:all:<tenant>", "zset", Lifetime.TTL, "the people of a bot by the ms of their last event"),
+    Key(
+        "schedule_looked",
+        "schedules:{s}:looked:<tenant>:<schedule>",
+        "string",
+        Lifetime.TTL,
+        "until when it was looked which people are due before a date of their own, ms",
+    ),
     Key("username", "persons:{s}:name:<tenant>:<channel>:<name>", "string", Lifetime.TTL, "id of the person so called"),
     Key(
         "stepresult",

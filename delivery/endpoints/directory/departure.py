@@ -49,6 +49,7 @@ async def _forget_dialogs(services: ApiServices, tenant: str, user: User) -> Non
         for address in addresses:
             for name in ("dialog", "replies", "person", "chat_variables"):
                 await services.core.store.command("DEL", KEYS[name].at(0, tenant, channel, address))
+            await services.core.store.command("ZREM", KEYS["people"].at(0, tenant), f"{channel}:{address}")
             await services.core.store.run("forget_forms", 0, tenant, channel, address)
 
 

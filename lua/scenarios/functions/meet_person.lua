@@ -29,6 +29,9 @@ return function(tenant, channel, user, chat, kept_ms, names)
     end
     redis_call('HSET', key, 'chats', table.concat(newest, ' '))
   end
+  redis_call('ZADD', Key.people(tenant), now, channel .. ':' .. user)
+  redis_call('ZREMRANGEBYSCORE', Key.people(tenant), '-inf', now - kept_ms)
+  redis_call('PEXPIRE', Key.people(tenant), kept_ms)
   redis_call('HSETNX', key, 'first', string.format('%.0f', now))
   redis_call('HSET', key, 'last', string.format('%.0f', now))
   -- A state may last longer than the record is kept without one.

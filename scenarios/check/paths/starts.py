@@ -17,6 +17,7 @@ def check_starts(bot: Bot, types: Types, problems: Problems) -> None:
     if problems.has_error_in(TRIGGERS, GROUP_TRIGGERS) or problems.unread or not bot.scenarios:
         return
     roots = [target.scenario for file in (bot.triggers, bot.group_triggers) for target in targets_of(file)]
+    roots += [one.scenario for one in bot.schedules.values()]
     if not roots:
         problems.warning(Place(TRIGGERS), "NEVER_STARTED", "no trigger starts a scenario; this bot answers nothing")
         return

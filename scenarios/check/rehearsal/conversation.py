@@ -3,18 +3,23 @@
 The order of things is that of the server: an open question first, then the triggers with the person's state.
 """
 
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from scenarios.bot import Bot
 from scenarios.bot.event_fields import with_derived
+from scenarios.bot.schedules import Schedule
 from scenarios.check.dry_run import select
 from scenarios.check.rehearsal.memory import Memory, Said
 from scenarios.check.rehearsal.rehearsal import Outcomes, Rehearsal
 from scenarios.engine.results import skipped
+from scenarios.engine.triggers import SCHEDULED
+from scenarios.schema.conditions import unmet
 from scenarios.schema.questions import EVENTS, interrupts
+from scenarios.schema.schedules import due_before, event_of
 
+_OF_PERSON = ("channel", "user_id", "chat_id", "first_name")
 INTERRUPTED = "the person has begun something else"
 
 
@@ -55,10 +60,47 @@ class Conversation:
     def wait(self, duration: timedelta) -> None:
         """Let time pass; what falls due happens at its time."""
         until = self.memory.now + duration
-        while (due := self.memory.next_due()) is not None and due.due <= until:
-            self.memory.now = max(self.memory.now, due.due)
-            due.run.pass_due(due)
+        while moments := [at for at in (self._question_due(), self._schedule_due()) if at and at <= until]:
+            before, self.memory.now = self.memory.now, max(self.memory.now, min(moments))
+            self._start_due(before)
+            due = self.memory.next_due()
+            if due is not None and due.due <= self.memory.now:
+                due.run.pass_due(due)
         self.memory.now = until
+
+    def _question_due(self) -> datetime | None:
+        due = self.memory.next_due()
+        return due.due if due else None
+
+    def _schedule_due(self) -> datetime | None:
+        """Return when the next schedule is due."""
+        return min((at for at, _, _ in self._due_after(self.memory.now)), default=None)
+
+    def _start_due(self, before: datetime) -> None:
+        """Start the schedules that are due now."""
+        for at, schedule, about in list(self._due_after(before)):
+            seen = self.memory.seen(self.bot, about)
+            if at == self.memory.now and not unmet(schedule.when, seen):
+                event = event_of(schedule, at, about, self.memory.zone)
+                self.begin({**about, **event}, (schedule.scenario,), [])
+
+    def _due_after(self, moment: datetime) -> Iterator[tuple[datetime, Schedule, Mapping[str, Any]]]:
+        """Yield the next moment of each schedule for each person or chat."""
+        for schedule in self.bot.schedules.values():
+            at = schedule.cron.after(moment, self.memory.zone) if schedule.cron else None
+            for about in self._targets(schedule):
+                if schedule.before:
+                    at = due_before(schedule, self.memory.seen(self.bot, about), self.memory.zone)
+                if at and at > moment:
+                    yield at, schedule, about
+
+    def _targets(self, schedule: Schedule) -> list[Mapping[str, Any]]:
+        """Return the people that have written; those stand for a group of the directory, too."""
+        if isinstance(schedule.target, Mapping) and schedule.target.get("chat"):
+            return [{"channel": self.channel, "user_id": SCHEDULED, "chat_id": str(schedule.target["chat"])}]
+        if schedule.target is None:
+            return [{"channel": SCHEDULED, "user_id": SCHEDULED, "chat_id": SCHEDULED}]
+        return [{name: one[name] for name in _OF_PERSON if name in one} for one in self.memory.people.values()]
 
     def _receive(self, person: str, fields: Mapping[str, Any]) -> None:
         self._events += 1
@@ -71,7 +113,8 @@ class Conversation:
 
     def begin(self, event: Mapping[str, Any], scenarios: tuple[str, ...], warnings: list[str]) -> None:
         """Begin a run."""
-        self.memory.people[f"{event['channel']}:{event['user_id']}"] = event
+        if event.get("kind") != SCHEDULED:
+            self.memory.people[f"{event['channel']}:{event['user_id']}"] = event
         rehearsal = Rehearsal(self.bot, event, self.memory, self.outcomes)
         rehearsal.start(scenarios)
         self.warnings += [*warnings, *rehearsal.warnings]

@@ -1,0 +1,188 @@
+"""Starts what schedule.yaml says, when it is due (C-96).
+
+    arm ─▶ task of the tube `schedules`, due at the next moment ─▶ handle: an event for each person ─▶ arm the next one
+
+Guarantees: a moment starts one run for each person or chat, over restarts and several processes: the id of the event is
+made of schedule, moment and person. Moments that fell due while no process was there are made up for by one. Whoever is
+due `before` a date of its own is found within five minutes.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from datetime import datetime, timedelta, tzinfo
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from core.errors import NotFound, StoreError
+from core.model.backoff import Backoff
+from core.model.clock import from_ms, in_ms, to_ms
+from core.queue import Attempt, NewTask, Result, Tube, Worker
+from core.redis.keys import KEYS
+from core.updates import events
+from scenarios.bot import Bot
+from scenarios.bot.schedules import PEOPLE, Schedule
+from scenarios.check.reloading import ActiveBot
+from scenarios.context import ScenarioServices
+from scenarios.engine.triggers import SCHEDULED
+from scenarios.schema.conditions import unmet
+from scenarios.schema.schedules import due_before, event_of
+from scenarios.stores.people import People
+from scenarios.stores.variables import Variables
+
+log = logging.getLogger(__name__)
+
+TUBE = "schedules"
+LOOK_EVERY = timedelta(minutes=5)
+"""How often people are looked at who are due before a date of their own."""
+MADE_UP_FOR = timedelta(days=7)
+"""A date that passed longer ago, while no process was there, starts nothing any more."""
+CHANNELS = ("telegram-bot", "max", "vk", "telegram", "sms")
+"""Where a person of a group of the directory is written to: in the first of these in which it has a contact."""
+_RETRY = 1.0
+_BACKOFF = Backoff(timedelta(seconds=1), timedelta(seconds=60))
+
+
+class Due(Struct, frozen=True):
+    """The body of a task: a moment of a schedule (ms)."""
+
+    schedule: str
+    at: int
+
+
+class Schedules:
+    """One per process."""
+
+    def __init__(self, services: ScenarioServices, bot: ActiveBot) -> None:
+        self._services = services
+        self._bot = bot
+        self._people = People(services.core.store, services.tenant)
+        self._variables = Variables(services.core.store, services.tenant)
+        self._queue = services.core.client
+        self._changed = asyncio.Event()
+        bot.on_change(self._changed.set)
+
+    async def open(self) -> None:
+        """Create the tube, and arm all schedules."""
+        await self._queue.tubes.create(Tube(TUBE, attempts=1000, backoff=_BACKOFF))
+        await self.arm_all()
+
+    async def arm_all(self) -> None:
+        """Put a task for the next moment of each schedule, unless it is there. Raises StoreError."""
+        for schedule in self._bot.bot.schedules.values():
+            await self._arm(schedule, from_ms(self._services.now_ms()))
+
+    async def keep(self) -> None:
+        """Arm the schedules of each version that comes into force, until cancelled."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            try:
+                await self.arm_all()
+            except StoreError as fault:
+                log.warning("schedules not armed, again in %.0f s: %s", _RETRY, fault)
+                await asyncio.sleep(_RETRY)
+                self._changed.set()
+
+    def worker(self, lease: timedelta) -> Worker:
+        return self._queue.worker(TUBE, self.handle, 10, lease=lease)
+
+    async def handle(self, attempt: Attempt) -> Result:
+        """Start what is due, then arm the next moment. Raises StoreError."""
+        due, bot = msgspec.json.decode(attempt.body, type=Due), self._bot.bot
+        schedule = bot.schedules.get(due.schedule)
+        if schedule is None or not self._is_moment(schedule, due):
+            return None  # the files have changed since
+        until = max(due.at, self._services.now_ms())
+        span = await self._looked(schedule, until) if schedule.before else (due.at, due.at)
+        async for event in self._events(bot, schedule, span):
+            await self._put(event)
+        if schedule.before:
+            await self._services.core.store.command("SET", self._looked_key(schedule), until, "PX", in_ms(MADE_UP_FOR))
+        await self._arm(schedule, from_ms(until))
+        return None
+
+    async def _looked(self, schedule: Schedule, until: int) -> tuple[int, int]:
+        """Return since when people have to be looked at, and until when (ms)."""
+        stored = await self._services.core.store.command("GET", self._looked_key(schedule))
+        since = int(stored) if stored else until - in_ms(LOOK_EVERY)
+        return max(since, until - in_ms(MADE_UP_FOR)), until
+
+    def _looked_key(self, schedule: Schedule) -> str:
+        return KEYS["schedule_looked"].at(0, self._services.tenant, schedule.name)
+
+    async def _arm(self, schedule: Schedule, after: datetime) -> None:
+        at = self._next(schedule, after)
+        if at is None:
+            return
+        due = Due(schedule.name, to_ms(at))
+        task = NewTask(msgspec.json.encode(due).decode(), self._services.tenant, due=at)
+        name = f"{self._services.tenant} {schedule.name} {due.at}"
+        await self._queue.queue.put_once(TUBE, task, source="scenarios.schedule", name=name)
+
+    def _next(self, schedule: Schedule, after: datetime) -> datetime | None:
+        if schedule.cron:
+            return schedule.cron.after(after, self._zone)
+        step = int(LOOK_EVERY.total_seconds() * 1000)
+        return from_ms((to_ms(after) // step + 1) * step)
+
+    def _is_moment(self, schedule: Schedule, due: Due) -> bool:
+        """Return whether a schedule is still due at this moment."""
+        return self._next(schedule, from_ms(due.at - 1)) == from_ms(due.at)
+
+    @property
+    def _zone(self) -> tzinfo:
+        return self._services.timezone
+
+    async def _put(self, event: Mapping[str, Any]) -> None:
+        task = NewTask(
+            events.encode(event), self._services.tenant, lane=events.lane_of(event), user=events.person_of(event)
+        )
+        await self._queue.queue.put_once(events.TUBE, task, source="events.schedule", name=event["id"])
+
+    async def _events(self, bot: Bot, schedule: Schedule, span: tuple[int, int]) -> AsyncIterator[Mapping[str, Any]]:
+        async for channel, person, chat in self._targets(schedule):
+            about = {"channel": channel, "user_id": person, "chat_id": chat or person}
+            seen = await self._variables.seen(bot, about, self._services.now_ms()) if _looks(schedule) else {}
+            at = self._due_at(schedule, span, seen)
+            if at is not None and not unmet(schedule.when, seen):
+                yield event_of(schedule, at, about, self._zone)
+
+    def _due_at(self, schedule: Schedule, span: tuple[int, int], seen: Mapping[str, Any]) -> datetime | None:
+        """Return the moment at which a person is due; None if it is not."""
+        if schedule.cron:
+            return from_ms(span[1])
+        at = due_before(schedule, seen, self._zone)
+        return at if at and span[0] < to_ms(at) <= span[1] else None
+
+    async def _targets(self, schedule: Schedule) -> AsyncIterator[tuple[str, str, str]]:
+        """Yield channel, person and chat; "" for a chat with the person alone."""
+        target = schedule.target
+        if target == PEOPLE:
+            async for channel, person in self._people.all():
+                yield channel, person, ""
+        elif isinstance(target, Mapping) and target.get("group"):
+            async for found in self._members(schedule, str(target["group"])):
+                yield found
+        elif isinstance(target, Mapping):
+            yield str(target.get("channel") or CHANNELS[0]), SCHEDULED, str(target["chat"])
+        else:
+            yield SCHEDULED, SCHEDULED, ""
+
+    async def _members(self, schedule: Schedule, group: str) -> AsyncIterator[tuple[str, str, str]]:
+        try:
+            found = await self._services.core.directory.expander.expand(self._services.tenant, [group], [])
+        except NotFound as error:
+            log.warning("schedule.yaml, line %d: %s", schedule.place.line, error)
+            return
+        for member in found.members:
+            contacts = member.user.contacts
+            for channel in [one for one in CHANNELS if contacts.get(one)][:1]:
+                yield channel, contacts[channel][0], ""
+
+
+def _looks(schedule: Schedule) -> bool:
+    """Return whether the variables decide who is due."""
+    return bool(schedule.when or schedule.before)

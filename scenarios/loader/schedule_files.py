@@ -1,0 +1,116 @@
+"""Reads schedule.yaml: what the bot does by itself (C-96).
+
+report: {each: Monday 8:00, scenario: signup.report}
+remind: {each: day 18:00, for: people, when: {person.room: {rule: empty}}, scenario: signup.remind}
+exam: {before: person.exam, by: 1d, time: 10:00, for: people, scenario: exam.tomorrow}
+"""
+
+from typing import Any
+
+from scenarios.bot import Bot
+from scenarios.bot.durations import read_duration
+from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain
+from scenarios.bot.schedules import PEOPLE, Cron, Schedule, ScheduleFault, read_clock, read_time
+from scenarios.bot.suggestion import did_you_mean
+from scenarios.bot.variables import Variable
+from scenarios.loader.reading import Reader
+from scenarios.loader.trigger_files import find_scenario
+from scenarios.schema.conditions import condition_complaints, fields_of
+
+FIELDS = ("each", "before", "by", "time", "for", "when", "scenario")
+_TARGETS = ("group", "chat", "channel")
+
+
+def read_schedules(reader: Reader, root: Node | None, bot: Bot) -> dict[str, Schedule]:
+    """Return the entries by name. `bot` has the scenarios and variables. What is wrong is reported and left out."""
+    found = {}
+    for name, node in reader.pairs(root, "schedule.yaml"):
+        if (schedule := read_schedule(reader, name, node, bot)) is not None:
+            found[name.text] = schedule
+    return found
+
+
+def read_schedule(reader: Reader, name: Scalar, node: Node, bot: Bot) -> Schedule | None:
+    fields = {key.text: value for key, value in reader.pairs(node, name.text)}
+    for key, _ in node.pairs if isinstance(node, MapNode) else ():
+        if key.text not in FIELDS:
+            reader.unknown(key, FIELDS, "UNKNOWN_FIELD", "a field of a schedule")
+    each, before, wanted = fields.get("each"), fields.get("before"), fields.get("scenario")
+    text = reader.text(wanted, "scenario")
+    if wanted is None or text is None or is_empty(each) == is_empty(before):
+        reader.error(name, "MISSING_FIELD", f"{name.text} needs a scenario, and either `each` or `before`")
+        return None
+    scenario = find_scenario(reader, wanted, text, bot)
+    try:
+        cron, time = read_cron(reader, each), read_minutes(reader, fields.get("time"))
+    except ScheduleFault as fault:
+        reader.error(name, "BAD_SCHEDULE", f"{name.text}: {fault}")
+        return None
+    variable = date_variable(reader, before, bot)
+    if scenario is None or not (cron or variable):
+        return None
+    by = seconds(reader, fields.get("by"))
+    target = target_of(reader, name, fields.get("for"), PEOPLE if variable else None)
+    words = f"{text_of(fields.get('by'))} before {variable}".strip() if variable else text_of(each)
+    when = condition(reader, fields.get("when"), bot)
+    return Schedule(name.text, scenario.name, reader.place(name), words, cron, variable, by, time, target, when)
+
+
+def read_cron(reader: Reader, node: Node | None) -> Cron | None:
+    """Return the time of `each`, None without one. Raises ScheduleFault."""
+    text = reader.text(node, "each")
+    return read_time(text) if text else None
+
+
+def read_minutes(reader: Reader, node: Node | None) -> int | None:
+    """Return a time of day; YAML reads 10:00 without quotes as the number 600. Raises ScheduleFault."""
+    text = reader.text(node, "time")
+    return read_clock(text) if text else None
+
+
+def date_variable(reader: Reader, node: Node | None, bot: Bot) -> str:
+    """Return the date variable of a person in `before`; "" if it is missing or something else, which is reported."""
+    name = reader.text(node, "before")
+    if name is None or node is None:
+        return ""
+    dates = [one for one, found in bot.declared.items() if found.type == "date" and one.startswith("person.")]
+    if name not in dates:
+        message = f"before: {name!r} is no date of a person in variables.yaml{did_you_mean(name, dates)}"
+        reader.error(node, "UNKNOWN_VARIABLE", message)
+        return ""
+    return name
+
+
+def seconds(reader: Reader, node: Node | None) -> int:
+    text = reader.text(node, "by")
+    duration = read_duration(text) if text else None
+    if text and duration is None and node is not None:
+        reader.wrong(node, "by", "a duration, for example 1d")
+    return int(duration.total_seconds()) if duration else 0
+
+
+def target_of(reader: Reader, name: Scalar, node: Node | None, default: str | None) -> Any:
+    """Return the people or the chat for which it starts."""
+    value = default if node is None or is_empty(node) else plain(node)
+    is_named = isinstance(value, dict) and ("group" in value or "chat" in value) and set(value) <= set(_TARGETS)
+    if not (value is None or value == PEOPLE or is_named) or (default and value != PEOPLE):
+        reader.wrong(node or name, "for", "people, {group: name} or {chat: id}" if not default else PEOPLE)
+        return default
+    return value
+
+
+def condition(reader: Reader, node: Node | None, bot: Bot) -> Any:
+    if node is None or is_empty(node):
+        return None
+    for place, complaint in condition_complaints(node):
+        reader.error(place, "WRONG_TYPE", f"when: {complaint}")
+    for field in fields_of(node):
+        if field.text not in bot.declared:
+            known: dict[str, Variable] = dict(bot.declared)
+            message = f"when: variables.yaml has no variable {field.text!r}{did_you_mean(field.text, known)}"
+            reader.error(field, "UNKNOWN_VARIABLE", message)
+    return plain(node)
+
+
+def text_of(node: Node | None) -> str:
+    return node.text if isinstance(node, Scalar) else ""

@@ -1,0 +1,34 @@
+"""Who is due by a schedule, and the event that starts it (C-96). Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime, tzinfo
+from hashlib import blake2b
+from typing import Any
+
+from core.model.clock import to_ms
+from scenarios.bot.schedules import Schedule
+from scenarios.bot.variables import split_name
+from scenarios.engine.triggers import SCHEDULED
+from scenarios.schema.variables import moment_of
+
+
+def due_before(schedule: Schedule, seen: Mapping[str, Any], zone: tzinfo) -> datetime | None:
+    """Return when a person with these variables is due; None if the date is not set."""
+    scope, name = split_name(schedule.before) or ("", "")
+    value = moment_of(seen.get(scope, {}).get(name), zone)
+    return schedule.moment_before(value, zone) if value else None
+
+
+def event_of(schedule: Schedule, at: datetime, about: Mapping[str, Any], zone: tzinfo) -> dict[str, Any]:
+    """Return the event that starts a schedule for a person or a chat: the same for each repeat."""
+    whose = f"{schedule.name}\n{to_ms(at)}\n{about['channel']}\n{about['user_id']}\n{about['chat_id']}"
+    chat = {"chat_type": "group"} if about["user_id"] == SCHEDULED and about["chat_id"] != SCHEDULED else {}
+    return {
+        "id": blake2b(whose.encode(), digest_size=16).hexdigest(),
+        "source": SCHEDULED,
+        "kind": SCHEDULED,
+        "schedule": schedule.name,
+        "due": at.astimezone(zone).isoformat(),
+        **about,
+        **chat,
+    }
