@@ -82,7 +82,9 @@ CONVERSATIONS = (
         Lifetime.TTL,
         "the forms that a person has answered",
     ),
-    Key("people", "persons:{s}:all:<tenant>", "zset", Lifetime.TTL, "the people of a bot by the ms of their last event"),
+    Key(
+        "people", "persons:{s}:all:<tenant>", "zset", Lifetime.TTL, "the people of a bot by the ms of their last event"
+    ),
     Key(
         "schedule_looked",
         "schedules:{s}:looked:<tenant>:<schedule>",
