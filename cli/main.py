@@ -54,6 +54,10 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "installation.processes",
         "list what runs and what has failed, and which tubes wait for a process",
     ),
+    "figures": (
+        "installation.figures",
+        "show what happened in the last hour or week: messages, tasks, delays, failures",
+    ),
     "webhook": (
         "installation.webhooks",
         "notify HTTP addresses of outcomes and ends: add, list, remove, test, attempts, replay",
@@ -105,6 +109,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "key",
         "webhook",
         "queue",
+        "figures",
         "processes",
         "jobs",
         "sign-in",

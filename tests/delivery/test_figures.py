@@ -1,15 +1,19 @@
 """The figures over HTTP."""
 
+import asyncio
+import json
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+from cli.main import main
 from core.monitoring import Step
 from core.monitoring.samples import Samples
 from core.queue import NewTask
 from core.redis.store import Store
-from tests.delivery.conftest import Api
+from tests.delivery.conftest import ADMIN, Api
 
 MINUTE = 60_000
 
@@ -42,6 +46,22 @@ async def test_figures_are_read_between_two_moments_in_steps(api: Api, store: St
     assert [point["at"] for point in part["points"]] == [*range(begin + 50_000, end, MINUTE), end]
     assert [point["flow"]["put"] for point in part["points"][1:]] == [6, 6, 6, 1]
     assert {point["ready"] for point in (await api.call("GET", query(tube="other"))).json["points"]} == {0}
+
+
+@pytest.mark.row("W-11")
+async def test_the_command_figures_prints_what_the_api_returns_and_a_table(
+    api: Api, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ADA_HTTP", api.url.removeprefix("http://"))
+    monkeypatch.setenv("ADA_API_KEY", ADMIN)
+    now = int(time.time()) * 1000
+    await record(api, store, Step.FINE, range(now - 30 * MINUTE, now, 10_000))
+    assert await asyncio.to_thread(main, ["figures", "--tube", "t", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == (await api.call("GET", query(step=300, tube="t"))).json
+    assert await asyncio.to_thread(main, ["figures"]) == 0
+    _, *lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[5] for line in lines[1:-1]] == ["30"] * (len(lines) - 2)
 
 
 @pytest.mark.row("W-11")
