@@ -20,6 +20,7 @@ from core.deliveries.histories.encoding import history_fields
 from core.deliveries.histories.listing import ListFilter, Listing
 from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.histories.recipient_search import RecipientSearch
+from core.deliveries.histories.sent_message import SentMessage
 from core.deliveries.idempotent_results import read_first_result, repeat_hash
 from core.deliveries.of_person import DeliveriesOfPerson
 from core.deliveries.references import References
@@ -226,6 +227,7 @@ class Deliveries:
         text: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        message: SentMessage | None = None,
         cursor: str | None = None,
         limit: int = 100,
     ) -> tuple[list[History], str | None]:
@@ -233,7 +235,7 @@ class Deliveries:
         CURSOR_MALFORMED.
         """
         return await self._listing.page(
-            tenant, ListFilter(sender, tag, state, verdict, text, since, until), cursor, limit
+            tenant, ListFilter(sender, tag, state, verdict, text, since, until, message), cursor, limit
         )
 
     async def reschedule(

@@ -228,6 +228,16 @@ class HistoryQuery(RequestModel, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=10_000, extra_json_schema={"default": 100})] | UnsetType = UNSET
 
 
+SentMessageName = Annotated[
+    str,
+    Meta(
+        max_length=600,
+        pattern="^[a-z0-9-]+:[^:]+:.+$",
+        description="one message of the delivery: channel, address of the recipient and the provider's id, with colons",
+    ),
+]
+
+
 class DeliveryQuery(RequestModel, frozen=True):
     """The filter and the page of a list of deliveries."""
 
@@ -238,6 +248,7 @@ class DeliveryQuery(RequestModel, frozen=True):
     text: Annotated[Label, Meta(description="a part of the text")] | UnsetType = UNSET
     since: Time | UnsetType = UNSET
     until: Time | UnsetType = UNSET
+    message: SentMessageName | UnsetType = UNSET
     cursor: ListCursor | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 100})] | UnsetType = UNSET
 

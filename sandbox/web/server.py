@@ -33,7 +33,7 @@ _PAGE = {file.name: file for file in Path(__file__).with_name("page").iterdir()}
 _KINDS = {".html": "html", ".css": "css", ".js": "javascript"}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; "
-    "script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; media-src 'self'; frame-src 'self'",
+    "script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; media-src 'self'; frame-src 'self'",
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",
 }

@@ -120,3 +120,14 @@ async def test_deliveries_are_filtered_by_text_verdict_sender_and_time(api: Api,
     assert await listed("verdict=some_reached") == [first]
     assert await listed("until=2020-01-01T00:00:00Z") == []
     assert await listed("until=2028-01-01T00:00:00Z") == [other["id"], first]
+
+
+async def test_a_delivery_is_found_by_a_message_that_it_has_sent(api: Api, where: str) -> None:
+    async def found(message: str) -> list[str]:
+        listed = await api.call("GET", f"/v1/deliveries?message={message}")
+        return [f"/v1/deliveries/{one['id']}" for one in listed.json["deliveries"]]
+
+    assert await found("telegram:100001:1") == [where]
+    for other in ("telegram:100001:2", "telegram:100002:1", "telegram:100007:1", "sms:100001:1"):
+        assert await found(other) == []
+    assert (await api.call("GET", "/v1/deliveries?message=telegram")).status == 400

@@ -30,7 +30,7 @@ async def test_every_file_of_the_page_is_served_with_a_policy_that_allows_only_t
             assert (response.status, response.content_type) == (200, kinds[FILES[name].suffix])
             assert response.headers["Content-Security-Policy"] == (
                 "default-src 'none'; "
-                "script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; media-src 'self'; "
+                "script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; media-src 'self'; "
                 "frame-src 'self'"
             )
             assert await response.text() == FILES[name].read_text()

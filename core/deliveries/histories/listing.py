@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from core.deliveries.histories.reader import HistoryReader
+from core.deliveries.histories.sent_message import SentMessage, has_sent
 from core.errors import NotFound, malformed_cursor
 from core.model.clock import to_ms
 from core.model.history import History
@@ -40,7 +41,7 @@ class DeliveryPosition(NamedTuple):
 
 class ListFilter(NamedTuple):
     """Which deliveries are listed; None: all. `text`: a part of the text. `since`, `until`: created from this time, and
-    before that one.
+    before that one. `message`: one that the delivery has sent.
     """
 
     sender: str | None = None
@@ -50,15 +51,17 @@ class ListFilter(NamedTuple):
     text: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    message: SentMessage | None = None
 
     def may_match(self, position: DeliveryPosition) -> bool:
         """Return whether a delivery may be listed, as far as its key shows: the key names the sender."""
         return self.sender in (None, position.key.sender)
 
     def matches(self, history: History) -> bool:
-        """Return whether a delivery is listed; `since` and `until` are not looked at."""
+        """Return whether a delivery is listed; `since` and `until` are not looked at, nor what it has sent."""
         return (
-            self.sender in (None, str(history.sender["id"]))
+            (self.message is None or self.message.channel in history.channels)
+            and self.sender in (None, str(history.sender["id"]))
             and self.state in (None, history.state)
             and self.verdict in (None, history.verdict)
             and (self.tag is None or self.tag in history.tags)
@@ -90,9 +93,14 @@ class Listing:
                     return found, write_cursor(last) if last else None
                 last = position
                 read += 1
-                if history and wanted.matches(history):
+                if history and await self._is_listed(history, position, wanted):
                     found.append(history)
         return found, None
+
+    async def _is_listed(self, history: History, position: DeliveryPosition, wanted: ListFilter) -> bool:
+        if not wanted.matches(history):
+            return False
+        return wanted.message is None or await has_sent(self._store, self._reader, position.key, wanted.message)
 
     async def _pages(
         self, tenant: str, after: DeliveryPosition | None, wanted: ListFilter

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from msgspec import UNSET, UnsetType
 
+from core.deliveries.histories.sent_message import SentMessage
 from core.model.people import id_text
 from core.model.states import Status
 from core.model.text.characters import refusal
@@ -68,6 +69,7 @@ async def list_page(request: Request[None, requests.DeliveryQuery]) -> Response:
         text=query.text or None,
         since=_time(request, "since"),
         until=_time(request, "until"),
+        message=SentMessage(*query.message.split(":", 2)) if query.message else None,
         cursor=query.cursor or None,
         limit=query.limit or 100,
     )

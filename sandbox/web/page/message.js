@@ -3,18 +3,17 @@
 import { at, button, element, Refusal, request } from "./dom.js";
 import { currentLanguage, say } from "./words.js";
 
-const LONGEST_SEARCH = 80;
 let shown = 0;
 
 at("message-close").onclick = () => { shown = 0; at("message").hidden = true; };
 
-/** Shows a message. `console`: the address of Ada's console, in which its delivery is found by the text; "" if it is not known. */
+/** Shows a message. `console`: the address of Ada's console, which finds its delivery; "" if it is not known. */
 export async function openMessage(message, console) {
   shown = message.number;
   at("message-title").textContent = message.subject || say("message", { number: message.number });
   at("message-facts").textContent = [message.channel, message.address, new Date(message.at * 1000).toLocaleString(currentLanguage()), message.reference].filter(Boolean).join(" · ");
   at("delivery").hidden = !console;
-  at("delivery").href = `${console}/#/messages?${new URLSearchParams({ text: firstLine(message.text) })}`;
+  at("delivery").href = `${console}/#/messages?${new URLSearchParams({ message: `${message.channel}:${message.address}:${message.reference}` })}`;
   at("files").replaceChildren();
   at("views").replaceChildren();
   at("view").replaceChildren(text(message.text));
@@ -22,8 +21,6 @@ export async function openMessage(message, console) {
   at("message").focus();
   if (message.channel === "email") await openMail(message.number);
 }
-
-const firstLine = (said) => (said.split("\n").find((line) => line.trim()) || "").trim().slice(0, LONGEST_SEARCH);
 
 const text = (said) => element("pre", { tabIndex: 0 }, said);
 

@@ -3,7 +3,7 @@
 import { h, paint } from "../lib/dom.js";
 import { moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { tag } from "../lib/page.js";
+import { tag, toast } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { follow } from "../lib/live.js";
 import { draftOf, inZone, plainOf } from "../lib/draft.js";
@@ -13,7 +13,8 @@ const STATES = ["scheduled", "released", "finished", "cancelled", "expired"];
 export default {
   title: "page.messages",
   right: "read",
-  render(root, parameters, context) {
+  async render(root, parameters, context) {
+    if (context.query.message && await opened(context)) return;
     const place = h("div");
     paint(root, h("h1", {}, t("page.messages")),
       context.me.rights.includes("write") && h("div", { class: "actions" }, h("a", { class: "button primary", href: "#/write" }, t("messages.new"))), place);
@@ -43,6 +44,14 @@ export default {
     follow(["deliveries"], () => list.update(), context.signal);
   },
 };
+
+/** Goes to the delivery of the message that the address names: channel:address:reference. Returns whether there is one. */
+async function opened({ query: { message }, signal }) {
+  const { deliveries } = await api.get("/v1/deliveries", { message, limit: 1 }, { signal });
+  if (deliveries.length) location.replace(`#/message/${encodeURIComponent(deliveries[0].id)}`);
+  else toast(t("messages.unknown"), "bad");
+  return deliveries.length > 0;
+}
 
 const KINDS = { all_reached: "good", some_reached: "warn", nothing_worked: "bad", nobody_to_reach: "warn", partly: "info", in_progress: "info", scheduled: "info" };
 
