@@ -15,7 +15,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-PRELOADED = ("aiogram", "aiohttp", "telethon", "cli.main", "core.courier.runtime", "delivery.app")
+from cli.commands.start.installation import libraries
+from cli.processes import forked_process
+from cli.settings.settings import Configuration, Settings
+
+PRELOADED = (
+    forked_process.PRELOADING,
+    *libraries(Configuration(Settings(), {})),
+    "cli.commands.parts.sandbox",
+    "cli.commands.parts.serve",
+    "scenarios.execution.process",
+    forked_process.PRELOADED,
+)
+"""What Ada's own fork server imports, and what the other programs need."""
 
 
 @dataclass(frozen=True)
