@@ -38,10 +38,7 @@ class Ports:
 
 
 class Sandbox:
-    """All providers, with one shared state. `directory` keeps Telegram's key and sessions.
-
-    The first start in an empty directory generates an RSA key, which takes a second.
-    """
+    """All providers, with one shared state. `directory` keeps Telegram's sessions."""
 
     def __init__(
         self,
