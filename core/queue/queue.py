@@ -4,7 +4,9 @@ Guarantee: every step is one function. A claimed task belongs to the worker with
 nothing. The task ids that methods take and return carry their shard: `<shard>.<id>`.
 """
 
+import asyncio
 import itertools
+import random
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -53,18 +55,30 @@ class Queue:
         self.puts: Batcher[tuple[int, str], Row, None] = Batcher(self._put_rows, _PUTS)
         self._calls = itertools.count(1)
         self._unanswered: dict[int, None] = {}
+        self._batch_shard: int | None = None
 
-    async def put(self, tube: str, task: NewTask, *, shard: int = 0) -> str:
+    async def put(self, tube: str, task: NewTask, *, shard: int | None = None) -> str:
         """Add a task and return its id: exactly once, also over a broken connection. A task with a lane stands in the
-        shard of its lane (I19), another one in `shard`. Raises Invalid.
+        shard of its lane (I19), another one in `shard`, or in any: the same for all that are put at once, so that a
+        worker finds full pages. Raises Invalid.
         """
         row = task.row(self.ids.next())
-        shard = self._shard_for(task, shard)
-        await self.puts.add((shard, tube), row)
-        return f"{shard}.{row[0]}"
+        place = self._shard_for(task, self._shard_of_batch() if shard is None else shard)
+        await self.puts.add((place, tube), row)
+        return f"{place}.{row[0]}"
 
     def _shard_for(self, task: NewTask, shard: int) -> int:
         return self._store.shard_of(task.lane) if task.lane else shard
+
+    def _shard_of_batch(self) -> int:
+        """Return the shard of the tasks without a lane that are put in this turn of the event loop."""
+        if self._batch_shard is None:
+            self._batch_shard = random.randrange(self._store.shards)
+            asyncio.get_running_loop().call_soon(self._end_batch)
+        return self._batch_shard
+
+    def _end_batch(self) -> None:
+        self._batch_shard = None
 
     async def put_once(self, tube: str, task: NewTask, *, source: str, name: str) -> bool:
         """Add a task unless `source` has put one under the same name within a day, also if that has ended. Returns
@@ -72,11 +86,16 @@ class Queue:
         """
         return bool(await self._store.run("put_once", 0, source, name, tube, *task.row(self.ids.next())) != "known")
 
-    async def put_many(self, tube: str, tasks: Sequence[NewTask], *, shard: int = 0) -> list[str]:
-        """Add tasks in this order, each in the shard that `put` chooses, and return their ids. Of more than 200 tasks
-        of a shard, each page of 200 is put as a whole or not at all. Raises Invalid before anything is written.
+    async def put_many(self, tube: str, tasks: Sequence[NewTask], *, shard: int | None = None) -> list[str]:
+        """Add tasks in this order, and return their ids. Each stands where `put` places it; those without a lane change
+        the shard every 200 tasks. Of more than 200 tasks of a shard, each page of 200 is put as a whole or not at all.
+        Raises Invalid before anything is written.
         """
-        rows = [(self._shard_for(task, shard), task.row(self.ids.next())) for task in tasks]
+        first = random.randrange(self._store.shards)
+        places = [(first + n // _PUTS) % self._store.shards if shard is None else shard for n in range(len(tasks))]
+        rows = [
+            (self._shard_for(task, place), task.row(self.ids.next())) for place, task in zip(places, tasks, strict=True)
+        ]
         by_shard: dict[int, list[Row]] = defaultdict(list)
         for place, row in rows:
             by_shard[place].append(row)

@@ -23,12 +23,14 @@ from typing import Any
 
 from core.errors import StoreError
 from core.queue.batcher import Batcher
+from core.queue.claim_schedule import ClaimSchedule
 from core.queue.heartbeat import Heartbeat, OnExtension
 from core.queue.queue import Queue
 from core.queue.task import Claim, ClaimRequest, Settled, Settlement, Task
 from core.redis.events.keyspace_events import KeyspaceEvents
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.redis.topology import Topology
 
 log = logging.getLogger(__name__)
 
@@ -94,8 +96,9 @@ class Worker:
         self._options = options
         self._account = account
         self._on_throttle = on_throttle
-        # Half of what fits, so that the server works on one half while the handlers work on the other.
-        self._page = max(1, min(_PAGE, options.max_tasks // 2))
+        # Half of what fits, so that the server works on one half while the handlers work on the other; with several
+        # primaries less, so that one that does not answer leaves room for the others.
+        self._page = max(1, min(_PAGE, options.max_tasks // (1 + len(store.shard_map.primaries()))))
         self._settles: Batcher[int, tuple[Task, Settlement], Settled] = Batcher(self._settle_page, self._page)
         self._heartbeat = Heartbeat(
             store, options.lease, options.max_runtime, on_extension, extends_blocked=options.extends_blocked
@@ -107,7 +110,9 @@ class Worker:
         self._wake = asyncio.Event()
         self._stopping = False
         self._kept_timers: set[int] = set()  # shards
-        self._first_shard = -1
+        self._schedule = ClaimSchedule(store.shards)
+        self._claiming: dict[Topology, asyncio.Task[None]] = {}
+        self._requested = 0  # tasks of the claims underway
         self._faults: dict[int, str] = {}  # why the last claim of a shard failed; each cause is logged once
         self.claims = 0
 
@@ -121,14 +126,15 @@ class Worker:
         try:
             while not self._stopping:
                 self._wake.clear()
-                await self._sleep(await self._claim_all())
+                await self._claim_due()
+                await self._sleep(self._next_moment() - asyncio.get_running_loop().time())
             await self._drain()
             await self._release_timers()
         finally:
             self._store.worked_tubes.discard(self._tube)
             self._store.tubes_changed.set()
             self._heartbeat.stop()
-            ending = [listening, *self._running]
+            ending = [listening, *self._claiming.values(), *self._running]
             for running in ending:
                 running.cancel()
             await asyncio.gather(*ending, return_exceptions=True)
@@ -158,7 +164,7 @@ class Worker:
         """Return key → what to call when it vanishes."""
         found: dict[str, Callable[[], None]] = {}
         for shard in range(self._store.shards):
-            found[KEYS["bell"].at(shard, self._tube)] = self._wake.set
+            found[KEYS["bell"].at(shard, self._tube)] = partial(self._ring, shard)
             found[KEYS["timer"].at(shard)] = partial(self._on_timer, shard)
         if self._on_throttle:
             found[KEYS["signal"].at(0, self._tube)] = self._on_throttle
@@ -167,14 +173,44 @@ class Worker:
     def _on_timer(self, shard: int) -> None:
         """Wake the claims of the keeper of the timer, and only those: a task falls due earlier than any before."""
         if shard in self._kept_timers:
-            self._wake.set()
+            self._ring(shard)
 
-    async def _claim_all(self) -> float:
-        """Claim in every shard, each time in another one first. Returns how many seconds to sleep."""
-        return min([await self._try_claim(shard) for shard in self._shards_in_turn()])
+    def _ring(self, shard: int) -> None:
+        self._schedule.ring(shard)
+        self._wake.set()
+
+    async def _claim_due(self) -> None:
+        """Claim in the shard that is due and has waited longest; at several primaries side by side, because one that
+        does not answer delays no other (S-09).
+        """
+        due = self._schedule.due_now(asyncio.get_running_loop().time(), has_room=self._has_room())
+        if len(self._store.shard_map.primaries()) == 1:
+            if due:
+                await self._claim_from(due[0])
+            return
+        for shard in due:
+            primary = self._store.shard_map.of(shard)
+            if primary not in self._claiming:
+                self._claiming[primary] = asyncio.create_task(self._claim_from(shard), name=f"claim of {self._tube}")
+                self._claiming[primary].add_done_callback(partial(self._end_claim, primary))
+
+    def _end_claim(self, primary: Topology, _: "asyncio.Task[None]") -> None:
+        del self._claiming[primary]
+        self._wake.set()
+
+    def _next_moment(self) -> float:
+        """Return when the next shard is due. Those of a primary that is being called follow when it has answered."""
+        called = [home for primary in self._claiming for home in self._store.shard_map.primaries().get(primary, ())]
+        return self._schedule.next_moment(has_room=self._has_room(), aside=called)
+
+    async def _claim_from(self, shard: int) -> None:
+        clock = asyncio.get_running_loop().time
+        self._schedule.begin(shard, clock())
+        seconds = await self._try_claim(shard)
+        self._schedule.end(shard, clock() + seconds if seconds > 0 else 0.0)
 
     async def _try_claim(self, shard: int) -> float:
-        """Claim as `_claim` does, and log a fault: a shard that fails delays no other (S-09)."""
+        """Claim as `_claim` does, and log a fault. Returns after how many seconds the shard is due again."""
         try:
             seconds = await self._claim(shard)
             self._faults.pop(shard, None)
@@ -185,17 +221,17 @@ class Worker:
             self._faults[shard] = str(fault)
             return _RETRY_CLAIM
 
-    def _shards_in_turn(self) -> list[int]:
-        shards = list(range(self._store.shards))
-        self._first_shard = (self._first_shard + 1) % len(shards)
-        return shards[self._first_shard :] + shards[: self._first_shard]
-
     async def _claim(self, shard: int) -> float:
         started = asyncio.get_running_loop().time()
-        room = self._options.max_entries - self._open_total
-        limit = max(0, min(self._options.max_tasks - len(self._running), room, self._page))
-        claim = await self._queue.claim(shard, self._request(limit, max(room, 0)))
+        room = self._options.max_entries - self._open_total - self._requested
+        limit = max(0, min(self._options.max_tasks - len(self._running) - self._requested, room, self._page))
+        self._requested += limit
+        try:
+            claim = await self._queue.claim(shard, self._request(limit, max(room, 0)))
+        finally:
+            self._requested -= limit
         self._start_all(shard, claim, started)
+        self._schedule.note_hunger(shard, is_hungry=len(claim.tasks) >= limit)
         if claim.tasks and self._has_room():
             return 0.0
         return self._seconds_to_sleep(claim) - (asyncio.get_running_loop().time() - started)
@@ -204,12 +240,13 @@ class Worker:
         """Settle attempts. A worker without room claims as many tasks in the same step, unless other shards have their
         turn first.
         """
-        if self._stopping or self._has_room() or self._store.shards > 1:
+        if self._stopping or self._has_room() or not self._schedule.takes_turn(shard):
             return await self._queue.settle_page(shard, ends)
         started = asyncio.get_running_loop().time()
         entries = sum(self._open_entries.get((task.shard, task.token), 0) for task, _ in ends)
         states, claim = await self._queue.turn(shard, ends, self._request(len(ends), entries))
         self._start_all(shard, claim, started)
+        self._schedule.note_hunger(shard, is_hungry=len(claim.tasks) >= len(ends))
         return states
 
     def _request(self, limit: int, budget: int) -> ClaimRequest:
@@ -247,14 +284,14 @@ class Worker:
         self._open_entries[task.shard, task.token] -= entries
         self._open_total -= entries
         if not had_room and self._has_room():
-            self._wake.set()
+            self._ring(task.shard)
 
     def _finish(self, task: Task, lease: LeaseId, running: "asyncio.Task[Settled | None]") -> None:
         had_room = self._has_room()
         self._running.discard(running)
         self._open_total -= self._open_entries.pop(lease)
         if self._has_room() and (not had_room or _may_have_made_work(task, running)):
-            self._wake.set()
+            self._ring(task.shard)
         self._heartbeat.remove(task)
         _log_fault(task, running)
 
@@ -283,8 +320,8 @@ class Worker:
                 log.warning("%s: timer not released, it will run out: %s", self._tube, fault)
 
     async def _drain(self) -> None:
-        while self._running:
-            await asyncio.wait(list(self._running))
+        while ending := [*self._claiming.values(), *self._running]:
+            await asyncio.wait(ending)
 
 
 def _may_have_made_work(task: Task, running: "asyncio.Task[Settled | None]") -> bool:

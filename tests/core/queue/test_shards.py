@@ -266,3 +266,23 @@ async def test_a_long_backlog_in_one_shard_does_not_hold_up_the_others(stack: St
     await running
     assert handled.count("0") < 100
     await stack.finish_all()
+
+
+@pytest.mark.row("S-12")
+async def test_tasks_without_a_lane_that_are_put_together_stand_in_one_shard(stack: Stack) -> None:
+    """So that a worker finds full pages; those that are put at other times stand anywhere."""
+    used: set[str] = set()
+    for _ in range(40):
+        found = {
+            shard_of(task) for task in await asyncio.gather(*(stack.queue.put("t", NewTask("x")) for _ in range(3)))
+        }
+        assert len(found) == 1
+        used |= found
+    assert len(used) > 1
+    many = [shard_of(task) for task in await stack.queue.put_many("t", [NewTask("x")] * 500)]
+    assert [len(set(page)) for page in (many[:200], many[200:400], many[400:])] == [1, 1, 1]
+    assert len(set(many)) == 3
+
+
+def shard_of(task_id: str) -> str:
+    return task_id.partition(".")[0]

@@ -277,3 +277,19 @@ async def test_an_acknowledged_call_waits_for_a_replica_of_its_primary(cluster: 
             with pytest.raises(StoreError, match=r"STORE_WITHOUT_REPLICAS|No replica"):
                 await call
     await store.close()
+
+
+@pytest.mark.row("S-09")
+async def test_a_worker_goes_on_in_the_shards_of_the_other_primaries(cluster_stack: Stack, cluster: Cluster) -> None:
+    """Its claim at the frozen one stays underway, for as long as a call waits."""
+    await cluster_stack.courier(FakeCourier())
+    lost = next(node for node in cluster.nodes[1:3] if cluster.owner(0) is not node)  # it has no replica
+    others = [n for n in range(SHARDS) if cluster.owner(n) is not lost]
+    lost.freeze()
+    try:
+        for _ in range(3):
+            keys = [(await cluster_stack.deliver(*people(1), lane=lane_of(cluster_stack.store, n))).key for n in others]
+            for key in keys:
+                await cluster_stack.finished(key, within=8)
+    finally:
+        lost.resume()

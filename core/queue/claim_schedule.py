@@ -1,0 +1,57 @@
+"""From which shard a worker claims next. Pure.
+
+A shard is due when its bell has rung, something falls due in it, or `max_sleep` has passed. It is hungry if its last
+claim took as much as there was room for; while there is room it is due. Of the due shards the one whose last claim is
+longest ago goes first. So a worker takes full pages: some of one shard, then of the one that has waited longest.
+
+Used by `core.queue.worker`.
+"""
+
+import math
+from collections.abc import Collection
+
+_TURNS = 4
+"""Pages that a worker takes from a shard one after the other while others wait."""
+
+
+class ClaimSchedule:
+    """One per worker. Times are those of the event loop."""
+
+    def __init__(self, shards: int) -> None:
+        self._due = [0.0] * shards
+        self._claimed = [0.0] * shards
+        self._turns = [0] * shards
+        self._hungry: set[int] = set()
+
+    def ring(self, shard: int) -> None:
+        """Have a shard claimed now."""
+        self._due[shard] = 0.0
+
+    def begin(self, shard: int, now: float) -> None:
+        """Note that a claim begins. The shard is not due before it has ended, unless it rings."""
+        self._due[shard], self._claimed[shard], self._turns[shard] = math.inf, now, 0
+        self._hungry.discard(shard)
+
+    def end(self, shard: int, due: float) -> None:
+        """Note that a claim has ended, and when the next one is due; a shard that rang meanwhile stays due."""
+        self._due[shard] = min(self._due[shard], due)
+
+    def note_hunger(self, shard: int, *, is_hungry: bool) -> None:
+        (self._hungry.add if is_hungry else self._hungry.discard)(shard)
+
+    def due_now(self, now: float, *, has_room: bool) -> list[int]:
+        """Return the due shards, the one whose last claim is longest ago first."""
+        due = [shard for shard, moment in enumerate(self._due) if moment <= now or (has_room and shard in self._hungry)]
+        return sorted(due, key=lambda shard: self._claimed[shard])
+
+    def next_moment(self, *, has_room: bool, aside: Collection[int] = ()) -> float:
+        """Return when the next shard is due, except those `aside`."""
+        if has_room and not self._hungry <= set(aside):
+            return 0.0
+        return min((moment for shard, moment in enumerate(self._due) if shard not in aside), default=math.inf)
+
+    def takes_turn(self, shard: int) -> bool:
+        """Return whether a worker without room takes the next page from this shard, too."""
+        others_wait = not self._hungry <= {shard}
+        self._turns[shard] = self._turns[shard] + 1 if others_wait else 0
+        return self._turns[shard] <= _TURNS
