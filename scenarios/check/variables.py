@@ -37,7 +37,8 @@ def named_by(step: Step, kind: ActionType) -> Iterator[tuple[Scalar, Node | None
     for field in kind.fields:
         node = step.node.get(field.name)
         if field.type is VARIABLES and isinstance(node, MapNode):
-            yield from node.pairs
+            is_path = field.name == "save"  # its values are places in a response
+            yield from ((key, None if is_path else value) for key, value in node.pairs)
         elif field.type is VARIABLE and isinstance(node, Scalar) and not has_placeholder(node):
             yield node, None
 

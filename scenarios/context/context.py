@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 class ScenarioServices:
     """One set per process. `telegram`: the client of the Bot API, None without ADA_BOT_TOKEN. `models`: language models
     and speech services. `plugins`: what plugins have opened, by their names. `sign_in`: None without ADA_SIGN_IN.
+    `allow_private`: whether requests may go to private addresses.
     """
 
     core: Services
@@ -44,6 +45,7 @@ class ScenarioServices:
     sign_in: SignIn | None = None
     models: Models = field(default_factory=Models.not_set_up)
     plugins: Mapping[str, Any] = field(default_factory=dict)
+    allow_private: bool = False
 
     def now_ms(self) -> int:
         """Return the server's ms."""

@@ -31,6 +31,7 @@ class Options:
     bot_api_url: str = ""
     models: Models = field(default_factory=Models.not_set_up)
     sign_in: SignIn | None = None
+    allow_private: bool = False
 
 
 @asynccontextmanager
@@ -47,6 +48,7 @@ async def open_services(store: Store, options: Options) -> AsyncIterator[Scenari
                 conversations=StoredConversations(store, options.tenant),
                 sign_in=options.sign_in,
                 models=options.models,
+                allow_private=options.allow_private,
             )
     finally:
         if telegram:

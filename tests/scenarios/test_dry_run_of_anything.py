@@ -53,5 +53,6 @@ def test_every_action_of_a_dry_run_has_an_outcome(
 ) -> None:
     result = dry_run(bot_of(steps, changed), event)
     assert len(result.rows) >= len(steps)
-    assert {row.outcome for row in result.rows} <= OUTCOMES
+    waits = any(row.why == "it waits for an answer" for row in result.rows)
+    assert {row.outcome for row in result.rows} <= OUTCOMES | ({"pending", "hold"} if waits else set())
     assert all(row.why for row in result.rows)

@@ -105,4 +105,5 @@ def options_of(settings: Settings, models: Models, sign_in: SignIn | None) -> Op
         bot_api_url=settings.bot_api_url or "",
         models=models,
         sign_in=sign_in,
+        allow_private=settings.webhook_allow_private,
     )

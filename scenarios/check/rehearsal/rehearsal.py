@@ -28,6 +28,7 @@ from scenarios.schema import ActionType, validator
 from scenarios.schema.conditions import chosen, unmet
 from scenarios.schema.questions import NoAnswer, change_by, question_of, read_answer, with_options
 from scenarios.schema.variables import VariableFault, changes_of, ending_of_changes
+from scenarios.schema.web_requests import method_of, saved
 from scenarios.sending.content import refusal_of
 from scenarios.sending.message import message
 
@@ -206,6 +207,22 @@ class Rehearsal:
             self._memory.set_state(self.event, text_of(prepared.seen, "user_state"), lifetime)
         return ending
 
+    def http_request(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
+        method_of(prepared.own)
+        ending = self.succeed(step, prepared, kind)
+        response = ending.returned.results.get("response") if ending else None
+        known = response if isinstance(response, Mapping) else {"status": 200, "body": "[body]", "headers": {}}
+        values = Values({"response": known}, from_person=frozenset({"response"}))
+        try:
+            given = "http_request" in self._outcomes.returns or node_of(step) in self._outcomes.returns
+            changes = saved(prepared.own, known, self._bot.declared, self._memory.zone) if given else []
+        except VariableFault as fault:
+            return Ending(State.FAILED, values, str(fault))
+        for change in changes:
+            self._memory.change(self.event, change)
+        made = ending_of_changes(changes, prepared.seen, {})
+        return Ending(made.state, made.returned.and_then(values))
+
     def validator(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
         return validator.ending(prepared, lambda rule: True)
 
@@ -242,6 +259,7 @@ _EXECUTORS: Mapping[str, _Execute] = {
     "ask": Rehearsal.ask,
     "set": Rehearsal.set,
     "user": Rehearsal.user,
+    "http_request": Rehearsal.http_request,
     "validator": Rehearsal.validator,
     "scenario": Rehearsal.scenario,
     "branch": Rehearsal.branch,

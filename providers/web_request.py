@@ -1,0 +1,90 @@
+"""One HTTP request to an address that others have chosen: no private address, no redirect, bounded time and size.
+
+A fault says whether the request may have arrived: then its repetition is not safe for every method.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import aiohttp
+import msgspec
+from msgspec import Struct
+
+from core.model.public_addresses import TargetForbidden, guarded_socket, plain_socket
+
+MOST_BYTES = 128 * 1024
+_AGENT = {"User-Agent": "Ada-Scenarios/1"}
+
+
+class WebRequest(Struct, frozen=True):
+    """`json`: the body as JSON bytes, None without a body."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = {}
+    json: bytes | None = None
+    time_limit: timedelta = timedelta(seconds=10)
+
+
+class WebResponse(Struct, frozen=True):
+    """`body`: what the JSON says, or the text of anything else."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+
+
+class WebFault(Exception):
+    """There is no response. `may_have_arrived`: whether the request may have done what it should. `may_change`: whether
+    another attempt may get one.
+    """
+
+    def __init__(self, reason: str, *, may_have_arrived: bool, may_change: bool = True) -> None:
+        super().__init__(reason)
+        self.may_have_arrived = may_have_arrived
+        self.may_change = may_change
+
+
+async def send(request: WebRequest, *, allow_private: bool) -> WebResponse:
+    """Return the response. Raises WebFault."""
+    connector = aiohttp.TCPConnector(socket_factory=plain_socket if allow_private else guarded_socket)
+    limit = aiohttp.ClientTimeout(total=request.time_limit.total_seconds())
+    try:
+        async with aiohttp.ClientSession(
+            connector=connector, timeout=limit, cookie_jar=aiohttp.DummyCookieJar()
+        ) as one:
+            return await _exchange(one, request)
+    except aiohttp.ClientConnectorError as fault:
+        forbidden = isinstance(fault.os_error, TargetForbidden)
+        reason = "the address is not public" if forbidden else "there is no connection"
+        raise WebFault(reason, may_have_arrived=False, may_change=not forbidden) from None
+    except TimeoutError:
+        seconds = request.time_limit.total_seconds()
+        raise WebFault(f"there was no response in {seconds:g} s", may_have_arrived=True) from None
+    except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError, UnicodeError):
+        raise WebFault("the address is no URL", may_have_arrived=False, may_change=False) from None
+    except (aiohttp.ClientError, OSError, ValueError) as fault:
+        raise WebFault(f"the connection broke ({type(fault).__name__})", may_have_arrived=True) from None
+
+
+async def _exchange(session: aiohttp.ClientSession, request: WebRequest) -> WebResponse:
+    content = {"Content-Type": "application/json"} if request.json is not None else {}
+    headers = {**_AGENT, **content, **request.headers}
+    async with session.request(
+        request.method, request.url, data=request.json, headers=headers, allow_redirects=False
+    ) as response:
+        raw = b""
+        while chunk := await response.content.read(MOST_BYTES):
+            raw += chunk
+            if len(raw) > MOST_BYTES:
+                raise WebFault(f"the response has more than {MOST_BYTES // 1024} KiB", may_have_arrived=True)
+        names = {name.lower(): value for name, value in response.headers.items()}
+        return WebResponse(response.status, names, _decoded(raw))
+
+
+def _decoded(raw: bytes) -> Any:
+    try:
+        return msgspec.json.decode(raw) if raw else ""
+    except msgspec.DecodeError:
+        return raw.decode(errors="replace")

@@ -1,0 +1,1 @@
+"""Actions that ask other systems."""

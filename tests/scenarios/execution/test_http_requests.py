@@ -1,0 +1,127 @@
+"""HTTP requests of a bot: sent once or repeated where safe, only to public addresses, the response in variables."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios.actions.web import http_request
+from scenarios.bot import Action, Bot, Place
+from scenarios.bot.variables import Variable
+from scenarios.check.rehearsal.bot_tests import run_tests
+from scenarios.context import Context, ScenarioServices
+from scenarios.engine import Ending, State, Step
+from scenarios.execution.opening import Options, open_services
+from scenarios.loader import load
+from scenarios.placeholders.attributes import prepare
+from tests.scenarios.bot_folder import BotFolder
+from tests.support.http_double import HttpDouble
+from tests.support.servers import Server
+from tests.support.stack import TENANT, Stack
+
+EVENT = {"channel": "echo", "user_id": "7", "chat_id": "7"}
+
+
+@pytest.fixture
+async def services(server: Server, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ScenarioServices]:
+    monkeypatch.setattr(http_request, "_PAUSE", 0.0)
+    stack = await Stack.open(server)
+    async with open_services(stack.store, Options(TENANT, allow_private=True)) as opened:
+        yield opened
+    await stack.close()
+
+
+def context(services: ScenarioServices, run: str = "1", **fields: Any) -> Context:
+    action = Action("http_request", {"type": "http_request", **fields}, Place("s.yaml"))
+    step = Step((0, 0), "s.main", action, State.PENDING)
+    prepared = prepare(action, {"placeholder": True}, step.values, EVENT)
+    bot = Bot(declared={"person.price": Variable("number")})
+    return Context(services, bot, Path(), run, step, EVENT, prepared)
+
+
+async def play(services: ScenarioServices, run: str = "1", **fields: Any) -> Ending:
+    return await http_request.execute(context(services, run, **fields))
+
+
+@pytest.mark.row("C-97")
+async def test_the_response_is_read_and_saved_in_variables(services: ScenarioServices) -> None:
+    async with HttpDouble() as double:
+        double.answers(200, {"item": {"price": "12.5"}})
+        fields: dict[str, Any] = {
+            "headers": {"X-Key": "k"},
+            "json": {"of": "{user_id}"},
+            "save": {"person.price": "body.item.price"},
+        }
+        ending = await play(services, url=f"{double.url}/p?x=1", **fields)
+    asked = double.requests[0]
+    assert (asked.method, asked.path_qs, asked.headers["X-Key"], asked.text) == ("POST", "/p?x=1", "k", '{"of":"7"}')
+    assert ending.state is State.COMPLETED
+    assert ending.returned.results["response"]["status"] == 200
+    assert ending.returned.results["person"] == {"price": 12.5}
+
+
+@pytest.mark.row("C-97")
+@pytest.mark.parametrize(
+    ("fields", "requests", "error"),
+    [
+        ({}, 3, "the response has the status 503"),
+        ({"method": "POST"}, 1, "the response has the status 503"),
+        ({"method": "POST", "idempotency_key": True, "retries": 1}, 2, "the response has the status 503"),
+        ({"retries": 0}, 1, "the response has the status 503"),
+    ],
+)
+async def test_only_what_is_safe_is_repeated(
+    services: ScenarioServices, fields: dict[str, Any], requests: int, error: str
+) -> None:
+    async with HttpDouble() as double:
+        double.answers(503, "busy")
+        ending = await play(services, url=double.url, **fields)
+    assert (ending.state, ending.error, len(double.requests)) == (State.FAILED, error, requests)
+    assert len({one.headers.get("Idempotency-Key") for one in double.requests}) == 1
+
+
+@pytest.mark.row("C-97")
+async def test_a_post_is_not_repeated_after_a_crash_and_its_outcome_is_unknown(services: ScenarioServices) -> None:
+    async with HttpDouble() as double:
+        await play(services, url=double.url, method="POST")
+        again = await play(services, url=double.url, method="POST")
+        assert (again.state, len(double.requests)) == (State.UNKNOWN, 1)
+        assert (await play(services, url=double.url, method="PUT")).state is State.COMPLETED
+        assert (await play(services, url=double.url, method="PUT")).state is State.COMPLETED
+
+
+@pytest.mark.row("C-97")
+async def test_a_private_address_is_not_reached_and_a_redirect_not_followed(services: ScenarioServices) -> None:
+    async with HttpDouble() as double:
+        double.answers(302, "", {"Location": "/elsewhere"})
+        guarded = await play(replace(services, allow_private=False), url=double.url)
+        assert (guarded.error, double.requests) == ("the address is not public", [])
+        followed = await play(services, url=double.url)
+        assert (followed.error, len(double.requests)) == ("the response has the status 302", 1)
+    assert (await play(services, url="ftp://x", retries=0)).error == "the address is no URL"
+    assert (await play(services, url=double.url, retries=0)).error == "there is no connection"
+
+
+@pytest.mark.row("C-97")
+@pytest.mark.row("C-99")
+def test_a_test_of_a_bot_says_what_the_other_system_answers(tmp_path: Path) -> None:
+    bot = BotFolder(tmp_path).write("variables.yaml", "person: {price: number}")
+    bot.actions("""
+    - {type: http_request, url: "https://example.com/{event_text}", save: {person.price: body.price}}
+    - {type: send, text: "{person.price} {response.status}", chain: completed}
+    - {type: send, text: "broken: {error}", chain: drop}
+""")
+    bot.write(
+        "tests/a.yaml",
+        """
+works:
+  returns: {http_request: {response: {status: 200, body: {price: 5}, headers: {}}}}
+  steps: [{user: tea}, {bot: 5 200}]
+fails:
+  fail: [http_request]
+  steps: [{user: tea}, {bot: {contains: broken}}]
+""",
+    )
+    assert [one.problem for one in run_tests(bot.folder, load(bot.folder).bot)[0]] == ["", ""]
