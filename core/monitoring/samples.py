@@ -73,6 +73,7 @@ class Samples:
     def __init__(self, store: Store, queue: Queue) -> None:
         self._store = store
         self._queue = queue
+        self._asked: dict[Step, int] = {}  # the last sample of each step whose turn was asked for
 
     async def take(self, at: int) -> Sample:
         """Return the counters as they are now."""
@@ -87,9 +88,14 @@ class Samples:
         await self._store.command("HSET", KEYS["figures"].at(_SHARD, str(int(step))), place, text)
 
     async def has_turn(self, step: Step, at: int) -> bool:
-        """Return whether this process takes the sample of this step; only one does, the first that asks."""
-        turn = KEYS["figures_turn"].at(_SHARD, str(int(step)), str(_number(step, at)))
-        return bool(await self._store.command("SET", turn, 1, "NX", "PX", 2000 * step))
+        """Return whether this process takes the sample of this step; only one does, the first that asks, once."""
+        number = _number(step, at)
+        if self._asked.get(step) == number:
+            return False
+        turn = KEYS["figures_turn"].at(_SHARD, str(int(step)), str(number))
+        is_first = bool(await self._store.command("SET", turn, 1, "NX", "PX", 2000 * step))
+        self._asked[step] = number
+        return is_first
 
     async def kept(self, step: Step, now: int) -> list[Sample]:
         """Return the samples of the last hour or week, the oldest first."""

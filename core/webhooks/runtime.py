@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 # After the death of a process the messages that it was sending wait so long.
 _LEASE = timedelta(seconds=10)
 _GRACE = timedelta(seconds=2)
-_NO_WEBHOOKS = 2.0
+_NO_WEBHOOKS = 3.0
 # An event wakes the reader. It waits for those that follow at once, and reads now and then in case one was missed.
 _GATHER = 0.05
 _POLL = 2.0

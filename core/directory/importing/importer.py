@@ -36,7 +36,7 @@ PAGE_STEPS = 250
 """The most writes of one function: people, memberships, … (decision 0037)."""
 _PAGE_SIZE = 2**18
 """Characters of one page of the journal; a page has one step at least."""
-_SECONDS_BETWEEN_RECOVERIES = 2.0
+_SECONDS_BETWEEN_RECOVERIES = 3.0
 
 CHECKS: Mapping[FileKind, Check] = {
     FileKind.USERS: check_users,
@@ -118,7 +118,7 @@ class Importing:
         return await journal.roll_forward_all(self._store)
 
     async def keep_recovering(self) -> None:
-        """Do `recover` every 2 seconds, until cancelled."""
+        """Do `recover` every 3 seconds, until cancelled."""
         while True:
             try:
                 if completed := await self.recover():
