@@ -12,6 +12,7 @@ from scenarios.bot.durations import NAMES, SECONDS
 from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.variables import SCOPES, Variable
 from scenarios.engine.graph import SPLICING, is_parallel, spliced_names
+from scenarios.engine.splicing import ITEM
 from scenarios.placeholders.attributes import CONTROL_FIELDS
 from scenarios.schema import ActionType
 
@@ -121,6 +122,7 @@ class Visible:
         """Return the spliced scenarios that see more than before. Their first action follows the one before the
         splice."""
         variables = _with_seconds({*action.fields}) if action.placeholder else _NOTHING
+        variables |= _parameters(action)
         found = []
         for target in self._targets(action, scenario):
             grown = _joined(self._brought[target.name], names | variables)
@@ -145,6 +147,15 @@ class Visible:
                 for target in self._targets(action, scenario):
                     callers.setdefault(target.name, []).append(scenario)
         return callers
+
+
+def _parameters(action: Action) -> Names:
+    """Return the names that an action gives to the scenarios that it splices in."""
+    given = action.fields.get("with")
+    named = frozenset(map(str, given)) if isinstance(given, Mapping) and action.type in SPLICING else _NOTHING
+    if action.type != "for_each":
+        return named
+    return named | {str(action.fields.get("as") or ITEM), "number"}
 
 
 def _joined(names: Names, more: Names) -> Names:

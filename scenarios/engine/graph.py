@@ -46,12 +46,14 @@ def graph_of(bot: Bot, scenario: Scenario) -> Graph:
     return graph
 
 
-SPLICING = ("scenario", "branch")
+SPLICING = ("scenario", "branch", "for_each")
 """The actions in whose place other scenarios run."""
 
 
 def spliced_names(action: Action) -> list[str]:
-    """Return the names that a `scenario` action splices in, or those of which a `branch` splices in one."""
+    """Return the names that a `scenario` or `for_each` splices in, or those of which a `branch` splices in one."""
+    if action.type == "for_each":
+        return [str(action.fields["scenario"])] if action.fields.get("scenario") else []
     if action.type == "branch":
         cases = action.fields.get("cases")
         targets = [one.get("scenario") for one in cases if isinstance(one, Mapping)] if isinstance(cases, list) else []
@@ -63,7 +65,9 @@ def spliced_names(action: Action) -> list[str]:
 
 
 def is_parallel(action: Action) -> bool:
-    """Return whether a `scenario` action names a list (C-34)."""
+    """Return whether a `scenario` action names a list (C-34), or there is one run for each item."""
+    if action.type == "for_each":
+        return True
     return isinstance(action.fields.get("value") or action.fields.get("name"), list | tuple)
 
 

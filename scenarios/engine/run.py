@@ -43,10 +43,13 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """The scenarios that a `scenario` action inserts. `parallel`: they are branches; the next action does not wait."""
+    """The scenarios that an action inserts. `parallel`: they are branches; the next action does not wait. `given`: what
+    each of them sees besides, in their order; empty if none sees more.
+    """
 
     scenarios: tuple[Scenario, ...]
     parallel: bool = False
+    given: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from scenarios.engine import guard
 from scenarios.engine.run import DEFAULT_LIMITS, Effects, Ending, Limits, Path, Run, Splice, Step, Values
 from scenarios.engine.states import OUTCOMES, Cause, State, may_move
 
+_NO_VALUES = Values()
+
 
 class IllegalMove(Exception):
     """The table of states has no such transition: the caller has ended an action that was not released."""
@@ -91,18 +93,21 @@ class _Moves:
         """
         followers = self._followers.get(step.path, ())
         for number, scenario in enumerate(splice.scenarios):
-            self.insert(scenario, (*step.path, number), step)
+            given = splice.given[number] if splice.given else {}
+            self.insert(scenario, (*step.path, number), step, Values(variables=given, from_person=frozenset(given)))
         if step.cuts or step.state is not State.COMPLETED:
             return
         last = None if splice.parallel else _last_path(step.path, splice)
         for path in followers:
             self._follow(path, last, step)
 
-    def insert(self, scenario: Scenario, prefix: Path, splicer: Step | None = None) -> None:
+    def insert(
+        self, scenario: Scenario, prefix: Path, splicer: Step | None = None, parameters: Values = _NO_VALUES
+    ) -> None:
         """Create the actions of a scenario: of the event itself, or in place of the `scenario` action `splicer`."""
         after = splicer.after if splicer else None
-        values = splicer.passed_on if splicer else Values()
-        given = _given_by(splicer) if splicer else Values()
+        values = splicer.passed_on.and_then(parameters) if splicer else Values()
+        given = _given_by(splicer).and_then(parameters) if splicer else Values()
         followers = dict(self._followers)
         for number, action in enumerate(scenario.actions):
             path = (*prefix, number)

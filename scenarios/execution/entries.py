@@ -29,6 +29,7 @@ class Entry(Struct, frozen=True, array_like=True):
     error: str = ""
     scenarios: tuple[str, ...] | None = None
     parallel: bool = False
+    given: tuple[Mapping[str, Any], ...] = ()
 
 
 def encode(path: Path, ending: Ending, at: int) -> str:
@@ -45,7 +46,8 @@ def _encoded(path: Path, ending: Ending, at: int) -> bytes:
     names = tuple(scenario.name for scenario in splice.scenarios) if splice else None
     from_person = tuple(sorted(returned.from_person))
     values = returned.results, returned.variables, from_person, ending.error
-    entry = Entry(path, ending.state, at, *values, names, splice is not None and splice.parallel)
+    parallel, given = (splice.parallel, splice.given) if splice else (False, ())
+    entry = Entry(path, ending.state, at, *values, names, parallel, given)
     return msgspec.json.encode(entry, enc_hook=str)
 
 
@@ -73,5 +75,6 @@ def found(names: Iterable[str], bot: Bot) -> list[Scenario]:
 
 def _ending(entry: Entry, bot: Bot) -> Ending:
     returned = Values(entry.results, entry.variables, frozenset(entry.from_person))
-    splice = None if entry.scenarios is None else Splice(tuple(found(entry.scenarios, bot)), entry.parallel)
+    named = None if entry.scenarios is None else tuple(found(entry.scenarios, bot))
+    splice = None if named is None else Splice(named, entry.parallel, entry.given)
     return Ending(entry.state, returned, entry.error, splice)

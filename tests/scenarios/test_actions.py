@@ -35,6 +35,7 @@ def test_every_action_of_the_dialect_has_a_file() -> None:
         "branch",
         "set",
         "ask",
+        "for_each",
         "http_request",
         "cancel",
         "job",

@@ -80,6 +80,9 @@ def spliced(reader: Reader, step: Step) -> Iterator[Node]:
         for field in ("name", "value"):
             yield from reader.one_or_many(step.node.get(field))
         return
+    if step.action.type == "for_each":
+        yield from reader.one_or_many(step.node.get("scenario"))
+        return
     cases = step.node.get("cases")
     targets = (
         [case.get("scenario") for case in cases.items if isinstance(case, MapNode)]

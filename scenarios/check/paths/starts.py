@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scenarios.bot import SECTIONS, Bot, Place, Scenario, Target, Triggers
+from scenarios.engine.graph import spliced_names
 from scenarios.loader.files import GROUP_TRIGGERS, TRIGGERS
 from scenarios.loader.problem import Problems
 from scenarios.schema import ActionType, Type
@@ -58,6 +59,7 @@ def reached(bot: Bot, types: Types, roots: list[str]) -> set[str] | None:
 def leads(scenario: Scenario, types: Types) -> Iterator[str]:
     """Emit the names of the scenarios to which the actions of this one lead, with placeholders as they are written."""
     for action in scenario.actions:
+        yield from spliced_names(action)
         if kind := types.get(action.type):
             for field in kind.fields:
                 yield from goals(field.type, action.fields.get(field.name))

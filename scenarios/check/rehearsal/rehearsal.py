@@ -13,16 +13,17 @@ from typing import Any
 
 from core.errors import Refused
 from scenarios.actions import installed_actions
+from scenarios.actions.flow.for_each import items_of
 from scenarios.bot import Bot
 from scenarios.bot.access import refusal
 from scenarios.bot.event_fields import with_derived
 from scenarios.check.rehearsal.memory import Memory, OpenQuestion, Said
 from scenarios.check.samples import Sampled, ending_of
-from scenarios.context.arguments import duration_of, moment_of, text_of
+from scenarios.context.arguments import count_of, duration_of, moment_of, text_of
 from scenarios.engine import Effects, Ending, Path, Run, State, Step, Values, begin, end
 from scenarios.engine.graph import node_id
 from scenarios.engine.results import completed, failed, skipped, unknown
-from scenarios.engine.splicing import branch, splice
+from scenarios.engine.splicing import MOST_ITEMS, branch, for_each, splice
 from scenarios.placeholders.attributes import Prepared, prepare
 from scenarios.schema import ActionType, validator
 from scenarios.schema.conditions import chosen, unmet
@@ -231,6 +232,16 @@ class Rehearsal:
         self.warnings += [ending.error] if ending.error else []
         return ending
 
+    def for_each(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
+        given = self._outcomes.returns.get(node_of(step), self._outcomes.returns.get(kind.name, {}))
+        group = prepared.own.get("group")
+        written = [{"id": 1, "name": "Anna"}] if group else prepared.own.get("items")
+        items = items_of(given.get("items", written))
+        most = min(count_of(prepared.own, "limit") or MOST_ITEMS, MOST_ITEMS)
+        if len(items) > most:
+            return failed(f"there are {len(items)} items, at most {most} are allowed")
+        return for_each(self._bot, step, prepared.own, items)
+
     def branch(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
         return branch(self._bot, step, chosen(prepared.own, prepared.seen))
 
@@ -263,4 +274,5 @@ _EXECUTORS: Mapping[str, _Execute] = {
     "validator": Rehearsal.validator,
     "scenario": Rehearsal.scenario,
     "branch": Rehearsal.branch,
+    "for_each": Rehearsal.for_each,
 }

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from core.errors import StoreUnavailable
+from core.model.people import Group, User
 from core.redis.store import Store
 from core.updates.events import identity, person_of
 from scenarios.check.reloading import ActiveBot
@@ -93,6 +94,28 @@ middle: {actions: [{type: send, text: "{event_text} is in the middle"}]}
     run = await installation.play("7")
     assert installation.texts == ["few", "7 is in the middle"]
     assert "more_than does not hold" in run.actions[0].why
+
+
+@pytest.mark.row("C-98")
+async def test_a_loop_over_the_people_of_a_group_sends_to_each(installation: Installation) -> None:
+    for number, name in ((1, "Anna"), (2, "Boris")):
+        await installation.directory.users.create(TENANT, User(number, name, contacts={"echo": [f"a{number}"]}))
+    await installation.directory.groups.create(TENANT, Group("A", "A"), [1, 2])
+    installation.write("triggers.yaml", 'text: {"*": s.main}')
+    installation.write(
+        "scenarios/s.yaml",
+        """
+main:
+  actions:
+    - {type: for_each, group: A, as: person, with: {what: "{event_text}"}, scenario: one}
+    - {type: send, text: "{count} people", chain: completed}
+one: {actions: [{type: send, to: {id: "{person.id}"}, text: "{person.name}: {what}"}]}
+""",
+    )
+    await installation.start()
+    run = await installation.play("Tea")
+    assert sorted(installation.texts) == ["2 people", "Anna: Tea", "Boris: Tea"]
+    assert states(run) == ["completed"] * 4
 
 
 @pytest.mark.row("C-36")
