@@ -4,6 +4,7 @@ Called inside `delivery.http.responses.error_handling`; calls the endpoint of th
 """
 
 from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import Any
 
 from aiohttp import web
@@ -55,8 +56,14 @@ def _body_decoder(route: Route) -> Callable[[bytes], Awaitable[Struct | None]]:
     return decode
 
 
+@cache
+def _query_reader(shape: type[Struct]) -> QueryReader[Struct]:
+    """Return the reader of one type; several routes share a type, and tests open many applications."""
+    return QueryReader(shape)
+
+
 def _query_decoder(route: Route) -> Callable[[web.Request], Struct]:
-    reader = QueryReader(route.query)
+    reader = _query_reader(route.query)
     return lambda http: reader.read(http.rel_url.query.items())
 
 

@@ -286,6 +286,7 @@ def test_every_error_code_has_a_status_and_a_title(server: Server) -> None:
         "JOB_KIND_MALFORMED",
         "PERIOD_OUT_OF_RANGE",
         *("SENTINEL_NAME_UNKNOWN", "SENTINEL_REFUSES", "SENTINEL_UNREACHABLE"),
+        *("CLUSTER_DISABLED", "CLUSTER_REFUSES", "CLUSTER_UNREACHABLE"),
         *("ADDRESS_INVALID", "ANSWER_INVALID", "KEY_REFUSED", "PROGRAM_FAILED", "REQUEST_REFUSED"),
         *("SOUND_INVALID", "SOUND_TOO_LONG", "SSML_UNSUPPORTED"),
     }  # never over HTTP: raised for commands, for the code of jobs, for mails of Ada's own, by models and topologies
