@@ -32,7 +32,7 @@ export default {
       columns: [
         { title: t("tasks.id"), width: "minmax(14.5rem, 2fr)", cell: (row) => row.id, name: (row) => row.id },
         { title: t("tasks.state"), width: "9rem", cell: (row) => stateTag(row.state) },
-        { title: t("tasks.tube"), width: "1fr", cell: (row) => row.tube },
+        { title: t("tasks.tube"), width: "1.3fr", cell: (row) => row.tube },
         { title: t("tasks.kind_prefix"), width: "1fr", cell: (row) => row.kind || "–" },
         { title: t("tasks.user"), width: "1fr", cell: (row) => row.user || "–" },
         { title: t("tasks.attempts"), width: "6rem", class: "number", cell: (row) => number(row.attempts || 0) },

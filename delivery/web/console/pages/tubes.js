@@ -51,9 +51,12 @@ function columns(mayChange, again) {
 const nameOf = ({ name, paused }) => [name.split(/(?<=[.-])/).flatMap((part) => [part, h("wbr")]), " ", paused && tag("warn", t("tubes.paused")),
   paused && h("div", { class: "quiet" }, t("tubes.paused_by", { by: paused.by, reason: paused.reason, when: ago(paused.at) }))];
 
+/** The number leads to its list; the bar behind it is the share of this state. */
 function count({ name, stats }, state) {
-  const n = stats?.states?.[state] || 0;
-  return n ? h("a", { href: `#/tasks?${new URLSearchParams({ tube: name, state })}` }, number(n)) : "–";
+  const states = stats?.states || {}, n = states[state] || 0;
+  if (!n) return "–";
+  const share = n / STATES.reduce((sum, one) => sum + (states[one] || 0), 0);
+  return h("a", { class: `bar-link ${state}`, style: { "--share": share }, href: `#/tasks?${new URLSearchParams({ tube: name, state })}` }, number(n));
 }
 
 /** How fast a tube may go: with the right to change it, a button. */
