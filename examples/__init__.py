@@ -5,6 +5,9 @@ from pathlib import Path
 SCHOOL_BOT = Path(__file__).with_name("school-bot")
 """A menu, a form, requests, a broadcast to a group, a reminder, an invite link, a voice (`./ada demo scenarios`)."""
 
+DORMITORY_BOT = Path(__file__).with_name("dormitory-bot")
+"""A form with reminders, a table of the answers, an SMS to those who do not answer, a weekly report."""
+
 JOB_HUNTER_BOT = Path(__file__).with_name("job-hunter") / "bot"
 """A bot with which a user controls this job, and an administrator those of all users."""
 

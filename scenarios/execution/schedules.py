@@ -143,8 +143,7 @@ class Schedules:
         await self._queue.queue.put_once(events.TUBE, task, source="events.schedule", name=event["id"])
 
     async def _events(self, bot: Bot, schedule: Schedule, span: tuple[int, int]) -> AsyncIterator[Mapping[str, Any]]:
-        async for channel, person, chat in self._targets(schedule):
-            about = {"channel": channel, "user_id": person, "chat_id": chat or person}
+        async for about in self._targets(schedule):
             seen = await self._variables.seen(bot, about, self._services.now_ms()) if _looks(schedule) else {}
             at = self._due_at(schedule, span, seen)
             if at is not None and not unmet(schedule.when, seen):
@@ -157,21 +156,21 @@ class Schedules:
         at = due_before(schedule, seen, self._zone)
         return at if at and span[0] < to_ms(at) <= span[1] else None
 
-    async def _targets(self, schedule: Schedule) -> AsyncIterator[tuple[str, str, str]]:
-        """Yield channel, person and chat; "" for a chat with the person alone."""
+    async def _targets(self, schedule: Schedule) -> AsyncIterator[Mapping[str, Any]]:
+        """Yield the fields of an event that say for whom it is."""
         target = schedule.target
         if target == PEOPLE:
             async for channel, person in self._people.all():
-                yield channel, person, ""
+                yield _about(channel, person)
         elif isinstance(target, Mapping) and target.get("group"):
-            async for found in self._members(schedule, str(target["group"])):
-                yield found
+            async for about in self._members(schedule, str(target["group"])):
+                yield about
         elif isinstance(target, Mapping):
-            yield str(target.get("channel") or CHANNELS[0]), SCHEDULED, str(target["chat"])
+            yield _about(str(target.get("channel") or CHANNELS[0]), SCHEDULED, str(target["chat"]))
         else:
-            yield SCHEDULED, SCHEDULED, ""
+            yield _about(SCHEDULED, SCHEDULED)
 
-    async def _members(self, schedule: Schedule, group: str) -> AsyncIterator[tuple[str, str, str]]:
+    async def _members(self, schedule: Schedule, group: str) -> AsyncIterator[Mapping[str, Any]]:
         try:
             found = await self._services.core.directory.expander.expand(self._services.tenant, [group], [])
         except NotFound as error:
@@ -180,7 +179,11 @@ class Schedules:
         for member in found.members:
             contacts = member.user.contacts
             for channel in [one for one in CHANNELS if contacts.get(one)][:1]:
-                yield channel, contacts[channel][0], ""
+                yield {**_about(channel, contacts[channel][0]), "directory_id": member.user.id}
+
+
+def _about(channel: str, person: str, chat: str = "") -> dict[str, Any]:
+    return {"channel": channel, "user_id": person, "chat_id": chat or person}
 
 
 def _looks(schedule: Schedule) -> bool:

@@ -107,6 +107,7 @@ def test_an_event_of_the_api_may_have_all_fields_but_those_with_marks_which_foll
         "user_state",
         "schedule",
         "due",
+        "directory_id",
     }
     assert FIELDS.keys() - accepted == not_accepted
 

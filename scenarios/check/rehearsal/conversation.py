@@ -9,7 +9,7 @@ from typing import Any
 
 from scenarios.bot import Bot
 from scenarios.bot.event_fields import with_derived
-from scenarios.bot.schedules import Schedule
+from scenarios.bot.schedules import PEOPLE, Schedule
 from scenarios.check.dry_run import select
 from scenarios.check.rehearsal.memory import Memory, Said
 from scenarios.check.rehearsal.rehearsal import Outcomes, Rehearsal
@@ -100,7 +100,9 @@ class Conversation:
             return [{"channel": self.channel, "user_id": SCHEDULED, "chat_id": str(schedule.target["chat"])}]
         if schedule.target is None:
             return [{"channel": SCHEDULED, "user_id": SCHEDULED, "chat_id": SCHEDULED}]
-        return [{name: one[name] for name in _OF_PERSON if name in one} for one in self.memory.people.values()]
+        member = {} if schedule.target == PEOPLE else {"directory_id": "1"}
+        people = self.memory.people.values()
+        return [{**{name: one[name] for name in _OF_PERSON if name in one}, **member} for one in people]
 
     def _receive(self, person: str, fields: Mapping[str, Any]) -> None:
         self._events += 1
