@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from cli.commands.start.installation import are_forked
 from tests.support.paths import ROOT
 from tests.support.waiting import until
 
@@ -84,3 +85,9 @@ async def test_a_fork_ends_when_the_supervisor_is_killed(output: Output) -> None
     await until(lambda: output.count("child ready") == 1)
     output.process.kill()
     await until(lambda: not is_alive(int(output.last("pids")[0])))
+
+
+def test_a_single_courier_is_no_fork_because_it_shares_its_libraries_with_nothing() -> None:
+    assert not are_forked(["sms"], [])
+    assert are_forked(["telegram-bot"], ["telegram"])
+    assert are_forked([], []), "the sandbox simulates all channels"

@@ -81,7 +81,9 @@ async def start_everything(configuration: Configuration, print_line: PrintLine) 
     try:
         with embedded_valkey.locked(data / "valkey") as lock:
             check_is_free(settings.http)  # before anything is started
-            start_fork_server(libraries(configuration))
+            channels = channels_of(configuration)
+            if are_forked(channels, bots_of(configuration, channels)):
+                start_fork_server(libraries(configuration))
             fsync = asyncio.create_task(fsync_periodically(data / "valkey"))  # idle with ADA_REDIS_URL
             try:
                 url, tools_url = await store_urls(settings, supervisor, lock)
@@ -131,7 +133,7 @@ async def start_after_store(configuration: Configuration, supervisor: Supervisor
         "ADA_DATA": str(installation.data),
         "ADA_API_KEY": installation.api_key,
     }
-    installation.channels = [channel for channel in CHANNELS if configuration.has_channel(channel)]
+    installation.channels = channels_of(configuration)
     installation.bots = bots_of(configuration, installation.channels)
     installation.scenarios = configuration.settings.scenarios
     installation.jobs = configuration.settings.jobs
@@ -147,9 +149,19 @@ async def start_after_store(configuration: Configuration, supervisor: Supervisor
     await start_couriers(supervisor, installation)
 
 
+def channels_of(configuration: Configuration) -> Sequence[str]:
+    """Return the channels that have an account; without any the sandbox simulates all."""
+    return [channel for channel in CHANNELS if configuration.has_channel(channel)]
+
+
+def are_forked(channels: Sequence[str], bots: Sequence[str]) -> bool:
+    """Return whether couriers and bots are forks: a single one would share its libraries with nothing."""
+    return len(channels) + len(bots) != 1
+
+
 def libraries(configuration: Configuration) -> list[str]:
     """Return the modules that couriers and bots import. An installed courier imports its own libraries by itself."""
-    channels = [channel for channel in CHANNELS if configuration.has_channel(channel)] or CHANNELS
+    channels = channels_of(configuration) or CHANNELS
     return [
         "cli.commands.parts.courier",
         "cli.commands.parts.bot",
@@ -208,10 +220,11 @@ def simulated(environment: Mapping[str, str], own: Collection[str]) -> dict[str,
 async def start_couriers(supervisor: Supervisor, installation: Installation) -> None:
     """Start all couriers and bots at once. A process that is late stays supervised and is in `not_ready`."""
     environment = installation.environment
-    specs = [forked_child(channel, environment, "courier", channel) for channel in installation.channels]
-    specs += [forked_child(f"bot {channel}", environment, "bot", channel) for channel in installation.bots]
-    specs += [ada_child("scenarios", COURIERS, environment, "scenarios")] if installation.scenarios else []
-    specs += [ada_child("jobs", COURIERS, environment, "jobs")] if installation.jobs else []
+    child = forked_child if are_forked(installation.channels, installation.bots) else last_child
+    specs = [child(channel, environment, "courier", channel) for channel in installation.channels]
+    specs += [child(f"bot {channel}", environment, "bot", channel) for channel in installation.bots]
+    specs += [last_child("scenarios", environment, "scenarios")] if installation.scenarios else []
+    specs += [last_child("jobs", environment, "jobs")] if installation.jobs else []
     timeout = START_TIMEOUT if installation.inbox else COURIER_START_TIMEOUT
     reasons = await asyncio.gather(*(start_optional(supervisor, spec, timeout) for spec in specs))
     installation.not_ready = {spec.name: reason for spec, reason in zip(specs, reasons, strict=True) if reason}
@@ -227,9 +240,14 @@ def ada_child(name: str, stage: int, environment: Mapping[str, str], *args: str)
     return ChildSpec(name, command, stage, dict(environment), may_receive=receiver(process))
 
 
+def last_child(name: str, environment: Mapping[str, str], *args: str) -> ChildSpec:
+    """Return a child of the last stage."""
+    return ada_child(name, COURIERS, environment, *args)
+
+
 def forked_child(name: str, environment: Mapping[str, str], *args: str) -> ChildSpec:
     """Return a child of the last stage that shares the memory of its libraries with the others."""
-    return replace(ada_child(name, COURIERS, environment, *args), command=("cli", *args), forked=True)
+    return replace(last_child(name, environment, *args), command=("cli", *args), forked=True)
 
 
 async def start_required(supervisor: Supervisor, spec: ChildSpec) -> Announcement:
