@@ -10,6 +10,7 @@ Neighbours: `core.jobs` below; siblings (`bots`, `scenarios`, `delivery`) are no
 from core.jobs import Actor, DailyWindow, Schedule
 from jobs.iteration import Iteration
 from jobs.job import Job
+from jobs.recording.calls import RetryPolicy
 from jobs.registry import Registry
 from jobs.signals import Finished, Found, NotDone, Pause, Unclear, UnitFailed
 from jobs.worker import JobWorker
@@ -25,6 +26,7 @@ __all__ = [
     "NotDone",
     "Pause",
     "Registry",
+    "RetryPolicy",
     "Schedule",
     "Unclear",
     "UnitFailed",

@@ -77,7 +77,7 @@ class Attempts:
     def _begun(self, record: JobRecord) -> JobRecord:
         runs = replace(record, state=JobState.RUNNING, paused_by=None, reason="", service="", resume_at=0)
         last_run = record.last_run if record.suspended else to_ms(self._jobs.now())
-        return replace(runs, begun=True, suspended=False, waits_for="", last_run=last_run)
+        return replace(runs, begun=True, suspended=False, waits_for=[], last_run=last_run)
 
     async def _ended(self, kind: type[Job], iteration: Iteration, guard: Guard) -> bool:
         """End the iteration. Returns False if another attempt has taken the job, or it has changed: then that change
@@ -100,7 +100,7 @@ class Attempts:
     async def _suspended(self, iteration: Iteration, guard: Guard, attempt: Attempt, wanted: Suspended) -> Result:
         """Put the job off until it is time, or its signal comes."""
         job = guard.job
-        after = replace(job.record, due=to_ms(wanted.until), suspended=True, waits_for=wanted.signal)
+        after = replace(job.record, due=to_ms(wanted.until), suspended=True, waits_for=wanted.waits_for)
         suspended = StoredJob(job.id, after, job.version, own=iteration.own_state)
         if await self._jobs.storage.end_iteration(suspended, guard.holder, signals=wanted.signals) == "signalled":
             await guard.write("over")

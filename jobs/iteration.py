@@ -15,11 +15,14 @@ from core.jobs.record import OwnState, zone_of
 from core.jobs.units import UnitRecord, UnitStatus
 from core.model.clock import to_ms
 from jobs.external_services import Outside
-from jobs.recording.effects import UNIT, Call, Effect, Effects, Exists
+from jobs.recording.branches import Branches
+from jobs.recording.calls import Calls, RetryPolicy
+from jobs.recording.effects import Call, Effect, Effects, Exists
 from jobs.recording.guard import Guard
 from jobs.recording.live_lines import LiveLines
 from jobs.recording.names import Names
 from jobs.recording.own_state import NO_STATE, StateClass
+from jobs.recording.places import UNIT
 from jobs.recording.results import returned_form, stored_form
 from jobs.recording.waiting import Waiting
 from jobs.signals import Unclear, UnitFailed
@@ -55,24 +58,40 @@ class Iteration:
         self._names = Names()
         self._effects = Effects(guard, now)
         self._waiting = Waiting(guard, steps, now)
+        self._calls = Calls(guard, steps, now)
+        self._branches = Branches(guard)
         self._lines = LiveLines(guard, steps)
         self._state_class = state_class
         self._snapshots = 0  # calls of `each`
         self.state: Any = state_class.load(self._job.record.own)
 
-    async def step(self, name: str, call: Call, *arguments: Any, returns: Any = Any) -> Any:
+    async def step(
+        self,
+        name: str,
+        call: Call,
+        *arguments: Any,
+        returns: Any = Any,
+        retry: RetryPolicy | None = None,
+        timeout: timedelta | None = None,
+        heartbeat: timedelta | None = None,
+    ) -> Any:
         """Return the result of `call(*arguments)`, stored under `name`: a repeated iteration gets it without a call.
 
         A result is what JSON makes of it, also at the first run: a tuple is a list, a dataclass a dict, a datetime a
-        text. `returns`: a type to which that is converted. Raises what the call raises; Invalid RESULT_NOT_JSON,
-        RESULT_TOO_LARGE, RESULT_OF_OTHER_TYPE, NAME_USED_TWICE, NAME_MALFORMED.
+        text. `returns`: a type to which that is converted. `retry`: after which errors the call is made again; the
+        pauses need no process, as `sleep`. `timeout`: a call that takes longer raises TimeoutError; so does one that
+        calls `heartbeat` less often than the limit of that name.
+
+        Raises what the call raises; Invalid RESULT_NOT_JSON, RESULT_TOO_LARGE, RESULT_OF_OTHER_TYPE, NAME_USED_TWICE,
+        NAME_MALFORMED.
         """
         with self._names.used("step", name):
             known = self._steps.get(f"step:{name}")
             if known is not None:
                 return returned_form(name, msgspec.Raw(known.encode()), returns)
             self._guard.check()
-            stored = stored_form(name, await call(*arguments))
+            limited = self._calls.limited(f"step:{name}", call, timeout, heartbeat)
+            stored = stored_form(name, await self._retried(f"step:{name}", retry, limited(*arguments)))
             result = returned_form(name, stored, returns)
             await self._guard.record("step", f"step:{name}", bytes(stored).decode())
             return result
@@ -114,7 +133,11 @@ class Iteration:
         exists: Exists | None = None,
         per_iteration: bool = False,
         idempotent_for: timedelta | None = None,
+        idempotency_key: str = "",
         returns: Any = Any,
+        retry: RetryPolicy | None = None,
+        timeout: timedelta | None = None,
+        heartbeat: timedelta | None = None,
     ) -> Any:
         """Do something outside once, for ever, or `per_iteration`: the intent is stored before the call, its result
         after it. It begins only while the job runs and the process is not stopping.
@@ -123,13 +146,33 @@ class Iteration:
         nothing at a second call with it. After a crash between intent and result, or if the call raises, the call is
         repeated with the same key in this time. Otherwise `exists` asks the service: True or Found, it took place;
         False, it is done now; None, or no `exists`: raises Unclear, now and in every repetition, until an operator
-        resolves it. A call that raises NotDone leaves no intent.
+        resolves it. A call that raises NotDone leaves no intent. `idempotency_key`: in place of one of its own.
 
-        Results and errors: as `step`; RESULT_NOT_STORED if it took place and its result could not be stored.
+        Results, limits and errors: as `step`, and `retry` makes a call again only as far as this allows it;
+        RESULT_NOT_STORED if it took place and its result could not be stored.
         """
         with self._names.used("effect", name):
-            effect = Effect(name, call, arguments, exists, per_iteration, idempotent_for, returns)
-            return await self._effects.do(effect)
+            limited = self._calls.limited(f"effect:{name}", call, timeout, heartbeat)
+            how = (exists, per_iteration, idempotent_for, returns, idempotency_key)
+            doing = self._effects.do(Effect(name, limited, arguments, *how))
+            return await self._retried(f"effect:{name}", retry, doing)
+
+    async def gather(self, *branches: Awaitable[Any], at_once: int = 10) -> list[Any]:
+        """Return the results of these calls of `step`, `effect` or functions of the job, of which so many run at once.
+        One that sleeps or waits does not hold up the others. All have ended before the first error is raised.
+        """
+        return await self._branches.gather(branches, at_once)
+
+    async def heartbeat(self, progress: Any = None) -> None:
+        """Store how far the call of a step or an effect has come, and check that the job goes on; called in it. Raises
+        Invalid HEARTBEAT_OUTSIDE, RESULT_NOT_JSON, RESULT_TOO_LARGE.
+        """
+        await self._calls.heartbeat(progress)
+
+    @property
+    def progress(self) -> Any:
+        """What the last heartbeat of this call has stored, also in an earlier attempt; None if there was none."""
+        return self._calls.progress()
 
     async def access_token(self, service: str) -> str:
         """Return the user's token for an outside service, refreshed if needed. Without a valid sign-in the job is
@@ -192,6 +235,13 @@ class Iteration:
     def skipped_effects(self) -> list[str]:
         """Those that an earlier iteration has done for ever, outside of `each`, sorted."""
         return sorted(self._effects.skipped)
+
+    async def _retried(self, name: str, policy: RetryPolicy | None, doing: Awaitable[Any]) -> Any:
+        try:
+            return await doing
+        except Exception as fault:
+            await self._calls.again(name, policy, fault)
+            raise
 
     def _restored(self) -> str:
         """Take the state that an earlier attempt has stored with the last item of this `each`; return its place."""

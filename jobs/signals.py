@@ -1,5 +1,6 @@
 """What a job raises to say how it goes on; everything else that it raises is a failure of its iteration."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -59,14 +60,14 @@ class Blocked(BaseException):
 
 
 class Suspended(BaseException):
-    """The iteration sleeps until a time, or until a signal comes; its process has nothing to do for it. `signals`: how
-    many signals the job had. Not for jobs to catch.
+    """The iteration sleeps until a time, or until one of the signals `waits_for` comes; its process has nothing to do
+    for it. `signals`: how many signals the job had. Not for jobs to catch.
     """
 
-    def __init__(self, until: datetime, signal: str, signals: int) -> None:
+    def __init__(self, until: datetime, waits_for: Sequence[str], signals: int) -> None:
         super().__init__(f"until {until}")
         self.until = until
-        self.signal = signal
+        self.waits_for = list(waits_for)
         self.signals = signals
 
 

@@ -209,7 +209,7 @@ class Jobs:
 
     async def _end(self, job_id: JobId, verb: Verb, by: Actor, reason: str, log: str, expected: int) -> StoredJob:
         def ended(record: JobRecord, now: datetime) -> JobRecord:
-            record = replace(record, begun=False, suspended=False, waits_for="")
+            record = replace(record, begun=False, suspended=False, waits_for=[])
             if record.paused_by and not may_override(by, record.paused_by):
                 return replace(record, resume_at=0)
             return replace(record, paused_by=None, reason=line_of(reason), service="", resume_at=0)

@@ -58,8 +58,8 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
 
     `generation`: grows when the job is started or resumed; tasks of earlier generations do nothing. `task`: the id of
     the task that carries the next iteration. `iteration`: its number, from 0. `anchor`: when the first iteration was
-    due, `due`: when this one is. `begun`: it has begun and not ended; `suspended`: it sleeps until `due`, or until the
-    signal `waits_for` comes.
+    due, `due`: when this one is. `begun`: it has begun and not ended; `suspended`: it sleeps until `due`, or until one
+    of the signals `waits_for` comes.
 
     `own`: the state of its own with which this iteration begins. `schedule`: in place of that of its kind.
     """
@@ -81,7 +81,7 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
     changed: int = 0
     last_run: int = 0
     suspended: bool = False
-    waits_for: str = ""
+    waits_for: list[str] = []
     own: OwnState | None = None
     schedule: StoredSchedule | None = None
 

@@ -72,6 +72,6 @@ async def send(storage: JobStorage, job: StoredJob, signal: Signal, log: str) ->
 def _woken_by(signal: Signal, job: StoredJob) -> StoredJob | None:
     """Return the job as it is due now if it waits for the signal; otherwise None."""
     record = job.record
-    if record.state is not JobState.RUNNING or not record.suspended or record.waits_for != signal.name:
+    if record.state is not JobState.RUNNING or not record.suspended or signal.name not in record.waits_for:
         return None
     return StoredJob(job.id, replace(record, generation=record.generation + 1, due=signal.at), job.version)

@@ -63,7 +63,7 @@ def view_of(job: StoredJob) -> JobView:
 def _waited_for(record: JobRecord) -> str | None:
     if not record.suspended:
         return None
-    return f"the signal {record.waits_for!r}" if record.waits_for else "a time"
+    return " or ".join(f"the signal {signal!r}" for signal in record.waits_for) or "a time"
 
 
 def _time(ms: int) -> datetime | None:

@@ -5,7 +5,6 @@ nothing recorded ─▶ intent ─▶ call ─▶ done
 """
 
 from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,11 +18,9 @@ from core.jobs import JobState
 from core.jobs.units import EFFECT, NULL, UnitRecord, UnitStatus
 from core.model.clock import from_ms, to_ms
 from jobs.recording.guard import Guard
+from jobs.recording.places import UNIT
 from jobs.recording.results import returned_form, stored_form
 from jobs.signals import Found, Interrupted, Lost, NotDone, Unclear
-
-UNIT: ContextVar[str] = ContextVar("unit", default="")
-"""The item of `each` that is being handled."""
 
 Exists = Callable[[], Awaitable[bool | Found | None]]
 Call = Callable[..., Awaitable[Any]]
@@ -40,6 +37,7 @@ class Effect:
     per_iteration: bool
     idempotent_for: timedelta | None
     returns: Any
+    key: str = ""
 
     @property
     def id(self) -> str:
@@ -104,7 +102,7 @@ class Effects:
         return await self._record_result(effect, record, result)
 
     def _intent(self, effect: Effect) -> UnitRecord:
-        key = uuid4().hex if effect.idempotent_for else ""
+        key = (effect.key or uuid4().hex) if effect.idempotent_for else ""
         return UnitRecord(UnitStatus.BEGUN, iteration=self._number, at=to_ms(self._now()), unit=UNIT.get(), key=key)
 
     async def _begin(self, effect: Effect, record: UnitRecord, *, is_first: bool) -> None:

@@ -5,7 +5,7 @@ written after another attempt has begun. Once the guard has raised, the attempt 
 that and goes on.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from core.jobs import JobState, JobStorage, StoredJob
 from core.jobs.record import OwnState, merged_parameters
+from jobs.recording.places import BRANCH
 from jobs.signals import Interrupted, Lost, Suspended
 
 
@@ -76,13 +77,15 @@ class Guard:
         self.job = saved
         return record.parameters
 
-    def suspend(self, until: datetime, signal: str, signals: int) -> Suspended:
-        """End the attempt; the iteration goes on at this time, or when the signal comes. `signals`: how many the job
-        has at this moment. Returns what is raised for it.
+    def suspend(self, until: datetime, waits_for: Sequence[str], signals: int) -> Suspended:
+        """End the attempt; the iteration goes on at this time, or when one of these signals comes. In a branch only
+        that ends. `signals`: how many the job has at this moment. Returns what is raised for it.
         """
         self.check()
-        self.ending = Suspended(until, signal, signals)
-        return self.ending
+        ending = Suspended(until, waits_for, signals)
+        if not BRANCH.get():
+            self.ending = ending
+        return ending
 
     async def signals(self) -> list[str]:
         """Return the signals that wait for the job, the oldest first."""

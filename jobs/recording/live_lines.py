@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from hashlib import blake2b
 
-from jobs.recording.effects import UNIT
 from jobs.recording.guard import Guard
+from jobs.recording.places import place
 
 
 class LiveLines:
@@ -20,7 +20,7 @@ class LiveLines:
 
     async def write(self, text: str) -> None:
         """Add a line, unless an earlier attempt at this iteration has. Raises as `Guard.check`."""
-        name = "log\t" + blake2b(f"{UNIT.get()}\n{text}".encode(errors="replace"), digest_size=8).hexdigest()
+        name = "log\t" + blake2b(f"{place()}\n{text}".encode(errors="replace"), digest_size=8).hexdigest()
         self._counts[name] += 1
         if self._counts[name] > int(self._steps.get(name, 0)):
             await self._guard.record("line", name, str(self._counts[name]), text)

@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from core.jobs.signals import Signal
 from core.model.clock import from_ms, to_ms
-from jobs.recording.effects import UNIT
 from jobs.recording.guard import Guard
+from jobs.recording.places import place
 from jobs.recording.results import returned_form
 
 LONGEST_SUSPENSION = timedelta(days=30)
@@ -56,7 +56,7 @@ class Waiting:
         if stored is None:
             await self._guard.record("step", name, str(to_ms(at)))
         if self._now() < until:
-            raise self._guard.suspend(until, "", len(await self._guard.signals()))
+            raise self._guard.suspend(until, [], len(await self._guard.signals()))
 
     async def wait(self, signal: str, timeout: timedelta | None, returns: Any) -> Any:
         """Return the data of the next signal with this name. Raises TimeoutError, Suspended."""
@@ -87,13 +87,13 @@ class Waiting:
         if not is_stored:
             await self._guard.record("step", name, _json(wait))
         until = min(from_ms(wait.until), now + LONGEST_SUSPENSION) if wait.until else now + LONGEST_SUSPENSION
-        raise self._guard.suspend(until, signal, len(entries))
+        raise self._guard.suspend(until, [signal], len(entries))
 
     def _name(self, what: str) -> str:
-        """Return the name of the next wait of a kind: they are counted in each item and outside of items."""
-        place = f"{what}\t{UNIT.get()}"
-        self._counts[place] += 1
-        return f"{place}\t{self._counts[place]}"
+        """Return the name of the next wait of a kind: they are counted in each item and branch, and outside of them."""
+        name = f"{what}\t{place()}"
+        self._counts[name] += 1
+        return f"{name}\t{self._counts[name]}"
 
 
 def _signal(entry: str) -> Signal:
