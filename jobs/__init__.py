@@ -11,12 +11,15 @@ from core.jobs import Actor, DailyWindow, Schedule
 from jobs.iteration import Iteration
 from jobs.job import Job
 from jobs.recording.calls import RetryPolicy
+from jobs.recording.children import Child, ChildFailed
 from jobs.registry import Registry
-from jobs.signals import Finished, Found, NotDone, Pause, Unclear, UnitFailed
+from jobs.signals import Finished, Found, NotDone, Pause, RollBack, Unclear, UnitFailed
 from jobs.worker import JobWorker
 
 __all__ = [
     "Actor",
+    "Child",
+    "ChildFailed",
     "DailyWindow",
     "Finished",
     "Found",
@@ -27,6 +30,7 @@ __all__ = [
     "Pause",
     "Registry",
     "RetryPolicy",
+    "RollBack",
     "Schedule",
     "Unclear",
     "UnitFailed",

@@ -12,12 +12,14 @@ import logging
 from collections.abc import Callable
 from datetime import timedelta
 
+import msgspec
 from msgspec.structs import replace
 
 from core.errors import AdaError, Refused
 from core.jobs import JobRecord, Jobs, JobState, StoredJob
 from core.jobs.due_times import schedule_of
 from core.jobs.record import line_of, zone_of
+from core.jobs.units import NULL
 from core.model.clock import from_ms, to_ms
 from core.queue import Attempt, Done, Result, Retry
 from jobs.external_services import Outside
@@ -27,7 +29,7 @@ from jobs.losses import BACKOFF, Losses
 from jobs.reasons import reason_for_operator, reason_for_user
 from jobs.recording.guard import Guard
 from jobs.run_job import run_job
-from jobs.signals import Finished, Interrupted, Lost, Pause, Suspended
+from jobs.signals import Finished, Interrupted, Lost, Pause, RollBack, Suspended
 
 log = logging.getLogger(__name__)
 
@@ -57,12 +59,13 @@ class Attempts:
     async def _run(self, kind: type[Job], guard: Guard, attempt: Attempt) -> Result:
         try:
             steps = dict(await self._jobs.storage.steps(guard.job.id))
-            iteration = Iteration(guard, steps, self._outside, self._jobs.now, kind.state_class())
+            iteration = Iteration(guard, steps, self._outside, self._jobs, kind.state_class())
             fault = await run_job(kind, iteration, guard)
             if isinstance(fault, Suspended):
                 return await self._suspended(iteration, guard, attempt, fault)
             if fault is None and await self._ended(kind, iteration, guard):
                 return None
+            fault = await self._compensated(kind, iteration, attempt, fault)
         except asyncio.CancelledError:
             if self._is_stopping():
                 await guard.write("over")
@@ -70,6 +73,19 @@ class Attempts:
         except AdaError as refusal:  # its state cannot be read or stored
             fault = refusal
         return await self._broken_off(kind, guard, attempt, fault)
+
+    async def _compensated(
+        self, kind: type[Job], iteration: Iteration, attempt: Attempt, fault: BaseException | None
+    ) -> BaseException | None:
+        """Take back what a job has done that fails for good. Returns why the iteration ends; if that fails itself, it
+        is tried again as any failure.
+        """
+        if isinstance(fault, Exception) and _is_last(kind, attempt, fault):
+            try:
+                await iteration.compensations.run()
+            except (Exception, Interrupted, Lost) as other:  # noqa: BLE001 - the code of a job
+                return other
+        return fault
 
     def _must_stop(self, attempt: Attempt) -> bool:
         return self._is_stopping() or attempt.cancelled.is_set()
@@ -89,10 +105,11 @@ class Attempts:
         line = f"done for ever in an earlier iteration, so not now: {', '.join(skipped)}" if skipped else ""
         if schedule.is_once:
             await guard.write("", log=line, own=("state\tend", own) if own else None)
-            return await self._finish(job, "")
+            return await self._finish(job, "", iteration.result)
         record, now = job.record, self._jobs.now()
         due = schedule.next(from_ms(record.anchor), from_ms(record.last_run), now, zone_of(record.timezone))
         after = replace(record, iteration=record.iteration + 1, due=to_ms(due), begun=False, own=own)
+        after = replace(after, children=[child for child in record.children if child not in guard.awaited])
         return (
             await self._jobs.storage.end_iteration(StoredJob(job.id, after, job.version), guard.holder, line) == "ended"
         )
@@ -157,10 +174,10 @@ class Attempts:
         except Refused as refusal:
             log.info("job %s: not paused by %s: %s", job.id.name, pause.by, refusal.code)
 
-    async def _finish(self, job: StoredJob, reason: str) -> bool:
+    async def _finish(self, job: StoredJob, reason: str, result: msgspec.Raw = NULL) -> bool:
         """End the job with this iteration. Returns False if it has changed since."""
         try:
-            await self._jobs.finish(job.id, reason, expected=job.version)
+            await self._jobs.finish(job.id, reason, expected=job.version, result=result)
         except Refused as refusal:
             log.info("job %s: not ended (%s): %s", job.id.name, reason, refusal.code)
             return False
@@ -171,13 +188,20 @@ class Attempts:
         job, failures = guard.job, int(attempt.checkpoint or 0) + 1
         text, reason = line_of(reason_for_operator(fault)), line_of(reason_for_user(fault))
         log.warning("job %s: iteration %s failed (%s): %s", job.id.name, job.record.iteration, failures, text)
-        if failures < kind.most_failures:
+        if not _is_last(kind, attempt, fault):
             return await _try_again(kind, guard, failures, reason)
         try:
             await self._jobs.fail(job.id, reason, expected=job.version)
         except AdaError as refusal:
             log.info("job %s: not failed: %s", job.id.name, refusal)
         return Done()
+
+
+def _is_last(kind: type[Job], attempt: Attempt, fault: BaseException) -> bool:
+    """Return whether the job has failed for good."""
+    if isinstance(fault, Pause | Finished):
+        return False
+    return isinstance(fault, RollBack) or int(attempt.checkpoint or 0) + 1 >= kind.most_failures
 
 
 async def _try_again(kind: type[Job], guard: Guard, failures: int, reason: str) -> Result:

@@ -7,30 +7,29 @@ job writes. Before each unit and effect, and after each step, the state of the j
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
+from core.jobs import Jobs
 from core.jobs.record import OwnState, zone_of
-from core.jobs.units import UnitRecord, UnitStatus
+from core.jobs.units import NULL
 from core.model.clock import to_ms
 from jobs.external_services import Outside
 from jobs.recording.branches import Branches
 from jobs.recording.calls import Calls, RetryPolicy
+from jobs.recording.children import Child, Children
+from jobs.recording.compensations import Compensations
 from jobs.recording.effects import Call, Effect, Effects, Exists
 from jobs.recording.guard import Guard
+from jobs.recording.items import Item, line_of, pages, record_of, units_of
 from jobs.recording.live_lines import LiveLines
 from jobs.recording.names import Names
 from jobs.recording.own_state import NO_STATE, StateClass
 from jobs.recording.places import UNIT
 from jobs.recording.results import returned_form, stored_form
 from jobs.recording.waiting import Waiting
-from jobs.signals import Unclear, UnitFailed
 from providers.models import Prompt
-
-_PAGE = 500
-
-Item = TypeVar("Item")
 
 
 class Iteration:
@@ -43,7 +42,7 @@ class Iteration:
         guard: Guard,
         steps: Mapping[str, str],
         outside: Outside,
-        now: Callable[[], datetime],
+        jobs: Jobs,
         state_class: StateClass = NO_STATE,
     ) -> None:
         self._job = guard.job
@@ -54,12 +53,15 @@ class Iteration:
         self._guard = guard
         self._steps = steps
         self._outside = outside
-        self._now = now
+        self._now = now = jobs.now
+        self.result: msgspec.Raw = NULL
         self._names = Names()
         self._effects = Effects(guard, now)
         self._waiting = Waiting(guard, steps, now)
         self._calls = Calls(guard, steps, now)
         self._branches = Branches(guard)
+        self._children = Children(guard, steps, self._waiting, jobs)
+        self.compensations = Compensations(self._effects)
         self._lines = LiveLines(guard, steps)
         self._state_class = state_class
         self._snapshots = 0  # calls of `each`
@@ -112,8 +114,8 @@ class Iteration:
         NAME_MALFORMED.
         """
         self._names.handles(name, handle)
-        named, handled, place = _named(items, key, name), 0, self._restored()
-        for page in _pages(named):
+        units, handled, place = units_of(items, key, name), 0, self._restored()
+        for page in pages(units):
             known = await self._guard.units([unit for unit, _ in page])
             self._guard.check(await self._guard.write(""))
             for (unit, item), recorded in zip(page, known, strict=True):
@@ -121,8 +123,8 @@ class Iteration:
                     self._guard.check()
                     await self._handle(unit, handle, item, place)
                     handled += 1
-        if skipped := len(named) - handled:
-            await self.log(f"{skipped} of {len(named)} items were handled before, and skipped")
+        if skipped := len(units) - handled:
+            await self.log(f"{skipped} of {len(units)} items were handled before, and skipped")
         return handled
 
     async def effect(
@@ -214,6 +216,25 @@ class Iteration:
         """
         return await self._waiting.wait(signal, timeout, returns)
 
+    async def start_child(self, kind: str, key: str, parameters: Mapping[str, Any] | None = None) -> Child:
+        """Start a job `KIND~KEY` of the same user, once in this iteration; it ends with this job. Raises Invalid
+        JOB_KIND_UNKNOWN, PARAMETERS_TOO_LARGE; Conflict JOB_ALREADY_RUNNING if another has started it.
+        """
+        return await self._children.start(kind, key, parameters)
+
+    def compensate(
+        self,
+        name: str,
+        call: Call,
+        *arguments: Any,
+        exists: Exists | None = None,
+        idempotent_for: timedelta | None = None,
+    ) -> None:
+        """Say what takes back the effect before this line: if the job raises RollBack, or fails for good, all that are
+        named are called, the last one first, each as an effect of this iteration.
+        """
+        self.compensations.add(name, call, arguments, exists, idempotent_for)
+
     def now(self) -> datetime:
         """Return the current time in the time zone of the user. A repeated iteration gets another one."""
         return self._now().astimezone(zone_of(self._job.record.timezone))
@@ -254,42 +275,12 @@ class Iteration:
     async def _handle(self, unit: str, handle: Callable[[Item], Awaitable[Any]], item: Item, place: str) -> None:
         token = UNIT.set(unit)
         try:
-            record = await _handled(unit, handle, item)
+            record = await record_of(unit, handle, item)
         finally:
             UNIT.reset(token)
         stored = msgspec.structs.replace(record, iteration=self.number, at=to_ms(self._now()))
         own = self.own_state
         state = await self._guard.write(
-            "unit", unit, msgspec.json.encode(stored).decode(), _line_of(unit, record), (place, own) if own else None
+            "unit", unit, msgspec.json.encode(stored).decode(), line_of(unit, record), (place, own) if own else None
         )
         self._guard.check(state)
-
-
-async def _handled(unit: str, handle: Callable[[Item], Awaitable[Any]], item: Item) -> UnitRecord:
-    try:
-        return UnitRecord(UnitStatus.DONE, stored_form(unit, await handle(item)))
-    except UnitFailed as failure:
-        return UnitRecord(UnitStatus.FAILED, reason=str(failure))
-    except Unclear as failure:
-        return UnitRecord(UnitStatus.UNKNOWN, reason=str(failure))
-
-
-def _line_of(unit: str, record: UnitRecord) -> str:
-    """Return the line of the live log for a unit; "" if it is done."""
-    if record.status is UnitStatus.DONE:
-        return ""
-    what = "failed" if record.status is UnitStatus.FAILED else "may or may not have been done"
-    return f"{unit.partition(':')[2]} {what}: {record.reason}"
-
-
-def _named(items: Iterable[Item], key: Callable[[Item], Any], name: str) -> list[tuple[str, Item]]:
-    """Return the items with the names of their units, each once."""
-    prefix = f"unit {name}:" if name else "unit:"
-    named: dict[str, Item] = {}
-    for item in items:
-        named.setdefault(f"{prefix}{key(item)}", item)
-    return list(named.items())
-
-
-def _pages(units: list[tuple[str, Item]]) -> Iterable[list[tuple[str, Item]]]:
-    return (units[start : start + _PAGE] for start in range(0, len(units), _PAGE))

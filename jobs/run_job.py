@@ -11,12 +11,16 @@ from contextvars import ContextVar
 from jobs.iteration import Iteration
 from jobs.job import Job
 from jobs.recording.guard import Guard
+from jobs.recording.results import stored_form
 from jobs.signals import SelfCancelled, TookTooLong
 
 log = logging.getLogger(__name__)
 
 JOB: ContextVar[str] = ContextVar("job", default="")
 """The job whose code runs at this moment, also in tasks that it has started."""
+
+LARGEST_RETURNED = 60 * 1024
+"""Bytes of JSON of what `run` returns; a parent gets it as a signal."""
 
 _CLEANUP = 5.0
 """Seconds that a job has to clean up after it was cancelled."""
@@ -41,7 +45,7 @@ async def run_job(kind: type[Job], iteration: Iteration, guard: Guard) -> BaseEx
 async def _raised_by(kind: type[Job], iteration: Iteration, name: str) -> BaseException | None:
     JOB.set(name)
     try:
-        await kind().run(iteration)
+        iteration.result = stored_form("run", await kind().run(iteration), LARGEST_RETURNED)
     except asyncio.CancelledError:  # if this process has cancelled it, the result is not used
         return SelfCancelled("the iteration was cancelled by its own code")
     except BaseException as fault:  # noqa: BLE001 - whatever a job raises is its failure

@@ -22,6 +22,10 @@ class Pause(AdaError):
         self.service = service
 
 
+class RollBack(AdaError):
+    """The job cannot go on: what it has done is taken back by `compensate`, and it has failed."""
+
+
 class Finished(AdaError):
     """The job has reached its end and stops."""
 

@@ -1,21 +1,23 @@
 """Start, pause, resume, stop and find jobs. Each change is one function, which also puts the next task."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
-from core.errors import Conflict, NotFound, Refused, malformed_cursor
+from core.errors import Conflict, NotFound, Refused
 from core.jobs.due_times import due_again, in_window
 from core.jobs.job_log import JobLog
 from core.jobs.kinds import JobKinds
+from core.jobs.listing import page_of_jobs
 from core.jobs.notices import notice_of
 from core.jobs.record import (
     JobId,
     JobRecord,
+    Parent,
     StoredJob,
     checked_parameters,
     line_of,
@@ -26,7 +28,7 @@ from core.jobs.schedule import Schedule, StoredSchedule
 from core.jobs.signals import checked_signal, send
 from core.jobs.states import Actor, JobState, Verb, check_actor, may_override, next_state
 from core.jobs.storage import JobStorage
-from core.jobs.units import JobUnits
+from core.jobs.units import NULL, JobUnits
 from core.model.clock import from_ms, to_ms
 from core.redis.store import Store
 
@@ -55,6 +57,7 @@ class Jobs:
         *,
         at: datetime | None = None,
         schedule: Schedule | None = None,
+        parent: Parent | None = None,
     ) -> StoredJob:
         """Start a job, or start it again after it was stopped or has failed; what it has done stays recorded.
         Parameters, time zone and schedule that are not given stay those of before; at the first start they are none,
@@ -84,6 +87,7 @@ class Jobs:
                 created=record.created or to_ms(now),
                 own=record.own,
                 schedule=own_schedule,
+                parent=parent,
             )
 
         return await self._change(job_id, Verb.START, by, started, f"started by {by}")
@@ -142,7 +146,13 @@ class Jobs:
 
     async def of_user(self, tenant: str, user: str) -> Sequence[StoredJob]:
         """Return the jobs of a user, of all kinds, in the order of their names."""
-        found = [await self.storage.read(JobId(tenant, kind, user)) for kind in await self.kinds.names()]
+        kinds = await self.kinds.names()
+        names = [
+            name
+            for kind in kinds
+            for name in (JobId(tenant, kind, user), *await self.storage.keyed(tenant, kind, user))
+        ]
+        found = [await self.storage.read(name) for name in names]
         return [job for job in found if job]
 
     async def change(
@@ -203,13 +213,16 @@ class Jobs:
         """End a job that cannot go on. `expected` and what it raises: as `pause`."""
         return await self._end(job_id, Verb.FAIL, Actor.ADMIN, reason, f"failed: {reason}", expected)
 
-    async def finish(self, job_id: JobId, reason: str, *, expected: int = 0) -> StoredJob:
-        """End a job that has reached its end. `expected` and what it raises: as `pause`."""
-        return await self._end(job_id, Verb.FINISH, Actor.ADMIN, reason, f"finished{_because(reason)}", expected)
+    async def finish(self, job_id: JobId, reason: str, *, expected: int = 0, result: msgspec.Raw = NULL) -> StoredJob:
+        """End a job that has reached its end, with this result. `expected` and what it raises: as `pause`."""
+        log = f"finished{_because(reason)}"
+        return await self._end(job_id, Verb.FINISH, Actor.ADMIN, reason, log, expected, result)
 
-    async def _end(self, job_id: JobId, verb: Verb, by: Actor, reason: str, log: str, expected: int) -> StoredJob:
+    async def _end(
+        self, job_id: JobId, verb: Verb, by: Actor, reason: str, log: str, expected: int, result: msgspec.Raw = NULL
+    ) -> StoredJob:
         def ended(record: JobRecord, now: datetime) -> JobRecord:
-            record = replace(record, begun=False, suspended=False, waits_for=[])
+            record = replace(record, result=result, begun=False, suspended=False, waits_for=[])
             if record.paused_by and not may_override(by, record.paused_by):
                 return replace(record, resume_at=0)
             return replace(record, paused_by=None, reason=line_of(reason), service="", resume_at=0)
@@ -230,15 +243,7 @@ class Jobs:
 
         A page with a filter may have fewer than `limit`. Raises Invalid CURSOR_MALFORMED.
         """
-        shard, start = _position(cursor, self._store.shards)
-        names = await self.storage.names(tenant, shard, start, limit)
-        read = await asyncio.gather(*(self.storage.read(name) for name in names))
-        found = [job for job in read if job and (not kind or job.id.kind == kind)]
-        if len(names) == limit:
-            following = f"{shard}.{start + limit}"
-        else:
-            following = f"{shard + 1}.0" if shard + 1 < self._store.shards else ""
-        return [job for job in found if state is None or job.record.state is state], following
+        return await page_of_jobs(self.storage, self._store.shards, tenant, state, kind, cursor, limit)
 
     async def _change(
         self,
@@ -288,16 +293,6 @@ def _waits_for_sign_in(job: StoredJob, service: str) -> bool:
 
 def _changes_too_often() -> Conflict:
     return Conflict("JOB_CHANGES_TOO_OFTEN", "The job is being changed by others all the time. Try again.")
-
-
-def _position(cursor: str, shards: int) -> tuple[int, int]:
-    """Return (shard, number) of a cursor. Raises Invalid CURSOR_MALFORMED."""
-    shard, dot, start = cursor.partition(".")
-    if not cursor:
-        return 0, 0
-    if not (dot and shard.isdecimal() and start.isdecimal() and int(shard) < shards):
-        raise malformed_cursor()
-    return int(shard), int(start)
 
 
 def _because(reason: str) -> str:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from core.jobs.record import JobRecord, StoredJob
+from core.jobs.record import JobId, JobRecord, Parent, StoredJob
 from core.jobs.states import Actor, Verb
 
 TUBE = "job-notices"
@@ -21,11 +21,13 @@ class NoticeEvent(StrEnum):
     LIMIT_REACHED = "limit_reached"
     FINISHED = "finished"
     WAITS_FOR_USER = "waits_for_user"
+    ENDED = "ended"
+    """Of which only its parent or its children are notified."""
 
 
 class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
     """`version`: of the job with this change. `service`: for whose sign-in the job waits, "" if that is not known.
-    Times in ms.
+    Times in ms. Of a job that has ended: `end`, how; `parent`, `children`: the jobs that are notified of it.
     """
 
     event: NoticeEvent
@@ -38,11 +40,20 @@ class Notice(msgspec.Struct, frozen=True, omit_defaults=True):
     resumes_at: int = 0
     service: str = ""
     timezone: str = "UTC"
+    key: str = ""
+    parent: Parent | None = None
+    children: list[str] = []
+    end: str = ""
+    result: msgspec.Raw = msgspec.Raw(b"null")
+
+    @property
+    def job_id(self) -> JobId:
+        return JobId(self.tenant, self.kind, self.user, self.key)
 
     @property
     def job(self) -> str:
         """The id of the job inside its tenant."""
-        return f"{self.kind}.{self.user}"
+        return self.job_id.name
 
     def encode(self) -> str:
         return msgspec.json.encode(self).decode()
@@ -57,6 +68,9 @@ _PAUSES = {
     Actor.SIGN_IN: NoticeEvent.SIGN_IN_NEEDED,
     Actor.USER: NoticeEvent.WAITS_FOR_USER,
 }
+
+
+_ENDS = {Verb.FINISH: "finished", Verb.FAIL: "failed", Verb.STOP: "stopped"}
 
 
 def notice_of(verb: Verb, job: StoredJob, *, by_job: bool) -> Notice | None:
@@ -78,10 +92,17 @@ def notice_of(verb: Verb, job: StoredJob, *, by_job: bool) -> Notice | None:
         record.resume_at,
         record.service,
         record.timezone,
+        job_id.key,
+        record.parent if verb in _ENDS else None,
+        record.children if verb in _ENDS else [],
+        _ENDS.get(verb, ""),
+        record.result,
     )
 
 
 def _event_of(verb: Verb, record: JobRecord, *, by_job: bool) -> NoticeEvent | None:
+    if verb in _ENDS and (record.parent or (verb is Verb.STOP and record.children)):
+        return NoticeEvent.ENDED
     if verb is Verb.FAIL:
         return NoticeEvent.FAILED
     if verb is Verb.FINISH:

@@ -16,6 +16,9 @@ from core.jobs.states import Actor, JobState
 KIND = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 """The name of a kind of job."""
 
+KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What tells a job from the others of its kind and user."""
+
 
 LARGEST_PARAMETERS = 64 * 1024
 """Bytes of JSON."""
@@ -24,24 +27,38 @@ _LONGEST_LINE = 1000
 
 
 class JobId(Struct, frozen=True, order=True):
-    """A user has one job of a kind. `user`: the id of a user as text."""
+    """A user has one job of a kind, and more with keys. `user`: the id of a user as text."""
 
     tenant: str
     kind: str
     user: str
+    key: str = ""
 
     @property
     def name(self) -> str:
-        """The id inside its tenant, as in addresses of the API."""
-        return f"{self.kind}.{self.user}"
+        """The id inside its tenant, as in addresses of the API: `KIND.USER`, or `KIND~KEY.USER`."""
+        return f"{self.kind}~{self.key}.{self.user}" if self.key else f"{self.kind}.{self.user}"
 
     @classmethod
     def parse(cls, tenant: str, name: str) -> "JobId":
         """Read `name`. Raises NotFound JOB_NOT_FOUND."""
-        kind, dot, user = name.partition(".")
-        if not dot or not user or not KIND.fullmatch(kind):
-            raise NotFound("JOB_NOT_FOUND", f"A job is named KIND.USER, for example hunt.42, and not {name[:100]!r}.")
-        return cls(tenant, kind, user)
+        place, dot, user = name.partition(".")
+        kind, tilde, key = place.partition("~")
+        if not dot or not user or not KIND.fullmatch(kind) or (tilde and not KEY.fullmatch(key)):
+            detail = f"A job is named KIND.USER or KIND~KEY.USER, for example hunt.42, and not {name[:100]!r}."
+            raise NotFound("JOB_NOT_FOUND", detail)
+        return cls(tenant, kind, user, key)
+
+
+class Parent(Struct, frozen=True):
+    """The job that has started a child. `iteration`: which of its iterations, in which run of the job."""
+
+    job: str
+    iteration: str
+
+    def signal_of(self, child: JobId) -> str:
+        """Return the name of the signal that the parent gets when the child has ended."""
+        return f"child {child.name} {self.iteration}"
 
 
 class OwnState(Struct, frozen=True):
@@ -61,7 +78,9 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
     due, `due`: when this one is. `begun`: it has begun and not ended; `suspended`: it sleeps until `due`, or until one
     of the signals `waits_for` comes.
 
-    `own`: the state of its own with which this iteration begins. `schedule`: in place of that of its kind.
+    `parent`: the job that has started it; `children`: those that it has started and not waited for, which end with it;
+    `result`: of a job that has finished. `own`: the state of its own with which this iteration begins. `schedule`: in
+    place of that of its kind.
     """
 
     state: JobState
@@ -84,6 +103,9 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
     waits_for: list[str] = []
     own: OwnState | None = None
     schedule: StoredSchedule | None = None
+    parent: Parent | None = None
+    children: list[str] = []
+    result: msgspec.Raw = msgspec.Raw(b"null")
 
     @property
     def has_task(self) -> bool:

@@ -65,7 +65,8 @@ class JobStorage:
         record, row = self._with_task(job, shard) if puts_task and not holder else (job.record, ())
         due = record.due if record.state is JobState.RUNNING else record.resume_at or ""
         message = NewTask(notice.encode(), job.id.tenant, name).row(self._ids.next()) if notice else ()
-        words = (job.id.tenant, name, job.version, record.state, _json(record), due, holder, line_of(log))
+        base = f"{job.id.tenant}/{job.id.kind}.{job.id.user}" if job.id.key else ""
+        words = (job.id.tenant, name, job.version, record.state, _json(record), due, holder, base, line_of(log))
         version = await self._store.run("save_job", shard, *words, compact_json(message), tube_of(job.id.kind), *row)
         return StoredJob(job.id, record, version, own=job.own) if version else None
 
@@ -160,6 +161,11 @@ class JobStorage:
         found = await self._store.command("ZRANGE", key, start, start + most - 1)
         return [job_id_of(name) for name in found]
 
+    async def keyed(self, tenant: str, kind: str, user: str) -> list[JobId]:
+        """Return the jobs with keys of a kind and user, sorted."""
+        shard, name = self._place(JobId(tenant, kind, user))
+        return sorted(job_id_of(one) for one in await self._store.command("SMEMBERS", KEYS["job_keys"].at(shard, name)))
+
     async def counts(self, tenant: str) -> dict[JobState, int]:
         """Return how many jobs of a tenant have each state."""
         totals = dict.fromkeys(JobState, 0)
@@ -182,15 +188,16 @@ class JobStorage:
 
 def place_of(job_id: JobId, shards: int) -> tuple[int, str]:
     """Return the shard of a job, and its name in keys."""
-    name = f"{job_id.tenant}/{job_id.name}"
-    return crc32(name.encode()) % shards, name
+    base = f"{job_id.tenant}/{job_id.kind}.{job_id.user}"  # all keys of a kind and user are in one shard
+    return crc32(base.encode()) % shards, f"{job_id.tenant}/{job_id.name}"
 
 
 def job_id_of(name: str) -> JobId:
     """Return the job that has this name in keys."""
     tenant, _, rest = name.partition("/")
-    kind, _, user = rest.partition(".")
-    return JobId(tenant, kind, user)
+    place, _, user = rest.partition(".")
+    kind, _, key = place.partition("~")
+    return JobId(tenant, kind, user, key)
 
 
 def _json(record: msgspec.Struct) -> str:

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from core.jobs.record import JobRecord, StoredJob
@@ -12,7 +13,9 @@ from core.model.clock import from_ms
 
 
 class JobView(Struct, frozen=True, omit_defaults=True):
-    """`id`: `KIND.USER`. `paused_by`, `reason`: why it does not run. `resumes_at`: when its pause ends by itself.
+    """`id`: `KIND.USER` or `KIND~KEY.USER`. `paused_by`, `reason`: why it does not run. `resumes_at`: when its
+    pause ends by itself. `parent`: the job that has started it; `children`: those that it has started and not waited
+    for; `result`: what it has returned.
     `next_run`: when its next iteration is due, or the one that has begun goes on; `waits_for`: what that waits for;
     `iterations`: how many have ended. `own_state`: the state of its own. `schedule`: in place of that of its kind.
     """
@@ -31,6 +34,9 @@ class JobView(Struct, frozen=True, omit_defaults=True):
     resumes_at: datetime | None = None
     own_state: Any = None
     waits_for: str | None = None
+    parent: str | None = None
+    children: list[str] = []
+    result: Any = None
     schedule: StoredSchedule | None = None
     next_run: datetime | None = None
     last_run: datetime | None = None
@@ -54,6 +60,9 @@ def view_of(job: StoredJob) -> JobView:
         resumes_at=_time(record.resume_at),
         own_state=own.data if own else None,
         waits_for=_waited_for(record) if runs else None,
+        parent=record.parent.job if record.parent else None,
+        children=record.children,
+        result=msgspec.json.decode(record.result),
         schedule=record.schedule,
         next_run=_time(record.due) if runs else None,
         last_run=_time(record.last_run),

@@ -31,7 +31,7 @@ _LINE = re.compile(r"[0-9]{1,15}")
 async def start(request: Request[schemas.JobRequest, NoParameters]) -> Response:
     """Start a job, or start it again after it was stopped or has failed."""
     body = request.body
-    job_id = JobId(request.tenant, body.kind, str(body.user))
+    job_id = JobId(request.tenant, body.kind, str(body.user), optional(body.key) or "")
     given, zone, at = optional(body.parameters), optional(body.timezone), optional(body.at)
     job = await request.services.core.jobs.start(
         job_id,

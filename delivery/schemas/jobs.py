@@ -43,6 +43,7 @@ class JobRequest(RequestModel, frozen=True):
 
     kind: Kind
     user: Id
+    key: Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,64}$")] | UnsetType = UNSET
     parameters: Parameters | UnsetType = UNSET
     timezone: TimeZone | UnsetType = UNSET
     schedule: JobSchedule | UnsetType = UNSET

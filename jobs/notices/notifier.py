@@ -15,6 +15,7 @@ from hashlib import blake2b
 import msgspec
 
 from core.errors import Refused
+from core.jobs import Jobs
 from core.jobs.notices import Notice, NoticeEvent
 from core.jobs.record import zone_of
 from core.model.clock import from_ms
@@ -27,6 +28,7 @@ from core.webhooks.http_client import WebhookClient
 from core.webhooks.put_message import put_message
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import EventType
+from jobs.notices.family import notify_family
 from jobs.notices.notice_texts import DEFAULT_LOCALE, text_of
 from providers.sign_in import SignIn
 
@@ -63,6 +65,9 @@ class Notifier:
     async def handle(self, attempt: Attempt) -> Result:
         """Return one notice. An error of the store is tried again by the queue; a refusal is a line in the log."""
         notice = Notice.decode(attempt.body)
+        await notify_family(Jobs(self._core.store), notice)
+        if notice.event is NoticeEvent.ENDED:
+            return None
         await self._tell_webhooks(notice)
         if notice.event is NoticeEvent.LIMIT_REACHED and _ends_soon(notice):
             return None

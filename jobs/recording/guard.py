@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from core.jobs import JobState, JobStorage, StoredJob
+from core.jobs import JobRecord, JobState, JobStorage, StoredJob
 from core.jobs.record import OwnState, merged_parameters
 from jobs.recording.places import BRANCH
 from jobs.signals import Interrupted, Lost, Suspended
@@ -33,6 +33,8 @@ class Guard:
         self.job = job
         self.ending: Interrupted | Lost | Suspended | None = None
         self.has_stored = False
+        self.awaited: set[str] = set()
+        """The children whose end the iteration knows."""
         self._is_closed = False
         self._storage = storage
         self.holder = holder
@@ -63,19 +65,28 @@ class Guard:
         self._is_closed = True
         self.ending = self.ending or Interrupted()
 
+    async def add_child(self, name: str) -> None:
+        """Store the job with a child that it is about to start. Raises Interrupted if another has changed the job."""
+        self.check()
+        if name not in self.job.record.children:
+            await self._save(replace(self.job.record, children=[*self.job.record.children, name]))
+
     async def change_parameters(self, changes: Mapping[str, Any]) -> Mapping[str, Any]:
         """Store the job with changed parameters, and return them all. If another has changed the job meanwhile, this
         attempt is over: raises Interrupted. Raises Invalid PARAMETERS_TOO_LARGE, PARAMETERS_MALFORMED.
         """
         self.check()
         record = replace(self.job.record, parameters=merged_parameters(self.job.record.parameters, changes))
-        changed = StoredJob(self.job.id, record, self.job.version)
+        await self._save(record)
+        return record.parameters
+
+    async def _save(self, record: JobRecord) -> None:
+        changed = StoredJob(self.job.id, record, self.job.version, own=self.job.own)
         saved = await self._storage.save(changed, holder=self.holder)
         if saved is None:
             self.ending = Interrupted()
             raise self.ending
         self.job = saved
-        return record.parameters
 
     def suspend(self, until: datetime, waits_for: Sequence[str], signals: int) -> Suspended:
         """End the attempt; the iteration goes on at this time, or when one of these signals comes. In a branch only

@@ -12,14 +12,14 @@ LARGEST_RESULT = 1024 * 1024
 """Bytes of JSON of one stored result."""
 
 
-def stored_form(name: str, result: Any) -> msgspec.Raw:
+def stored_form(name: str, result: Any, most: int = LARGEST_RESULT) -> msgspec.Raw:
     """Return a result as it is stored. Raises Invalid RESULT_TOO_LARGE, RESULT_NOT_JSON."""
     try:
         text = msgspec.json.encode(result)
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
         raise Invalid("RESULT_NOT_JSON", f"The result of {name} cannot be stored: {fault}.") from None
-    if len(text) > LARGEST_RESULT:
-        raise Invalid("RESULT_TOO_LARGE", f"The result of {name} has {len(text)} bytes, at most {LARGEST_RESULT}.")
+    if len(text) > most:
+        raise Invalid("RESULT_TOO_LARGE", f"The result of {name} has {len(text)} bytes, at most {most}.")
     return msgspec.Raw(text)
 
 

@@ -143,7 +143,7 @@ async def guard_of(
 
 
 def iteration_of(playground: Playground, guard: Guard) -> Iteration:
-    return Iteration(guard, {}, Outside(playground.stack.store), playground.jobs.now)
+    return Iteration(guard, {}, Outside(playground.stack.store), playground.jobs)
 
 
 @pytest.mark.parametrize("reason", [Interrupted, Lost])

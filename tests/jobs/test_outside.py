@@ -72,7 +72,7 @@ async def test_an_iteration_asks_without_a_system_prompt_by_default(playground: 
     held = await playground.jobs.storage.save(job, holder="1 attempt")
     assert held
     guard = Guard(playground.jobs.storage, held, "1 attempt", lambda: False, lambda: True)
-    iteration = Iteration(guard, {}, outside_of(playground, writer), playground.jobs.now)
+    iteration = Iteration(guard, {}, outside_of(playground, writer), playground.jobs)
     assert await iteration.complete("Write a letter") == "Dear Anna"
     await iteration.complete("Write a letter", "You are Anna", max_tokens=5)
     assert writer.asked == [Prompt("Write a letter"), Prompt("Write a letter", "You are Anna", max_tokens=5)]

@@ -78,7 +78,7 @@ def _places(shard: int, tenant: str, job: str, record: Record) -> Iterator[tuple
 
 
 def _of_task(shard: int, job: str, seen: Premise, record: Record) -> Iterator[Implication]:
-    wanted = f"jobs.{job.partition('/')[2].partition('.')[0]}"
+    wanted = f"jobs.{job.partition('/')[2].partition('.')[0].partition('~')[0]}"
     key = KEYS["task"].at(shard, record.task.partition(".")[2])
     live, tube = Read("TASK", key, "state"), Read("TASK", key, "tube")
     yield Implication("I22", (seen,), live, lambda found: found in LIVE, "a live task of its job", _TASK_WHY)

@@ -24,6 +24,7 @@ JOBS = (
         "`version`, `state`, `record` (JSON), `holder` (the attempt that runs), `losses` (of attempts in a row), `own` "
         "(the state of its own, as the iteration that has begun has left it)",
     ),
+    Key("job_keys", "job-keys:{s}:<id>", "set", Lifetime.FOREVER, "the jobs with keys of a kind and user"),
     Key("job_steps", "job-steps:{s}:<id>", "hash", Lifetime.WORK, "what the iteration that has begun has stored"),
     Key("job_units", "job-units:{s}:<id>", "hash", Lifetime.FOREVER, "what became of a job's items and effects"),
     Key("job_signals", "job-signals:{s}:<id>", "list", Lifetime.FOREVER, "signals that wait for a job, as JSON"),

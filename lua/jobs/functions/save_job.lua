@@ -1,7 +1,8 @@
 -- save_job: create or change a job, if nothing has changed it meanwhile
--- ARGV    tenant, id, expected:int, state, document, due, holder, log, notice:json, tube, task:rest
+-- ARGV    tenant, id, expected:int, state, document, due, holder, base, log, notice:json, tube, task:rest
 --         expected: the version that was read, 0 for a new job; document: the job as JSON; due: ms of the next iteration, "" if none
---         is due; holder: "token task" of the attempt that begins an iteration, "" if none does; log: a line for the live log, or "";
+--         is due; holder: "token task" of the attempt that begins an iteration, "" if none does; base: the job of the
+--         same kind and user without a key, "" for that itself; log: a line for the live log, or "";
 --         notice: the row of the task that notifies the user, [] if there is none;
 --         tube: that of the kind of the job; task: as in put, or nothing
 -- RETURNS the new version, also for a repetition; 0 if the job has another version by now: nothing was written
@@ -16,7 +17,7 @@ local function let_go(job)
   end
 end
 
-return function(tenant, id, expected, state, document, due, holder, log, notice, tube, task)
+return function(tenant, id, expected, state, document, due, holder, base, log, notice, tube, task)
   local stored = redis_call('HMGET', Key.job(id), 'version', 'state', 'record', 'holder')
   local version = tonumber(stored[1] or '0')
   if version == expected + 1 and stored[3] == document and (holder == '' or stored[4] == holder) then return version end
@@ -28,6 +29,7 @@ return function(tenant, id, expected, state, document, due, holder, log, notice,
   redis_call('HSET', Key.job(id), 'version', version + 1, 'state', state, 'record', document)
   if holder ~= '' then redis_call('HSET', Key.job(id), 'holder', holder) end
   redis_call('ZADD', Key.jobs(tenant), 'NX', now, id)
+  if base ~= '' then redis_call('SADD', Key.job_keys(base), id) end
   if due == '' then
     redis_call('ZREM', Key.jobs_due(), id)
   else

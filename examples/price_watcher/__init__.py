@@ -1,0 +1,1 @@
+"""A job that watches a price, with its tests."""
