@@ -1,7 +1,10 @@
 """The job of docs/jobs.md works as it is written there."""
 
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 from core.jobs import JobId
 from core.queue import QueueClient
@@ -9,6 +12,7 @@ from jobs import JobWorker
 from jobs.registry import installed
 from tests.jobs.conftest import ANNA, Playground
 from tests.support.paths import ROOT
+from tests.system.guides.blocks import blocks_of
 
 GUIDE = ROOT / "docs" / "jobs.md"
 
@@ -27,3 +31,12 @@ async def test_the_first_job_of_the_guide_sends_three_letters(playground: Playgr
     ]
     lines = [line.text for line in await playground.jobs.log.last(user)]
     assert lines == ["started by user", "applied: teacher 1", "applied: teacher 2", "applied: teacher 3"]
+
+
+@pytest.mark.row("U-30")
+async def test_the_test_of_the_guide_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = {block.about: block.text for block in blocks_of(GUIDE) if block.mark == "file"}
+    for name in ("expenses", "test_expenses"):
+        (tmp_path / f"{name}.py").write_text(blocks[f"{name}.py"])
+    monkeypatch.syspath_prepend(tmp_path)
+    await import_module("test_expenses").test_an_expense_is_paid_once_whatever_crashes()
