@@ -125,14 +125,21 @@ async def test_a_paused_job_gets_its_signals_when_it_is_resumed() -> None:
 
 
 @pytest.mark.row("U-24")
-async def test_signals_at_the_moment_of_falling_asleep_are_not_lost() -> None:
+async def test_a_signal_at_the_moment_of_falling_asleep_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     async with JobTest.open(Order) as test:
         test.double(outside, "send")
-        await test.jobs.start(test.id_of("order.1"))
-        sending = [test.jobs.signal(test.id_of("order.1"), "approved", {"by": str(n)}) for n in range(5)]
-        await asyncio.gather(test.run(), *sending)
-        await test.run()
-        assert (await test.job("order.1")).waits_for == "a time"
+        storage, sent = test.worker.jobs.storage, list[str]()
+        fall_asleep = storage.end_iteration
+
+        async def signal_first(*arguments: Any, **options: Any) -> str:
+            if not sent:
+                sent.append("approved")
+                await test.jobs.signal(test.id_of("order.1"), "approved", {"by": "Anna"})
+            return await fall_asleep(*arguments, **options)
+
+        monkeypatch.setattr(storage, "end_iteration", signal_first)
+        await test.start("order.1")
+        assert (await test.job("order.1")).waits_for == "a time", "it sleeps for an hour after the approval"
 
 
 @pytest.mark.row("U-24")
