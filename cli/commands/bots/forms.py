@@ -9,7 +9,7 @@ from typing import Any
 
 from cli.client.http_client import HttpClient, JsonObject
 from cli.client.pages import quoted
-from cli.command import SUCCESS, Command, add_json_option
+from cli.command import SUCCESS, Command
 from cli.commands.messages.deliveries import over_http, print_result
 from core.directory.csv_cells import escaped
 
@@ -19,7 +19,6 @@ _PATH = "/v1/forms"
 def declare(parser: ArgumentParser) -> None:
     parser.add_argument("form", metavar="FORM", nargs="?", help="the name of a form; without it the forms are listed")
     parser.add_argument("--csv", action="store_true", help="print CSV with all rows")
-    add_json_option(parser)
 
 
 async def run(api: HttpClient, arguments: Namespace) -> int:
