@@ -47,6 +47,9 @@ class FormReader(Protocol):
     async def table(self, tenant: str, form: str, begin: int, limit: int) -> Any:
         """Return a page of a form."""
 
+    async def of_person(self, tenant: str, person: str) -> Mapping[str, Any]:
+        """Return the variables and answers of a person."""
+
 
 class BotReader(Protocol):
     """The bot in force of a tenant: `scenarios.inspection.bots`. Each raises NotFound BOT_NOT_LOADED."""

@@ -23,6 +23,11 @@ async def show(request: Request[None, forms.FormQuery]) -> Response:
     return Response(forms.FormTable.of(table))
 
 
+async def of_person(request: Request[None, forms.PersonQuery]) -> Response:
+    """Return what the bot remembers of a person."""
+    return Response(forms.Remembered(**await _reader(request).of_person(request.tenant, request.query.person)))
+
+
 def _reader(request: Request[Any, Any]) -> FormReader:
     reader = request.services.forms
     if reader is None:

@@ -22,7 +22,9 @@ from scenarios.execution.step_executor import prepared_of
 from scenarios.execution.versions import Versions
 from scenarios.execution.waiting.waits import SLOW
 from scenarios.inspection.run_listing import RunFacts, RunFilter, RunListing, RunSummary
+from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import ActionType
+from scenarios.schema.questions import question_of, with_options
 from scenarios.sending.message import message
 
 PAGE = 100
@@ -193,7 +195,15 @@ def _given(
     if kind is None or step.cause is None or (step.state is State.DROP and step.ending is None):
         return {}, None
     prepared = prepared_of(stored, step, kind)
-    return prepared.own, message(prepared.seen) if kind.name == "send" else None
+    return prepared.own, _message(stored, step, kind, prepared)
+
+
+def _message(stored: StoredRun, step: Step, kind: ActionType, prepared: Prepared) -> Mapping[str, Any] | None:
+    """Return the message of a `send`, or the question of an `ask`."""
+    if kind.name == "ask":
+        question = question_of(prepared.own, stored.version.bot, step.path[-1] + 1)
+        return message(with_options(prepared.seen, question))
+    return message(prepared.seen) if kind.name == "send" else None
 
 
 def _waits_for(stored: StoredRun, step: Step) -> str | None:

@@ -4,6 +4,7 @@ A person that answers again replaces its answer. Rows are kept for 400 days afte
 with the person.
 """
 
+import time
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -15,6 +16,7 @@ from core.model.clock import from_ms, in_ms
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.stores.people import KEPT
+from scenarios.stores.variables import read_fields
 
 SHARD = 0
 MOST_ROWS = 100_000
@@ -77,6 +79,16 @@ class Forms:
         rows = [_row(person, answers) for person, answers in found if answers]
         ordered = sorted(columns, key=lambda name: (columns[name], name))
         return Table(form, ordered, rows, begin + limit if len(people) == limit else None)
+
+    async def of_person(self, tenant: str, person: str) -> dict[str, Any]:
+        """Return what the bot remembers of a person: `variables`, and `forms` with their answers."""
+        channel, _, address = person.partition(":")
+        fields = await self._store.command("HGETALL", KEYS["person"].at(SHARD, tenant, channel, address))
+        names = await self._store.command("SMEMBERS", KEYS["forms_of"].at(SHARD, tenant, channel, address))
+        now = time.time_ns() // 1_000_000 + self._store.clock_offset_ms
+        forms = {name: await self._answers(tenant, name, person) for name in sorted(names)}
+        answers = {name: {field: one.value for field, one in found.items()} for name, found in forms.items()}
+        return {"person": person, "variables": read_fields(fields, now), "forms": answers}
 
     async def _answers(self, tenant: str, form: str, person: str) -> dict[str, Answer]:
         channel, _, address = person.partition(":")

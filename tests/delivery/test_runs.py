@@ -15,7 +15,9 @@ from scenarios.execution.versions import Versions
 from scenarios.inspection.bots import BotReader
 from scenarios.inspection.runs import RunReader
 from scenarios.loader import load
+from scenarios.schema.variables import Change
 from scenarios.stores.forms import Answer, Forms
+from scenarios.stores.variables import Variables
 from tests.delivery.conftest import Api
 
 TRIGGERS = 'text: {exact: {/join: club.join}, "*": club.other}'
@@ -175,3 +177,17 @@ async def test_the_answers_to_a_form_are_a_table_in_the_order_of_its_questions(a
     page = (await api.call("GET", "/v1/forms/signup?cursor=1")).json
     assert [(one["person"], one["answers"]) for one in page["rows"]] == [("vk:8", {"name": "B"})]
     assert (await api.call("GET", "/v1/forms/other")).json["code"] == "FORM_NOT_FOUND"
+
+
+@pytest.mark.row("C-93")
+async def test_what_a_bot_remembers_of_a_person_is_exported_and_deleted_with_it(api: Api) -> None:
+    store, event = api.services.core.store, {"channel": "vk", "user_id": "7"}
+    await Variables(store, "default").change("run:0", event, [Change("person", "name", "set", "Anna", 0)])
+    await Forms(store).note("default", "signup", "vk:7", "room", Answer(1, "12", 1))
+    remembered = {"person": "vk:7", "variables": {"name": "Anna"}, "forms": {"signup": {"room": "12"}}}
+    assert (await api.call("GET", "/v1/variables?person=vk:7")).json == remembered
+    await api.call("POST", "/v1/users", {"id": 1, "name": "Anna", "contacts": {"vk": "7"}})
+    assert (await api.call("DELETE", "/v1/users/1")).status < 300
+    nothing = {"person": "vk:7", "variables": {}, "forms": {}}
+    assert (await api.call("GET", "/v1/variables?person=vk:7")).json == nothing
+    assert (await Forms(store).table("default", "signup")).rows == []

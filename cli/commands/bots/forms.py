@@ -18,10 +18,16 @@ _PATH = "/v1/forms"
 
 def declare(parser: ArgumentParser) -> None:
     parser.add_argument("form", metavar="FORM", nargs="?", help="the name of a form; without it the forms are listed")
+    parser.add_argument(
+        "--person", metavar="CHANNEL:ID", help="print all that the bot remembers of a person: variables and answers"
+    )
     parser.add_argument("--csv", action="store_true", help="print CSV with all rows")
 
 
 async def run(api: HttpClient, arguments: Namespace) -> int:
+    if arguments.person:
+        print(json.dumps(await api.call("GET", f"/v1/variables?person={quoted(arguments.person)}"), ensure_ascii=False))
+        return SUCCESS
     if not arguments.form:
         found = await api.call("GET", _PATH)
         print_result(found, arguments.json, "\n".join(found["forms"]) or "no form has answers")

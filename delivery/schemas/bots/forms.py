@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from delivery.schemas.bots.runs import PersonName
 from delivery.schemas.fields.timestamps import write_time
 from delivery.schemas.requests import RequestModel
 
@@ -14,6 +15,20 @@ class FormQuery(RequestModel, frozen=True):
 
     cursor: Annotated[str, Meta(pattern="^[0-9]{1,9}$")] | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 1000})] | UnsetType = UNSET
+
+
+class PersonQuery(RequestModel, frozen=True):
+    """The person: `<channel>:<user_id>`."""
+
+    person: PersonName
+
+
+class Remembered(Struct):
+    """What the bot remembers of a person: its variables, and its answers to forms."""
+
+    person: str
+    variables: Mapping[str, Any]
+    forms: Mapping[str, Mapping[str, Any]]
 
 
 class FormList(Struct):

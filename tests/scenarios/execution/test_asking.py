@@ -63,6 +63,9 @@ async def test_without_an_answer_it_reminds_and_gives_up_in_time(form: Installat
     run = await form.put("/start")
     await asked(form, 1)
     await until(lambda: parked(form, run))
+    view = (await form.read(run)).actions[0]
+    assert view.send is not None
+    assert (view.send["text"], str(view.waits_for)[:15]) == ("Your name?", "an answer until")
     await form.pass_time(timedelta(minutes=26))
     await asked(form, 2)
     assert form.texts == ["Your name?", "Your name?"]
