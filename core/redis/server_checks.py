@@ -6,7 +6,7 @@ reported, with the command that corrects them, because the operator decides abou
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from redis.exceptions import RedisError
@@ -22,17 +22,21 @@ from core.redis.store import Store
 
 @dataclass(frozen=True, slots=True)
 class SettingProblem:
-    """A setting with a wrong value. `fatal`: the server itself would delete accepted messages."""
+    """A setting with a wrong value. `fatal`: the server itself would delete accepted messages. `server`: which one of a
+    cluster; "" if there is only one.
+    """
 
     setting: str
     found: str
     wanted: str
     why: str
     fatal: bool
+    server: str = ""
 
     @property
     def correction(self) -> str:
-        return f"redis-cli CONFIG SET {self.setting} {self.wanted} && redis-cli CONFIG REWRITE"
+        on = f" at {self.server}" if self.server else ""
+        return f"redis-cli CONFIG SET {self.setting} {self.wanted} && redis-cli CONFIG REWRITE{on}"
 
     def __str__(self) -> str:
         found = self.found or "empty"
@@ -61,12 +65,18 @@ async def check(store: Store) -> list[SettingProblem]:
 
 
 async def check_settings(store: Store) -> list[SettingProblem]:
-    """Return the wrong settings. Those that the server hides are left out."""
+    """Return the wrong settings of each primary. Those that a server hides are left out."""
     try:
-        answer = await store.command("CONFIG", "GET", "maxmemory-policy", "appendonly", "hash-max-*-value")
+        answers = await store.command_everywhere("CONFIG", "GET", "maxmemory-policy", "appendonly", "hash-max-*-value")
     except FunctionFault:
         return []
-    return setting_problems({str(name): str(value) for name, value in answer.items()})
+    found = {
+        server: setting_problems({str(name): str(value) for name, value in answer.items()})
+        for server, answer in answers.items()
+    }
+    if len(found) == 1:
+        return next(iter(found.values()))
+    return [replace(problem, server=server) for server, problems in found.items() for problem in problems]
 
 
 def notification_problem(state: Notifications) -> SettingProblem | None:

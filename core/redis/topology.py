@@ -77,6 +77,11 @@ class Topology:
         """Return the URL without the password, for people."""
         return str(self.sentinels or self.address)
 
+    @property
+    def place(self) -> str:
+        """Return host:port of the server that was found last, or the path of its socket."""
+        return self.address.path or f"{self.address.host}:{self.address.port}"
+
     async def open(
         self,
         on_reply: OnReply = ignore,

@@ -113,6 +113,7 @@ NEEDED = {
     "show": ("k",),
     "reschedule": ("k", "--at", "x"),
     "queue": ("stats",),
+    "cluster": ("plan",),
     "key": ("list",),
     "webhook": ("list",),
     "sign-in": ("list", "7"),

@@ -117,7 +117,11 @@ class Cluster:
 
     def owner(self, shard: int) -> ClusterNode:
         """The primary of a shard, as a majority of the nodes that answer sees it."""
-        slot = key_slot(str(shard).encode())
+        return self.owner_of(str(shard))
+
+    def owner_of(self, key: str) -> ClusterNode:
+        """The primary of a key without a tag."""
+        slot = key_slot(key.encode())
         ports = [row[2][1] for node in self.nodes for row in node.ask("CLUSTER", "SLOTS") or [] if _has(row, slot)]
         return next(node for node in self.nodes if node.port == max(ports, key=ports.count))
 

@@ -39,6 +39,7 @@ from core.backup import (
 from core.backup.archive import FORMAT
 from core.errors import SetupError, StoreUnavailable
 from core.model.text.plurals import counted
+from core.redis.cluster import ShardMap
 from core.redis.connection import ServerAddress
 from core.redis.keys import LAYOUT
 from core.redis.sentinels import PrimaryNotFound, find_primary
@@ -83,7 +84,8 @@ async def back_up(configuration: Configuration, arguments: Namespace) -> int:
 
 
 async def stored_shards(url: str, settings: Settings) -> int:
-    """Return how many shards have data. Raises SetupError if there are none, LayoutUnknown."""
+    """Return how many shards have data. Raises SetupError if there are none, or for a cluster; LayoutUnknown."""
+    refuse_cluster(url)
     store = await Store.open(url, settings.shards)
     try:
         await check_layout(store)
@@ -97,8 +99,19 @@ async def stored_shards(url: str, settings: Settings) -> int:
     return shards
 
 
+def refuse_cluster(url: str) -> None:
+    if ShardMap(url, 1).cluster:
+        raise SetupError(
+            "a backup reads one server, and ADA_REDIS_URL names a cluster: save each of its primaries with the means "
+            "of the server (docs/cluster.md)"
+        )
+
+
 async def primary_of(url: str) -> ServerAddress:
-    """Return the address of the server, or of the primary that its Sentinels name. Raises StoreUnavailable."""
+    """Return the address of the server, or of the primary that its Sentinels name. Raises StoreUnavailable; SetupError
+    for a cluster.
+    """
+    refuse_cluster(url)
     topology = Topology(url)
     if topology.sentinels is None:
         return topology.address

@@ -1,11 +1,14 @@
-"""What doctor sees of high availability: role, replicas and their lag, memory, persistence, library, Sentinels."""
+"""What doctor sees of high availability: role, replicas and their lag, memory, persistence, library, Sentinels,
+cluster."""
 
 import re
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from redis.exceptions import RedisError
 
+from cli.commands.start.cluster_findings import check_cluster
 from cli.commands.start.finding import Finding
 from core.errors import FunctionFault
 from core.model.durability import Durability
@@ -20,17 +23,26 @@ _RUNBOOK = "docs/high-availability.md, runbook"
 
 
 async def check_replication(store: Store, durability: Durability) -> AsyncIterator[Finding]:
-    """Emit what is seen of each. What the server hides from this user is no finding."""
+    """Emit what is seen of each, on every primary. What a server hides from this user is no finding."""
+    for primary, homes in store.shard_map.primaries().items():
+        async for finding in _check_primary(store, homes[0], durability):
+            at = f"{primary.place}: " if store.shard_map.cluster else ""
+            yield replace(finding, detail=at + finding.detail)
+    if store.topology.sentinels:
+        yield await _sentinels(store.topology.sentinels, store.address)
+    if store.shard_map.cluster:
+        yield await check_cluster(store, store.shard_map.cluster)
+
+
+async def _check_primary(store: Store, home: int, durability: Durability) -> AsyncIterator[Finding]:
     for section, check in (("replication", _replicas), ("memory", _memory), ("persistence", _persistence)):
         try:
-            text = str(await store.command("INFO", section))
+            text = str(await store.command_at(home, "INFO", section))
         except FunctionFault as refusal:
             yield Finding(section, None, f"hidden from this user ({refusal})")
         else:
             yield check(text, durability)
-    yield await _library(store)
-    if store.topology.sentinels:
-        yield await _sentinels(store.topology.sentinels, store.address)
+    yield await _library(store, home)
 
 
 def _replicas(text: str, durability: Durability) -> Finding:
@@ -65,8 +77,8 @@ def _persistence(text: str, _: Durability) -> Finding:
     return Finding("persistence", status == "ok", f"append-only file on, last write {status}")
 
 
-async def _library(store: Store) -> Finding:
-    found = await store.command("FUNCTION", "LIST", "LIBRARYNAME", store.library.name)
+async def _library(store: Store, home: int) -> Finding:
+    found = await store.command_at(home, "FUNCTION", "LIST", "LIBRARYNAME", store.library.name)
     return Finding("library", bool(found), f"{store.library.name} is {'loaded' if found else 'missing'} on the primary")
 
 

@@ -20,6 +20,10 @@ CLUSTER_FORM = "redis+cluster://user:password@host:6379,host:6379"
 
 _URL = re.compile(r"(rediss?)\+cluster://(?:([^/?]*)@)?([^/?@]*)(?:/0?)?(?:\?(.*))?")
 _PORT = 6379
+
+Place = tuple[str, int]
+"""Host and port of a node."""
+
 _EPOCH = re.compile(r"cluster_current_epoch:(\d+)")
 
 
@@ -29,7 +33,7 @@ class ClusterNodes:
     to find the others.
     """
 
-    places: tuple[tuple[str, int], ...]
+    places: tuple[Place, ...]
     login: str = field(repr=False)
     scheme: str
     options: str = field(repr=False)
@@ -46,7 +50,7 @@ class ClusterNodes:
             ServerAddress.parse(nodes.url_of(place))
         return nodes
 
-    def url_of(self, place: tuple[str, int]) -> str:
+    def url_of(self, place: Place) -> str:
         """Return the URL of a node, with its password."""
         host, port = place
         host = f"[{host}]" if ":" in host and host[0] != "[" else host
@@ -67,8 +71,8 @@ class SlotRange:
 
     first: int
     last: int
-    owner: tuple[str, int]
-    replicas: tuple[tuple[str, int], ...]
+    owner: Place
+    replicas: tuple[Place, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +82,15 @@ class ClusterView:
     epoch: int
     slots: tuple[SlotRange, ...]
 
-    def owner_of(self, slot: int) -> tuple[str, int] | None:
+    def owner_of(self, slot: int) -> Place | None:
         return next((one.owner for one in self.slots if one.first <= slot <= one.last), None)
 
     @property
-    def places(self) -> set[tuple[str, int]]:
+    def places(self) -> set[Place]:
         return {place for one in self.slots for place in (one.owner, *one.replicas)}
 
 
-async def newest_view(nodes: ClusterNodes, places: Collection[tuple[str, int]]) -> ClusterView:
+async def newest_view(nodes: ClusterNodes, places: Collection[Place]) -> ClusterView:
     """Return the newest view that a majority of these nodes has, or those that answer within a second. Raises
     PrimaryNotFound.
     """
@@ -108,7 +112,7 @@ async def newest_view(nodes: ClusterNodes, places: Collection[tuple[str, int]]) 
     return max(views, key=lambda view: view.epoch)
 
 
-async def view_of(nodes: ClusterNodes, place: tuple[str, int]) -> ClusterView:
+async def view_of(nodes: ClusterNodes, place: Place) -> ClusterView:
     """Return the cluster as this node sees it. Raises RedisError, OSError or TimeoutError."""
     async with asyncio.timeout(ANSWER):
         connection = await Connection.open(ServerAddress.parse(nodes.url_of(place)))
@@ -143,7 +147,7 @@ def _not_found(nodes: ClusterNodes, faults: Sequence[Exception]) -> PrimaryNotFo
     return PrimaryNotFound("CLUSTER_UNREACHABLE", f"no node of {nodes} answers: {reason}")
 
 
-def hosts_text(places: Mapping[tuple[str, int], Sequence[int]]) -> str:
+def hosts_text(places: Mapping[Place, Sequence[int]]) -> str:
     """Return which shards each primary has, for the log."""
     return "; ".join(
         f"{host}:{port} has {', '.join(map(str, shards)) or 'none'}" for (host, port), shards in places.items()

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 
 from redis.crc import key_slot
 
-from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, hosts_text, is_cluster_url, newest_view
+from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, Place, hosts_text, is_cluster_url, newest_view
 from core.redis.connection import Connection
 from core.redis.keys import KEYS
 from core.redis.sentinels import PrimaryNotFound
@@ -34,7 +34,7 @@ class ShardMap:
         self.cluster = ClusterNodes.parse(url) if is_cluster_url(url) else None
         self.shards = shards
         self.first_call: Callable[[Connection], Awaitable[None]] | None = None
-        self._known: dict[tuple[str, int], Topology] = {}
+        self._known: dict[Place, Topology] = {}
         self._view: ClusterView | None = None
         first = self._at(self.cluster.places[0]) if self.cluster else Topology(url)
         self._slots = [key_slot(tag.encode()) for tag in (*map(str, range(shards)), *WITHOUT_SHARD)]
@@ -50,6 +50,10 @@ class ShardMap:
     def of(self, home: int) -> Topology:
         """Return the primary of a home."""
         return self._homes[home]
+
+    def slot_of(self, home: int) -> int:
+        """Return the slot of a home's keys in a cluster."""
+        return self._slots[home]
 
     @property
     def homes(self) -> int:
@@ -81,11 +85,15 @@ class ShardMap:
         self._changed = self._changed or asyncio.get_running_loop().create_future()
         await asyncio.shield(self._changed)
 
+    @property
+    def known_places(self) -> set[Place]:
+        """Return the nodes that the URL names, and those that the last view names."""
+        return {*(self.cluster.places if self.cluster else ()), *(self._view.places if self._view else ())}
+
     async def read(self) -> None:
         """Read the map. Raises PrimaryNotFound."""
         if self.cluster:
-            known = {*self.cluster.places, *(self._view.places if self._view else ())}
-            self._take(self.cluster, await newest_view(self.cluster, known))
+            self._take(await newest_view(self.cluster, self.known_places))
 
     async def refresh(self) -> None:
         """Read the map, together with all that need it now. Without an answer it stays as it is."""
@@ -107,7 +115,7 @@ class ShardMap:
         if primary in self._homes:
             await primary.pause(seconds)
 
-    def _take(self, cluster: ClusterNodes, view: ClusterView) -> None:
+    def _take(self, view: ClusterView) -> None:
         """Follow a view; an older one than before is ignored. A slot that has no owner keeps the one before."""
         if self._view and view.epoch < self._view.epoch:
             return
@@ -125,7 +133,7 @@ class ShardMap:
         for listener in self._listeners:
             listener()
 
-    def _at(self, place: tuple[str, int]) -> Topology:
+    def _at(self, place: Place) -> Topology:
         if place not in self._known:
             assert self.cluster
             self._known[place] = Topology(self.cluster.url_of(place), must_be_primary=True)

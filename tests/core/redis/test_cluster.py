@@ -1,17 +1,25 @@
 """A cluster of three primaries: every call reaches the primary of its shard, also while slots move and nodes die."""
 
 import asyncio
+import json
+from argparse import Namespace
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 import pytest
 from redis.crc import key_slot
 
+from cli.command import CommandFailed
+from cli.commands.installation.backups import refuse_cluster
+from cli.commands.installation.cluster import print_plan
+from cli.commands.start.cluster_findings import check_cluster
+from cli.commands.start.replication_findings import check_replication
 from core.errors import SetupError, StoreError, StoreUnavailable
 from core.model.durability import Durability
 from core.model.history_key import HistoryKey
 from core.model.states import Status
-from core.queue import NewTask, Queue
+from core.queue import NewTask, Queue, TaskFilter
 from core.queue.task import ClaimRequest
+from core.queue.task_search import SearchPosition
 from core.redis.cluster.cluster_nodes import ClusterNodes
 from core.redis.events.keyspace_events import KeyspaceEvents
 from core.redis.events.stream_reader import StreamReader
@@ -293,3 +301,85 @@ async def test_a_worker_goes_on_in_the_shards_of_the_other_primaries(cluster_sta
                 await cluster_stack.finished(key, within=8)
     finally:
         lost.resume()
+
+
+# tools
+
+
+@pytest.mark.row("S-16")
+async def test_search_statistics_and_cancel_of_many_see_every_primary(store: Store) -> None:
+    queue = Queue(store)
+    put = {await queue.put("t", NewTask("x", user="anna", lane=lane_of(store, n))) for n in range(SHARDS)}
+    pages = queue.inspector.pages(TaskFilter(user="anna"), SearchPosition(), 100)
+    assert {task.id async for _, page in pages for task in page} == put
+    listed, cursor = await queue.inspector.list(TaskFilter(), None, 100)
+    while cursor:
+        more, cursor = await queue.inspector.list(TaskFilter(), cursor, 100)
+        listed = [*listed, *more]
+    assert {task.id for task in listed} == put
+    assert (await queue.cancel_by(TaskFilter(user="anna"))).cancelled == SHARDS
+    assert await violations_in(store) == []
+
+
+@pytest.mark.row("S-16")
+async def test_the_audit_finds_what_is_wrong_on_any_primary(store: Store, cluster: Cluster) -> None:
+    primaries = [node for node in cluster.nodes if node.is_primary]
+    for node in primaries:
+        strange = next(f"strange {n}" for n in range(1000) if cluster.owner_of(f"strange {n}") is node)
+        node.command("SET", strange, 1)
+    for shard in range(SHARDS):
+        await store.command("ZADD", KEYS["due"].at(shard), 1, "nothing")
+    found = await violations_in(store)
+    assert sum("strange" in one.key for one in found) == 3
+    assert {one.key for one in found if "strange" not in one.key} == {KEYS["due"].at(n) for n in range(SHARDS)}
+
+
+@pytest.mark.row("S-16")
+async def test_doctor_shows_each_primary_and_what_is_wrong_with_the_cluster(store: Store, cluster: Cluster) -> None:
+    found = [one async for one in check_replication(store, Durability.LOCAL)]
+    assert [one.what for one in found] == ["role", "memory", "persistence", "library"] * 3 + ["cluster"]
+    assert {one.detail.partition(": ")[0] for one in found[:-1]} == {p.place for p in store.shard_map.primaries()}
+    assert (found[-1].is_good, found[-1].detail) == (True, "3 primaries, 4 nodes, 16 shards")
+    cluster.begin_key_by_key(7, target := elsewhere(cluster, 7))
+    moving = await check_cluster(store, ClusterNodes.parse(cluster.url))
+    assert moving.is_good is False
+    assert f"slots {key_slot(b'7')} move key by key" in moving.detail
+    await asyncio.to_thread(cluster.end_key_by_key, 7, target)
+    replica = next(node for node in cluster.nodes if not node.is_primary)
+    replica.kill()
+    lost = await check_cluster(store, ClusterNodes.parse(cluster.url))
+    assert lost.is_good is None
+    assert f"127.0.0.1:{replica.port} does not answer" in lost.detail
+
+
+@pytest.mark.row("S-14")
+async def test_the_plan_names_the_moves_and_their_commands(
+    store: Store, cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The printed command works: the shard is on the other primary then."""
+    await asyncio.gather(*(store.command("SET", f"load:{{{n % 2}}}:{n}", 1) for n in range(2000)))
+    if cluster.owner(0) is not cluster.owner(1):
+        await asyncio.to_thread(cluster.move, 1, cluster.owner(0))
+        await store.shard_map.refresh()
+    await print_plan(store, Namespace(json=True))
+    *shares, move = map(json.loads, capsys.readouterr().out.splitlines())
+    assert [list(one) for one in shares] == [["primary", "shards", "share", "measure"]] * 3
+    assert sum(one["share"] for one in shares) == pytest.approx(1, abs=0.01)
+    assert move["from"].endswith(f":{cluster.owner(move['shard']).port}")
+    assert move["shard"] in (0, 1)
+    words = move["command"].split()
+    cluster.owner(move["shard"]).command(*words[words.index("CLUSTER") :])
+    await until(lambda: move["to"].endswith(f":{cluster.owner(move['shard']).port}"))
+
+
+async def test_a_plan_without_a_cluster_is_refused(server: Server) -> None:
+    store = await Store.open(server.url)
+    with pytest.raises(CommandFailed, match="names no cluster"):
+        await print_plan(store, Namespace(json=False))
+    await store.close()
+
+
+def test_a_backup_of_a_cluster_is_refused_before_anything_is_read() -> None:
+    with pytest.raises(SetupError, match="names a cluster: save each of its primaries"):
+        refuse_cluster("redis+cluster://127.0.0.1:1")
+    refuse_cluster("redis+sentinel://127.0.0.1:1/ada")

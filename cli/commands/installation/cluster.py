@@ -1,0 +1,105 @@
+"""The verb cluster: prints which primary has which shards, their load, and the moves that balance it. Moves nothing."""
+
+import asyncio
+import re
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cli.command import SUCCESS, Command, CommandFailed, add_json_option
+from cli.commands.installation.queue import print_result
+from cli.processes.startup import redis_url
+from cli.settings.settings import load
+from core.errors import FunctionFault
+from core.redis.cluster.balance import Move, balancing_moves
+from core.redis.store import Store
+
+_PRIMARY = re.compile(r"^(?P<id>\w+) (?P<place>\S+?)@\S* (?P<flags>\S*master\S*) ", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The load of each shard since the nodes started. `measure`: `cpu` (µs) or, if they do not count it, `keys`."""
+
+    measure: str
+    by_shard: Mapping[int, float]
+
+
+def declare(parser: ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="action", required=True, metavar="plan")
+    plan = verbs.add_parser("plan", help="print the load of each primary and the moves that balance it")
+    add_json_option(plan, default=SUPPRESS)
+
+
+def run(arguments: Namespace) -> int:
+    return asyncio.run(plan(arguments))
+
+
+async def plan(arguments: Namespace) -> int:
+    """Raises CommandFailed without a cluster."""
+    settings = load().settings
+    store = await Store.open(redis_url(settings), settings.shards)
+    try:
+        await print_plan(store, arguments)
+    finally:
+        await store.close()
+    return SUCCESS
+
+
+async def print_plan(store: Store, arguments: Namespace) -> None:
+    if not store.shard_map.cluster:
+        raise CommandFailed("ADA_REDIS_URL names no cluster: all shards stand on one primary.")
+    owners = {shard: str(store.shard_map.of(shard).place) for shard in range(store.shards)}
+    ids = await primaries(store)
+    loads = await load_of(store)
+    total = sum(loads.by_shard.values()) or 1.0
+    for place in sorted(ids):
+        shards = [shard for shard, at in owners.items() if at == place]
+        share = sum(loads.by_shard[shard] for shard in shards) / total
+        result = {"primary": place, "shards": shards, "share": round(share, 3), "measure": loads.measure}
+        listed = ", ".join(map(str, shards)) or "none"
+        print_result(arguments, result, f"{place:<22} {share:>4.0%} of the load ({loads.measure}), shards {listed}")
+    moves = balancing_moves(loads.by_shard, owners, ids)
+    for move in moves:
+        words = command_of(store, move, ids[move.target])
+        result = {"shard": move.shard, "from": move.source, "to": move.target, "command": words}
+        print_result(arguments, result, f"move shard {move.shard} from {move.source} to {move.target}:\n  {words}")
+    if not moves and not arguments.json:
+        print("nothing to move")
+
+
+def command_of(store: Store, move: Move, target: str) -> str:
+    """Return the command that moves a shard at once. Servers before Valkey 9 do not know it."""
+    host, _, port = move.source.rpartition(":")
+    slot = store.shard_map.slot_of(move.shard)
+    return f"valkey-cli -h {host} -p {port} CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {target}"
+
+
+async def primaries(store: Store) -> dict[str, str]:
+    """Return host:port → node id of the primaries, also of those without a slot."""
+    text = str(await store.command("CLUSTER", "NODES"))
+    return {one["place"]: one["id"] for one in _PRIMARY.finditer(text) if "fail" not in one["flags"].split(",")}
+
+
+async def load_of(store: Store) -> Load:
+    try:
+        stats = [await slot_stats(store, shard) for shard in range(store.shards)]
+    except FunctionFault:  # a server before Valkey 8
+        keys = [await count_keys(store, shard) for shard in range(store.shards)]
+        return Load("keys", dict(enumerate(map(float, keys))))
+    measure, name = ("cpu", "cpu-usec") if any(one.get("cpu-usec") for one in stats) else ("keys", "key-count")
+    return Load(measure, {shard: float(one[name]) for shard, one in enumerate(stats)})
+
+
+async def slot_stats(store: Store, shard: int) -> Mapping[str, int]:
+    slot = store.shard_map.slot_of(shard)
+    ((_, stats),) = await store.command_at(shard, "CLUSTER", "SLOT-STATS", "SLOTSRANGE", slot, slot)
+    found: Mapping[str, int] = stats
+    return found
+
+
+async def count_keys(store: Store, shard: int) -> int:
+    return int(await store.command_at(shard, "CLUSTER", "COUNTKEYSINSLOT", store.shard_map.slot_of(shard)))
+
+
+COMMANDS: Mapping[str, Command] = {"cluster": Command(declare, run)}
