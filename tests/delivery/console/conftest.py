@@ -132,6 +132,11 @@ class Person:
         await self.browser.run("document.activeElement.select?.()")
         await self.browser.insert(text)
 
+    async def confirms(self) -> None:
+        """Presses the button of the dialog, as soon as there is one."""
+        await self.browser.wait_for("Boolean(document.querySelector('dialog[open] form'))")
+        await self.browser.run("document.querySelector('dialog[open] form').requestSubmit()")
+
     async def chooses(self, label: str, value: str) -> None:
         """Chooses a value of a list."""
         script = "(one) => { one.value = %s; one.dispatchEvent(new Event('change', {bubbles: true})) }"

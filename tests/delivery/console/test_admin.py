@@ -7,7 +7,6 @@ from aiohttp.test_utils import TestServer
 from tests.delivery.console.conftest import Person
 from tests.delivery.console.test_writing import send
 
-CONFIRMS = "document.querySelector('dialog[open] form').requestSubmit()"
 OVER_PLAIN_HTTP = "Object.defineProperty(navigator, 'clipboard', {value: undefined}); 1"
 NOTES_COPIES = "document.addEventListener('copy', () => { window.copied = document.activeElement.value }); 1"
 FOLLOWS_FILE = """fetch((() => { const link = document.querySelector('a[download]');
@@ -29,10 +28,10 @@ async def test_a_new_api_key_is_shown_once_copied_without_https_and_revoked(pers
     await person.visit("keys")
     await person.presses("Create a key")
     await person.writes("Name", "robot")
-    await person.browser.run(CONFIRMS)
+    await person.confirms()
     await person.sees("Choose at least one right.")
     await person.presses("read – read messages and outcomes")
-    await person.browser.run(CONFIRMS)
+    await person.confirms()
     await person.sees("It is shown only this time.")
     secret = await person.browser.run("document.querySelector('dialog[open] input').value")
     await person.browser.run(OVER_PLAIN_HTTP)
@@ -47,7 +46,7 @@ async def test_a_new_api_key_is_shown_once_copied_without_https_and_revoked(pers
     assert await status_with(person, secret) == 200
     await person.browser.run("document.querySelector('button[aria-label=\"Revoke “robot”\"]').click()")
     await person.sees("This cannot be undone.")
-    await person.browser.run(CONFIRMS)
+    await person.confirms()
     await person.sees("“robot” is revoked")
     assert await status_with(person, secret) == 401
 
@@ -66,7 +65,7 @@ async def test_a_webhook_is_added_tested_turned_on_again_and_deleted(person: Per
         await person.sees("There are no webhooks")
         await person.presses("Add a webhook")
         await person.writes("Address", str(server.make_url("/hook")))
-        await person.browser.run(CONFIRMS)
+        await person.confirms()
         await person.sees("Secret for checking signatures")
         await person.presses("Done")
         await person.presses("Test")
@@ -79,11 +78,10 @@ async def test_a_webhook_is_added_tested_turned_on_again_and_deleted(person: Per
         await person.sees("Nothing is sent to it until you turn it on again")
         answer = 202
         await person.presses("Turn on again")
-        await person.browser.wait_for("Boolean(document.querySelector('dialog[open]'))")
-        await person.browser.run(CONFIRMS)
+        await person.confirms()
         await person.sees_no("Nothing is sent to it")
         await person.presses("Delete")
-        await person.browser.run(CONFIRMS)
+        await person.confirms()
         await person.sees("There are no webhooks")
 
 

@@ -122,7 +122,7 @@ async def test_an_author_finds_a_run_follows_its_path_and_drops_it(
     await person.go(f"runs/{run.id}")
     await person.presses("Drop")
     await person.writes("Reason", "it hangs")
-    await person.browser.run("document.querySelector('dialog[open] form').requestSubmit()")
+    await person.confirms()
     await person.sees("An operator has dropped this run")
     await person.has_no_barrier_on_a_phone(axe_source, "run")
     await person.sees("его chain: completed; the store is closed")

@@ -123,7 +123,7 @@ async def test_who_was_not_reached_is_tried_again_and_everybody_is_printed(perso
 
     before = await failed_at()
     await person.presses("Try the failed again")
-    await person.browser.run("document.querySelector('dialog[open] form').requestSubmit()")
+    await person.confirms()
     await person.sees("1 attempt follows")
 
     await until(lambda: tried_after(before), within=60)
@@ -149,13 +149,13 @@ async def test_a_message_is_saved_as_a_template_used_again_and_deleted(person: P
     await person.presses("Шаблоны")
     await person.presses("Сохранить как шаблон")
     await person.writes("Название шаблона", "Собрание")
-    await person.browser.run("document.querySelector('dialog[open] form').requestSubmit()")
+    await person.confirms()
     await person.sees("Собрание")
     await person.presses("Очистить всё")
     await person.browser.wait_for("document.querySelector('#text').value === ''")
     await person.presses("Собрание")
     await person.browser.wait_for("document.querySelector('#text').value === 'Собрание в **10**'")
     await person.browser.run("document.querySelector('[aria-label=\"Удалить шаблон «Собрание»\"]').click()")
-    await person.browser.run("document.querySelector('dialog[open] form').requestSubmit()")
+    await person.confirms()
     await person.browser.wait_for("!document.querySelector('.plain-list li')")
     assert (await person.running.call("GET", "/v1/templates"))["templates"] == []

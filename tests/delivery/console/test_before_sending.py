@@ -10,7 +10,6 @@ from core.redis.store import Store
 from core.sessions import Sessions
 from tests.delivery.console.conftest import Person
 
-CONFIRMS = "document.querySelector('dialog[open] form').requestSubmit()"
 SELECTS_ALL = "document.querySelector('#text').select(), 1"
 TEXT = "document.querySelector('#text').value"
 DOWNLOADS = "fetch(document.querySelector('a[download]').href).then((file) => file.text())"
@@ -83,7 +82,7 @@ async def test_a_message_is_moved_found_by_its_state_and_its_outcomes_appear_by_
     await person.presses("Move")
     await person.writes("When", "")
     await person.browser.run("document.querySelector('dialog[open] input').value = '2031-02-03T04:05'")
-    await person.browser.run(CONFIRMS)
+    await person.confirms()
     await person.sees("2031")
     moved = await person.running.call("GET", f"/v1/deliveries/{made['id']}")
     assert moved["deliver_at"].startswith("2031-02-0")

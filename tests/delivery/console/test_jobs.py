@@ -9,14 +9,12 @@ from core.jobs.kinds import JobKinds
 from core.redis.store import Store
 from tests.delivery.console.conftest import Person
 
-CONFIRMS = "document.querySelector('dialog[open] form').requestSubmit()"
-
 
 async def confirm(person: Person, verb: str, reason: str) -> None:
     """Press a button, write the reason into its dialog, and confirm."""
     await person.presses(verb)
     await person.writes("Reason", reason)
-    await person.browser.run(CONFIRMS)
+    await person.confirms()
     await person.browser.wait_for("!document.querySelector('dialog[open]')")
 
 

@@ -17,8 +17,6 @@ from core.redis.store import Store
 from tests.delivery.console.conftest import Person
 from tests.support.stack import HOUR
 
-CONFIRMS = "document.querySelector('dialog[open] form').requestSubmit()"
-
 
 def url_of(person: Person) -> str:
     url = running_url(person.running.installation.directory / "data" / "valkey")
@@ -69,8 +67,7 @@ async def test_an_operator_finds_out_why_tasks_failed_and_has_them_tried_again(p
     await person.sees("no voice #")
     await person.browser.wait_for(f"Number({IN_THE_MENU}) >= 3")
     await person.browser.run("document.querySelector('li.card button.primary').click()")
-    await person.browser.wait_for("Boolean(document.querySelector('dialog[open]'))")
-    await person.browser.run(CONFIRMS)
+    await person.confirms()
     await person.sees("3 tasks changed")
 
 
@@ -82,15 +79,14 @@ async def test_an_operator_sets_one_task_aside_tries_it_again_and_drops_a_group(
     await person.visit(f"task/{task}")
     for button, seen in (("Set aside", "buried"), ("Try again", "ready"), ("Cancel", "no longer kept")):
         await person.presses(button)
-        await person.browser.wait_for("Boolean(document.querySelector('dialog[open]'))")
-        await person.browser.run(CONFIRMS)
+        await person.confirms()
         await person.browser.wait_for(f"document.querySelector('#content').innerText.includes({seen!r})")
     await person.go("dead_letters")
     card = "[...document.querySelectorAll('li.card')].find((one) => one.innerText.includes('pictures'))"
     await person.browser.wait_for(f"Boolean({card})")
     await person.browser.run(f"{card}.querySelector('.danger').click()")
     await person.sees("Cancel 2 tasks?")
-    await person.browser.run(CONFIRMS)
+    await person.confirms()
     await person.browser.wait_for(f"!{card}")
     found = await person.running.call("GET", "/v1/queue/tasks?tube=pictures&state=buried")
     assert found["tasks"] == []
@@ -106,7 +102,7 @@ async def test_an_operator_pauses_a_tube_with_a_reason_and_resumes_it(person: Pe
         ".querySelector('button:not(.plain)').click()"
     )
     await person.writes("Reason", "the provider is down")
-    await person.browser.run(CONFIRMS)
+    await person.confirms()
     await person.sees("the provider is down")
     await person.keeps_picture("tubes")
     await person.browser.run(
@@ -203,27 +199,27 @@ async def test_an_operator_sees_a_lane_and_changes_everything_that_was_found(per
     await person.browser.wait_for(f"Boolean({pace})")
     await person.browser.run(f"{pace}.click()")
     await person.writes("Tasks per second", "2.5")
-    await person.browser.run(CONFIRMS)
+    await person.confirms()
     await person.browser.wait_for(f"{pace}.ariaLabel.includes('2.5 per second')")
     await person.presses("Set a weight")
     await person.writes("Tenant", "a school")
     await person.writes("Turns in a round", "3")
-    await person.browser.run(CONFIRMS)
+    await person.confirms()
     await person.sees("a school: 3 turns")
     await person.presses("a school: 3 turns")
     await person.writes("Turns in a round", "1")
-    await person.browser.run(CONFIRMS)
+    await person.confirms()
     await person.sees_no("a school: 3 turns")
     await person.go("tasks?tube=letters&state=locked")
     await person.sees("3 in all")
     await person.presses("Set all of these aside")
     await person.sees("Set 3 tasks aside?")
-    await person.browser.run(CONFIRMS)
+    await person.confirms()
     await person.sees("3 tasks changed")
     await person.go("tasks?tube=letters&state=buried")
     await person.presses("Try all of these again")
     await person.sees("Try 3 tasks again?")
-    await person.browser.run(CONFIRMS)
+    await person.confirms()
     await person.sees("Nothing found")
     await person.go("lanes/letters/chat%207")
     await person.sees("letters: 3 tasks wait behind the first.")
@@ -241,6 +237,6 @@ async def test_an_operator_starts_an_audit_and_repairs_what_was_shown(person: Pe
     await person.browser.run(f"{card}.querySelector('button').click()")
     await person.browser.wait_for("document.querySelector('dialog[open]')?.innerText.includes('stranger')")
     assert await store.command("ZSCORE", kinds, "stranger") is not None, "nothing is repaired before it is confirmed"
-    await person.browser.run(CONFIRMS)
+    await person.confirms()
     await person.browser.wait_for(f"{card}.innerText.includes('repaired')")
     assert await store.command("ZSCORE", kinds, "stranger") is None

@@ -4,14 +4,13 @@ import pytest
 
 from tests.delivery.console.conftest import Person
 
-CONFIRMS = "document.querySelector('dialog[open] form').requestSubmit()"
 EXPORT = "fetch(document.querySelector('a[download=\\'users.csv\\']').href).then((file) => file.text())"
 IS_ASKED = "Boolean(document.querySelector('dialog[open]'))"
 
 
 async def confirms(person: Person) -> None:
-    await person.browser.wait_for(IS_ASKED)
-    await person.browser.run(CONFIRMS)
+    """Presses the button of the dialog, which is accepted."""
+    await person.confirms()
     await person.browser.wait_for(f"!{IS_ASKED}")
 
 
@@ -34,7 +33,7 @@ async def test_a_person_is_added_found_by_a_contact_changed_and_deleted(person: 
     await person.writes("Number", "people-1")
     await person.writes("Name", "Ada Byron")
     await person.writes("Address", "+79990000001")
-    await person.browser.run(CONFIRMS)
+    await person.confirms()
     await person.sees("SMS: +79990000001")
     await person.go("people?address=%2B79990000001")
     await person.sees("1 in all")
@@ -62,7 +61,7 @@ async def test_a_group_gets_members_and_owners_and_loses_them(person: Person) ->
     await person.presses("Add a group")
     await person.writes("Number", "people-group")
     await person.writes("Title", "Compilers")
-    await person.browser.run(CONFIRMS)
+    await person.confirms()
     await person.sees("No members yet")
     await person.presses("Add a member")
     await person.writes("Number or e-mail address", "grace@example.org")
@@ -131,10 +130,10 @@ async def test_somebody_is_found_by_name_blocked_and_merged_with_a_second_entry(
     await person.sees("This person is blocked")
     await person.presses("Merge")
     await person.writes("The entry that goes", "кюри")
-    await person.browser.run(CONFIRMS)
+    await person.confirms()
     await person.sees("Is deleted")
     await person.keeps_picture("merge")
-    await person.browser.run(CONFIRMS)
+    await person.confirms()
     await person.sees("The two are one person now")
     await person.sees("curie@example.org")
     await person.keeps_picture("person-sent")

@@ -60,7 +60,7 @@ async def test_the_link_of_the_bot_signs_in_once_and_a_deleted_person_loses_the_
     sessions = Sessions(store, Directory(store), ApiKeys(store))
     elsewhere = await sessions.begin_as_person("default", 602)
     await person.presses("Выйти на всех устройствах")
-    await person.browser.run("document.querySelector('dialog[open] form').requestSubmit()")
+    await person.confirms()
     await person.sees("Прислать код")
     assert await person.browser.cookies() == []
     await person.go(f"sign-in/{urlsplit(link).fragment.rpartition('/')[2]}")

@@ -107,7 +107,7 @@ async def test_ten_thousand_recipients_scroll_and_one_is_found(person: Person) -
     await person.browser.wait_for("document.querySelectorAll('.rows .row').length === 1")
     await person.presses("Cancel")
     await person.writes("To confirm, type", "10000")
-    await person.browser.run("document.querySelector('dialog form').requestSubmit()")
+    await person.confirms()
     await person.sees("Cancelled: 10,000")
 
 

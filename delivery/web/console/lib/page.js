@@ -202,6 +202,9 @@ export function withStates(root, load, draw) {
 /** Returns a box with a sentence: kind is "info", "good", "warn" or "bad". */
 export const notice = (kind, ...children) => h("div", { class: `notice ${kind}`, role: kind === "bad" ? "alert" : "status" }, ...children);
 
+/** Returns a row of a list of facts; a value that is missing is a dash. */
+export const fact = (key, value) => h("div", {}, h("dt", {}, t(key)), h("dd", {}, value || "–"));
+
 /** Returns a small mark with a word: kind is "good", "bad", "warn", "info" or "" (neutral). */
 export const tag = (kind, text) => h("span", { class: `tag ${kind}` }, text);
 

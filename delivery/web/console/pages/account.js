@@ -2,7 +2,7 @@
 
 import { h, paint } from "../lib/dom.js";
 import { currentZone, t, word } from "../lib/words.js";
-import { explain, toast } from "../lib/page.js";
+import { explain, fact, toast } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
 
 export default {
@@ -24,5 +24,3 @@ export default {
         h("button", { class: "danger", onclick: leaveEverywhere }, t("account.everywhere"))));
   },
 };
-
-const fact = (key, value) => h("div", {}, h("dt", {}, t(key)), h("dd", {}, value));

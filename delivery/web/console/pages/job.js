@@ -3,7 +3,7 @@
 import { h, paint } from "../lib/dom.js";
 import { ago, fullMoment, moment, number, said, t } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, notice, withStates } from "../lib/page.js";
+import { empty, fact, notice, withStates } from "../lib/page.js";
 import { VERBS, change, mayManage, stateTag, why } from "./jobs.js";
 
 const TIMES = ["created_at", "changed_at", "last_run", "next_run", "resumes_at"];
@@ -52,13 +52,11 @@ function record(job, me, again) {
     }, t(`jobs.${verb}`)))),
     h("h2", {}, t("job.record")),
     h("dl", { class: "facts" },
-      TEXTS.map((name) => fact(name, typeof job[name] === "number" ? number(job[name]) : job[name])),
-      TIMES.filter((name) => job[name]).map((name) => fact(name, h("span", { title: fullMoment(job[name]) }, moment(job[name]), " (", ago(job[name]), ")")))),
+      TEXTS.map((name) => fact(`job.${name}`, typeof job[name] === "number" ? number(job[name]) : job[name])),
+      TIMES.filter((name) => job[name]).map((name) => fact(`job.${name}`, h("span", { title: fullMoment(job[name]) }, moment(job[name]), " (", ago(job[name]), ")")))),
     Object.keys(job.parameters).length > 0 && [h("h2", {}, t("job.parameters")), h("pre", { tabindex: 0, "aria-label": t("job.parameters") }, JSON.stringify(job.parameters, null, 2))],
   ];
 }
-
-const fact = (name, value) => h("div", {}, h("dt", {}, t(`job.${name}`)), h("dd", {}, value));
 
 /**
  * Shows the log in `root` as it is written and calls `changed` after new lines. While the tab is hidden nothing is read; then it

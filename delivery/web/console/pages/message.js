@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { fullMoment, moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, notice, statusTag, toast, withStates } from "../lib/page.js";
+import { explain, fact, notice, statusTag, toast, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { draftOf, inZone, plainOf } from "../lib/draft.js";
@@ -71,8 +71,6 @@ function summary(where, context, message, reasons, list, reread, choose) {
 }
 
 const nameOf = ({ id, name }) => name || String(id);
-const fact = (key, value) => h("div", {}, h("dt", {}, t(key)), h("dd", {}, value));
-
 function recipients(root, where, context, message, reasons) {
   const whys = [...new Set([...Object.keys(reasons.reasons), context.query.why].filter(Boolean))];
   const list = table(root, {

@@ -6,7 +6,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { LANGUAGES, fullMoment, moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, notice, statusTag, toast, withStates } from "../lib/page.js";
+import { empty, explain, fact, notice, statusTag, toast, withStates } from "../lib/page.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { table } from "../lib/table.js";
 import { channelNames, channelOptions, choice, findPerson, nameOf, pageOf, pathOf, roleOptions, titleOf } from "../lib/directory.js";
@@ -49,8 +49,6 @@ export default {
     });
   },
 };
-
-const fact = (key, value) => h("div", {}, h("dt", {}, t(key)), h("dd", {}, value || "–"));
 
 const reachable = (user) => (user.blocked ? [] : Object.keys(user.contacts).filter((one) => !user.opt_out.includes(one)));
 

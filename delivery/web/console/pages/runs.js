@@ -3,7 +3,7 @@
 import { field, h, paint } from "../lib/dom.js";
 import { fullMoment, moment, said, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, notice, tag, toast, withStates } from "../lib/page.js";
+import { explain, fact, notice, tag, toast, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask } from "../lib/dialog.js";
 import { follow } from "../lib/live.js";
@@ -143,8 +143,6 @@ function whole(run, drawn, mayChange, again) {
     h("ol", { class: "steps" }, run.actions.map(step)),
   ];
 }
-
-const fact = (key, value) => h("div", {}, h("dt", {}, t(key)), h("dd", {}, value));
 
 function step(one) {
   const delivery = one.results.delivery_id || (one.waits_for !== SLOW && one.waits_for);

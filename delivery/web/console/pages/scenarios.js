@@ -3,7 +3,7 @@
 import { h, paint } from "../lib/dom.js";
 import { ago, fullMoment, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, notice, tag, withStates } from "../lib/page.js";
+import { empty, fact, notice, tag, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { graph } from "../lib/graph.js";
 
@@ -48,8 +48,6 @@ function summary(bot) {
       h("a", { class: "button", href: "#/runs" }, t("page.runs"))),
   ];
 }
-
-const fact = (key, value) => h("div", {}, h("dt", {}, t(key)), h("dd", {}, value));
 
 const holds = (row, text) => !text || JSON.stringify(row).toLowerCase().includes(text.toLowerCase());
 

@@ -3,7 +3,7 @@
 import { h, paint } from "../lib/dom.js";
 import { ago, fullMoment, number, t } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { empty, explain, may, notice, quoted, toast, withStates } from "../lib/page.js";
+import { empty, explain, fact, may, notice, quoted, toast, withStates } from "../lib/page.js";
 import { confirm } from "../lib/dialog.js";
 import { laneAddress } from "./lanes.js";
 import { stateTag } from "./tasks.js";
@@ -29,8 +29,8 @@ export default {
       task.waits_for && h("p", {}, t("task.ahead", { count: task.ahead || 1 }), " ", h("a", { href: `#/task/${encodeURIComponent(task.waits_for)}` }, t("task.first"))),
       linked(task),
       h("dl", { class: "facts" },
-        TEXTS.filter((name) => task[name] !== undefined).map((name) => fact(name, typeof task[name] === "number" ? number(task[name]) : task[name])),
-        task.lane && fact("lane", h("a", { href: laneAddress(task.tube, task.lane) }, task.lane))),
+        TEXTS.filter((name) => task[name] !== undefined).map((name) => fact(`task.${name}`, typeof task[name] === "number" ? number(task[name]) : task[name])),
+        task.lane && fact("task.lane", h("a", { href: laneAddress(task.tube, task.lane) }, task.lane))),
       h("h2", {}, t("task.timeline")),
       h("ol", { class: "timeline" }, timeline(task).map(([name, at]) => h("li", { key: name, class: at > Date.now() ? "ahead" : "" },
         h("strong", {}, t(`task.${name}`)), " ", h("time", { datetime: new Date(at).toISOString() }, fullMoment(at)), " ", h("span", { class: "quiet" }, ago(at))))),
@@ -60,8 +60,6 @@ function linked({ links }) {
   ].filter(Boolean);
   return found.length > 0 && h("div", { class: "actions" }, found.map(([key, href]) => h("a", { class: "button", key, href }, t(key))));
 }
-
-const fact = (name, value) => h("div", {}, h("dt", {}, t(`task.${name}`)), h("dd", {}, value));
 
 function button(verb, path, again) {
   const run = async () => {

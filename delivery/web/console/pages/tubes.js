@@ -25,7 +25,7 @@ export default {
     paint(root, h("h1", {}, t("page.tubes")), warning, place, shares);
     const load = async ({ signal }) => {
       const { tubes, weights, overdue_ms } = await api.get("/v1/queue/tubes", {}, { signal });
-      paint(warning, overdue_ms > OVERDUE_MS && notice("warn", t("tubes.overdue", { time: duration(overdue_ms / 1000) })));
+      paint(warning, tubes.filter((tube) => tube.paused).map(({ name, paused: { by, reason, at } }) => notice("warn", t("tubes.paused_by", { tube: name, by, reason, when: ago(at) }))), overdue_ms > OVERDUE_MS && notice("warn", t("tubes.overdue", { time: duration(overdue_ms / 1000) })));
       paint(shares, weightList(weights, mayChange, () => list.reload()));
       return { rows: tubes, next: null };
     };
@@ -48,8 +48,7 @@ function columns(mayChange, again) {
   ];
 }
 
-const nameOf = ({ name, paused }) => [name.split(/(?<=[.-])/).flatMap((part) => [part, h("wbr")]), " ", paused && tag("warn", t("tubes.paused")),
-  paused && h("div", { class: "quiet" }, t("tubes.paused_by", { by: paused.by, reason: paused.reason, when: ago(paused.at) }))];
+const nameOf = ({ name, paused }) => [name.split(/(?<=[.-])/).flatMap((part) => [part, h("wbr")]), " ", paused && tag("warn", t("tubes.paused"))];
 
 /** The number leads to its list; the bar behind it is the share of this state. */
 function count({ name, stats }, state) {

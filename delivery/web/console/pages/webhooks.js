@@ -3,7 +3,7 @@
 import { field, h } from "../lib/dom.js";
 import { moment, number, t, word } from "../lib/words.js";
 import { ApiError, api } from "../lib/api.js";
-import { empty, explain, notice, tag, toast, withStates } from "../lib/page.js";
+import { empty, explain, fact, notice, tag, toast, withStates } from "../lib/page.js";
 import { ask, confirm, showOnce } from "../lib/dialog.js";
 
 const EVENTS = ["outcome", "finished", "job"];
@@ -56,8 +56,6 @@ function card(webhook, mayChange, again) {
       (webhook.dead_letters > 0 || webhook.disabled_at) && h("button", { key: "replay", onclick: () => replay(webhook, again) }, t(webhook.disabled_at ? "webhooks.enable" : "webhooks.replay")),
       h("button", { key: "delete", class: "danger", onclick: () => remove(webhook, again) }, t("webhooks.delete"))));
 }
-
-const fact = (key, value) => h("div", {}, h("dt", {}, t(key)), h("dd", {}, value));
 
 const attempt = (made) => h("li", {},
   h("span", {}, moment(made.at)),
