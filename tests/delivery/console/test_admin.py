@@ -6,6 +6,7 @@ from aiohttp.test_utils import TestServer
 
 from tests.delivery.console.conftest import Person
 from tests.delivery.console.test_writing import send
+from tests.support.waiting import until
 
 OVER_PLAIN_HTTP = "Object.defineProperty(navigator, 'clipboard', {value: undefined}); 1"
 NOTES_COPIES = "document.addEventListener('copy', () => { window.copied = document.activeElement.value }); 1"
@@ -51,6 +52,11 @@ async def test_a_new_api_key_is_shown_once_copied_without_https_and_revoked(pers
     assert await status_with(person, secret) == 401
 
 
+async def is_turned_off(person: Person) -> bool:
+    (webhook,) = (await person.running.call("GET", "/v1/webhooks"))["webhooks"]
+    return webhook["disabled_at"] is not None
+
+
 @pytest.mark.row("W-15")
 async def test_a_webhook_is_added_tested_turned_on_again_and_deleted(person: Person) -> None:
     answer = 202
@@ -75,6 +81,9 @@ async def test_a_webhook_is_added_tested_turned_on_again_and_deleted(person: Per
         await person.keeps_picture("webhooks")
         answer = 410
         await send(person, "The receiver is gone")
+        await until(lambda: is_turned_off(person))
+        await person.go("account")
+        await person.go("webhooks")
         await person.sees("Nothing is sent to it until you turn it on again")
         answer = 202
         await person.presses("Turn on again")
