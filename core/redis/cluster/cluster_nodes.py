@@ -77,10 +77,18 @@ class SlotRange:
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """The cluster as one node sees it. `epoch` grows with each promotion and each move of slots."""
+    """The cluster as one node sees it. `epoch` grows with each promotion and each move of slots. `is_ok`: whether the
+    node is with a majority of the primaries.
+    """
 
     epoch: int
     slots: tuple[SlotRange, ...]
+    is_ok: bool = True
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """Return how far it is to be believed: a node that is cut off from the others knows no newer state."""
+        return self.is_ok, self.epoch
 
     def owner_of(self, slot: int) -> Place | None:
         return next((one.owner for one in self.slots if one.first <= slot <= one.last), None)
@@ -109,7 +117,7 @@ async def newest_view(nodes: ClusterNodes, places: Collection[Place]) -> Cluster
         await cancel_and_wait(*(one for one in asking if not one.done()))
     if not views:
         raise _not_found(nodes, faults)
-    return max(views, key=lambda view: view.epoch)
+    return max(views, key=lambda view: view.rank)
 
 
 async def view_of(nodes: ClusterNodes, place: Place) -> ClusterView:
@@ -122,7 +130,8 @@ async def view_of(nodes: ClusterNodes, place: Place) -> ClusterView:
         finally:
             connection.close()
     epoch = _EPOCH.search(info)
-    return ClusterView(int(epoch[1]) if epoch else 0, tuple(_slot_range(one, place[0]) for one in ranges))
+    slots = tuple(_slot_range(one, place[0]) for one in ranges)
+    return ClusterView(int(epoch[1]) if epoch else 0, slots, is_ok="cluster_state:ok" in info)
 
 
 def _slot_range(row: Sequence[Reply], asked: str) -> SlotRange:

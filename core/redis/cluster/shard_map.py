@@ -117,16 +117,16 @@ class ShardMap:
 
     def _take(self, view: ClusterView) -> None:
         """Follow a view; an older one than before is ignored. A slot that has no owner keeps the one before."""
-        if self._view and view.epoch < self._view.epoch:
+        if self._view and view.rank < self._view.rank:
             return
-        self._view = view
+        level, self._view = logging.INFO if self._view else logging.DEBUG, view
         owners = [view.owner_of(slot) for slot in self._slots]
         homes = [self._at(owner) if owner else old for owner, old in zip(owners, self._homes, strict=True)]
         if homes == self._homes:
             return
         self._homes = homes
         places = {one: [home for home, at in enumerate(owners) if at == one and home < self.shards] for one in owners}
-        log.info("shards: %s", hosts_text({one: shards for one, shards in places.items() if one}))
+        log.log(level, "shards: %s", hosts_text({one: shards for one, shards in places.items() if one}))
         if self._changed and not self._changed.done():
             self._changed.set_result(None)
         self._changed = None

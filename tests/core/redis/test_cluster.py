@@ -20,7 +20,8 @@ from core.model.states import Status
 from core.queue import NewTask, Queue, TaskFilter
 from core.queue.task import ClaimRequest
 from core.queue.task_search import SearchPosition
-from core.redis.cluster.cluster_nodes import ClusterNodes
+from core.redis.cluster import ShardMap, cluster_nodes
+from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, SlotRange
 from core.redis.events.keyspace_events import KeyspaceEvents
 from core.redis.events.stream_reader import StreamReader
 from core.redis.keys import KEYS
@@ -104,6 +105,27 @@ async def test_a_server_without_cluster_mode_and_nodes_that_do_not_answer_are_to
         await Store.open(plain)
     with pytest.raises(StoreUnavailable, match="CLUSTER_UNREACHABLE"):
         await Store.open("redis+cluster://127.0.0.1:1")
+
+
+@pytest.mark.row("S-11")
+async def test_a_node_that_is_cut_off_is_not_believed_although_its_epoch_is_the_highest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def seen(epoch: int, owner: str, *, is_ok: bool = True) -> ClusterView:
+        return ClusterView(epoch, (SlotRange(0, 16383, (owner, 1), ()),), is_ok)
+
+    views = {"a": seen(9, "a", is_ok=False), "b": seen(5, "b")}
+
+    async def view_of(nodes: ClusterNodes, place: tuple[str, int]) -> ClusterView:
+        return views[place[0]]
+
+    monkeypatch.setattr(cluster_nodes, "view_of", view_of)
+    shard_map = ShardMap("redis+cluster://a:1,b:1", 1)
+    await shard_map.read()
+    assert shard_map.of(0).place == "b:1"
+    views = dict.fromkeys("ab", seen(4, "a"))
+    await shard_map.read()
+    assert shard_map.of(0).place == "b:1", "an older view"
 
 
 # calls
