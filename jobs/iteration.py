@@ -13,7 +13,7 @@ import msgspec
 
 from core.jobs import Jobs
 from core.jobs.record import OwnState, zone_of
-from core.jobs.units import NULL
+from core.jobs.units import NULL, STEP
 from core.model.clock import to_ms
 from jobs.external_services import Outside
 from jobs.recording.branches import Branches
@@ -88,14 +88,14 @@ class Iteration:
         NAME_MALFORMED.
         """
         with self._names.used("step", name):
-            known = self._steps.get(f"step:{name}")
+            known = self._steps.get(f"{STEP}{name}")
             if known is not None:
                 return returned_form(name, msgspec.Raw(known.encode()), returns)
             self._guard.check()
-            limited = self._calls.limited(f"step:{name}", call, timeout, heartbeat)
-            stored = stored_form(name, await self._retried(f"step:{name}", retry, limited(*arguments)))
+            limited = self._calls.limited(f"{STEP}{name}", call, timeout, heartbeat)
+            stored = stored_form(name, await self._retried(f"{STEP}{name}", retry, limited(*arguments)))
             result = returned_form(name, stored, returns)
-            await self._guard.record("step", f"step:{name}", bytes(stored).decode())
+            await self._guard.record("step", f"{STEP}{name}", bytes(stored).decode())
             return result
 
     async def each(

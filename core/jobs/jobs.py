@@ -12,7 +12,7 @@ from core.errors import Conflict, NotFound, Refused
 from core.jobs.due_times import due_again, in_window
 from core.jobs.job_log import JobLog
 from core.jobs.kinds import JobKinds
-from core.jobs.listing import page_of_jobs
+from core.jobs.listing import Wanted, page_of_jobs
 from core.jobs.notices import notice_of
 from core.jobs.record import (
     JobId,
@@ -136,23 +136,20 @@ class Jobs:
         another has changed meanwhile stays as it is.
         """
         for job in await self.of_user(tenant, user):
-            if _waits_for_sign_in(job, service):
+            if job.waits_for_sign_in(service):
                 with suppress(Refused):
                     await self.resume(job.id, Actor.SIGN_IN)
 
     async def waits_for_sign_in(self, tenant: str, user: str, service: str) -> bool:
         """Return whether a job of a user was paused because the sign-in to this service had expired."""
-        return any(_waits_for_sign_in(job, service) for job in await self.of_user(tenant, user))
+        return any(job.waits_for_sign_in(service) for job in await self.of_user(tenant, user))
 
     async def of_user(self, tenant: str, user: str) -> Sequence[StoredJob]:
         """Return the jobs of a user, of all kinds, in the order of their names."""
-        kinds = await self.kinds.names()
-        names = [
-            name
-            for kind in kinds
-            for name in (JobId(tenant, kind, user), *await self.storage.keyed(tenant, kind, user))
-        ]
-        found = [await self.storage.read(name) for name in names]
+        found: list[StoredJob | None] = []
+        for kind in await self.kinds.names():
+            names = [JobId(tenant, kind, user), *await self.storage.keyed(tenant, kind, user)]
+            found += [await self.storage.read(name) for name in names]
         return [job for job in found if job]
 
     async def change(
@@ -237,13 +234,21 @@ class Jobs:
         return job
 
     async def list(
-        self, tenant: str, state: JobState | None = None, kind: str = "", cursor: str = "", limit: int = 100
+        self,
+        tenant: str,
+        state: JobState | None = None,
+        kind: str = "",
+        cursor: str = "",
+        limit: int = 100,
+        *,
+        text: str = "",
     ) -> tuple[list[StoredJob], str]:
-        """Return (jobs, cursor of the next page or ""), those of a shard in the order of their first start.
+        """Return (jobs, cursor of the next page or ""), those of a shard in the order of their first start. `text`: of
+        their parameters or their own state.
 
         A page with a filter may have fewer than `limit`. Raises Invalid CURSOR_MALFORMED.
         """
-        return await page_of_jobs(self.storage, self._store.shards, tenant, state, kind, cursor, limit)
+        return await page_of_jobs(self.storage, self._store.shards, tenant, Wanted(state, kind, text), cursor, limit)
 
     async def _change(
         self,
@@ -283,12 +288,6 @@ class Jobs:
     def now(self) -> datetime:
         """Return the current time of the server, aware."""
         return datetime.now(UTC) + timedelta(milliseconds=self._store.clock_offset_ms)
-
-
-def _waits_for_sign_in(job: StoredJob, service: str) -> bool:
-    record = job.record
-    is_paused = record.state is JobState.PAUSED and record.paused_by is Actor.SIGN_IN
-    return is_paused and record.service in ("", service)
 
 
 def _changes_too_often() -> Conflict:

@@ -1,25 +1,43 @@
 """Lists the jobs of a tenant in pages, shard after shard."""
 
 import asyncio
+from dataclasses import dataclass
 
 from core.errors import malformed_cursor
 from core.jobs.record import StoredJob
 from core.jobs.states import JobState
 from core.jobs.storage import JobStorage
+from core.model.compact_json import compact_json
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which jobs are listed: None and "" stand for all. `text`: what their parameters or their own state contain."""
+
+    state: JobState | None = None
+    kind: str = ""
+    text: str = ""
+
+    def includes(self, job: StoredJob) -> bool:
+        """Return whether a job is listed."""
+        if (self.state and job.record.state is not self.state) or (self.kind and job.id.kind != self.kind):
+            return False
+        own = job.own or job.record.own
+        facts = compact_json([job.record.parameters, own.data if own else None])
+        return self.text.casefold() in facts.casefold()
 
 
 async def page_of_jobs(
-    storage: JobStorage, shards: int, tenant: str, state: JobState | None, kind: str, cursor: str, limit: int
+    storage: JobStorage, shards: int, tenant: str, wanted: Wanted, cursor: str, limit: int
 ) -> tuple[list[StoredJob], str]:
     """Return (jobs, cursor of the next page or ""). Raises Invalid CURSOR_MALFORMED."""
     shard, start = _position(cursor, shards)
     names = await storage.names(tenant, shard, start, limit)
     read = await asyncio.gather(*(storage.read(name) for name in names))
-    found = [job for job in read if job and (not kind or job.id.kind == kind)]
     following = f"{shard + 1}.0" if shard + 1 < shards else ""
     if len(names) == limit:
         following = f"{shard}.{start + limit}"
-    return [job for job in found if state is None or job.record.state is state], following
+    return [job for job in read if job and wanted.includes(job)], following
 
 
 def _position(cursor: str, shards: int) -> tuple[int, int]:

@@ -126,6 +126,11 @@ class StoredJob(Struct, frozen=True):
     losses: int = 0
     own: OwnState | None = None
 
+    def waits_for_sign_in(self, service: str) -> bool:
+        """Return whether the job was paused because the sign-in to this service had expired."""
+        is_paused = self.record.state is JobState.PAUSED and self.record.paused_by is Actor.SIGN_IN
+        return is_paused and self.record.service in ("", service)
+
 
 def checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters in the form in which they are stored. Raises Invalid PARAMETERS_TOO_LARGE,

@@ -2,11 +2,13 @@
 
     unit:KEY · unit NAME:KEY     an item of `each`, and of an `each` with a name
     effect:NAME                  something done outside
+    step:NAME                    the result of a step of the iteration that has begun; it ends with that
 
 An effect whose answer was lost is `unknown`: it is never repeated, and its item is `unknown`, too. An operator finds
 out whether it took place and resolves it.
 """
 
+import asyncio
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -16,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from core.errors import Conflict, NotFound, malformed_cursor
-from core.jobs.record import JobId, line_of
+from core.jobs.record import JobId, JobRecord, line_of
 from core.jobs.states import Actor
 from core.jobs.storage import place_of
 from core.model.clock import from_ms
@@ -24,6 +26,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 
 EFFECT = "effect:"
+STEP = "step:"
 NULL = msgspec.Raw(b"null")
 
 _LARGEST_SHOWN = 4096
@@ -84,9 +87,9 @@ class JobUnits:
     async def page(
         self, job_id: JobId, status: UnitStatus | None = None, cursor: str = "", limit: int = 100
     ) -> tuple[list[UnitView], str]:
-        """Return (units and effects, cursor of the next page or ""), in no order. A page may have fewer than `limit` or
-        more; a unit that is recorded or reset meanwhile may be missing or appear twice. Raises Invalid
-        CURSOR_MALFORMED.
+        """Return (units and effects, cursor of the next page or ""), in no order. On the first page are also the steps
+        of the iteration that has begun. A page may have fewer than `limit` or more; a unit that is recorded or reset
+        meanwhile may be missing or appear twice. Raises Invalid CURSOR_MALFORMED.
         """
         if cursor and not cursor.isdecimal():
             raise malformed_cursor()
@@ -94,8 +97,23 @@ class JobUnits:
         key = KEYS["job_units"].at(shard, name)
         following, flat = await self._store.command("HSCAN", key, cursor or "0", "COUNT", limit)
         views = [_view(unit, _decoded(stored)) for unit, stored in zip(flat[::2], flat[1::2], strict=True)]
+        if not cursor and status in (None, UnitStatus.DONE):
+            views = [*await self._steps(shard, name), *views]
         found = [view for view in views if status is None or view.status is status]
         return found, "" if str(following) == "0" else str(following)
+
+    async def _steps(self, shard: int, name: str) -> list[UnitView]:
+        """Return what the iteration that has begun has stored by name."""
+        stored, record = await asyncio.gather(
+            self._store.command("HGETALL", KEYS["job_steps"].at(shard, name)),
+            self._store.command("HGET", KEYS["job"].at(shard, name), "record"),
+        )
+        number = msgspec.json.decode(record, type=JobRecord).iteration if record else 0
+        return [
+            _view(step, UnitRecord(UnitStatus.DONE, msgspec.Raw(value.encode()), iteration=number))
+            for step, value in sorted(stored.items())
+            if step.startswith(STEP)
+        ]
 
     async def resolve(
         self, job_id: JobId, unit: str, outcome: Outcome, result: Any = None, by: Actor = Actor.ADMIN

@@ -64,7 +64,8 @@ async def list_page(request: Request[None, schemas.JobQuery]) -> Response:
     """Return one page of jobs."""
     query, jobs = request.query, request.services.core.jobs
     state, kind = optional(query.state), optional(query.kind) or ""
-    found, cursor = await jobs.list(request.tenant, state, kind, optional(query.cursor) or "", query.limit or _PAGE)
+    cursor, limit, text = optional(query.cursor) or "", query.limit or _PAGE, optional(query.q) or ""
+    found, cursor = await jobs.list(request.tenant, state, kind, cursor, limit, text=text)
     counts = await jobs.storage.counts(request.tenant)
     page = schemas.JobPage([view_of(job) for job in found], counts, cursor or None)
     return Response(page, headers=next_page_link(request.http, page.next))

@@ -81,6 +81,7 @@ class JobQuery(RequestModel, frozen=True):
 
     state: JobState | UnsetType = UNSET
     kind: Kind | UnsetType = UNSET
+    q: Annotated[str, Meta(max_length=200, description="a text of the parameters or the own state")] | UnsetType = UNSET
     cursor: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 100})] | UnsetType = UNSET
 

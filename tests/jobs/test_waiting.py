@@ -204,3 +204,27 @@ async def test_zone_and_schedule_are_changed_while_a_job_runs() -> None:
         started = await test.jobs.start(job_id)
         assert started.record.schedule is not None
         assert started.record.schedule.schedule == Schedule(HOUR), "as before"
+
+
+async def test_jobs_are_found_by_what_they_work_with_and_the_steps_of_one_that_waits_are_listed() -> None:
+    class Searching(Job):
+        name = "searching"
+        schedule = Schedule()
+        state = dict
+
+        async def run(self, iteration: Iteration) -> None:
+            iteration.state["seen"] = await iteration.step("search", _value, iteration.parameters["query"] + "s")
+            await iteration.wait("go")
+
+    async with JobTest.open(Searching) as test:
+        for user, query in enumerate(("Teacher", "cook")):
+            await test.start(f"searching.{user}", {"query": query})
+        for text, found in (("TEACHERS", ["searching.0"]), ("cook", ["searching.1"]), ("pilot", [])):
+            page, _ = await test.jobs.list("default", text=text)
+            assert [job.id.name for job in page] == found
+        units, _ = await test.jobs.units.page(test.id_of("searching.1"))
+        assert [(unit.id, unit.result) for unit in units] == [("step:search", "cooks")]
+
+
+async def _value(value: str) -> str:
+    return value

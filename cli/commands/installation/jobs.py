@@ -66,6 +66,7 @@ def _declare_finding(add_action: AddParser) -> None:
     list_parser = add_action("list", help="list jobs, and how many have each state")
     list_parser.add_argument("--state", choices=list(JobState), help="only jobs in this state")
     list_parser.add_argument("--kind", default="", help="only jobs of this kind")
+    list_parser.add_argument("--search", default="", metavar="TEXT", help="with this in the parameters or own state")
     list_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of jobs ({_LIMIT})")
     add_action("show", help="show one job")
 
@@ -74,7 +75,7 @@ def _declare_reading(add_action: AddParser) -> None:
     log_parser = add_action("log", help="show the last lines of a job's log")
     log_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of lines ({_LIMIT})")
     log_parser.add_argument("--follow", action="store_true", help="then each new line, until Ctrl-C")
-    units_parser = add_action("units", help="list what became of a job's items and effects")
+    units_parser = add_action("units", help="list what became of a job's items, effects and steps")
     units_parser.add_argument("--status", choices=list(UnitStatus), help="only those with this status")
     units_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of units ({_LIMIT})")
 
@@ -173,7 +174,8 @@ async def list_jobs(jobs: Jobs, arguments: Namespace) -> int:
     found: list[StoredJob] = []
     cursor: str | None = None
     while cursor != "" and len(found) < arguments.limit:
-        page, cursor = await jobs.list(arguments.tenant, state, arguments.kind, cursor or "", _LIMIT)
+        wanted = (arguments.tenant, state, arguments.kind)
+        page, cursor = await jobs.list(*wanted, cursor or "", _LIMIT, text=arguments.search)
         found += page
     for job in found[: arguments.limit]:
         print_result(arguments, view_of(job), format_job_line(job))
