@@ -142,6 +142,6 @@ async def test_the_watchdog_looks_at_more_overdue_jobs_than_a_page_one_page_afte
 
 @pytest.mark.parametrize("name", ["hunt", "hunt.", ".42", "", "Hunt.42", "nonsense"])
 def test_the_error_for_what_is_no_name_of_a_job_says_how_jobs_are_named(name: str) -> None:
-    with pytest.raises(NotFound, match=r"A job is named KIND.USER, for example hunt\.42, and not "):
+    with pytest.raises(NotFound, match=r"A job is named KIND.USER or KIND~KEY.USER, for example hunt\.42, and not "):
         JobId.parse("default", name)
     assert JobId.parse("default", "hunt.a.b").user == "a.b"
