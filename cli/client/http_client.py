@@ -106,10 +106,9 @@ class HttpClient:
 
     async def events(self, path: str) -> AsyncIterator[Event]:
         """Emit all events of a delivery, until its end. Raises CommandFailed, and SetupError if the stream breaks."""
+        name, data = "", ""
         async with self._stream(_Request("GET", path, silence=None)) as response:
-            name, data = "", ""
-            while raw := await self._in_thread(response.readline):  # a line that begins with a colon is a heartbeat
-                line = raw.decode().rstrip("\r\n")
+            async for line in self._lines(response):  # one that begins with a colon is a heartbeat
                 field, _, value = line.partition(": ")
                 if field == "event":
                     name = value
@@ -118,6 +117,14 @@ class HttpClient:
                 elif not line and data:
                     yield Event(name, json.loads(data))
                     name, data = "", ""
+
+    async def _lines(self, response: HTTPResponse) -> AsyncIterator[str]:
+        """Emit the lines of a body as they arrive. `readline` would take a body that breaks off for a whole one."""
+        rest = b""
+        while chunk := await self._in_thread(lambda: response.read1(_CHUNK)):
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                yield line.decode().rstrip("\r")
 
     @asynccontextmanager
     async def _stream(self, request: _Request) -> AsyncIterator[HTTPResponse]:
