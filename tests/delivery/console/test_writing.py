@@ -26,6 +26,8 @@ async def test_a_secretary_writes_to_a_group_on_a_phone_and_sees_who_was_not_rea
     await person.visit("write", language="ru", width=390)
     await person.writes("Найти группу", group)
     await person.presses(group)
+    await person.writes("Найти группу", f"{group}-0")
+    await person.presses("Аня <script>alert(1)</script>")
     await person.writes("Текст", "Собрание в **10 часов** 🐱")
     await person.sees("3 получателя")
     await person.browser.run("location.reload()")
@@ -34,6 +36,7 @@ async def test_a_secretary_writes_to_a_group_on_a_phone_and_sees_who_was_not_rea
     await person.keeps_picture("write-filled-ru-390")
     await person.presses("Проверить")
     await person.sees("Будет отправлено: 1 из 3")
+    await person.sees("1 человек указан дважды, получит один раз")
     assert await person.browser.run("document.querySelector('.said').innerText") == "Собрание в 10 часов 🐱"
     await person.keeps_picture("write-check-ru-390")
     before = len((await person.running.call("GET", "/v1/deliveries"))["deliveries"])
