@@ -65,6 +65,7 @@ class Pipeline:
         self._refused: list[Call] = []  # to be repeated on the next connection
         self._refusal: RedisError | None = None
         self._is_leaving = False
+        self._has_passed_on = False
         self._refusing = (0.0, 0.0)  # since when, and when last, by time.monotonic
         self._connection: Connection | None = None
         self._flushing = False
@@ -108,6 +109,7 @@ class Pipeline:
         """Remove the waiting calls of these homes; return them in order."""
         calls, self._waiting = self._waiting, deque()
         self._waiting.extend(call for call in calls if call.home not in homes)
+        self._has_passed_on = bool(homes)
         return [call for call in calls if call.home in homes]
 
     def leave(self, *, at_once: bool) -> None:
@@ -135,6 +137,9 @@ class Pipeline:
             if self._between and not await self._between(self):
                 self._task = None
                 return
+            if self._has_passed_on:  # what was refused has gone to another primary; the other calls do not wait for it
+                pause, self._has_passed_on = _FIRST_PAUSE, False
+                continue
             await self._topology.pause(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
