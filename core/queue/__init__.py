@@ -28,7 +28,7 @@ from core.queue.task import (
     TaskView,
 )
 from core.queue.tubes import Tube, Tubes
-from core.queue.worker import Worker, WorkerOptions
+from core.queue.workers.worker import Worker, WorkerOptions
 
 __all__ = [
     "Attempt",

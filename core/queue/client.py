@@ -21,7 +21,7 @@ from core.queue.queue import Queue
 from core.queue.replies import Replies, TaskEnd
 from core.queue.task import NewTask, TaskOptions
 from core.queue.tubes import Tubes
-from core.queue.worker import Worker, WorkerOptions
+from core.queue.workers.worker import Worker, WorkerOptions
 from core.redis.libraries import register
 from core.redis.notifications import ensure_notifications
 from core.redis.server_checks import sign_layout

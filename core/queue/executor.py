@@ -14,7 +14,7 @@ from core.queue.handler import Attempt, Bury, Done, Failed, Handler, Retry, Susp
 from core.queue.queue import Queue
 from core.queue.task import Claim, Extension, Settlement, SettleResult, Task
 from core.queue.tubes import Tube, Tubes
-from core.queue.worker import Worker, WorkerOptions
+from core.queue.workers.worker import Worker, WorkerOptions
 from core.redis.store import Store
 
 log = logging.getLogger(__name__)

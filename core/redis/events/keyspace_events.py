@@ -4,8 +4,8 @@ Events are only a wake-up signal. They are lost at every disconnect and every re
 (re)connect every listener is also called, after the server's `notify-keyspace-events` was checked and set. A lost event
 costs at most a worker's floor, never a message.
 
-Called by core.queue.worker. redis-py's own loop is not used: it ends 5 s into an outage, and after a short outage it
-subscribes again without a notice.
+Called by core.queue.workers.worker. redis-py's own loop is not used: it ends 5 s into an outage, and after a short
+one it subscribes again without a notice.
 """
 
 import asyncio

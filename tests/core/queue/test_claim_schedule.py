@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from core.queue.claim_schedule import ClaimSchedule
+from core.queue.workers.claim_schedule import ClaimSchedule
 
 
 def claimed(schedule: ClaimSchedule, shard: int, now: float, due: float, *, is_hungry: bool = False) -> None:

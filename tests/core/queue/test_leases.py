@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from core.errors import Conflict, NotFound
 from core.queue import Claim, NewTask, Settlement, SettleResult, Task, TaskFilter, Worker, WorkerOptions
-from core.queue.heartbeat import Heartbeat
+from core.queue.workers.heartbeat import Heartbeat
 from tests.support.audited import dump
 from tests.support.servers import on_both_servers
 from tests.support.stack import FLOOR, HOUR, LEASE, Stack

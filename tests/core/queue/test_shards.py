@@ -12,9 +12,9 @@ import pytest
 from core.errors import Invalid, NotFound
 from core.model.delivery import Repeat, Sender
 from core.queue import CancelResult, Claim, NewTask, Settlement, Task, TaskFilter, Tube, Tubes
-from core.queue.heartbeat import Heartbeat
 from core.queue.task import ClaimRequest
-from core.queue.worker import Worker, WorkerOptions
+from core.queue.workers.heartbeat import Heartbeat
+from core.queue.workers.worker import Worker, WorkerOptions
 from core.redis.keys import KEYS
 from tests.support.servers import Server
 from tests.support.stack import FLOOR, HOUR, LEASE, Stack, order, person

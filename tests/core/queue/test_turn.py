@@ -7,7 +7,7 @@ import pytest
 
 from core.queue import NewTask
 from core.queue.task import Claim, ClaimRequest, Settled, Settlement, SettleResult, Task
-from core.queue.worker import Worker, WorkerOptions
+from core.queue.workers.worker import Worker, WorkerOptions
 from tests.support.servers import on_both_servers
 from tests.support.stack import FLOOR, LEASE, Stack
 

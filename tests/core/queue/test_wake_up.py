@@ -161,7 +161,7 @@ async def test_a_worker_claims_when_a_task_is_due_and_not_before(
     stack: Stack, workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It wakes early by the resolution of timers; if it did not wait out the rest, it would claim again and again."""
-    monkeypatch.setattr("core.queue.worker._TIMER_RESOLUTION", 0.015)
+    monkeypatch.setattr("core.queue.workers.worker._TIMER_RESOLUTION", 0.015)
     worker, moments = await workers.start(), 20
     start = stack.now() + timedelta(seconds=1.5)
     for number in range(moments):

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from core.queue import Attempt, NewTask, Retry
-from core.queue.heartbeat import Heartbeat
+from core.queue.workers.heartbeat import Heartbeat
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import Stack
 from tests.support.waiting import until

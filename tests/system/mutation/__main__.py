@@ -1,7 +1,7 @@
 """Mutation of the Python code: changes one place at a time and runs the near-by tests that cover it.
 
     ./ada prove mutation [--package core/queue] [--seed 1] [--count 100]
-    python -m tests.system.mutation core/queue/worker.py:181     the mutants of one line
+    python -m tests.system.mutation core/queue/workers/worker.py:181     the mutants of one line
 
 A sample by seed of each package. Every verdict is stored in data/mutation as soon as it is known: a second call
 repeats none that was killed, and tries again what survived. The last lines list what is left. Exit code 1 if fewer

@@ -19,14 +19,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 from core.errors import StoreError
 from core.queue.batcher import Batcher
-from core.queue.claim_schedule import ClaimSchedule
-from core.queue.heartbeat import Heartbeat, OnExtension
 from core.queue.queue import Queue
 from core.queue.task import Claim, ClaimRequest, Settled, Settlement, Task
+from core.queue.workers.claim_schedule import ClaimSchedule
+from core.queue.workers.heartbeat import Heartbeat, OnExtension
+from core.queue.workers.tasks_in_progress import TasksInProgress
 from core.redis.events.keyspace_events import KeyspaceEvents
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -42,9 +42,6 @@ _TIMER_RESOLUTION = 0.001
 
 # Tasks of one claim, which blocks the server while it runs. A worker with more room claims again at once.
 _PAGE = 100
-
-# After these a task without a lane leaves nothing to claim.
-_ENDS = (Settled.DONE, Settled.FAILED, Settled.BURIED, Settled.CANCELLED)
 
 # Seconds until the next claim if the server cannot be reached.
 _RETRY_CLAIM = 1.0
@@ -66,8 +63,6 @@ class WorkerOptions:
     extends_blocked: bool = True
 
 
-# A claimed task: its shard and token.
-LeaseId = tuple[int, str]
 TaskHandler = Callable[[Task, Claim], Awaitable[Settlement | None]]
 
 
@@ -104,9 +99,7 @@ class Worker:
             store, options.lease, options.max_runtime, on_extension, extends_blocked=options.extends_blocked
         )
         self.owner = f"{tube}-{secrets.token_hex(4)}"
-        self._running: set[asyncio.Task[Settled | None]] = set()
-        self._open_entries: dict[LeaseId, int] = {}  # by task in progress
-        self._open_total = 0
+        self._tasks = TasksInProgress(options.max_tasks, options.max_entries, self._heartbeat, self._ring)
         self._wake = asyncio.Event()
         self._stopping = False
         self._kept_timers: set[int] = set()  # shards
@@ -134,7 +127,7 @@ class Worker:
             self._store.worked_tubes.discard(self._tube)
             self._store.tubes_changed.set()
             self._heartbeat.stop()
-            ending = [listening, *self._claiming.values(), *self._running]
+            ending = [listening, *self._claiming.values(), *self._tasks.running]
             for running in ending:
                 running.cancel()
             await asyncio.gather(*ending, return_exceptions=True)
@@ -146,15 +139,15 @@ class Worker:
         self._stopping = True
         self._wake.set()
         if grace is not None:
-            asyncio.get_running_loop().call_later(grace.total_seconds(), self._cancel_running)
-
-    def _cancel_running(self) -> None:
-        for running in self._running:
-            running.cancel()
+            asyncio.get_running_loop().call_later(grace.total_seconds(), self._tasks.cancel)
 
     def lease_end(self, task: Task) -> float:
         """Return until when the lease of a task in progress certainly lasts, by time.monotonic."""
         return self._heartbeat.lease_end(task)
+
+    def release_capacity(self, task: Task, entries: int) -> None:
+        """Report that `entries` of a running parcel are done, so that the next task is claimed before this one ends."""
+        self._tasks.release_capacity(task, entries)
 
     @property
     def stopping(self) -> bool:
@@ -183,7 +176,7 @@ class Worker:
         """Claim in the shard that is due and has waited longest; at several primaries side by side, because one that
         does not answer delays no other (S-09).
         """
-        due = self._schedule.due_now(asyncio.get_running_loop().time(), has_room=self._has_room())
+        due = self._schedule.due_now(asyncio.get_running_loop().time(), has_room=self._tasks.has_room)
         if len(self._store.shard_map.primaries()) == 1:
             if due:
                 await self._claim_from(due[0])
@@ -201,7 +194,7 @@ class Worker:
     def _next_moment(self) -> float:
         """Return when the next shard is due. Those of a primary that is being called follow when it has answered."""
         called = [home for primary in self._claiming for home in self._store.shard_map.primaries().get(primary, ())]
-        return self._schedule.next_moment(has_room=self._has_room(), aside=called)
+        return self._schedule.next_moment(has_room=self._tasks.has_room, aside=called)
 
     async def _claim_from(self, shard: int) -> None:
         clock = asyncio.get_running_loop().time
@@ -223,8 +216,8 @@ class Worker:
 
     async def _claim(self, shard: int) -> float:
         started = asyncio.get_running_loop().time()
-        room = self._options.max_entries - self._open_total - self._requested
-        limit = max(0, min(self._options.max_tasks - len(self._running) - self._requested, room, self._page))
+        room = self._tasks.free_entries - self._requested
+        limit = max(0, min(self._tasks.free_tasks - self._requested, room, self._page))
         self._requested += limit
         try:
             claim = await self._queue.claim(shard, self._request(limit, max(room, 0)))
@@ -232,7 +225,7 @@ class Worker:
             self._requested -= limit
         self._start_all(shard, claim, started)
         self._schedule.note_hunger(shard, is_hungry=len(claim.tasks) >= limit)
-        if claim.tasks and self._has_room():
+        if claim.tasks and self._tasks.has_room:
             return 0.0
         return self._seconds_to_sleep(claim) - (asyncio.get_running_loop().time() - started)
 
@@ -240,10 +233,10 @@ class Worker:
         """Settle attempts. A worker without room claims as many tasks in the same step, unless other shards have their
         turn first.
         """
-        if self._stopping or self._has_room() or not self._schedule.takes_turn(shard):
+        if self._stopping or self._tasks.has_room or not self._schedule.takes_turn(shard):
             return await self._queue.settle_page(shard, ends)
         started = asyncio.get_running_loop().time()
-        entries = sum(self._open_entries.get((task.shard, task.token), 0) for task, _ in ends)
+        entries = sum(self._tasks.open_entries(task) for task, _ in ends)
         states, claim = await self._queue.turn(shard, ends, self._request(len(ends), entries))
         self._start_all(shard, claim, started)
         self._schedule.note_hunger(shard, is_hungry=len(claim.tasks) >= len(ends))
@@ -257,7 +250,7 @@ class Worker:
         self.claims += 1
         (self._kept_timers.add if claim.keeper else self._kept_timers.discard)(shard)
         for task in claim.tasks:
-            self._start(task, claim, asked)
+            self._tasks.start(task, self._handle(task, claim), asked)
 
     def _seconds_to_sleep(self, claim: Claim) -> float:
         moments = [claim.opens_at] if claim.opens_at >= 0 else []
@@ -265,35 +258,6 @@ class Worker:
             moments.append(claim.next_at + (0 if claim.keeper else random.randint(*_AFTER_THE_KEEPER)))
         waits = [(moment - claim.clock) / 1000 for moment in moments]
         return min([*waits, self._options.max_sleep.total_seconds()])
-
-    def _has_room(self) -> bool:
-        return len(self._running) < self._options.max_tasks and self._open_total < self._options.max_entries
-
-    def _start(self, task: Task, claim: Claim, asked: float) -> None:
-        running = asyncio.create_task(self._handle(task, claim), name=f"task {task.task_id}")
-        self._running.add(running)
-        lease = task.shard, task.token
-        self._open_entries[lease] = max(1, task.left)
-        self._open_total += self._open_entries[lease]
-        self._heartbeat.add(task, asked)
-        running.add_done_callback(partial(self._finish, task, lease))
-
-    def release_capacity(self, task: Task, entries: int) -> None:
-        """Report that `entries` of a running parcel are done, so that the next task is claimed before this one ends."""
-        had_room = self._has_room()
-        self._open_entries[task.shard, task.token] -= entries
-        self._open_total -= entries
-        if not had_room and self._has_room():
-            self._ring(task.shard)
-
-    def _finish(self, task: Task, lease: LeaseId, running: "asyncio.Task[Settled | None]") -> None:
-        had_room = self._has_room()
-        self._running.discard(running)
-        self._open_total -= self._open_entries.pop(lease)
-        if self._has_room() and (not had_room or _may_have_made_work(task, running)):
-            self._ring(task.shard)
-        self._heartbeat.remove(task)
-        _log_fault(task, running)
 
     async def _handle(self, task: Task, claim: Claim) -> Settled | None:
         """Return the task's new state, None if the handler has settled it itself."""
@@ -320,23 +284,5 @@ class Worker:
                 log.warning("%s: timer not released, it will run out: %s", self._tube, fault)
 
     async def _drain(self) -> None:
-        while ending := [*self._claiming.values(), *self._running]:
+        while ending := [*self._claiming.values(), *self._tasks.running]:
             await asyncio.wait(ending)
-
-
-def _may_have_made_work(task: Task, running: "asyncio.Task[Settled | None]") -> bool:
-    """Return whether the end of this attempt made a task ready, the next one of its lane or itself, now or in time. Its
-    worker knows that without the bell and claims at once.
-    """
-    if running.cancelled() or running.exception():
-        return False
-    return bool(task.lane) or running.result() not in _ENDS
-
-
-def _log_fault(task: Task, running: "asyncio.Task[Any]") -> None:
-    """Log why a handler raised. It ends its own attempt and nothing else."""
-    fault = None if running.cancelled() else running.exception()
-    if isinstance(fault, StoreError):
-        log.warning("task %s left to its lease: %s", task.task_id, fault)
-    elif fault is not None:
-        log.error("task %s left to its lease", task.task_id, exc_info=fault)

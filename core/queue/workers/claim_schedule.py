@@ -4,7 +4,7 @@ A shard is due when its bell has rung, something falls due in it, or `max_sleep`
 claim took as much as there was room for; while there is room it is due. Of the due shards the one whose last claim is
 longest ago goes first. So a worker takes full pages: some of one shard, then of the one that has waited longest.
 
-Used by `core.queue.worker`.
+Used by `core.queue.workers.worker`.
 """
 
 import math

@@ -4,7 +4,7 @@
 A lease is extended three times before it would end, until the task has run for `max_runtime`: its handler is then
 taken to hang, and the lease runs out (K-04). With `extends_blocked` False no lease is extended while the event loop
 does not answer; if that takes as long as a lease, all of them count as lost, even if no other worker has come yet
-(docs/decisions/0071). Used by `core.queue.worker`; calls `lua/queue/functions/extend.lua`.
+(docs/decisions/0071). Used by `core.queue.workers.worker`; calls `lua/queue/functions/extend.lua`.
 """
 
 import asyncio
