@@ -22,6 +22,7 @@ from core.jobs.record import line_of, zone_of
 from core.jobs.units import NULL
 from core.model.clock import from_ms, to_ms
 from core.queue import Attempt, Done, Result, Retry
+from jobs.code_names import left_to_others
 from jobs.external_services import Outside
 from jobs.iteration import Iteration
 from jobs.job import Job
@@ -32,6 +33,9 @@ from jobs.run_job import run_job
 from jobs.signals import Finished, Interrupted, Lost, Pause, RollBack, Suspended
 
 log = logging.getLogger(__name__)
+
+_LEFT_FOR = timedelta(seconds=10)
+"""A process with other code may take an iteration that this one has left."""
 
 
 class Attempts:
@@ -45,10 +49,12 @@ class Attempts:
 
     async def make(self, kind: type[Job], job: StoredJob, attempt: Attempt) -> Result:
         """Make an attempt. Returns what becomes of its task."""
+        if job.record.begun and (reason := left_to_others(kind, job.record, await self._jobs.storage.steps(job.id))):
+            return await self._left(job, reason, attempt)
         holder = f"{attempt.task.token} {attempt.task.id}"
         is_again = job.record.begun and not job.record.suspended
         line = f"iteration {job.record.iteration + 1} goes on" if is_again else ""
-        beginning = StoredJob(job.id, self._begun(job.record), job.version)
+        beginning = StoredJob(job.id, self._begun(kind, job.record), job.version)
         begun = await self._jobs.storage.save(beginning, line, holder=holder)
         if begun is None:  # it was changed at this moment
             return Retry(timedelta(0), checkpoint=attempt.checkpoint)
@@ -90,9 +96,18 @@ class Attempts:
     def _must_stop(self, attempt: Attempt) -> bool:
         return self._is_stopping() or attempt.cancelled.is_set()
 
-    def _begun(self, record: JobRecord) -> JobRecord:
+    async def _left(self, job: StoredJob, reason: str, attempt: Attempt) -> Result:
+        """Leave an iteration that has begun with other code to a process that has that; the job says so."""
+        if job.record.reason != reason:
+            log.warning("job %s: %s", job.id.name, reason)
+            waiting = StoredJob(job.id, replace(job.record, reason=reason), job.version)
+            await self._jobs.storage.save(waiting, reason, puts_task=False)
+        return Retry(_LEFT_FOR, checkpoint=attempt.checkpoint)
+
+    def _begun(self, kind: type[Job], record: JobRecord) -> JobRecord:
         runs = replace(record, state=JobState.RUNNING, paused_by=None, reason="", service="", resume_at=0)
         last_run = record.last_run if record.suspended else to_ms(self._jobs.now())
+        runs = replace(runs, code=record.code if record.begun else kind.version)
         return replace(runs, begun=True, suspended=False, waits_for=[], last_run=last_run)
 
     async def _ended(self, kind: type[Job], iteration: Iteration, guard: Guard) -> bool:

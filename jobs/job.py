@@ -26,7 +26,8 @@ class Job(ABC):
     """A kind of job. `max_runtime`: an iteration that takes longer has failed. `most_failures`: after so many failures
     of one iteration in a row the job has failed. `state`: the class of `iteration.state`, a dataclass or a msgspec
     struct that can be made without arguments; `state_version` grows when what it stores changes, and `migrate_state`
-    converts it.
+    converts it. `version`: an iteration that has begun with another one is left to a process that has that one.
+    `checks_names`: False if names of steps, effects and waits are in files that are not found (jobs/code_names.py).
     """
 
     name: ClassVar[str]
@@ -35,6 +36,8 @@ class Job(ABC):
     most_failures: ClassVar[int] = 5
     state: ClassVar[type | None] = None
     state_version: ClassVar[int] = 1
+    version: ClassVar[str] = ""
+    checks_names: ClassVar[bool] = True
 
     @classmethod
     def migrate_state(cls, version: int, stored: Any) -> Any:

@@ -11,7 +11,7 @@ from traceback import extract_tb
 from core.errors import AdaError, StoreError
 from jobs.signals import Blocked
 
-_OWN = (str(Path(__file__).parent), str(Path(__file__).parents[1] / "core"))
+OWN_FOLDERS = (str(Path(__file__).parent), str(Path(__file__).parents[1] / "core"))
 
 
 def reason_for_user(fault: BaseException) -> str:
@@ -21,7 +21,7 @@ def reason_for_user(fault: BaseException) -> str:
     if isinstance(fault, AdaError) and not isinstance(fault, StoreError):
         return str(fault) or type(fault).__name__
     what = str(fault) if isinstance(fault, Blocked) else type(fault).__name__
-    frames = [frame for frame in extract_tb(fault.__traceback__) if not frame.filename.startswith(_OWN)]
+    frames = [frame for frame in extract_tb(fault.__traceback__) if not frame.filename.startswith(OWN_FOLDERS)]
     in_job = [frame for frame in frames if frame.filename == frames[0].filename]
     return f"{what} in {Path(in_job[-1].filename).name}, line {in_job[-1].lineno}" if in_job else what
 

@@ -22,6 +22,7 @@ from jobs.external_services import Outside
 from jobs.job import Job
 from jobs.losses import Losses
 from jobs.notices.notifier import Notifier
+from jobs.recovery.changed_code import report_changed_code
 from jobs.recovery.interrupted import Standing, count_interrupted
 from jobs.recovery.watchdog import Watchdog
 from jobs.registry import Registry
@@ -77,18 +78,23 @@ class JobWorker:
 
     async def run(self) -> None:
         """Run iterations until `stop()`."""
-        await self.jobs.kinds.publish(self.registry.schedules)
-        for tube in self._workers:
-            await self._client.tubes.create(Tube(tube, attempts=_ATTEMPTS))
+        await self.publish()
         found = await count_interrupted(self._store, self.jobs, self.registry.kinds)
         if any(found.values()):
             counts = (found[Standing.INTERRUPTED], found[Standing.DUE], found[Standing.TAKEN])
             log.info("jobs that were interrupted and go on: %s; due: %s; with another process: %s", *counts)
         watchdog = asyncio.create_task(self.watchdog.run())
+        report = asyncio.create_task(report_changed_code(self._store, self.jobs, self.registry.kinds))
         try:
             await asyncio.gather(self._stop_requested.wait(), *(worker.run() for worker in self._workers.values()))
         finally:
-            await cancel_and_wait(watchdog)
+            await cancel_and_wait(watchdog, report)
+
+    async def publish(self) -> None:
+        """Publish the kinds of this process, and create their tubes."""
+        await self.jobs.kinds.publish(self.registry.schedules)
+        for tube in self._workers:
+            await self._client.tubes.create(Tube(tube, attempts=_ATTEMPTS))
 
     def stop(self, grace: timedelta) -> None:
         """End `run`: units in hand are finished, within `grace`; the rest goes back into the queue."""

@@ -80,7 +80,7 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
 
     `parent`: the job that has started it; `children`: those that it has started and not waited for, which end with it;
     `result`: of a job that has finished. `own`: the state of its own with which this iteration begins. `schedule`: in
-    place of that of its kind.
+    place of that of its kind. `code`: the version of the class with which the iteration has begun.
     """
 
     state: JobState
@@ -106,6 +106,7 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
     parent: Parent | None = None
     children: list[str] = []
     result: msgspec.Raw = msgspec.Raw(b"null")
+    code: str = ""
 
     @property
     def has_task(self) -> bool:

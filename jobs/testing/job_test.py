@@ -38,16 +38,21 @@ class JobTest:
     """Jobs of these kinds, on an empty server. Made by `JobTest.open`, `run_story` and `try_every_crash`."""
 
     def __init__(self, core: Services, kinds: Sequence[type[Job]], crashes: Crashes, outside: Outside | None) -> None:
-        store, registry = core.store, Registry(kinds)
-        killable = Jobs(store)
-        killable.storage = CrashingStorage(store, crashes)
-        self.jobs = Jobs(store)
-        self.worker = JobWorker(store, core.client, registry, outside=outside, jobs=killable)
+        self.store = core.store
+        self.jobs = Jobs(core.store)
         self._core = core
         self._crashes = crashes
+        self._outside = outside
         self._patches = ExitStack()
+        self.deploy(*kinds)
+
+    def deploy(self, *kinds: type[Job]) -> None:
+        """Go on with these classes, as after a deploy of other code."""
+        registry, killable = Registry(kinds), Jobs(self.store)
+        killable.storage = CrashingStorage(self.store, self._crashes)
+        self.worker = JobWorker(self.store, self._core.client, registry, outside=self._outside, jobs=killable)
         handlers = {tube_of(name): self.worker.handle for name in registry.kinds}
-        self._handlers = {**handlers, NOTICES: Notifier(core).handle}
+        self._handlers = {**handlers, NOTICES: Notifier(self._core).handle}
 
     @classmethod
     @asynccontextmanager
@@ -61,7 +66,7 @@ class JobTest:
             async with open_services(store) as core:
                 test = cls(core, kinds, crashes or Crashes(), outside)
                 test._set_clock(at)
-                await test.jobs.kinds.publish(test.worker.registry.schedules)
+                await test.worker.publish()
                 with test._patches:
                     yield test
         finally:

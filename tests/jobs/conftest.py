@@ -44,6 +44,7 @@ class Playground:
             schedule = Schedule(playground.period, playground.window)
             most_failures = playground.most_failures
             max_runtime = playground.max_runtime
+            checks_names = False  # the iterations are in the files of the tests
 
             async def run(self, iteration: Iteration) -> None:
                 assert playground.run is not None

@@ -1,8 +1,8 @@
 -- write_iteration: write what an iteration has done, if the job is still taken by its attempt
 -- ARGV    id, holder, kind, name, value, log, place, own
 --         kind: "step" (a result, kept until the iteration ends), "line" (a mark that `log` was written, kept as long), "unit" (what
---         became of an item or an effect, kept with the job; value "" removes it), "intent" (an effect that is about to begin), "over"
---         (the attempt ends in order), or "" (only the log);
+--         became of an item or an effect, kept with the job; value "" removes it), "intent" (an effect that is about to begin; its
+--         name is kept until the iteration ends), "over" (the attempt ends in order), or "" (only the log);
 --         log: a line for the live log, or ""; own: the state of the job's own after it, as JSON, or ""; place: the name under which a
 --         repetition of the iteration finds that
 -- RETURNS the state of the job; "lost" if another attempt has it: nothing was written; "stopped" if it was stopped meanwhile, even if it
@@ -12,6 +12,8 @@
 
 local function write(id, kind, name, value, is_late)
   if (kind == 'step' or kind == 'line') and not is_late then redis_call('HSET', Key.job_steps(id), name, value) end
+  -- A process with other code sees by it what the iteration has begun.
+  if kind == 'intent' then redis_call('HSET', Key.job_steps(id), name, '') end
   if (kind == 'unit' or kind == 'intent') and value ~= '' then redis_call('HSET', Key.job_units(id), name, value) end
   if kind == 'unit' and value == '' then redis_call('HDEL', Key.job_units(id), name) end
   if kind == 'over' then redis_call('HDEL', Key.job(id), 'holder') end
