@@ -31,6 +31,7 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text()
         ("docker-compose.yml", "", 0),
         ("docker-compose.yml", "imagee: ada", 1),
         ("docker-compose.sentinel.yml", "", 0),
+        ("docker-compose.cluster.yml", "", 0),
     ],
 )
 def test_the_file_follows_the_compose_specification(tmp_path: Path, file: str, mistake: str, code: int) -> None:
@@ -60,7 +61,7 @@ def test_every_service_has_a_health_check_restarts_and_has_no_privileges(name: s
 def test_ada_waits_for_a_healthy_store_which_has_no_external_network(name: str) -> None:
     assert SERVICES[name]["depends_on"] == {"valkey": {"condition": "service_healthy", "required": False}}
     assert SERVICES[name]["networks"] == ["store", "outside"], "a Redis of one's own is outside"
-    assert SERVICES["valkey"]["networks"] == ["store"]
+    assert list(SERVICES["valkey"]["networks"]) == ["store"]
     assert COMPOSE["networks"]["store"] == {"internal": True}
 
 

@@ -36,7 +36,9 @@ def test_three_servers_and_three_sentinels_are_as_secure_as_the_usual_store_and_
 
 
 @contextmanager
-def running(service: Mapping[str, Any], directory: Path, words: Mapping[str, str], *more: str) -> Iterator[None]:
+def running(
+    service: Mapping[str, Any], directory: Path, words: Mapping[str, str], *more: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """A service as its container would run it: `words` replaces paths and names that only containers have."""
     (directory / "data").mkdir(parents=True)
     (directory / "redis_password").write_text(PASSWORD)
@@ -52,7 +54,7 @@ def running(service: Mapping[str, Any], directory: Path, words: Mapping[str, str
             stdout=log,
             stderr=log,
         )
-    yield
+    yield process
     process.kill()
     process.communicate()
 

@@ -20,6 +20,7 @@ from tests.support.paths import ROOT
 from tests.support.servers import Server
 from tests.system.crash.process import AdaProcess
 from tests.system.deploy.test_compose import ADA_SERVICES, COMPOSE
+from tests.system.deploy.test_compose_cluster import SERVICES as NODES_OF_A_CLUSTER
 from tests.system.deploy.test_compose_sentinel import SERVICES as SENTINELS_AND_SERVERS
 
 CHANNEL_SECRETS = ("ADA_TELEGRAM_API_HASH", "ADA_TELEGRAM_BOT_TOKEN", "ADA_VK_TOKEN", "ADA_SMS_PASSWORD")
@@ -65,6 +66,14 @@ def test_the_file_of_sentinels_adds_its_services_to_those_of_a_profile(tmp_path:
     assert set(services) == {"serve", "sms", *SENTINELS_AND_SERVERS}
     assert services["valkey"]["environment"]["NAME"] == "valkey"
     assert services["valkey"]["image"] == services["sentinel-1"]["image"]
+
+
+@pytest.mark.row("S-18")
+def test_the_file_of_a_cluster_adds_its_nodes_to_the_services_of_a_profile(tmp_path: Path) -> None:
+    found = resolved(tmp_path, (FILE, "docker-compose.cluster.yml"), COMPOSE_PROFILES="valkey,sms")
+    assert set(found["services"]) == {"serve", "sms", *NODES_OF_A_CLUSTER}
+    assert found["services"]["valkey"]["networks"]["store"] == {"ipv4_address": "172.30.6.11"}
+    assert found["networks"]["store"] == {"internal": True, "ipam": {"config": [{"subnet": "172.30.6.0/24"}]}}
 
 
 def test_the_address_on_the_host_is_a_variable(tmp_path: Path) -> None:
