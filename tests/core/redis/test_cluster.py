@@ -4,6 +4,7 @@ import asyncio
 import json
 from argparse import Namespace
 from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from redis.crc import key_slot
@@ -11,6 +12,7 @@ from redis.crc import key_slot
 from cli.command import CommandFailed
 from cli.commands.installation.backups import refuse_cluster
 from cli.commands.installation.cluster import print_plan
+from cli.commands.installation.queue import stats as print_stats
 from cli.commands.start.cluster_findings import check_cluster
 from cli.commands.start.replication_findings import check_replication
 from core.errors import SetupError, StoreError, StoreUnavailable
@@ -341,6 +343,23 @@ async def test_search_statistics_and_cancel_of_many_see_every_primary(store: Sto
     assert {task.id for task in listed} == put
     assert (await queue.cancel_by(TaskFilter(user="anna"))).cancelled == SHARDS
     assert await violations_in(store) == []
+
+
+@pytest.mark.row("S-16")
+async def test_queue_stats_counts_the_tasks_of_every_primary(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    queue, later = Queue(store), datetime.now(UTC) + timedelta(days=1)
+    for n in range(SHARDS):
+        await queue.put("ready", NewTask("x", lane=lane_of(store, n)))
+        await queue.put("later", NewTask("x", lane=lane_of(store, n), due=later))
+        await queue.put("held", NewTask("x"))
+    for shard in range(SHARDS):
+        await queue.claim(shard, ClaimRequest("ready", "worker", 1, LEASE, FLOOR))
+    assert await print_stats(queue, Namespace(json=True, tube=None)) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["due"], found["taken"]) == (SHARDS, SHARDS)
+    assert list(found["tubes"]) == ["held", "later", "ready"]
+    assert all((one["put"], one["live"]) == (SHARDS, SHARDS) for one in found["tubes"].values())
+    assert found["tubes"]["ready"]["claimed"] == SHARDS
 
 
 @pytest.mark.row("S-16")
