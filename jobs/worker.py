@@ -40,7 +40,7 @@ _ATTEMPTS = 1_000_000
 
 
 class JobWorker:
-    """One per process; to `run()` and to `stop()`. `concurrency`: how many iterations of each kind run at once."""
+    """One per process; to `run()` and to `stop()`. `concurrency`: so many iterations of each kind run at once."""
 
     def __init__(
         self,
@@ -73,7 +73,12 @@ class JobWorker:
         longest = kind.max_runtime + _MARGIN
         tube = tube_of(kind.name)
         return self._client.worker(
-            tube, self.handle, concurrency, lease=lease, max_runtime=longest, extends_blocked=False
+            tube,
+            self.handle,
+            min(concurrency, kind.concurrency),
+            lease=lease,
+            max_runtime=longest,
+            extends_blocked=False,
         )
 
     async def run(self) -> None:
@@ -93,8 +98,9 @@ class JobWorker:
     async def publish(self) -> None:
         """Publish the kinds of this process, and create their tubes."""
         await self.jobs.kinds.publish(self.registry.schedules)
+        paces = {tube_of(kind.name): kind.pace for kind in self.registry.kinds.values()}
         for tube in self._workers:
-            await self._client.tubes.create(Tube(tube, attempts=_ATTEMPTS))
+            await self._client.tubes.create(Tube(tube, attempts=_ATTEMPTS, pace=paces.get(tube)))
 
     def stop(self, grace: timedelta) -> None:
         """End `run`: units in hand are finished, within `grace`; the rest goes back into the queue."""

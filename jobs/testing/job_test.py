@@ -115,7 +115,7 @@ class JobTest:
         for _ in range(_MOST_ATTEMPTS):
             claims = [await self._claim(tube) for tube in self._handlers]
             if not any(claim.tasks for claim in claims):
-                times = [claim.next_at for claim in claims if claim.next_at >= 0]
+                times = [at for claim in claims for at in (claim.next_at, claim.opens_at) if at > 0]
                 return from_ms(min(times)) if times else None
             for claim, handle in zip(claims, self._handlers.values(), strict=True):
                 for task in claim.tasks:
