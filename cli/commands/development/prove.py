@@ -42,6 +42,10 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
         "minutes of faults lose, double and reorder nothing",
         (*PYTEST, "tests/system/soak", "tests/core/audit/test_live.py"),
     ),
+    "scenarios": (
+        "bots lose and double no message, variable or answer while processes are killed",
+        (*PYTEST, "tests/system/crash/test_scenarios.py", "tests/system/crash/test_storm_of_events.py"),
+    ),
     "jobs": (
         "300 jobs of users lose and double nothing under two minutes of blows",
         ("-m", "tests.jobs.soak"),

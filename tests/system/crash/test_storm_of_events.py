@@ -2,7 +2,9 @@
 answers to all lines, whole and in order (I19).
 
 A run of two messages waits for the first one, often longer than a worker waits with it: then it is parked. A later
-line must not be answered in between. The seed is in the name of each test; a seed that failed stays in the list.
+line must not be answered in between. The first line begins a form, whose question the second line answers; each run
+counts in variables, in a loop, too, so that a step that is repeated after a kill would be seen. The seed is in the name
+of each test; a seed that failed stays in the list.
 """
 
 import asyncio
@@ -14,15 +16,40 @@ import pytest
 
 from core.queue import QueueClient
 from core.updates.events import Events
+from scenarios.stores.forms import Forms
 from tests.support.stack import TENANT
 from tests.support.waiting import until
 from tests.system.crash.installation import VK, Installation
 from tests.system.crash.process import AdaProcess
 
 LINES = ("a", "b", "c")
-MESSAGES = ("1", "2")
-EXPECTED = [f"{line}{message}" for line in LINES for message in MESSAGES]
-ACTIONS = [f"    - {{type: send, text: '{{event_text}}{message}', chain: completed}}" for message in MESSAGES]
+EXPECTED = [f"{line}{message}" for line in LINES for message in ("1", "2")]
+REMEMBERED = {"lines": ["a", "c"], "rounds": 2 * 3, "answer": "b"}
+"""Variable → its value after all lines of a person: two lines begin a run of three rounds, one is an answer."""
+
+FILES = {
+    "triggers.yaml": 'text: {exact: {a: s.form}, "*": s.main}',
+    "variables.yaml": "person: {lines: list, rounds: number, answer: text}",
+    "scenarios/s.yaml": """
+main:
+  actions:
+    - {type: scenario, value: count}
+    - {type: send, text: '{event_text}1', chain: completed}
+    - {type: send, text: '{event_text}2', chain: completed}
+form:
+  actions:
+    - {type: scenario, value: count}
+    - {type: send, text: '{event_text}1', chain: completed}
+    - {type: ask, text: '{event_text}2', save: person.answer, form: storm, chain: completed}
+    - {type: send, text: '{answer}1', chain: completed}
+    - {type: send, text: '{person.answer}2', chain: completed}
+count:
+  actions:
+    - {type: for_each, items: [1, 2, 3], as: number, scenario: round}
+    - {type: set, variables: {person.lines: {append: '{event_text}'}}, chain: completed}
+round: {actions: [{type: set, variables: {person.rounds: {add: 1}}}]}
+""",
+}
 
 LATEST = 0.1
 """Seconds by which the line to the provider delays a request or a reply at most. A courier sends one by one, so a
@@ -41,8 +68,8 @@ class Storm:
         self._random = random.Random(seed)
         self._running: list[tuple[str, AdaProcess]] = []
         (folder / "scenarios").mkdir(parents=True)
-        (folder / "triggers.yaml").write_text('text: {"*": s.main}')
-        (folder / "scenarios" / "s.yaml").write_text("\n".join(["main:", "  actions:", *ACTIONS]))
+        for name, text in FILES.items():
+            (folder / name).write_text(text)
 
     async def start(self) -> None:
         _, self._provider = await self._installation.link_to(VK, lambda: self._random.uniform(0, LATEST))
@@ -105,7 +132,18 @@ class Storm:
         mixed = {person: texts for person, texts in self.answers().items() if texts != EXPECTED}
         assert mixed == {}
         assert len(self.answers()) == len(self._people)
+        await self._assert_remembered_once()
         await self._installation.audit()
+
+    async def _assert_remembered_once(self) -> None:
+        """Every variable and every answer to the form is there once."""
+        forms = Forms(self._installation.core.store)
+        expected = {"variables": REMEMBERED, "forms": {"storm": {"answer": "b"}}}
+        for person in self._people:
+            name = f"vk:{person}"
+            assert await forms.of_person(TENANT, name) == {"person": name, **expected}
+        table = await forms.table(TENANT, "storm")
+        assert sorted(row.person for row in table.rows) == sorted(f"vk:{person}" for person in self._people)
 
 
 async def storm(installation: Installation, folder: Path, people: int, kills: int, seed: int) -> None:
@@ -115,7 +153,7 @@ async def storm(installation: Installation, folder: Path, people: int, kills: in
     await one.assert_in_order()
 
 
-@pytest.mark.row("C-36", "C-37", "K-12")
+@pytest.mark.row("C-36", "C-37", "C-93", "C-95", "C-98", "K-12")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("people", "kills", "seed"), [(20, 0, 1), (40, 6, 1)])
 async def test_people_get_the_answers_to_all_lines_in_order(
