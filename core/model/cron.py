@@ -24,8 +24,8 @@ _FIELDS: tuple[tuple[str, int, int, dict[str, int]], ...] = (
     ("month", 1, 12, _MONTHS),
     ("day of the week", 0, 7, _DAYS),
 )
-_YEARS = 8
-"""From one 29 February to the next are at most so many."""
+_YEARS = 40
+"""From a 29 February to the next one on the same day of the week are at most so many: 28, and 12 more over 2100."""
 
 _DAY = timedelta(days=1)
 
@@ -67,7 +67,7 @@ class Cron:
                         if moment > after:
                             return moment
             day += _DAY
-        raise AssertionError("an expression that was checked holds within eight years")
+        raise AssertionError("an expression that was checked holds within forty years")
 
     def _holds_on(self, day: date) -> bool:
         if day.month not in self.months:

@@ -61,3 +61,9 @@ def test_an_expression_that_never_holds_is_refused(text: str) -> None:
     with pytest.raises(Invalid, match="no cron expression") as refusal:
         Cron.parse(text)
     assert refusal.value.code == "CRON_MALFORMED"
+
+
+def test_a_29_february_on_one_day_of_the_week_is_found_also_over_2100() -> None:
+    sundays = Cron.parse("0 0 29 2 */7")
+    assert sundays.next(datetime(2033, 1, 1, tzinfo=UTC), UTC) == datetime(2060, 2, 29, tzinfo=UTC)
+    assert sundays.next(datetime(2089, 1, 1, tzinfo=UTC), UTC).year - 2089 < 40
