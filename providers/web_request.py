@@ -80,11 +80,12 @@ async def _exchange(session: aiohttp.ClientSession, request: WebRequest) -> WebR
             if len(raw) > MOST_BYTES:
                 raise WebFault(f"the response has more than {MOST_BYTES // 1024} KiB", may_have_arrived=True)
         names = {name.lower(): value for name, value in response.headers.items()}
-        return WebResponse(response.status, names, _decoded(raw))
+        return WebResponse(response.status, names, decoded(raw))
 
 
-def _decoded(raw: bytes) -> Any:
+def decoded(raw: bytes) -> Any:
+    """Return the JSON of a body, or its text if a JSON reader refuses it."""
     try:
         return msgspec.json.decode(raw) if raw else ""
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return raw.decode(errors="replace")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from providers.web_request import decoded
 from scenarios.actions.web import http_request
 from scenarios.bot import Action, Bot, Place
 from scenarios.bot.variables import Variable
@@ -125,3 +126,9 @@ fails:
 """,
     )
     assert [one.problem for one in run_tests(bot.folder, load(bot.folder).bot)[0]] == ["", ""]
+
+
+@pytest.mark.row("C-97")
+@pytest.mark.parametrize("raw", [b'"\xff"', b"[" * 120_000], ids=["not UTF-8", "too deep"])
+def test_a_body_that_no_json_reader_takes_is_a_text(raw: bytes) -> None:
+    assert decoded(raw) == raw.decode(errors="replace")
