@@ -34,7 +34,7 @@ return function(tenant, channel, user, chat, kept_ms, names)
   redis_call('PEXPIRE', Key.people(tenant), kept_ms)
   redis_call('HSETNX', key, 'first', string.format('%.0f', now))
   redis_call('HSET', key, 'last', string.format('%.0f', now))
-  -- A state may last longer than the record is kept without one.
-  redis_call('PEXPIRE', key, math.max(kept_ms, (tonumber(ends) or 0) - now))
+  -- A state or a variable may last longer than the record is kept without one.
+  redis_call('PEXPIRE', key, math.max(kept_ms, (tonumber(ends) or 0) - now, redis_call('PTTL', key)))
   return state and tonumber(ends) > now and state or ''
 end

@@ -12,6 +12,6 @@ return function(tenant, channel, user, state, lifetime_ms, kept_ms)
   end
   local ends = now + lifetime_ms
   redis_call('HSET', key, 'state', state, 'until', string.format('%.0f', ends))
-  redis_call('PEXPIRE', key, math.max(kept_ms, lifetime_ms))
+  redis_call('PEXPIRE', key, math.max(kept_ms, lifetime_ms, redis_call('PTTL', key)))
   return ends
 end

@@ -8,7 +8,7 @@
 -- INVARIANT a step changes a variable once, however often it is repeated; the record is kept as long as its longest value
 
 local function appended(list, element)
-  if list == 'null' or list == '[]' then return '[' .. element .. ']' end
+  if list == '[]' or string.sub(list, 1, 1) ~= '[' then return '[' .. element .. ']' end
   return string.sub(list, 1, -2) .. ',' .. element .. ']'
 end
 

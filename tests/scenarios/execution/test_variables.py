@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from core.model.clock import in_ms, to_ms
+from core.redis.keys import KEYS
 from scenarios.schema.variables import Change
 from scenarios.stores.variables import Variables
 from tests.scenarios.execution.conftest import Installation
@@ -43,3 +44,20 @@ async def test_a_repeated_step_counts_once_and_a_value_ends(installation: Instal
     assert await variables.stored("person", {**EVENT, "user_id": "8"}, now) == {}
     await variables.change("run:2", EVENT, [Change("person", "n", "clear", None, 0)])
     assert await variables.stored("person", EVENT, now + 61_000) == {}
+
+
+@pytest.mark.row("C-93")
+async def test_an_event_keeps_a_variable_that_lasts_longer_than_its_person(installation: Installation) -> None:
+    store, seconds = installation.stack.store, 500 * 86400
+    await Variables(store, TENANT).change("run:3", EVENT, [Change("person", "x", "set", "y", seconds)])
+    await store.run("meet_person", 0, TENANT, "echo", "7", "", in_ms(timedelta(days=400)))
+    await store.run("set_state", 0, TENANT, "echo", "7", "s", 1000, in_ms(timedelta(days=400)))
+    left = await store.command("PTTL", KEYS["person"].at(0, TENANT, "echo", "7"))
+    assert left > in_ms(timedelta(days=499))
+
+
+@pytest.mark.row("C-93")
+async def test_an_element_is_added_to_a_variable_that_was_a_text_before(installation: Installation) -> None:
+    variables = Variables(installation.stack.store, TENANT)
+    await variables.change("run:4", EVENT, [Change("person", "l", "set", "old", 0)])
+    assert await variables.change("run:5", EVENT, [Change("person", "l", "append", "x", 0)]) == {"l": ["x"]}
