@@ -25,6 +25,7 @@ MODULES: Mapping[str, str] = {
     "footprint": "bench.delivery.footprint",
     "console": "bench.delivery.console",
     "queue": "bench.queue",
+    "cluster": "bench.queue.cluster",
     "people": "bench.people",
     "scenarios": "bench.scenarios",
     "jobs": "bench.jobs",

@@ -166,6 +166,16 @@ async def test_queue_audit_reads_every_task(capsys: pytest.CaptureFixture[str]) 
     assert row["seconds"] > 0
 
 
+@pytest.mark.row("S-17")
+@pytest.mark.long
+async def test_cluster_compares_three_primaries_with_one(capsys: pytest.CaptureFixture[str]) -> None:
+    one, three = await rows_of(capsys, "cluster", "--tasks", "400", "--rounds", "1")
+    assert (one["primaries"], three["primaries"], one["to_one"]) == (1, 3, 1.0)
+    assert one["busiest_us_per_task"] == one["cpu_us_per_task"] > 0
+    assert 0 < three["busiest_us_per_task"] < three["cpu_us_per_task"]
+    assert three["capacity_per_s"] > 0
+
+
 @pytest.mark.long
 async def test_people_reports_import_expansion_quotas_and_the_bot(
     capsys: pytest.CaptureFixture[str],

@@ -1,0 +1,85 @@
+"""bench cluster: CPU of the primaries for each task, with one primary and with three.
+
+Tasks are put in pages and done by one worker with an empty handler, on 16 shards. The figures are CPU seconds of each
+primary's main thread (INFO cpu), not wall clock: one machine with few cores does no more work with three servers than
+with one. `capacity_per_s` is what the busiest primary could do with a core of its own, so `to_one` is how much more a
+cluster on machines of its own can do, as far as the servers limit it.
+"""
+
+import asyncio
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+
+from redis.asyncio import Redis
+
+from bench.harness.report import Rows, log_progress, median, report_target
+from bench.queue.cluster_nodes import cluster_of
+from bench.queue.processes.samples import TUBE, tens
+from core.queue import Attempt, QueueClient
+from core.redis.store import Store
+
+SHARDS, PAGE, CONCURRENCY = 16, 200, 400
+PRIMARIES = (1, 3)
+TARGET = 2.5
+
+
+def declare(parser: ArgumentParser) -> None:
+    parser.add_argument("--tasks", type=int, default=30_000, help="tasks in a round (30,000)")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each cluster is measured (3)")
+
+
+async def measure(arguments: Namespace, rows: Rows) -> None:
+    costs: dict[int, list[list[float]]] = {primaries: [] for primaries in PRIMARIES}
+    for number in range(arguments.rounds):
+        for primaries, measured in costs.items():
+            measured.append(await cpu_of(primaries, arguments.tasks))
+            log_progress(f"{number + 1}/{arguments.rounds} {primaries} primaries: {sum(measured[-1]):.2f} s CPU")
+    capacities = {n: median([arguments.tasks / max(cpu) for cpu in measured]) for n, measured in costs.items()}
+    for primaries, measured in costs.items():
+        rows.show(
+            {
+                "primaries": primaries,
+                "n": arguments.tasks,
+                "cpu_us_per_task": round(median([1e6 * sum(cpu) / arguments.tasks for cpu in measured]), 1),
+                "busiest_us_per_task": round(median([1e6 * max(cpu) / arguments.tasks for cpu in measured]), 1),
+                "capacity_per_s": round(capacities[primaries]),
+                "to_one": round(capacities[primaries] / capacities[1], 2),
+            }
+        )
+    ratio = capacities[3] / capacities[1]
+    report_target("capacity of three primaries by CPU, to one", ratio, f"≥ {TARGET}", ratio >= TARGET)
+
+
+async def cpu_of(primaries: int, tasks: int) -> list[float]:
+    """Return the CPU seconds of each primary while `tasks` are put and done."""
+    async with cluster_of(primaries, SHARDS) as (store, nodes):
+        await put_and_do(store, SHARDS)  # loads the library everywhere
+        before = await main_thread_seconds(nodes)
+        await put_and_do(store, tasks)
+        after = await main_thread_seconds(nodes)
+        return [end - begin for begin, end in zip(before, after, strict=True)]
+
+
+async def put_and_do(store: Store, tasks: int) -> None:
+    client, ended, left = QueueClient(store), asyncio.Event(), tasks
+
+    async def handle(attempt: Attempt) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            ended.set()
+
+    for first in range(0, tasks, PAGE):
+        page = range(first, min(first + PAGE, tasks))
+        await client.put_many(TUBE, [tens(number, tasks, 0) for number in page])
+    worker = client.worker(TUBE, handle, CONCURRENCY)
+    running = asyncio.create_task(worker.run())
+    await ended.wait()
+    worker.stop()
+    await running
+    await client.close()
+
+
+async def main_thread_seconds(nodes: Sequence[Redis]) -> list[float]:
+    found = [await node.info("cpu") for node in nodes]
+    return [one["used_cpu_user_main_thread"] + one["used_cpu_sys_main_thread"] for one in found]
