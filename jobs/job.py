@@ -27,7 +27,8 @@ class Job(ABC):
     of one iteration in a row the job has failed. `state`: the class of `iteration.state`, a dataclass or a msgspec
     struct that can be made without arguments; `state_version` grows when what it stores changes, and `migrate_state`
     converts it. `version`: an iteration that has begun with another one is left to a process that has that one.
-    `concurrency`: how many iterations run at once in a process; `pace`: how many begin or go on in a second, in all.
+    `concurrency`: how many iterations run at once in a process (100); `pace`: how many begin or go on in a
+    second, in all.
     `checks_names`: False if names of steps, effects and waits are in files that are not found (jobs/code_names.py).
     """
 
@@ -38,7 +39,7 @@ class Job(ABC):
     state: ClassVar[type | None] = None
     state_version: ClassVar[int] = 1
     version: ClassVar[str] = ""
-    concurrency: ClassVar[int] = 100
+    concurrency: ClassVar[int | None] = None
     pace: ClassVar[float | None] = None
     checks_names: ClassVar[bool] = True
 

@@ -48,7 +48,7 @@ def _check(kind: type[Job]) -> None:
         raise SetupError(f"the job {_place(kind)} needs a `name` of the form {KIND.pattern}; it has {name!r}")
     if not isinstance(getattr(kind, "schedule", None), Schedule):
         raise SetupError(f"the job {_place(kind)} needs a `schedule = Schedule(…)`")
-    if kind.concurrency < 1:
+    if kind.concurrency is not None and kind.concurrency < 1:
         raise SetupError(f"`concurrency` of the job {_place(kind)} is a number from 1; it is {kind.concurrency!r}")
     if not iscoroutinefunction(kind.run):
         raise SetupError(f"`run` of the job {_place(kind)} needs to be `async def`")

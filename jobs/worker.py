@@ -40,7 +40,9 @@ _ATTEMPTS = 1_000_000
 
 
 class JobWorker:
-    """One per process; to `run()` and to `stop()`. `concurrency`: so many iterations of each kind run at once."""
+    """One per process; to `run()` and to `stop()`. `concurrency`: how many iterations of a kind run at once, unless
+    its class has another number.
+    """
 
     def __init__(
         self,
@@ -75,7 +77,7 @@ class JobWorker:
         return self._client.worker(
             tube,
             self.handle,
-            min(concurrency, kind.concurrency),
+            kind.concurrency or concurrency,
             lease=lease,
             max_runtime=longest,
             extends_blocked=False,
