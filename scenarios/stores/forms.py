@@ -4,6 +4,7 @@ A person that answers again replaces its answer. Rows are kept for 400 days afte
 with the person.
 """
 
+import asyncio
 import time
 from collections.abc import Mapping
 from datetime import datetime
@@ -72,7 +73,8 @@ class Forms:
         """Return a page of the rows of a form."""
         key = KEYS["form_people"].at(SHARD, tenant, form)
         people = await self._store.command("ZRANGE", key, begin, begin + limit - 1)
-        found = [(one, await self._answers(tenant, form, one)) for one in people]
+        answered = await asyncio.gather(*(self._answers(tenant, form, one) for one in people))
+        found = list(zip(people, answered, strict=True))
         columns: dict[str, int] = {}
         for _, answers in found:
             columns |= {name: one.n for name, one in answers.items() if one.n < columns.get(name, one.n + 1)}
