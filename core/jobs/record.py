@@ -17,7 +17,7 @@ KIND = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 """The name of a kind of job."""
 
 KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What tells a job from the others of its kind and user."""
+"""Distinguishes a job from the others of its kind and user."""
 
 
 LARGEST_PARAMETERS = 64 * 1024

@@ -29,7 +29,7 @@ _LONGEST_ID = 1000
 
 
 class Signal(Struct, frozen=True):
-    """`id`: what tells it from others, also a repetition; `data`: JSON; `at`: when it was sent (ms)."""
+    """`id`: distinguishes it from others; a repetition has the same; `data`: JSON; `at`: when it was sent (ms)."""
 
     id: str
     name: str

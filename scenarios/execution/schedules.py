@@ -3,8 +3,8 @@
     arm ─▶ task of the tube `schedules`, due at the next moment ─▶ handle: an event for each person ─▶ arm the next one
 
 Guarantees: a moment starts one run for each person or chat, over restarts and several processes: the id of the event is
-made of schedule, moment and person. Moments that fell due while no process was there are made up for by one. Whoever is
-due `before` a date of its own is found within five minutes.
+made of schedule, moment and person. Moments that fell due while no process was there are made up for by one. A person
+who is due `before` a date of their own is found within five minutes.
 """
 
 import asyncio

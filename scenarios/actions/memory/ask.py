@@ -38,7 +38,7 @@ def question(context: Context) -> Question:
 
 
 async def repeat(context: Context, asked: Question, name: str, text: str = "") -> None:
-    """Send the question, or a hint in its place. `name`: tells this message from the others of the step."""
+    """Send the question, or a hint in its place. `name`: distinguishes this message from the others of the step."""
     seen = with_options(context.prepared.seen, asked)
     await say(context, {**seen, "text": text, "attachment": None} if text else seen, name)
 
