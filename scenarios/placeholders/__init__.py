@@ -8,7 +8,7 @@ parsed once. What a person has written is escaped for the parse mode and never p
 Guide and reference: docs/scenarios-placeholders.md. Neighbours: `scenarios.bot.patterns` below; the engine above.
 """
 
-from scenarios.placeholders.escaping import HTML, MARKDOWN_V2, PLAIN, Escaping
+from scenarios.placeholders.escaping import HTML, MARKDOWN_V2, PLAIN, URL, Escaping
 from scenarios.placeholders.modifiers import MODIFIERS, Modifier
 from scenarios.placeholders.parser import problems
 from scenarios.placeholders.rendering import render, render_all
@@ -21,6 +21,7 @@ __all__ = [
     "MAX_DEPTH",
     "MODIFIERS",
     "PLAIN",
+    "URL",
     "Escaping",
     "Modifier",
     "Problem",

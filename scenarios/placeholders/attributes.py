@@ -9,7 +9,7 @@ from scenarios.bot import Action
 from scenarios.bot.durations import SECONDS, with_seconds
 from scenarios.bot.event_fields import MARKED_UP
 from scenarios.engine import Values
-from scenarios.placeholders import HTML, MARKDOWN_V2, PLAIN, Escaping, Rendered, Scope, render_all
+from scenarios.placeholders import HTML, MARKDOWN_V2, PLAIN, URL, Escaping, Rendered, Scope, render_all
 
 CONTROL_FIELDS = frozenset(
     {"type", "chain", "chain_drop", "placeholder", "placeholders", "enabled"}
@@ -93,7 +93,7 @@ def _rendered(
 ) -> Rendered:
     """Return one attribute, which sees the others. `people`: those of them that a person has written."""
     others = {other: written for other, written in own.items() if other != name}
-    escaping = escaping_of(own) if name in _MARKED_UP else PLAIN
+    escaping = escaping_of(own) if name in _MARKED_UP else URL if name == "url" else PLAIN
     authors = people_in(others, values, event) | (people - {name})
     marked_up = _marked_up(escaping, others, values, event)
     return render_all(value, Scope(values.seen_with(others, event), authors, escaping, marked_up=marked_up))

@@ -104,7 +104,9 @@ class _Rendering:
         value = self.placeholder(whole, 1, markup=True)
         if value.data is MISSING:
             return _Value(self.as_written(whole))
-        return _Value(self.text_of(value), value.from_person) if isinstance(value.data, str) else value
+        if not isinstance(value.data, str) or self.scope.escaping.keeps_whole:
+            return value
+        return _Value(self.text_of(value), value.from_person)
 
     def template(self, template: Template, depth: int, markup: bool) -> _Value:
         """Return a parameter, or a value with placeholders. One whole placeholder keeps its type, and may be

@@ -106,6 +106,29 @@ async def test_a_private_address_is_not_reached_and_a_redirect_not_followed(serv
 
 
 @pytest.mark.row("C-97")
+@pytest.mark.parametrize(
+    ("written", "encoded"),
+    [
+        ("a&b=1", "a%26b%3D1"),
+        ("../x", "..%2Fx"),
+        ("..", ""),
+        ("@evil.example", "%40evil.example"),
+        ("чай", "%D1%87%D0%B0%D0%B9"),
+    ],
+)
+def test_what_a_person_writes_stays_a_value_in_the_url(written: str, encoded: str) -> None:
+    def url_of(url: str) -> str:
+        fields = {"type": "http_request", "url": url, "base": "https://api.example/v1"}
+        action = Action("http_request", fields, Place("s.yaml"))
+        values = Step((0, 0), "s.main", action, State.PENDING).values
+        return str(prepare(action, {"placeholder": True}, values, EVENT | {"event_text": written}).own["url"])
+
+    assert url_of("{base}/{event_text}?q={event_text}") == f"https://api.example/v1/{encoded}?q={encoded}"
+    assert url_of("https://api.example{event_text}") == f"https://api.example{encoded}"
+    assert url_of("{event_text}") == written
+
+
+@pytest.mark.row("C-97")
 @pytest.mark.row("C-99")
 def test_a_test_of_a_bot_says_what_the_other_system_answers(tmp_path: Path) -> None:
     bot = BotFolder(tmp_path).write("variables.yaml", "person: {price: number}")
