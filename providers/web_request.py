@@ -14,7 +14,8 @@ from msgspec import Struct
 from core.model.public_addresses import TargetForbidden, guarded_socket, plain_socket
 
 MOST_BYTES = 128 * 1024
-_AGENT = {"User-Agent": "Ada-Scenarios/1"}
+_OWN = {"User-Agent": "Ada-Scenarios/1", "Accept-Encoding": "identity"}
+"""A body is not unpacked: a small one may unpack to a very large one."""
 
 
 class WebRequest(Struct, frozen=True):
@@ -52,7 +53,7 @@ async def send(request: WebRequest, *, allow_private: bool) -> WebResponse:
     limit = aiohttp.ClientTimeout(total=request.time_limit.total_seconds())
     try:
         async with aiohttp.ClientSession(
-            connector=connector, timeout=limit, cookie_jar=aiohttp.DummyCookieJar()
+            connector=connector, timeout=limit, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
         ) as one:
             return await _exchange(one, request)
     except aiohttp.ClientConnectorError as fault:
@@ -70,7 +71,7 @@ async def send(request: WebRequest, *, allow_private: bool) -> WebResponse:
 
 async def _exchange(session: aiohttp.ClientSession, request: WebRequest) -> WebResponse:
     content = {"Content-Type": "application/json"} if request.json is not None else {}
-    headers = {**_AGENT, **content, **request.headers}
+    headers = {**_OWN, **content, **request.headers}
     async with session.request(
         request.method, request.url, data=request.json, headers=headers, allow_redirects=False
     ) as response:
@@ -79,7 +80,7 @@ async def _exchange(session: aiohttp.ClientSession, request: WebRequest) -> WebR
             raw += chunk
             if len(raw) > MOST_BYTES:
                 raise WebFault(f"the response has more than {MOST_BYTES // 1024} KiB", may_have_arrived=True)
-        names = {name.lower(): value for name, value in response.headers.items()}
+        names = {name.lower(): value for name, value in response.headers.items() if name.lower() != "set-cookie"}
         return WebResponse(response.status, names, decoded(raw))
 
 

@@ -106,6 +106,15 @@ async def test_a_private_address_is_not_reached_and_a_redirect_not_followed(serv
 
 
 @pytest.mark.row("C-97")
+async def test_a_body_is_not_unpacked_and_no_cookie_is_shown(services: ScenarioServices) -> None:
+    async with HttpDouble() as double:
+        double.answers(200, "not packed", {"Content-Encoding": "gzip", "Set-Cookie": "session=1"})
+        response = (await play(services, url=double.url, retries=0)).returned.results["response"]
+    assert (response["body"], "set-cookie" in response["headers"]) == ("not packed", False)
+    assert double.requests[0].headers["Accept-Encoding"] == "identity"
+
+
+@pytest.mark.row("C-97")
 @pytest.mark.parametrize(
     ("written", "encoded"),
     [
