@@ -12,7 +12,8 @@ from core.model.text.text_entities import escaped
 @dataclass(frozen=True, slots=True)
 class Escaping:
     """`escape`: a value as the text that shows it. `keeps_backslashes`: whether the parse mode itself removes the
-    backslash of `\\{`, so that it must stay in the text. `keeps_whole`: whether a text of one placeholder alone is not escaped.
+    backslash of `\\{`, so that it must stay in the text. `keeps_whole`: whether a text of one
+    placeholder alone is not escaped.
     """
 
     escape: Callable[[str], str]
@@ -26,6 +27,7 @@ class Escaping:
 
 PLAIN = Escaping(str)
 """No markup: conditions, ids, addresses, other actions than `send`."""
+
 
 def _in_url(text: str) -> str:
     """Return a value as a part of a URL. One of dots alone is left out: no encoding keeps `..` from being a folder."""
