@@ -39,6 +39,8 @@ LOOK_EVERY = timedelta(minutes=5)
 """How often people are looked at who are due before a date of their own."""
 MADE_UP_FOR = timedelta(days=7)
 """A date that passed longer ago, while no process was there, starts nothing any more."""
+_MARK_KEPT = 2 * MADE_UP_FOR
+"""How long it is kept until when people were looked at: longer than dates are made up for."""
 CHANNELS = ("telegram-bot", "max", "vk", "telegram", "sms")
 """Where a person of a group of the directory is written to: in the first of these in which it has a contact."""
 _RETRY = 1.0
@@ -100,7 +102,7 @@ class Schedules:
         async for event in self._events(bot, schedule, span):
             await self._put(event)
         if schedule.before:
-            await self._services.core.store.command("SET", self._looked_key(schedule), until, "PX", in_ms(MADE_UP_FOR))
+            await self._services.core.store.command("SET", self._looked_key(schedule), until, "PX", in_ms(_MARK_KEPT))
         await self._arm(schedule, from_ms(until))
         return None
 

@@ -4,7 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from core.model.clock import in_ms
+from core.redis.keys import KEYS
+from scenarios.execution.schedules import MADE_UP_FOR
 from tests.scenarios.execution.conftest import WITHIN, Installation
+from tests.support.stack import TENANT
 from tests.support.waiting import until
 
 SCHEDULE = """
@@ -53,3 +57,5 @@ async def test_a_person_is_due_before_its_own_date_once(scheduled: Installation)
         await scheduled.pass_time(timedelta(minutes=5))
         await scheduled.play("wait", user_id="9", chat_id="9")
     assert scheduled.texts.count("exam 1") == 1
+    mark = KEYS["schedule_looked"].at(0, TENANT, "exam")
+    assert await scheduled.stack.store.command("PTTL", mark) > 2 * in_ms(MADE_UP_FOR) - in_ms(timedelta(hours=1))
