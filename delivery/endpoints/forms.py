@@ -18,7 +18,7 @@ async def show(request: Request[None, forms.FormQuery]) -> Response:
     """Return a page of a form as a table. Raises NotFound FORM_NOT_FOUND."""
     name, begin = request.http.match_info["name"], int(request.query.cursor or 0)
     table = await _reader(request).table(request.tenant, name, begin, request.query.limit or 1000)
-    if not table.rows and not begin:
+    if not table.rows and not begin and table.next is None:
         raise NotFound("FORM_NOT_FOUND", f"There are no answers to a form {name!r}.")
     return Response(forms.FormTable.of(table))
 
