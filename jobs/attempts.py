@@ -134,7 +134,7 @@ class Attempts:
         job = guard.job
         after = replace(job.record, due=to_ms(wanted.until), suspended=True, waits_for=wanted.waits_for)
         suspended = StoredJob(job.id, after, job.version, own=iteration.own_state)
-        if await self._jobs.storage.end_iteration(suspended, guard.holder, signals=wanted.signals) == "signalled":
+        if await self._jobs.storage.end_iteration(suspended, guard.holder) == "signalled":
             await guard.write("over")
             return Retry(timedelta(0), checkpoint=attempt.checkpoint)
         return None

@@ -65,14 +65,13 @@ class Blocked(BaseException):
 
 class Suspended(BaseException):
     """The iteration sleeps until a time, or until one of the signals `waits_for` comes; its process has nothing to do
-    for it. `signals`: how many signals the job had. Not for jobs to catch.
+    for it. Not for jobs to catch.
     """
 
-    def __init__(self, until: datetime, waits_for: Sequence[str], signals: int) -> None:
+    def __init__(self, until: datetime, waits_for: Sequence[str]) -> None:
         super().__init__(f"until {until}")
         self.until = until
         self.waits_for = list(waits_for)
-        self.signals = signals
 
 
 class Interrupted(BaseException):

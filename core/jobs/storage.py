@@ -70,18 +70,18 @@ class JobStorage:
         version = await self._store.run("save_job", shard, *words, compact_json(message), tube_of(job.id.kind), *row)
         return StoredJob(job.id, record, version, own=job.own) if version else None
 
-    async def end_iteration(self, job: StoredJob, holder: str, log: str = "", *, signals: int = -1) -> str:
+    async def end_iteration(self, job: StoredJob, holder: str, log: str = "") -> str:
         """Store the job with its next iteration, or with the suspended one that goes on, and put the task for it.
-        `signals`: how many a suspended iteration has seen, -1 for one that ends.
 
         Returns "ended"; "changed" if another attempt has taken the job, or the job has changed since `job.version`;
-        "signalled" if a signal has come meanwhile.
+        "signalled" if a signal is there that the suspended iteration waits for.
         """
         shard, name = self._place(job.id)
         record, row = self._with_task(job, shard)
-        own = _json(job.own) if job.own and signals >= 0 else ""
-        words = (name, holder, job.version, _json(record), record.due, line_of(log), own, signals, tube_of(job.id.kind))
-        return str(await self._store.run("end_iteration", shard, *words, *row))
+        own = _json(job.own) if job.own and record.suspended else ""
+        waits_for = compact_json(record.waits_for if record.suspended else False)
+        words = (name, holder, job.version, _json(record), record.due, line_of(log), own, waits_for)
+        return str(await self._store.run("end_iteration", shard, *words, tube_of(job.id.kind), *row))
 
     async def write(
         self,

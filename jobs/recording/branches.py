@@ -47,7 +47,6 @@ class Branches:
             raise self._guard.suspend(
                 min(one.until for one in suspended),
                 [signal for one in suspended for signal in one.waits_for],
-                min(one.signals for one in suspended),
             )
         return list(ends)
 

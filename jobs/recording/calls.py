@@ -103,7 +103,7 @@ class Calls:
         pause = Backoff(policy.first, policy.longest).pause(failures)
         line = f"{name}: attempt {failures} of {policy.attempts} failed ({type(fault).__name__})"
         await self._guard.record("step", place, str(failures), line)
-        raise self._guard.suspend(self._now() + pause, [], len(await self._guard.signals()))
+        raise self._guard.suspend(self._now() + pause, [])
 
     def _running(self) -> _Running:
         running = _RUNNING.get()

@@ -88,12 +88,12 @@ class Guard:
             raise self.ending
         self.job = saved
 
-    def suspend(self, until: datetime, waits_for: Sequence[str], signals: int) -> Suspended:
+    def suspend(self, until: datetime, waits_for: Sequence[str]) -> Suspended:
         """End the attempt; the iteration goes on at this time, or when one of these signals comes. In a branch only
-        that ends. `signals`: how many the job has at this moment. Returns what is raised for it.
+        that ends. Returns what is raised for it.
         """
         self.check()
-        ending = Suspended(until, waits_for, signals)
+        ending = Suspended(until, waits_for)
         if not BRANCH.get():
             self.ending = ending
         return ending

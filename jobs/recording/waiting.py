@@ -56,7 +56,7 @@ class Waiting:
         if stored is None:
             await self._guard.record("step", name, str(to_ms(at)))
         if self._now() < until:
-            raise self._guard.suspend(until, [], len(await self._guard.signals()))
+            raise self._guard.suspend(until, [])
 
     async def wait(self, signal: str, timeout: timedelta | None, returns: Any) -> Any:
         """Return the data of the next signal with this name. Raises TimeoutError, Suspended."""
@@ -87,7 +87,7 @@ class Waiting:
         if not is_stored:
             await self._guard.record("step", name, _json(wait))
         until = min(from_ms(wait.until), now + LONGEST_SUSPENSION) if wait.until else now + LONGEST_SUSPENSION
-        raise self._guard.suspend(until, [signal], len(entries))
+        raise self._guard.suspend(until, [signal])
 
     def _name(self, what: str) -> str:
         """Return the name of the next wait of a kind: they are counted in each item and branch, and outside of them."""

@@ -116,7 +116,11 @@ class JobTest:
             claims = [await self._claim(tube) for tube in self._handlers]
             if not any(claim.tasks for claim in claims):
                 times = [at for claim in claims for at in (claim.next_at, claim.opens_at) if at > 0]
-                return from_ms(min(times)) if times else None
+                due = from_ms(min(times)) if times else None
+                if due is None or due > self.now + _ROUNDING:
+                    return due
+                self._set_clock(due)
+                continue
             for claim, handle in zip(claims, self._handlers.values(), strict=True):
                 for task in claim.tasks:
                     await self._attempt(task, handle)

@@ -143,6 +143,35 @@ async def test_a_signal_at_the_moment_of_falling_asleep_is_not_lost(monkeypatch:
 
 
 @pytest.mark.row("U-24")
+async def test_a_signal_that_comes_after_another_branch_has_taken_one_wakes_the_job(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Two(Job):
+        name = "two"
+        schedule = Schedule()
+
+        async def run(self, iteration: Iteration) -> None:
+            await iteration.wait("go")
+            await iteration.gather(iteration.wait("z"), iteration.wait("x"))
+            await iteration.wait("y")
+
+    async with JobTest.open(Two) as test:
+        await test.start("two.1")
+        storage = test.worker.jobs.storage
+        end = storage.end_iteration
+
+        async def signal_first(*arguments: Any, **options: Any) -> str:
+            monkeypatch.undo()
+            await test.jobs.signal(test.id_of("two.1"), "z", ',"data":')
+            return await end(*arguments, **options)
+
+        await test.signal("two.1", "x")
+        monkeypatch.setattr(storage, "end_iteration", signal_first)
+        await test.signal("two.1", "go")
+        assert (await test.job("two.1")).waits_for == "the signal 'y'"
+
+
+@pytest.mark.row("U-24")
 async def test_what_no_signal_can_be_is_refused() -> None:
     async with JobTest.open(Order) as test:
         await test.start("order.1")

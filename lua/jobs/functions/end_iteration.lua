@@ -1,22 +1,33 @@
 -- end_iteration: end an iteration, or suspend it, and put the task of the next one, or of its continuation
--- ARGV    id, holder, expected:int, document, due, log, own, signals:int, tube, task:rest
+-- ARGV    id, holder, expected:int, document, due, log, own, waits_for:json, tube, task:rest
 --         expected: the version with which the iteration began; document: the job as it goes on; due: ms of that; own: the state of the
---         job's own in a suspended iteration, "" if the iteration ends; signals: how many a suspended iteration has seen, -1 if it ends;
---         tube: that of the kind of the job; task: as in put
--- RETURNS "ended"; otherwise nothing was written: "signalled" if there are other signals by now; "changed" if another attempt has taken
+--         job's own in a suspended iteration, "" if the iteration ends; waits_for: the signals that a suspended iteration
+--         waits for, false if it ends; tube: that of the kind of the job; task: as in put
+-- RETURNS "ended"; otherwise nothing was written: "signalled" if one of these signals is there; "changed" if another attempt has taken
 --         the job, or the job has changed since
 -- EVENTS  del of bells, also that of the job's log; for deliveries that fell due before: outcomes, reported, released and finished
 -- INVARIANT I22, I23, I24; an iteration ends once; a signal wakes a suspended iteration
 
-return function(id, holder, expected, document, due, log, own, signals, tube, task)
+-- Returns whether the job has a signal with one of these names. The data are not decoded: they may be large and deep.
+local function has_signal(id, names)
+  local wanted = {}
+  for _, name in ipairs(names) do wanted[name] = true end
+  if not next(wanted) then return false end
+  for _, entry in ipairs(redis_call('LRANGE', Key.job_signals(id), 0, -1)) do
+    local head = entry:sub(1, entry:find(',"data":', 1, true) - 1)
+    if wanted[cjson.decode(head .. '}').name] then return true end
+  end
+  return false
+end
+
+return function(id, holder, expected, document, due, log, own, waits_for, tube, task)
   local stored = redis_call('HMGET', Key.job(id), 'holder', 'version')
   if stored[1] ~= holder or tonumber(stored[2]) ~= expected then return 'changed' end
-  local is_suspended = signals >= 0
-  if is_suspended and redis_call('LLEN', Key.job_signals(id)) ~= signals then return 'signalled' end
+  if waits_for and has_signal(id, waits_for) then return 'signalled' end
   redis_call('HINCRBY', Key.job(id), 'version', 1)
   redis_call('HSET', Key.job(id), 'record', document)
   redis_call('HDEL', Key.job(id), 'holder', 'losses')
-  if is_suspended then
+  if waits_for then
     if own ~= '' then redis_call('HSET', Key.job(id), 'own', own) end
   else
     redis_call('DEL', Key.job_steps(id))
