@@ -126,7 +126,7 @@ class JobStorage:
         return list(await self._store.command("LRANGE", KEYS["job_signals"].at(shard, name), 0, -1))
 
     async def take_signal(self, job_id: JobId, holder: str, entry: str, name: str, value: str) -> str:
-        """Remove a signal and write the step that has it. Returns as `write`."""
+        """Remove a signal and write the step that has it. Returns as `write`, or "taken" if the signal is gone."""
         shard, job_name = self._place(job_id)
         return str(await self._store.run("take_signal", shard, job_name, holder, entry, name, value))
 

@@ -102,10 +102,16 @@ class Guard:
         """Return the signals that wait for the job, the oldest first."""
         return await self._storage.signals(self.job.id)
 
-    async def take_signal(self, entry: str, name: str, value: str) -> None:
-        """Take a signal, and write the step that has it. Raises as `check`."""
-        self.check(await self._storage.take_signal(self.job.id, self.holder, entry, name, value))
+    async def take_signal(self, entry: str, name: str, value: str) -> bool:
+        """Take a signal, and write the step that has it. Returns False if another branch has taken it. Raises as
+        `check`.
+        """
+        state = await self._storage.take_signal(self.job.id, self.holder, entry, name, value)
+        if state == "taken":
+            return False
+        self.check(state)
         self.has_stored = True
+        return True
 
     async def units(self, names: list[str]) -> list[str | None]:
         """Return what is recorded of these units."""

@@ -78,8 +78,9 @@ class Waiting:
         entry = next((one for one in entries if _signal(one).name == signal), None)
         if entry is not None:
             received = _Wait(_Answer.RECEIVED, wait.until, msgspec.Raw(msgspec.json.encode(_signal(entry).data)))
-            await self._guard.take_signal(entry, name, _json(received))
-            return received
+            if await self._guard.take_signal(entry, name, _json(received)):
+                return received
+            return await self._looked(name, signal, wait, is_stored=is_stored)
         if wait.until and now >= from_ms(wait.until):
             timed_out = _Wait(_Answer.TIMED_OUT, wait.until)
             await self._guard.record("step", name, _json(timed_out))

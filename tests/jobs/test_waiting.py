@@ -172,6 +172,27 @@ async def test_a_signal_that_comes_after_another_branch_has_taken_one_wakes_the_
 
 
 @pytest.mark.row("U-24")
+async def test_two_branches_that_wait_for_one_name_take_two_signals() -> None:
+    taken: list[Any] = []
+
+    class Two(Job):
+        name = "two"
+        schedule = Schedule()
+
+        async def run(self, iteration: Iteration) -> None:
+            await iteration.wait("go")
+            taken.extend(await iteration.gather(iteration.wait("x"), iteration.wait("x")))
+
+    async with JobTest.open(Two) as test:
+        await test.start("two.1")
+        await test.signal("two.1", "x", 1)
+        await test.signal("two.1", "go")
+        assert taken == []
+        await test.signal("two.1", "x", 2)
+        assert sorted(taken) == [1, 2]
+
+
+@pytest.mark.row("U-24")
 async def test_what_no_signal_can_be_is_refused() -> None:
     async with JobTest.open(Order) as test:
         await test.start("order.1")
