@@ -38,7 +38,8 @@ find_python() {
 # This help needs no libraries, so it installs none.
 case $verb:$help in
     : | :yes | test:yes | check:yes | prove:yes | soak:yes | lock:yes)
-        find_python
+        python=$root/.venv/bin/python
+        [ -x "$python" ] || find_python
         PYTHONPATH=$root exec "$python" -P -m cli "$@"
         ;;
 esac
