@@ -160,8 +160,9 @@ class Iteration:
             return await self._retried(f"effect:{name}", retry, doing)
 
     async def gather(self, *branches: Awaitable[Any], at_once: int = 10) -> list[Any]:
-        """Return the results of these calls of `step`, `effect` or functions of the job, of which so many run at once.
-        One that sleeps or waits does not hold up the others. All have ended before the first error is raised.
+        """Return the results of these calls of `step`, `effect` or functions of the job. At most `at_once` run at the
+        same time. One that sleeps or waits does not hold up the others. All have ended before the first error is
+        raised.
         """
         return await self._branches.gather(branches, at_once)
 

@@ -25,7 +25,7 @@ _FIELDS: tuple[tuple[str, int, int, dict[str, int]], ...] = (
     ("day of the week", 0, 7, _DAYS),
 )
 _YEARS = 40
-"""From a 29 February to the next one on the same day of the week are at most so many: 28, and 12 more over 2100."""
+"""The longest time between two moments: a 29 February on one day of the week, over the year 2100."""
 
 _DAY = timedelta(days=1)
 

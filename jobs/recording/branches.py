@@ -1,4 +1,4 @@
-"""Branches of an iteration that run at the same time, so many at once.
+"""Branches of an iteration that run at the same time, up to a limit.
 
 A branch that sleeps or waits does not hold up the others. When all have ended or wait, the iteration is suspended until
 the first of them goes on.

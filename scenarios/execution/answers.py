@@ -1,8 +1,8 @@
 """Takes the answers of people to open questions (C-95).
 
-An event of a person whom a run has asked something is the answer, unless it begins something else: a command, or
-another button. Then its task drives the run, so what follows the answer keeps the person's turn, and the task that
-drove it before ends.
+While a question to a person is open, the person's next event is the answer, unless it begins something else: a
+command, or another button. Then its task drives the run, so what follows the answer keeps the person's turn, and the
+task that drove it before ends.
 
 Guarantees: an event that answers starts nothing else; it answers one question once, also after a crash at any point:
 what it answers is noted before anything is done, and the end of the step decides.

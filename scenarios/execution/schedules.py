@@ -159,7 +159,7 @@ class Schedules:
         return at if at and span[0] < to_ms(at) <= span[1] else None
 
     async def _targets(self, schedule: Schedule) -> AsyncIterator[Mapping[str, Any]]:
-        """Yield the fields of an event that say for whom it is."""
+        """Yield the fields that address an event: for each person, for a chat, or for none."""
         target = schedule.target
         if target == PEOPLE:
             async for channel, person in self._people.all():

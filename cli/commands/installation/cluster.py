@@ -36,7 +36,7 @@ def run(arguments: Namespace) -> int:
 
 
 async def plan(arguments: Namespace) -> int:
-    """Raises CommandFailed without a cluster."""
+    """Print the plan. Raises CommandFailed without a cluster."""
     settings = load().settings
     store = await Store.open(redis_url(settings), settings.shards)
     try:

@@ -1,4 +1,4 @@
-"""The RSA key of every sandbox. It protects nothing: whoever has the source has it.
+"""The RSA key of every sandbox. It protects nothing: it stands in the source.
 
 Made at each first start, it would take a second of processor time.
 """
