@@ -1,6 +1,8 @@
 """A real cluster: three primaries, the first with a replica. Its nodes can be killed, frozen and started again."""
 
+import os
 import secrets
+import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +22,7 @@ cluster-port {bus}
 bind 127.0.0.1
 dir {directory}
 requirepass {password}
-primaryauth {password}
+masterauth {password}
 cluster-enabled yes
 cluster-node-timeout 1500
 cluster-replica-validity-factor 0
@@ -40,10 +42,10 @@ _SLOTS = 16384
 class ClusterNode(Program):
     """A node of the cluster. `bus`: the port on which the nodes talk to each other."""
 
-    def __init__(self, directory: Path, password: str) -> None:
+    def __init__(self, directory: Path, password: str, program: Path | None) -> None:
         port, self.bus = free_port(), free_port()
         config = _CONFIG.format(port=port, bus=self.bus, directory=directory, password=password)
-        super().__init__(directory, config, port)
+        super().__init__(directory, config, port, program=program)
         self.url = f"redis://default:{password}@127.0.0.1:{port}/0"
         self.client = Redis.from_url(self.url, decode_responses=True, socket_timeout=5, driver_info=None)
 
@@ -73,11 +75,16 @@ class ClusterNode(Program):
 
 
 class Cluster:
-    """`url`: what ADA_REDIS_URL gets: it names one node. Every method returns after its effect."""
+    """`url`: what ADA_REDIS_URL gets: it names one node. Every method returns after its effect.
 
-    def __init__(self, directory: Path, replicas: int = 1) -> None:
+    `program`: the server, by default the embedded Valkey. Redis 7 moves slots only key by key.
+    """
+
+    def __init__(self, directory: Path, replicas: int = 1, program: Path | None = None) -> None:
         password = secrets.token_urlsafe(12)
-        self.nodes = [ClusterNode(directory / f"node-{number}", password) for number in range(3 + replicas)]
+        self._password = password
+        self._moves_at_once = program is None
+        self.nodes = [ClusterNode(directory / f"node-{number}", password, program) for number in range(3 + replicas)]
         self.url = f"redis+cluster://:{password}@127.0.0.1:{self.nodes[1].port}"
 
     def start(self) -> None:
@@ -126,9 +133,13 @@ class Cluster:
         return next(node for node in self.nodes if node.port == max(ports, key=ports.count))
 
     def move(self, shard: int, to: ClusterNode) -> None:
-        """Move the slot of a shard at once, while calls run."""
+        """Move the slot of a shard while calls run: at once, or key by key where the server cannot."""
         slot, owner = key_slot(str(shard).encode()), self.owner(shard)
-        owner.command("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", to.id)
+        if self._moves_at_once:
+            owner.command("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", to.id)
+        else:
+            self.begin_key_by_key(shard, to)
+            self.end_key_by_key(shard, to)
         await_sync(lambda: self.owner(shard) is to, 20, "a slot that has moved")
 
     def begin_key_by_key(self, shard: int, to: ClusterNode) -> None:
@@ -139,12 +150,16 @@ class Cluster:
 
     def end_key_by_key(self, shard: int, to: ClusterNode) -> None:
         slot, owner = key_slot(str(shard).encode()), self.owner(shard)
-        password = owner.url.partition("default:")[2].partition("@")[0]
         while keys := owner.command("CLUSTER", "GETKEYSINSLOT", slot, 100):
-            words = ("AUTH2", "default", password, "KEYS", *keys)
+            words = ("AUTH2", "default", self._password, "KEYS", *keys)
             owner.command("MIGRATE", "127.0.0.1", to.port, "", 0, 5000, *words)
         for node in (to, owner, *self.nodes):
             node.ask("CLUSTER", "SETSLOT", slot, "NODE", to.id)
+
+    def shell(self, commands: str) -> None:
+        """Do what an operator types. Debian's redis-cli stands for valkey-cli."""
+        environment = {**os.environ, "REDISCLI_AUTH": self._password}
+        subprocess.run(commands.replace("valkey-cli", "redis-cli"), shell=True, check=True, env=environment, timeout=30)
 
     def repair(self) -> None:
         """Let every node run, and remove all keys."""

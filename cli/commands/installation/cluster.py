@@ -60,19 +60,37 @@ async def print_plan(store: Store, arguments: Namespace) -> None:
         listed = ", ".join(map(str, shards)) or "none"
         print_result(arguments, result, f"{place:<22} {share:>4.0%} of the load ({loads.measure}), shards {listed}")
     moves = balancing_moves(loads.by_shard, owners, ids)
+    at_once = bool(moves) and await moves_at_once(store)
     for move in moves:
-        words = command_of(store, move, ids[move.target])
+        words = commands_of(store.shard_map.slot_of(move.shard), move, ids, at_once)
         result = {"shard": move.shard, "from": move.source, "to": move.target, "command": words}
         print_result(arguments, result, f"move shard {move.shard} from {move.source} to {move.target}:\n  {words}")
     if not moves and not arguments.json:
         print("nothing to move")
 
 
-def command_of(store: Store, move: Move, target: str) -> str:
-    """Return the command that moves a shard at once. Servers before Valkey 9 do not know it."""
-    host, _, port = move.source.rpartition(":")
-    slot = store.shard_map.slot_of(move.shard)
-    return f"valkey-cli -h {host} -p {port} CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {target}"
+async def moves_at_once(store: Store) -> bool:
+    """Return whether the server can move a slot in one step: Valkey 9 can, Redis and older Valkeys cannot."""
+    (known,) = await store.command("COMMAND", "INFO", "cluster|migrateslots")
+    return known is not None
+
+
+def commands_of(slot: int, move: Move, ids: Mapping[str, str], at_once: bool) -> str:
+    """Return the commands for a shell that move the slot, joined by `&&`. Key by key, the last one moves the keys."""
+    source, target = ids[move.source], ids[move.target]
+    if at_once:
+        return f"valkey-cli {at(move.source)} CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {target}"
+    return (
+        f"redis-cli {at(move.target)} CLUSTER SETSLOT {slot} IMPORTING {source}"
+        f" && redis-cli {at(move.source)} CLUSTER SETSLOT {slot} MIGRATING {target}"
+        f" && redis-cli --cluster fix {move.source}"
+    )
+
+
+def at(place: str) -> str:
+    """Return the options of valkey-cli and redis-cli for host:port."""
+    host, _, port = place.rpartition(":")
+    return f"-h {host} -p {port}"
 
 
 async def primaries(store: Store) -> dict[str, str]:

@@ -37,8 +37,9 @@ repl-timeout 60
 class Program:
     """One server or Sentinel. It ends with the test process."""
 
-    def __init__(self, directory: Path, config: str, port: int, *options: str) -> None:
+    def __init__(self, directory: Path, config: str, port: int, *options: str, program: Path | None = None) -> None:
         directory.mkdir()
+        self._program = program or server_program()
         self.port = port
         self.log = directory / "log"
         self._config = directory / "server.conf"
@@ -52,7 +53,7 @@ class Program:
 
     def start(self) -> None:
         with self.log.open("ab") as log:
-            words = die_with_parent([str(server_program()), str(self._config), *self._options])
+            words = die_with_parent([str(self._program), str(self._config), *self._options])
             self._process = subprocess.Popen(
                 words, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
             )
