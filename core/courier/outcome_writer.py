@@ -1,5 +1,5 @@
-"""Writes the outcomes of one claimed parcel: noted at once, written a few times a second, all again at the end. The
-primary that has written them may be lost meanwhile, with what no replica has.
+"""Writes the outcomes of one claimed parcel: noted at once, written with the next announcement and a few times a
+second, all again at the end. The primary that has written them may be lost meanwhile, with what no replica has.
 
 Invariant I22: what is known of an attempt is recorded, also if the store failed meanwhile or the lease was lost. Tests:
 tests/core/courier/test_late_outcomes.py, tests/system/crash/test_frozen_couriers.py.
@@ -57,10 +57,12 @@ class OutcomeWriter:
     async def announce(self, items: Sequence[Any]) -> None:
         """Write that entries are being sent, and with durability `replica` wait until a replica has it. Raises
         StoreError.
-        """
-        await self.write(items, replicated=True)
 
-    async def write(self, items: Sequence[Any], *, replicated: bool = False) -> None:
+        The outcomes noted so far go along: a process that is killed now leaves unknown only what it is sending.
+        """
+        await self._write_noted(items, replicated=True)
+
+    async def _write(self, items: Sequence[Any], *, replicated: bool = False) -> None:
         """Write outcomes now and extend the lease. Raises StoreError."""
         for start in range(0, max(1, len(items)), _PAGE):
             page = items[start : start + _PAGE]
@@ -102,15 +104,20 @@ class OutcomeWriter:
 
     async def _write_or_give_up(self) -> None:
         try:
-            await self._write_to(len(self._items))
+            await self._write_noted()
         except StoreError as fault:
             self.give_up(fault)
 
-    async def _write_to(self, count: int) -> None:
-        """Write the first `count` outcomes, except those written before. Raises StoreError."""
-        await self.write(self._items[self._written : count])
-        if not self.lost:
-            self._written = count
+    async def _write_noted(self, more: Sequence[Any] = (), *, replicated: bool = False) -> None:
+        """Write the outcomes that were not written before, and `more`. Calls may overlap. Raises StoreError."""
+        start, self._written = self._written, len(self._items)
+        is_written = False
+        try:
+            await self._write([*self._items[start:], *more], replicated=replicated)
+            is_written = not self.lost
+        finally:
+            if not is_written:
+                self._written = min(self._written, start)
 
     async def settle(self, end: Settlement, postponed: int) -> None:
         """End this claim with `postponed` entries left. While the store fails, try again until the process stops; then
@@ -129,8 +136,8 @@ class OutcomeWriter:
             await asyncio.sleep(_SETTLE_PAUSE)
 
     async def _settle(self, end: Settlement, postponed: int) -> None:
-        if (rest := len(self._items) - _PAGE) > self._written:
-            await self._write_to(rest)
+        if len(self._items) - _PAGE > self._written:
+            await self._write_noted()
         state = await self._queue.settle(
             self._task,
             outcomes=self._items[-_PAGE:],
