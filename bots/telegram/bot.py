@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 
-from aiogram import Bot
-
 from bots.receiving.poller_lease import PollerLease
 from bots.services import BotServices
 from bots.telegram.dialogs import DIALOGS
@@ -13,7 +11,7 @@ from bots.telegram.mode import Mode
 from bots.telegram.polling import Polling
 from bots.telegram.webhook import Webhook
 from core.redis.cancel_and_wait import cancel_and_wait
-from providers.telegram_bot.client import check_token, new_client, setup_errors
+from providers.telegram_bot.client import Client, check_token, setup_errors
 
 _GRACE = timedelta(seconds=5)
 
@@ -21,7 +19,7 @@ _GRACE = timedelta(seconds=5)
 class TelegramBot:
     """To `run()` and to `stop()`."""
 
-    def __init__(self, bot: Bot, account: str, services: BotServices, webhook: Webhook | None, mode: Mode) -> None:
+    def __init__(self, bot: Client, account: str, services: BotServices, webhook: Webhook | None, mode: Mode) -> None:
         self._bot = bot
         self._webhook = webhook
         self._mode = mode
@@ -56,19 +54,19 @@ class TelegramBot:
         self._stopping.set()
 
     async def close(self) -> None:
-        await self._bot.session.close()
+        await self._bot.close()
 
 
 async def open_bot(
     token: str, api_url: str, services: BotServices, webhook: Webhook | None = None, mode: Mode = DIALOGS
 ) -> TelegramBot:
     """Check the token; set the `webhook`, or end one, beside which Telegram refuses polling. Raises SetupError."""
-    bot = new_client(token, api_url)
+    bot = Client(token, api_url)
     try:
         account = await check_token(bot)
         with setup_errors():
-            await (webhook.set(bot, mode.allowed) if webhook else bot.delete_webhook())
+            await (webhook.set(bot, mode.allowed) if webhook else bot.call("deleteWebhook"))
     except BaseException:  # whatever it is, also a cancellation: the connections are closed
-        await bot.session.close()
+        await bot.close()
         raise
     return TelegramBot(bot, account, services, webhook, mode)

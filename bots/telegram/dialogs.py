@@ -1,16 +1,15 @@
 """The teachers' dialogs in Telegram."""
 
-from aiogram import Bot
-
 from bots.button_bot import button_workers
 from bots.services import BotServices
 from bots.telegram.mode import Mode, Work
 from bots.telegram.sending import Replies
 from providers.inbound import dialogs_ingress
 from providers.telegram_bot import CHANNEL
+from providers.telegram_bot.client import Client
 
 
-async def open_dialogs(bot: Bot, services: BotServices) -> Work:
+async def open_dialogs(bot: Client, services: BotServices) -> Work:
     """Return what a bot with dialogs runs. Raises StoreError."""
     replies = Replies(bot)
     ingress = dialogs_ingress(services.core.client, services.tenant)[CHANNEL]

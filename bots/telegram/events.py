@@ -3,9 +3,6 @@
 import logging
 from datetime import timedelta
 
-from aiogram import Bot
-from aiogram.exceptions import TelegramBadRequest
-
 from bots.send_faults import NotSent, SendLater
 from bots.services import BotServices
 from bots.telegram.mode import Mode, Work
@@ -14,6 +11,8 @@ from core.updates.ingress import MAX_AGE
 from core.updates.presses import Press, Presses
 from providers.inbound import events_ingress, telegram_gathering
 from providers.telegram_bot import CHANNEL
+from providers.telegram_bot.client import Client
+from providers.telegram_bot.errors import BadRequest
 from providers.telegram_bot.events import ALLOWED
 
 log = logging.getLogger(__name__)
@@ -22,7 +21,7 @@ log = logging.getLogger(__name__)
 def events_mode(max_age: timedelta = MAX_AGE) -> Mode:
     """Return how events are read; those older than `max_age` at the start of the process are ignored."""
 
-    async def open_events(bot: Bot, services: BotServices) -> Work:
+    async def open_events(bot: Client, services: BotServices) -> Work:
         """Return what a bot with scenarios runs. Raises StoreError."""
         store, queue, tenant = services.core.store, services.core.client, services.tenant
         ingress = events_ingress(store, queue, tenant, max_age)[CHANNEL]
@@ -36,7 +35,7 @@ def events_mode(max_age: timedelta = MAX_AGE) -> Mode:
 class Acknowledging:
     """Acknowledges presses as one bot."""
 
-    def __init__(self, bot: Bot) -> None:
+    def __init__(self, bot: Client) -> None:
         self._bot = bot
 
     async def acknowledge(self, press: Press) -> bool:
@@ -44,8 +43,8 @@ class Acknowledging:
         clock ends by itself.
         """
         try:
-            await call(self._bot.answer_callback_query(press.id))
-        except (TelegramBadRequest, SendLater) as refusal:
+            await call(self._bot.call("answerCallbackQuery", callback_query_id=press.id))
+        except (BadRequest, SendLater) as refusal:
             log.debug("the press %s was not acknowledged: %s", press.id, refusal)
         except NotSent as fault:
             log.debug("the press %s is acknowledged later: %s", press.id, fault)

@@ -3,11 +3,10 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from aiogram import Bot
-
 from bots.services import BotServices
 from core.queue import Worker
 from core.updates.ingress import Ingress
+from providers.telegram_bot.client import Client
 
 
 @dataclass(frozen=True)
@@ -26,4 +25,4 @@ class Mode:
     """`allowed`: the kinds of updates that the bot asks for. `open`: creates the tubes and returns the work."""
 
     allowed: Sequence[str]
-    open: Callable[[Bot, BotServices], Awaitable[Work]]
+    open: Callable[[Client, BotServices], Awaitable[Work]]

@@ -2,30 +2,30 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-
-from aiogram import Bot, types
-from aiogram.exceptions import (
-    ClientDecodeError,
-    TelegramConflictError,
-    TelegramNotFound,
-    TelegramRetryAfter,
-    TelegramUnauthorizedError,
-)
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from bots.receiving.poller_lease import PollerLease
 from core.errors import StoreError
 from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates.ingress import Ingress
-from providers.telegram_bot.errors import FAILURES, TOKEN_REFUSED, TokenRefused
+from providers.telegram_bot.client import Client
+from providers.telegram_bot.errors import (
+    TOKEN_REFUSED,
+    BotApiError,
+    Conflicting,
+    Throttled,
+    TokenRefused,
+    Unreadable,
+    WrongToken,
+)
 
 log = logging.getLogger(__name__)
 
 TIMEOUT = 25
 """Seconds that Telegram waits for an update."""
 _LIMIT = 100
-_ANSWER_WITHIN = 40
 _AFTER_CONFLICT = 2.0
 _AFTER_FAULT = 1.0
 _LONGEST_PAUSE = 15.0
@@ -38,7 +38,7 @@ class Polling:
 
     def __init__(
         self,
-        bot: Bot,
+        bot: Client,
         ingress: Ingress,
         lease: PollerLease,
         allowed: Sequence[str],
@@ -51,7 +51,6 @@ class Polling:
         self._gatherer = gatherer
         self._caught_up = asyncio.Event()
         self._offset: int | None = None
-        self._limit = _LIMIT
         self._faults = 0
 
     async def run(self) -> None:
@@ -94,52 +93,50 @@ class Polling:
 
     async def _poll(self) -> None:
         while True:
-            limit, updates = self._limit, await self._next()
+            updates = await self._next()
             for update in updates or ():
                 await self._put(update)
-                self._offset = update.update_id + 1
-            if updates is not None and len(updates) < limit:
+                self._offset = update["update_id"] + 1
+            if updates is not None and len(updates) < _LIMIT:
                 self._caught_up.set()
 
-    async def _put(self, update: types.Update) -> None:
+    async def _put(self, update: Mapping[str, Any]) -> None:
         """Put an update into the queue. An update that the bot does not answer is only logged."""
-        if not await self._ingress.put(update.model_dump(by_alias=True, exclude_none=True)):
-            log.info("update %s is ignored: it is no message or press that this bot answers", update.update_id)
+        if not await self._ingress.put(update):
+            log.info("update %s is ignored: it is no message or press that this bot answers", update["update_id"])
 
-    async def _next(self) -> Sequence[types.Update] | None:
+    async def _next(self) -> Sequence[Mapping[str, Any]] | None:
         """Return the next updates; None after a fault, which is waited out. Raises TokenRefused."""
-        timeout = TIMEOUT if self._caught_up.is_set() else 0
         try:
-            updates = await self._bot.get_updates(
-                self._offset, self._limit, timeout, allowed_updates=self._allowed, request_timeout=_ANSWER_WITHIN
-            )
-        except (TelegramUnauthorizedError, TelegramNotFound):
+            updates = await self._get()
+        except WrongToken:
             raise TokenRefused(TOKEN_REFUSED) from None
-        except TelegramConflictError as refusal:
+        except Conflicting as refusal:
             log.warning("another program polls as this bot: %s", refusal.message)
             await asyncio.sleep(_AFTER_CONFLICT)
-        except TelegramRetryAfter as refusal:
+        except Throttled as refusal:
             await asyncio.sleep(refusal.retry_after)
-        except ClientDecodeError as fault:
-            await self._skip_unreadable(fault)
-        except FAILURES as fault:
+        except BotApiError as fault:
             await self._wait_out(fault)
         else:
-            self._faults, self._limit = 0, _LIMIT
+            self._faults = 0
             return updates
         return None
 
-    async def _skip_unreadable(self, fault: ClientDecodeError) -> None:
-        """Get the updates one by one, and skip an update that cannot be read, so that it does not stop the next
-        ones."""
-        result = fault.data.get("result") if isinstance(fault.data, dict) else None
-        if not isinstance(result, list) or not result or not isinstance(result[0].get("update_id"), int):
-            await self._wait_out(fault)
-        elif self._limit > 1:
-            self._limit = 1
-        else:
-            self._offset = result[0]["update_id"] + 1
-            log.warning("update %s is ignored: it cannot be read", result[0]["update_id"])
+    async def _get(self) -> Sequence[Mapping[str, Any]]:
+        """Return the next updates, each with its number. Raises BotApiError."""
+        timeout = TIMEOUT if self._caught_up.is_set() else 0
+        updates = await self._bot.call(
+            "getUpdates",
+            wait=timeout,
+            offset=self._offset,
+            limit=_LIMIT,
+            timeout=timeout,
+            allowed_updates=self._allowed,
+        )
+        if not isinstance(updates, list) or not all(map(_is_numbered, updates)):
+            raise Unreadable("getUpdates")
+        return updates
 
     async def _wait_out(self, fault: Exception) -> None:
         """Pause after a fault. Only its kind is logged: its text can contain the token."""
@@ -147,3 +144,7 @@ class Polling:
         pause = min(_LONGEST_PAUSE, _AFTER_FAULT * 2 ** min(self._faults - 1, 10))
         log.warning("no updates (%s), again in %s s", type(fault).__name__, pause)
         await asyncio.sleep(pause)
+
+
+def _is_numbered(update: Any) -> bool:
+    return isinstance(update, dict) and isinstance(update.get("update_id"), int)

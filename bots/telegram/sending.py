@@ -9,19 +9,12 @@ from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any
 
-from aiogram import Bot
-from aiogram.exceptions import (
-    TelegramBadRequest,
-    TelegramForbiddenError,
-    TelegramRetryAfter,
-)
-from aiogram.types import InlineKeyboardButton, InlineKeyboardMarkup
-
 from bots.dialog_event import DialogEvent
 from bots.replies import Buttons, Reply
 from bots.send_faults import NotSent, SendLater
 from bots.status_tasks import StatusTask
-from providers.telegram_bot.errors import FAILURES
+from providers.telegram_bot.client import Client
+from providers.telegram_bot.errors import BadRequest, BotApiError, Forbidden, Throttled
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +25,7 @@ _UNCHANGED = "message is not modified"
 class Replies:
     """Sends as one bot."""
 
-    def __init__(self, bot: Bot) -> None:
+    def __init__(self, bot: Client) -> None:
         self._bot = bot
 
     async def send(self, event: DialogEvent, reply: Reply) -> None:
@@ -49,7 +42,7 @@ class Replies:
         """Change a message. Returns False if it cannot be changed, now and later. Raises SendLater, NotSent."""
         try:
             await call(self._edit(followed.address, followed.message, reply))
-        except (TelegramBadRequest, TelegramForbiddenError) as refusal:
+        except (BadRequest, Forbidden) as refusal:
             return _UNCHANGED in refusal.message
         return True
 
@@ -59,8 +52,12 @@ class Replies:
         """
         notice = reply.notice[:_MAX_NOTICE] or None
         try:
-            await call(self._bot.answer_callback_query(event.callback, text=notice, show_alert=notice is not None))
-        except TelegramBadRequest as refusal:
+            await call(
+                self._bot.call(
+                    "answerCallbackQuery", callback_query_id=event.callback, text=notice, show_alert=notice is not None
+                )
+            )
+        except BadRequest as refusal:
             log.info("event %s: the press was not answered: %s", event.id, refusal.message)
         except (SendLater, NotSent) as fault:
             if not reply.text:
@@ -73,34 +70,38 @@ class Replies:
             if reply.edit:
                 try:
                     return await call(self._edit(address, reply.edit, reply))
-                except TelegramBadRequest as refusal:
+                except BadRequest as refusal:
                     if _UNCHANGED in refusal.message:
                         return None
-            await call(self._bot.send_message(int(address), reply.text, reply_markup=keyboard(reply.buttons)))
-        except (TelegramForbiddenError, TelegramBadRequest) as refusal:
+            markup = keyboard(reply.buttons)
+            await call(self._bot.call("sendMessage", chat_id=int(address), text=reply.text, reply_markup=markup))
+        except (Forbidden, BadRequest) as refusal:
             log.info("no answer to %s: %s", address, refusal.message)
 
     async def _edit(self, address: str, message: str, reply: Reply) -> None:
-        await self._bot.edit_message_text(
-            reply.text, chat_id=int(address), message_id=int(message), reply_markup=keyboard(reply.buttons)
+        await self._bot.call(
+            "editMessageText",
+            chat_id=int(address),
+            message_id=int(message),
+            text=reply.text,
+            reply_markup=keyboard(reply.buttons),
         )
 
 
-def keyboard(buttons: Buttons) -> InlineKeyboardMarkup | None:
+def keyboard(buttons: Buttons) -> dict[str, Any] | None:
     """Return the inline keyboard of a message."""
     if not buttons:
         return None
-    rows = [[InlineKeyboardButton(text=one.label, callback_data=one.data) for one in row] for row in buttons]
-    return InlineKeyboardMarkup(inline_keyboard=rows)
+    return {"inline_keyboard": [[{"text": one.label, "callback_data": one.data} for one in row] for row in buttons]}
 
 
 async def call(request: Coroutine[Any, Any, Any]) -> None:
     """Make a call of the Bot API. Raises SendLater, NotSent, and the refusals that concern a chat or a message."""
     try:
         await request
-    except TelegramRetryAfter as refusal:
+    except Throttled as refusal:
         raise SendLater(timedelta(seconds=refusal.retry_after)) from None
-    except (TelegramBadRequest, TelegramForbiddenError):
+    except (BadRequest, Forbidden):
         raise
-    except FAILURES as fault:
+    except BotApiError as fault:
         raise NotSent(f"the Bot API did not take a message ({type(fault).__name__})") from None

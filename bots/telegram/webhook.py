@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
-from aiogram import Bot
-
 from bots.receiving import webhook
+from providers.telegram_bot.client import Client
 
 
 class Webhook(webhook.Webhook):
@@ -15,11 +14,11 @@ class Webhook(webhook.Webhook):
     url_setting = "ADA_BOT_WEBHOOK_URL"
     secret_setting = "ADA_INBOUND_TELEGRAM_SECRET"
 
-    async def set(self, bot: Bot, allowed: Sequence[str]) -> None:
-        """Set where Telegram posts which kinds of updates. Any number of processes may do so. Raises what aiogram
-        raises.
+    async def set(self, bot: Client, allowed: Sequence[str]) -> None:
+        """Set where Telegram posts which kinds of updates. Any number of processes may do so. Raises
+        BotApiError.
         """
-        await bot.set_webhook(self.address, secret_token=self.secret, allowed_updates=list(allowed))
+        await bot.call("setWebhook", url=self.address, secret_token=self.secret, allowed_updates=list(allowed))
 
     async def keep(self) -> None:
         """Wait until cancelled: the HTTP API receives the updates."""

@@ -1,6 +1,6 @@
 """Starts modules as forks of one process that has imported their libraries.
 
-Importing aiogram takes three seconds of processor time and 130 MB. A fork has it at once and shares the memory. The
+Importing the libraries takes a second of processor time and 60 MB. A fork has them at once and shares the memory. The
 process that forks is Python's own fork server; it knows no setting of Ada, and a fork receives exactly the environment
 that it is given (docs/decisions/0118-couriers-and-bots-are-forked.md).
 """

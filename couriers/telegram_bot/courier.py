@@ -1,13 +1,8 @@
 """Sends messages through the Bot API. The table of Telegram's answers is in `outcomes.py`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-from aiogram import Bot
-from aiogram.exceptions import TelegramBadRequest, TelegramMigrateToChat
-from aiogram.methods import DeleteMessages
-from aiogram.types import Message as BotMessage
 
 from core.courier import (
     EVERY_FEATURE,
@@ -34,7 +29,10 @@ from couriers.telegram_bot.requests import (
     edited_message,
     send_requests,
 )
-from providers.telegram_bot.errors import FAILURES
+from providers.telegram_bot.client import Client
+from providers.telegram_bot.errors import FAILURES, BadRequest, Moved
+
+Json = Mapping[str, Any]
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "neither the id of a chat nor the @name of a group")
 
@@ -49,7 +47,7 @@ class TelegramBot:
     shows = EVERY_FEATURE
     limits = Limits(text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True)
 
-    def __init__(self, account: str, bot: Bot, moved_groups: KnownIds) -> None:
+    def __init__(self, account: str, bot: Client, moved_groups: KnownIds) -> None:
         self.account = account
         self._bot = bot
         self._moved_groups = moved_groups
@@ -78,8 +76,8 @@ class TelegramBot:
         if not ids:
             return bool(content.remove)
         try:
-            await self._request(address, DeleteMessages(chat_id=address, message_ids=ids))
-        except TelegramBadRequest as error:
+            await self._request(address, Request("deleteMessages", {"message_ids": ids}))
+        except BadRequest as error:
             return not outcomes.is_gone(error)
         return False
 
@@ -88,7 +86,7 @@ class TelegramBot:
         for request, not_shown in edit_requests(message, content):
             try:
                 await self._request(message.address, request)
-            except TelegramBadRequest as error:
+            except BadRequest as error:
                 if outcomes.needs_caption(error):
                     continue
                 if not outcomes.is_not_modified(error):
@@ -100,7 +98,7 @@ class TelegramBot:
 
     async def _send(self, message: Message, planned: Requests) -> Outcome:
         """Send the parts in order. A part that was sent is not sent again."""
-        sent: list[BotMessage] = []
+        sent: list[Json] = []
         for request in planned.requests:
             try:
                 answer = await self._request(message.address, request)
@@ -111,7 +109,7 @@ class TelegramBot:
             sent += answer if isinstance(answer, list) else [answer]
         if not sent:
             return Rejected(Reason.CONTENT_REFUSED, f"nothing is left without {', '.join(planned.not_shown)}")
-        is_no_reply = message.content and message.content.reply_to and sent[0].reply_to_message is None
+        is_no_reply = message.content and message.content.reply_to and "reply_to_message" not in sent[0]
         return Sent(_reference(sent), not_shown=planned.not_shown + ((Feature.REPLY_TO,) if is_no_reply else ()))
 
     async def _request(self, address: str, request: Request) -> Any:
@@ -120,23 +118,22 @@ class TelegramBot:
         """
         chat = self._current(address)
         try:
-            return await self._bot(_to(chat, request))
-        except TelegramMigrateToChat as moved:
-            chat = str(moved.migrate_to_chat_id)
+            return await self._call(chat, request)
+        except Moved as moved:
+            chat = str(moved.chat)
             self._moved_groups.store(address, chat)
-            return await self._bot(_to(chat, request))
+            return await self._call(chat, request)
+
+    async def _call(self, chat: str, request: Request) -> Any:
+        return await self._bot.call(request.method, request.files, chat_id=chat, **request.parameters)
 
     def _current(self, address: str) -> str:
         """Return the id of the supergroup that a group became, otherwise the address itself."""
         return self._moved_groups.get(address) or address
 
     async def close(self) -> None:
-        await self._bot.session.close()
+        await self._bot.close()
 
 
-def _reference(sent: Sequence[BotMessage]) -> str:
-    return ",".join(str(message.message_id) for message in sent)
-
-
-def _to(chat: str, request: Request) -> Request:
-    return request.model_copy(update={"chat_id": chat})
+def _reference(sent: Sequence[Json]) -> str:
+    return ",".join(str(message["message_id"]) for message in sent)

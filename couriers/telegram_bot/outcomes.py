@@ -11,22 +11,19 @@ Source: core.telegram.org/bots/api#making-requests, core.telegram.org/bots/faq#m
 from collections.abc import Mapping
 from datetime import timedelta
 
-from aiogram.exceptions import (
-    TelegramAPIError,
-    TelegramBadRequest,
-    TelegramConflictError,
-    TelegramEntityTooLarge,
-    TelegramForbiddenError,
-    TelegramNetworkError,
-    TelegramNotFound,
-    TelegramRetryAfter,
-    TelegramServerError,
-    TelegramUnauthorizedError,
-)
-from aiohttp import ClientConnectorError, ConnectionTimeoutError
-
 from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
-from providers.telegram_bot.errors import TOKEN_REFUSED
+from providers.telegram_bot.errors import (
+    TOKEN_REFUSED,
+    BadRequest,
+    Conflicting,
+    Forbidden,
+    NoAnswer,
+    Refused,
+    ServerFault,
+    Throttled,
+    TooLarge,
+    WrongToken,
+)
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 
@@ -64,18 +61,18 @@ BAD_REQUEST = {
 def outcome_of(error: Exception, chat: str, *, is_first_part: bool = True) -> Outcome:
     """Return the outcome of a part of a message whose request raised this error."""
     match error:
-        case TelegramRetryAfter():
+        case Throttled():
             scope = scope_of(chat, is_first_part=is_first_part)
             return Deferred(Reason.THROTTLED, timedelta(seconds=error.retry_after), scope, "429")
-        case TelegramUnauthorizedError() | TelegramNotFound():
+        case WrongToken():
             return Halted(TOKEN_REFUSED)
-        case TelegramForbiddenError():
+        case Forbidden():
             return Rejected(_reason(FORBIDDEN, error.message), error.message)
-        case TelegramBadRequest():
+        case BadRequest():
             return Rejected(_reason(BAD_REQUEST, error.message), error.message)
-        case TelegramEntityTooLarge():
+        case TooLarge():
             return Rejected(Reason.CONTENT_REFUSED, "413")
-        case TelegramNetworkError():
+        case NoAnswer():
             return _outcome_of_connection(error)
     return _other(error)
 
@@ -90,17 +87,17 @@ def outcome_before_sending(error: Exception, chat: str) -> Outcome:
     )
 
 
-def is_gone(error: TelegramBadRequest) -> bool:
+def is_gone(error: BadRequest) -> bool:
     """Return whether the messages to delete do not exist."""
     return "not found" in error.message and "chat not found" not in error.message
 
 
-def is_not_modified(error: TelegramBadRequest) -> bool:
+def is_not_modified(error: BadRequest) -> bool:
     """Return whether the message has this content already."""
     return "message is not modified" in error.message
 
 
-def needs_caption(error: TelegramBadRequest) -> bool:
+def needs_caption(error: BadRequest) -> bool:
     """Return whether the message to edit has a file, and so a caption in place of a text."""
     return "there is no text in the message" in error.message
 
@@ -116,19 +113,16 @@ def _reason(table: Mapping[str, Reason], description: str) -> Reason:
     return next((reason for text, reason in table.items() if text in description), Reason.RECIPIENT_UNREACHABLE)
 
 
-def _outcome_of_connection(error: TelegramNetworkError) -> Outcome:
-    """Return the outcome of a broken connection. Only a connection that was never made has surely sent nothing; aiogram
-    keeps the reason as the cause.
-    """
-    name = type(error.__cause__).__name__
-    if isinstance(error.__cause__, ClientConnectorError | ConnectionTimeoutError):
-        return Deferred(Reason.PROVIDER_DOWN, RECONNECT_AFTER, Scope.ACCOUNT, name)
-    return Unknown(name)
+def _outcome_of_connection(error: NoAnswer) -> Outcome:
+    """Return the outcome of a broken connection. Only a connection that was never made has surely sent nothing."""
+    if error.is_sent:
+        return Unknown(error.cause)
+    return Deferred(Reason.PROVIDER_DOWN, RECONNECT_AFTER, Scope.ACCOUNT, error.cause)
 
 
 def _other(error: Exception) -> Outcome:
-    """Decide for the errors that aiogram has no class for, and those after which the message may have been sent."""
-    if isinstance(error, TelegramServerError | TelegramConflictError) or not isinstance(error, TelegramAPIError):
+    """Decide for the errors that have no class, and those after which the message may have been sent."""
+    if isinstance(error, ServerFault | Conflicting) or not isinstance(error, Refused):
         return Unknown(type(error).__name__)
     if error.message.startswith("Too Many Requests"):  # without retry_after
         return Deferred(Reason.THROTTLED, None, Scope.ACCOUNT, "429")

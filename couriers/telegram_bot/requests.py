@@ -1,22 +1,9 @@
 """The requests of one message, in order: texts, files, buttons. The first is a reply if the message is one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
-
-from aiogram import methods
-from aiogram.methods import TelegramMethod
-from aiogram.types import (
-    FSInputFile,
-    InlineKeyboardButton,
-    InlineKeyboardMarkup,
-    InputMediaDocument,
-    InputMediaPhoto,
-    InputMediaVideo,
-    KeyboardButton,
-    ReplyKeyboardMarkup,
-    ReplyKeyboardRemove,
-    ReplyParameters,
-)
 
 from core.courier import (
     Attachment,
@@ -38,22 +25,25 @@ LONGEST_CAPTION = 1024
 MAX_UPLOAD = 50 * 1024 * 1024
 """Bytes of an uploaded file. Source: core.telegram.org/bots/api#sending-files."""
 
-Request = TelegramMethod[Any]
-Keyboard = InlineKeyboardMarkup | ReplyKeyboardMarkup | ReplyKeyboardRemove
+Json = dict[str, Any]
 
 _SEND = {
-    AttachmentType.PHOTO: methods.SendPhoto,
-    AttachmentType.VIDEO: methods.SendVideo,
-    AttachmentType.DOCUMENT: methods.SendDocument,
-    AttachmentType.ANIMATION: methods.SendAnimation,
-    AttachmentType.AUDIO: methods.SendAudio,
-    AttachmentType.VOICE: methods.SendVoice,
+    AttachmentType.PHOTO: "sendPhoto",
+    AttachmentType.VIDEO: "sendVideo",
+    AttachmentType.DOCUMENT: "sendDocument",
+    AttachmentType.ANIMATION: "sendAnimation",
+    AttachmentType.AUDIO: "sendAudio",
+    AttachmentType.VOICE: "sendVoice",
 }
-_MEDIA = {
-    AttachmentType.PHOTO: InputMediaPhoto,
-    AttachmentType.VIDEO: InputMediaVideo,
-    AttachmentType.DOCUMENT: InputMediaDocument,
-}
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call, without its chat. `files`: to upload, by the names that parameters give as attach://name."""
+
+    method: str
+    parameters: Json
+    files: Mapping[str, Path] = field(default_factory=dict)
 
 
 class Requests(NamedTuple):
@@ -67,7 +57,7 @@ def send_requests(message: Message) -> Requests:
     """Return the requests that send a message. Without content its text is sent in as many parts as it needs."""
     content = message.content
     if content is None:
-        return Requests([methods.SendMessage(chat_id=message.address, text=text) for text in split_text(message.text)])
+        return Requests([Request("sendMessage", {"text": text}) for text in split_text(message.text)])
     files, not_shown = find_files(content.attachments, MAX_UPLOAD)
     if content.inline and content.reply is not None:
         not_shown.append(Feature.REPLY)  # a message has one keyboard
@@ -78,55 +68,51 @@ def send_requests(message: Message) -> Requests:
 def _text_request(message: Message, content: Content) -> Requests:
     if not message.text.strip():
         return Requests(())
-    text, not_shown = _cut(message, content, LONGEST_TEXT)
-    request = methods.SendMessage(
-        chat_id=message.address, text=text, **_mode(content), **_reply(content), reply_markup=keyboard(content)
-    )
+    request, not_shown = _text(message, content, _reply(content))
     return Requests([request], not_shown)
+
+
+def _text(message: Message, content: Content, more: Json) -> tuple[Request, tuple[str, ...]]:
+    text, not_shown = _cut(message, content, LONGEST_TEXT)
+    return Request("sendMessage", {"text": text, **_mode(content), **more, **_markup(content)}), not_shown
 
 
 def _file_requests(message: Message, content: Content, files: Sequence[Sequence[File]]) -> Requests:
     """Return the requests for the files. The text is the first caption. A group cannot have a keyboard: then the text
     follows with it.
     """
-    buttons = keyboard(content)
-    if buttons is not None and len(files[0]) > 1:
+    if keyboard(content) and len(files[0]) > 1:
         return _groups_before_text(message, content, files)
     text, not_shown = _cut(message, content, LONGEST_CAPTION)
     caption = {"caption": text, **_mode(content)} if text else {}
-    first = _file_request(message, files[0], caption, {**_reply(content), **_markup(buttons)})
-    return Requests([first, *(_file_request(message, group) for group in files[1:])], not_shown)
+    first = _file_request(files[0], caption, {**_reply(content), **_markup(content)})
+    return Requests([first, *map(_file_request, files[1:])], not_shown)
 
 
 def _groups_before_text(message: Message, content: Content, files: Sequence[Sequence[File]]) -> Requests:
-    requests = [_file_request(message, files[0], {}, _reply(content))]
-    requests += [_file_request(message, group) for group in files[1:]]
+    requests = [_file_request(files[0], {}, _reply(content)), *map(_file_request, files[1:])]
     if not message.text.strip():
         return Requests(requests, (Feature.INLINE if content.inline else Feature.REPLY,))
-    text, not_shown = _cut(message, content, LONGEST_TEXT)
-    last = methods.SendMessage(chat_id=message.address, text=text, **_mode(content), reply_markup=keyboard(content))
+    last, not_shown = _text(message, content, {})
     return Requests([*requests, last], not_shown)
 
 
-def _file_request(
-    message: Message,
-    files: Sequence[File],
-    caption: dict[str, Any] | None = None,
-    more: dict[str, Any] | None = None,
-) -> Request:
+def _file_request(files: Sequence[File], caption: Json | None = None, more: Json | None = None) -> Request:
+    """Return the request that sends a file, or several as one group."""
+    attachments = [file.attachment for file in files]
+    uploads = {f"file{at}": Path(one.path) for at, one in enumerate(attachments) if one.path}
+    named = [_name(one, f"file{at}") for at, one in enumerate(attachments)]
     if len(files) == 1:
-        kind, file = files[0].attachment.type, _input_file(files[0].attachment)
-        fields = {str(kind): file, **(caption or {}), **(more or {})}
-        request: Request = _SEND[kind](chat_id=message.address, **fields)
-        return request
-    media = [_MEDIA[file.attachment.type](media=_input_file(file.attachment)) for file in files]
-    media[0] = media[0].model_copy(update=caption or {})
-    return methods.SendMediaGroup(chat_id=message.address, media=media, **(more or {}))
+        kind = attachments[0].type
+        return Request(_SEND[kind], {str(kind): named[0], **(caption or {}), **(more or {})}, uploads)
+    media: list[Json] = [{"type": str(one.type), "media": name} for one, name in zip(attachments, named, strict=True)]
+    media[0] |= caption or {}
+    return Request("sendMediaGroup", {"media": media, **(more or {})}, uploads)
 
 
-def _input_file(attachment: Attachment) -> FSInputFile | str:
-    """Return the file as aiogram takes it: uploaded, or named by a URL or by Telegram's id."""
-    return FSInputFile(attachment.path) if attachment.path else attachment.url or attachment.provider_id
+def _name(attachment: Attachment, upload: str) -> str:
+    """Return the file as Telegram takes it: the upload of this name, a URL, or Telegram's id."""
+    return f"attach://{upload}" if attachment.path else attachment.url or attachment.provider_id
 
 
 def edit_requests(message: Message, content: Content) -> Iterator[tuple[Request, tuple[str, ...]]]:
@@ -138,14 +124,14 @@ def edit_requests(message: Message, content: Content) -> Iterator[tuple[Request,
     message_id = edited_message(content)
     if content.attachments or content.reply is not None or not message_id.isdecimal():
         return
-    target = {"chat_id": message.address, "message_id": int(message_id), **_markup(keyboard(content))}
+    target = {"message_id": int(message_id), **_markup(content)}
     if not message.text.strip():
-        yield methods.EditMessageReplyMarkup(**target), ()
+        yield Request("editMessageReplyMarkup", target), ()
         return
     text, not_shown = _cut(message, content, LONGEST_TEXT)
-    yield methods.EditMessageText(**target, text=text, **_mode(content)), not_shown
+    yield Request("editMessageText", {**target, "text": text, **_mode(content)}), not_shown
     text, not_shown = _cut(message, content, LONGEST_CAPTION)
-    yield methods.EditMessageCaption(**target, caption=text, **_mode(content)), not_shown
+    yield Request("editMessageCaption", {**target, "caption": text, **_mode(content)}), not_shown
 
 
 def edited_message(content: Content) -> str:
@@ -153,38 +139,35 @@ def edited_message(content: Content) -> str:
     return content.edit.rpartition(",")[2]
 
 
-def keyboard(content: Content) -> Keyboard | None:
-    """Return the buttons below the message, else those in place of the person's keyboard."""
+def keyboard(content: Content) -> Json:
+    """Return the buttons below the message, else those in place of the person's keyboard; empty without any."""
     if content.inline:
-        return InlineKeyboardMarkup(
-            inline_keyboard=[[_button(one.text, one.data, one.url) for one in row] for row in content.inline]
-        )
+        return {"inline_keyboard": [[_button(one.text, one.data, one.url) for one in row] for row in content.inline]}
     if content.reply is None:
-        return None
-    rows = [[KeyboardButton(text=text) for text in row] for row in content.reply if row]
-    return (
-        ReplyKeyboardMarkup(keyboard=rows, resize_keyboard=True) if rows else ReplyKeyboardRemove(remove_keyboard=True)
-    )
+        return {}
+    rows = [[{"text": text} for text in row] for row in content.reply if row]
+    return {"keyboard": rows, "resize_keyboard": True} if rows else {"remove_keyboard": True}
 
 
-def _button(text: str, data: str, url: str) -> InlineKeyboardButton:
-    return InlineKeyboardButton(text=text, url=url) if url else InlineKeyboardButton(text=text, callback_data=data)
+def _button(text: str, data: str, url: str) -> Json:
+    return {"text": text, "url": url} if url else {"text": text, "callback_data": data}
 
 
-def _markup(buttons: Keyboard | None) -> dict[str, Any]:
-    return {"reply_markup": buttons} if buttons is not None else {}
+def _markup(content: Content) -> Json:
+    found = keyboard(content)
+    return {"reply_markup": found} if found else {}
 
 
-def _mode(content: Content) -> dict[str, Any]:
+def _mode(content: Content) -> Json:
     return {"parse_mode": str(content.parse_mode)} if content.parse_mode else {}
 
 
-def _reply(content: Content) -> dict[str, Any]:
+def _reply(content: Content) -> Json:
     """Return the parameters of a reply. A message that is gone meanwhile does not keep this one from being sent."""
     message_id = content.reply_to.partition(",")[0]
     if not message_id.isdecimal():
         return {}
-    return {"reply_parameters": ReplyParameters(message_id=int(message_id), allow_sending_without_reply=True)}
+    return {"reply_parameters": {"message_id": int(message_id), "allow_sending_without_reply": True}}
 
 
 def _cut(message: Message, content: Content, longest: int) -> tuple[str, tuple[str, ...]]:

@@ -1,8 +1,4 @@
-"""Telegram's Bot API with aiogram: the client, its errors, the reader of updates.
-
-This module and the reader import no aiogram, which takes a second of processor time.
-Source: core.telegram.org/bots/api.
-"""
+"""Telegram's Bot API: the client, its errors, the reader of updates. Source: core.telegram.org/bots/api."""
 
 CHANNEL = "telegram-bot"
 """The channel of the contacts of people who write to the bot."""

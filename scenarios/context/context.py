@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from core.errors import Forbidden
 from core.model.history_key import HistoryKey
@@ -19,13 +19,11 @@ from core.services import Services
 from core.updates import rights
 from providers.models import Models
 from providers.sign_in import SignIn
+from providers.telegram_bot.client import Client
 from scenarios.bot.model import Bot
 from scenarios.context.conversations import Conversations
 from scenarios.engine import Step
 from scenarios.placeholders.attributes import Prepared
-
-if TYPE_CHECKING:  # aiogram takes a second of processor time to import; checking a bot does not need it
-    import aiogram
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +36,7 @@ class ScenarioServices:
     """
 
     core: Services
-    telegram: "aiogram.Bot | None"
+    telegram: Client | None
     tenant: str
     timezone: tzinfo
     conversations: Conversations

@@ -7,29 +7,24 @@ waited out.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable
 from itertools import groupby
+from typing import Any
 
-from aiogram import Bot, types
-from aiogram.exceptions import (
-    TelegramAPIError,
-    TelegramBadRequest,
-    TelegramForbiddenError,
-    TelegramNetworkError,
-)
 from msgspec import Struct, json
 from msgspec.structs import asdict
 
 from core.errors import StoreError
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from providers.telegram_bot.errors import FAILURES
+from providers.telegram_bot.client import Client
+from providers.telegram_bot.errors import BadRequest, BotApiError, Forbidden, Refused
 from scenarios.bot import Command
 from scenarios.check.reloading import ActiveBot
 
 log = logging.getLogger(__name__)
 
-_FAULTS = (*FAILURES, StoreError)
+_FAULTS = (BotApiError, StoreError)
 _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
 
 
@@ -51,7 +46,7 @@ _GENERAL = tuple(Scope(one) for one in ("default", "all_private_chats", "all_gro
 class Menus:
     """The menus of one bot of Telegram."""
 
-    def __init__(self, telegram: Bot, store: Store, bot: ActiveBot) -> None:
+    def __init__(self, telegram: Client, store: Store, bot: ActiveBot) -> None:
         self._telegram = telegram
         self._store = store
         self._bot = bot
@@ -76,20 +71,20 @@ class Menus:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def register(self) -> None:
-        """Register all menus once. Raises StoreError and what aiogram raises for an outage."""
+        """Register all menus once. Raises StoreError and BotApiError for an outage."""
         menus = menus_of(self._bot.bot.commands)
         for scope in sorted({*_GENERAL, *await self._registered()} - menus.keys()):
-            await self._try(scope, self._telegram.delete_my_commands(scope=telegram_scope(scope)))
+            await self._try(scope, "deleteMyCommands")
         for scope, commands in menus.items():
-            await self._try(scope, self._telegram.set_my_commands(commands, scope=telegram_scope(scope)))
+            await self._try(scope, "setMyCommands", commands=commands)
         await self._store.command("SET", self._key, json.encode(list(menus)).decode())
         log.debug("the menus of commands are those of version %s: %d", self._bot.version, len(menus))
 
-    async def _try(self, scope: Scope, call: Awaitable[bool]) -> None:
+    async def _try(self, scope: Scope, method: str, **parameters: Any) -> None:
         """Report what Telegram refuses for good, for example a chat in which the bot is no member."""
         try:
-            await call
-        except (TelegramBadRequest, TelegramForbiddenError) as refusal:
+            await self._telegram.call(method, scope=telegram_scope(scope), **parameters)
+        except (BadRequest, Forbidden) as refusal:
             log.warning("Telegram refuses the menu for %s: %s", scope, refusal.message)
 
     async def _registered(self) -> list[Scope]:
@@ -103,16 +98,16 @@ class Menus:
 
 def _words(fault: Exception) -> str:
     """Return what went wrong. The text of a connection error may have the token in it."""
-    if isinstance(fault, TelegramAPIError) and not isinstance(fault, TelegramNetworkError):
+    if isinstance(fault, Refused):
         return fault.message[:200]
     return type(fault).__name__
 
 
-def menus_of(commands: Iterable[Command]) -> dict[Scope, list[types.BotCommand]]:
+def menus_of(commands: Iterable[Command]) -> dict[Scope, list[dict[str, str]]]:
     """Return the commands by scope, in the order of the file."""
     ordered = sorted(commands, key=_scope)  # stable, so the order within a scope stays
     return {
-        scope: [types.BotCommand(command=one.command, description=one.description) for one in found]
+        scope: [{"command": one.command, "description": one.description} for one in found]
         for scope, found in groupby(ordered, key=_scope)
     }
 
@@ -123,18 +118,6 @@ def _scope(command: Command) -> Scope:
     return Scope(command.scope, str(command.chat_id), command.user_id or 0 if command.scope == "chat_member" else 0)
 
 
-def telegram_scope(scope: Scope) -> types.BotCommandScopeUnion:
-    """Return the scope as aiogram takes it."""
-    fields = {name: value for name, value in asdict(scope).items() if value}
-    return _SCOPES[scope.type](**fields)
-
-
-_SCOPES: Mapping[str, Callable[..., types.BotCommandScopeUnion]] = {
-    "default": types.BotCommandScopeDefault,
-    "all_private_chats": types.BotCommandScopeAllPrivateChats,
-    "all_group_chats": types.BotCommandScopeAllGroupChats,
-    "all_chat_administrators": types.BotCommandScopeAllChatAdministrators,
-    "chat": types.BotCommandScopeChat,
-    "chat_administrators": types.BotCommandScopeChatAdministrators,
-    "chat_member": types.BotCommandScopeChatMember,
-}
+def telegram_scope(scope: Scope) -> dict[str, Any]:
+    """Return the scope as the Bot API takes it."""
+    return {name: value for name, value in asdict(scope).items() if value}

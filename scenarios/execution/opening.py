@@ -4,18 +4,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING
 
 from core.orders import SendingPolicy
 from core.redis.store import Store
 from core.services import open_services as open_core
 from providers.models import Models
 from providers.sign_in import SignIn
+from providers.telegram_bot.client import Client
 from scenarios.context import ScenarioServices
 from scenarios.execution.conversations import StoredConversations
-
-if TYPE_CHECKING:  # it is imported only by a process that has a token
-    import aiogram
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +33,8 @@ class Options:
 
 @asynccontextmanager
 async def open_services(store: Store, options: Options) -> AsyncIterator[ScenarioServices]:
-    """Open the services, until the end of the block."""
-    telegram = _telegram(options) if options.bot_token else None
+    """Open the services, until the end of the block. Raises SetupError."""
+    telegram = Client(options.bot_token, options.bot_api_url) if options.bot_token else None
     try:
         async with open_core(store, options.policy) as core:
             yield ScenarioServices(
@@ -52,11 +49,4 @@ async def open_services(store: Store, options: Options) -> AsyncIterator[Scenari
             )
     finally:
         if telegram:
-            await telegram.session.close()
-
-
-def _telegram(options: Options) -> "aiogram.Bot":
-    """Return the client of the Bot API. Raises SetupError."""
-    from providers.telegram_bot.client import new_client
-
-    return new_client(options.bot_token, options.bot_api_url)
+            await telegram.close()

@@ -17,6 +17,7 @@ from scenarios.execution.answers import Answers
 from scenarios.execution.driver import PATIENCE, Driver
 from scenarios.execution.handlers import Handlers
 from scenarios.execution.last_good import LastGood
+from scenarios.execution.menus import Menus
 from scenarios.execution.runs import Runs
 from scenarios.execution.schedules import Schedules
 from scenarios.execution.step_executor import StepExecutor
@@ -127,8 +128,6 @@ class Process:
         if self._services.telegram is None:
             await asyncio.Event().wait()
         else:
-            from scenarios.execution.menus import Menus  # it imports aiogram, see scenarios/context/context.py
-
             await Menus(self._services.telegram, self._services.core.store, self._bot).keep()
 
     async def _maintain(self) -> None:

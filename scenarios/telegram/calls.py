@@ -4,24 +4,21 @@ A short wait (429) is waited out, a longer one fails the action. No text of an e
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any
 
-from core.errors import Conflict, Refused
+from core import errors
+from core.errors import Conflict
 from providers.telegram_bot import CHANNEL
+from providers.telegram_bot.client import Client
+from providers.telegram_bot.errors import BotApiError, NoAnswer, Refused, Throttled
 from scenarios.context import Context
-
-if TYPE_CHECKING:  # see scenarios/context/context.py
-    import aiogram
 
 LONGEST_WAIT = 5
 """Seconds of one call in which it waits for Telegram; meanwhile the person's next events wait."""
 
-T = TypeVar("T")
 
-
-class TelegramRefused(Refused):
+class TelegramRefused(errors.Refused):
     """Telegram did not do it; the text is that of Telegram. `retry_after`: when it asks for a repeat."""
 
     def __init__(self, detail: str, seconds: int | None = None) -> None:
@@ -29,28 +26,24 @@ class TelegramRefused(Refused):
         self.retry_after = None if seconds is None else timedelta(seconds=seconds)
 
 
-async def call(context: Context, method: "Callable[[aiogram.Bot], Awaitable[T]]") -> T:
-    """Call a method of the Bot API for the chat of the event. Raises Conflict NOT_TELEGRAM, NO_BOT; TelegramRefused."""
+async def call(context: Context, method: str, **parameters: Any) -> Any:
+    """Return the result of a method of the Bot API. Raises Conflict NOT_TELEGRAM, NO_BOT; TelegramRefused."""
     bot = required_bot(context)
-    from aiogram.exceptions import TelegramRetryAfter
-
-    from providers.telegram_bot.errors import FAILURES
-
     waited = 0
     while True:
         try:
-            return await method(bot)
-        except TelegramRetryAfter as error:
+            return await bot.call(method, **parameters)
+        except Throttled as error:
             waited += error.retry_after
             if waited > LONGEST_WAIT:
                 text = f"Telegram asks to repeat this in {error.retry_after} s"
                 raise TelegramRefused(text, error.retry_after) from None
             await asyncio.sleep(error.retry_after)
-        except FAILURES as error:
+        except BotApiError as error:
             raise TelegramRefused(_words(error, bot.token)) from None
 
 
-def required_bot(context: Context) -> "aiogram.Bot":
+def required_bot(context: Context) -> Client:
     """Return the client of the Bot API. Raises Conflict NOT_TELEGRAM or NO_BOT."""
     action = context.step.action.type
     if context.channel != CHANNEL:
@@ -72,10 +65,9 @@ def required_group(context: Context) -> int | str:
     return int(chat)
 
 
-def _words(error: Exception, token: str) -> str:
+def _words(error: BotApiError, token: str) -> str:
     """Return what went wrong. Texts of connection errors may contain the URL, and with it the token."""
-    from aiogram.exceptions import TelegramAPIError, TelegramNetworkError
-
-    if isinstance(error, TelegramAPIError) and not isinstance(error, TelegramNetworkError):
+    if isinstance(error, Refused):
         return error.message.replace(token, "…")
-    return f"Telegram could not be reached ({type(error.__cause__ or error).__name__})"
+    cause = error.cause if isinstance(error, NoAnswer) else type(error).__name__
+    return f"Telegram could not be reached ({cause})"

@@ -94,12 +94,12 @@ async def _is_in(context: Context, chat: int | str, person: int) -> bool:
 async def _status(context: Context, chat: int | str, person: int) -> tuple[str, bool]:
     """Return what the person is in the chat, and whether it is a restricted member. Raises Refused."""
     try:
-        member = await call(context, lambda bot: bot.get_chat_member(chat, person))
+        member = await call(context, "getChatMember", chat_id=chat, user_id=person)
     except TelegramRefused as error:
         if any(text in error.detail for text in _STRANGERS):
             return "left", False
         raise
-    return str(member.status), bool(getattr(member, "is_member", False))
+    return str(member["status"]), bool(member.get("is_member"))
 
 
 async def find_person(context: Context, named: str) -> int:

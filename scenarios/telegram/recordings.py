@@ -13,6 +13,7 @@ from typing import Any
 from core.errors import Invalid, NotFound
 from core.model.user_files import inner_path
 from providers.models import AiUnavailable
+from providers.telegram_bot.errors import BadRequest, BotApiError
 from scenarios.context import Context
 from scenarios.context.arguments import text_of
 
@@ -58,20 +59,15 @@ async def _download(context: Context, file_id: str, target: Path) -> None:
     telegram = context.services.telegram
     if telegram is None or not context.channel.startswith("telegram"):
         raise Invalid("AUDIO_NOT_FETCHABLE", f"files of the channel {context.channel} cannot be fetched")
-    import aiohttp
-    from aiogram.exceptions import TelegramBadRequest
-
-    from providers.telegram_bot.errors import FAILURES
-
     try:
-        found = await telegram.get_file(file_id)
-        if (found.file_size or 0) > MOST_BYTES or not found.file_path:
+        found = await telegram.call("getFile", file_id=file_id)
+        if found.get("file_size", 0) > MOST_BYTES or not found.get("file_path"):
             raise _too_large()
         with _Bounded(target, "w") as file:
-            await telegram.download_file(found.file_path, file)
-    except TelegramBadRequest:
+            await telegram.download(found["file_path"], file)
+    except BadRequest:
         raise NotFound("AUDIO_FILE_NOT_FOUND", "Telegram has no file with this id", "audio_file_id") from None
-    except (*FAILURES, aiohttp.ClientError):  # the text may contain the token
+    except BotApiError:  # the text may contain the token
         raise AiUnavailable("AUDIO_UNAVAILABLE", "Telegram did not send the file") from None
 
 

@@ -9,6 +9,7 @@ from aiogram.client.session.aiohttp import AiohttpSession
 from aiogram.client.telegram import TelegramAPIServer
 from aiogram.exceptions import TelegramAPIError
 
+from providers.telegram_bot.client import Client
 from sandbox.bot_api import BotApiServer
 from sandbox.events import Fault, Rule
 from sandbox.state import SandboxState
@@ -27,6 +28,10 @@ class BotApi:
     def client(self, token: str = "") -> Bot:
         """Return another client, as another process would have it."""
         return Bot(token or self.server.token, session=session(self.server))
+
+    def own_client(self, token: str = "") -> Client:
+        """Return a client of Ada; the caller closes it."""
+        return Client(token or self.server.token, self.server.url)
 
     def inject_fault(self, name: str, value: int | None = None, *, address: str = "*", method: str = "*") -> None:
         self.state.add_rule(Rule("telegram-bot", Fault(name, value), address, method, times=1))

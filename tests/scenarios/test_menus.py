@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from aiogram import types
 
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
+from providers.telegram_bot.client import Client
 from scenarios.check.reloading import ActiveBot
 from scenarios.execution.menus import Menus
 from tests.sandbox.bot_api_clients import BotApi, bot_api
@@ -22,6 +24,13 @@ BAN = "{command: ban, description: Выгнать, scope: chat_administrators, c
 STOP = "{command: stop, description: Стоп}"
 GROUP = types.BotCommandScopeChatAdministrators(chat_id=-1_000_000_000_123)
 PRIVATE = types.BotCommandScopeAllPrivateChats()
+
+
+@pytest.fixture
+async def telegram(bot_api: BotApi) -> AsyncIterator[Client]:
+    client = bot_api.own_client()
+    yield client
+    await client.close()
 
 
 def active(folder: Path, *commands: str) -> ActiveBot:
@@ -39,15 +48,15 @@ async def shown(bot_api: BotApi, scope: types.BotCommandScopeUnion | None = None
 
 @pytest.mark.row("C-73")
 async def test_commands_are_registered_by_scope_and_stale_menus_are_cleared(
-    stack: Stack, bot_api: BotApi, tmp_path: Path
+    stack: Stack, bot_api: BotApi, telegram: Client, tmp_path: Path
 ) -> None:
     await bot_api.bot.set_my_commands([types.BotCommand(command="old", description="old")], PRIVATE)
-    await Menus(bot_api.bot, stack.store, active(tmp_path, START, STOP, BAN)).register()
+    await Menus(telegram, stack.store, active(tmp_path, START, STOP, BAN)).register()
     assert await shown(bot_api) == ["start", "stop"]
     assert await shown(bot_api, GROUP) == ["ban"]
     assert await shown(bot_api, PRIVATE) == []
     other_process = await Store.open(stack.server.url)
-    await Menus(bot_api.bot, other_process, active(tmp_path, STOP)).register()
+    await Menus(telegram, other_process, active(tmp_path, STOP)).register()
     assert await shown(bot_api) == ["stop"]
     assert await shown(bot_api, GROUP) == []
     await other_process.close()
@@ -55,11 +64,11 @@ async def test_commands_are_registered_by_scope_and_stale_menus_are_cleared(
 
 @pytest.mark.row("C-73")
 async def test_a_reload_registers_the_new_commands_also_after_an_outage(
-    stack: Stack, bot_api: BotApi, tmp_path: Path
+    stack: Stack, bot_api: BotApi, telegram: Client, tmp_path: Path
 ) -> None:
     bot = active(tmp_path, START)
     bot_api.inject_fault("502", method="setMyCommands")
-    keeping = asyncio.create_task(Menus(bot_api.bot, stack.store, bot).keep())
+    keeping = asyncio.create_task(Menus(telegram, stack.store, bot).keep())
     watching = asyncio.create_task(bot.watch(every=0.05))
 
     async def is_shown(*wanted: str) -> bool:
@@ -72,10 +81,10 @@ async def test_a_reload_registers_the_new_commands_also_after_an_outage(
 
 
 async def test_a_menu_that_telegram_refuses_is_reported_and_the_others_are_registered(
-    stack: Stack, bot_api: BotApi, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    stack: Stack, bot_api: BotApi, telegram: Client, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     unknown = "{command: x, description: x, scope: chat, chat_id: '@nowhere'}"
-    await Menus(bot_api.bot, stack.store, active(tmp_path, unknown, START)).register()
+    await Menus(telegram, stack.store, active(tmp_path, unknown, START)).register()
     assert await shown(bot_api) == ["start"]
     assert "refuses the menu for chat @nowhere" in caplog.text
 
@@ -84,10 +93,10 @@ async def test_a_revoked_token_is_reported_without_the_token_and_tried_again(
     stack: Stack, bot_api: BotApi, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "scenarios")
-    revoked = bot_api.client("4343:revoked")
+    revoked = bot_api.own_client("4343:revoked")
     keeping = asyncio.create_task(Menus(revoked, stack.store, active(tmp_path, START)).keep())
     await until(lambda: "Unauthorized" in caplog.text, within=20)
     assert not keeping.done()
     await cancel_and_wait(keeping)
-    await revoked.session.close()
+    await revoked.close()
     assert "4343:revoked" not in caplog.text

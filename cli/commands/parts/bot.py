@@ -73,7 +73,6 @@ def is_ready(process: NotedProcess, **facts: str) -> None:
 
 async def run_telegram(configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Ready) -> None:
     """Run the bot of ADA_BOT_TOKEN. Raises SetupError, CommandFailed."""
-    # aiogram takes a second of processor time to import; the other bots do not need it.
     from bots.telegram.bot import open_bot
     from bots.telegram.dialogs import DIALOGS
     from bots.telegram.events import events_mode

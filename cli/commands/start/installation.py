@@ -70,6 +70,12 @@ class Installation:
     jobs: str | None = None
     not_ready: Mapping[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict, repr=False)
+    is_forked: bool = False
+
+    def child(self, name: str, stage: int, *args: str) -> ChildSpec:
+        """Return a child that runs a verb of Ada."""
+        child = forked_child if self.is_forked else ada_child
+        return child(name, stage, self.environment, *args)
 
 
 @asynccontextmanager
@@ -82,13 +88,15 @@ async def start_everything(configuration: Configuration, print_line: PrintLine) 
         with embedded_valkey.locked(data / "valkey") as lock:
             check_is_free(settings.http)  # before anything is started
             channels = channels_of(configuration)
-            if are_forked(channels, bots_of(configuration, channels)):
+            is_forked = are_forked(channels, bots_of(configuration, channels))
+            if is_forked:
                 start_fork_server(libraries(configuration))
             fsync = asyncio.create_task(fsync_periodically(data / "valkey"))  # idle with ADA_REDIS_URL
             try:
                 url, tools_url = await store_urls(settings, supervisor, lock)
                 installation = Installation(tools_url, get_or_create_api_key(settings), data, supervisor)
                 installation.environment["ADA_REDIS_URL"] = url
+                installation.is_forked = is_forked
                 await start_after_store(configuration, supervisor, installation)
                 yield installation
             finally:
@@ -142,7 +150,7 @@ async def start_after_store(configuration: Configuration, supervisor: Supervisor
         if "ADA_QUIET_HOURS" not in configuration.raw:
             installation.environment["ADA_QUIET_HOURS"] = "off"
             installation.night = QUIET_HOURS_ARE_OFF
-    serve = await start_required(supervisor, ada_child("serve", API, installation.environment, "serve"))
+    serve = await start_required(supervisor, installation.child("serve", API, "serve"))
     installation.http = str(serve["http"])
     if "ADA_SMS_CALLBACK_URL" not in configuration.raw:
         installation.environment["ADA_SMS_CALLBACK_URL"] = installation.http
@@ -155,16 +163,19 @@ def channels_of(configuration: Configuration) -> Sequence[str]:
 
 
 def are_forked(channels: Sequence[str], bots: Sequence[str]) -> bool:
-    """Return whether couriers and bots are forks: a single one would share its libraries with nothing."""
+    """Return whether the processes are forks: beside a single courier or bot they cost less than a fork server."""
     return len(channels) + len(bots) != 1
 
 
 def libraries(configuration: Configuration) -> list[str]:
-    """Return the modules that couriers and bots import. An installed courier imports its own libraries by itself."""
+    """Return the modules that the forks import. An installed courier imports its own libraries by itself."""
     channels = channels_of(configuration) or CHANNELS
     return [
+        "cli.main",
+        "cli.commands.parts.serve",
         "cli.commands.parts.courier",
         "cli.commands.parts.bot",
+        *(() if channels_of(configuration) else ("cli.commands.parts.sandbox",)),
         *(f"couriers.{channel.replace('-', '_')}" for channel in channels),
         *(module for channel in channels for module in BOT_MODULES.get(channel, ())),
     ]
@@ -172,8 +183,8 @@ def libraries(configuration: Configuration) -> list[str]:
 
 BOT_MODULES = {
     "telegram-bot": ("bots.telegram.bot", "bots.telegram.dialogs", "bots.telegram.events", "bots.telegram.webhook"),
-    "vk": ("bots.vk.long_poll",),
-    "max": ("bots.max.long_poll",),
+    "vk": ("bots.vk.acknowledging", "bots.vk.long_poll"),
+    "max": ("bots.max.long_poll", "bots.max.sending", "bots.max.webhook"),
 }
 """What the bots import when they start, by the channel of their account."""
 
@@ -200,9 +211,7 @@ async def start_sandbox(configuration: Configuration, supervisor: Supervisor, in
         "ADA_INBOUND_SMS_SECRET": secret,
         "ADA_PUBLIC_URL": settings.public_url or f"http://{reachable}",
     }
-    spec = ada_child(
-        "sandbox", PROVIDERS, installation.environment, "sandbox", "--json", "--inbound", f"http://{reachable}"
-    )
+    spec = installation.child("sandbox", PROVIDERS, "sandbox", "--json", "--inbound", f"http://{reachable}")
     sandbox = await start_required(supervisor, spec)
     installation.inbox = str(sandbox["page"])
     installation.environment |= simulated(sandbox["environment"], configuration.raw)
@@ -219,12 +228,10 @@ def simulated(environment: Mapping[str, str], own: Collection[str]) -> dict[str,
 
 async def start_couriers(supervisor: Supervisor, installation: Installation) -> None:
     """Start all couriers and bots at once. A process that is late stays supervised and is in `not_ready`."""
-    environment = installation.environment
-    child = forked_child if are_forked(installation.channels, installation.bots) else last_child
-    specs = [child(channel, environment, "courier", channel) for channel in installation.channels]
-    specs += [child(f"bot {channel}", environment, "bot", channel) for channel in installation.bots]
-    specs += [last_child("scenarios", environment, "scenarios")] if installation.scenarios else []
-    specs += [last_child("jobs", environment, "jobs")] if installation.jobs else []
+    specs = [installation.child(channel, COURIERS, "courier", channel) for channel in installation.channels]
+    specs += [installation.child(f"bot {channel}", COURIERS, "bot", channel) for channel in installation.bots]
+    own = [name for name in ("scenarios", "jobs") if getattr(installation, name)]
+    specs += [ada_child(name, COURIERS, installation.environment, name) for name in own]
     timeout = START_TIMEOUT if installation.inbox else COURIER_START_TIMEOUT
     reasons = await asyncio.gather(*(start_optional(supervisor, spec, timeout) for spec in specs))
     installation.not_ready = {spec.name: reason for spec, reason in zip(specs, reasons, strict=True) if reason}
@@ -240,14 +247,9 @@ def ada_child(name: str, stage: int, environment: Mapping[str, str], *args: str)
     return ChildSpec(name, command, stage, dict(environment), may_receive=receiver(process))
 
 
-def last_child(name: str, environment: Mapping[str, str], *args: str) -> ChildSpec:
-    """Return a child of the last stage."""
-    return ada_child(name, COURIERS, environment, *args)
-
-
-def forked_child(name: str, environment: Mapping[str, str], *args: str) -> ChildSpec:
-    """Return a child of the last stage that shares the memory of its libraries with the others."""
-    return replace(last_child(name, environment, *args), command=("cli", *args), forked=True)
+def forked_child(name: str, stage: int, environment: Mapping[str, str], *args: str) -> ChildSpec:
+    """Return such a child that shares the memory of its libraries with others."""
+    return replace(ada_child(name, stage, environment, *args), command=("cli", *args), forked=True)
 
 
 async def start_required(supervisor: Supervisor, spec: ChildSpec) -> Announcement:

@@ -20,11 +20,9 @@ async def execute(context: Context) -> Ending:
     person, approves = whole_of(seen, "user_id"), flag_of(seen, "approve", default=True)
     if person is None:
         raise Invalid("FIELD_INVALID", "user_id is missing: who asks to join", "user_id")
+    method = "approveChatJoinRequest" if approves else "declineChatJoinRequest"
     try:
-        if approves:
-            await call(context, lambda bot: bot.approve_chat_join_request(chat, person))
-        else:
-            await call(context, lambda bot: bot.decline_chat_join_request(chat, person))
+        await call(context, method, chat_id=chat, user_id=person)
     except TelegramRefused as error:
         if not any(text in error.detail for text in _DONE):
             raise

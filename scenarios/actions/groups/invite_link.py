@@ -14,6 +14,7 @@ from scenarios.telegram.calls import TelegramRefused, call, required_bot, requir
 
 _LINK = re.compile(r"(?:https?://)?(?:t|telegram)\.me/((?:\+|joinchat/)[\w-]+)")
 _MOST_REVOKED = 50
+_SHORTEST = timedelta(seconds=1)
 
 
 async def execute(context: Context) -> Ending:
@@ -33,15 +34,14 @@ async def _create(context: Context) -> str:
     expires, needs_approval = duration_of(seen, "expire"), flag_of(seen, "requires_approval")
     link = await call(
         context,
-        lambda bot: bot.create_chat_invite_link(
-            chat,
-            name=f"ada {blake2b(context.identity.encode(), digest_size=8).hexdigest()}",
-            expire_date=None if expires is None else datetime.now(UTC) + max(expires, timedelta(seconds=1)),
-            member_limit=whole_of(seen, "member_limit"),
-            creates_join_request=needs_approval or None,
-        ),
+        "createChatInviteLink",
+        chat_id=chat,
+        name=f"ada {blake2b(context.identity.encode(), digest_size=8).hexdigest()}",
+        expire_date=None if expires is None else round((datetime.now(UTC) + max(expires, _SHORTEST)).timestamp()),
+        member_limit=whole_of(seen, "member_limit"),
+        creates_join_request=needs_approval or None,
     )
-    return link.invite_link
+    return str(link["invite_link"])
 
 
 async def _cleanup(context: Context) -> Ending:
@@ -65,7 +65,7 @@ async def _revoke(context: Context, link: str) -> str:
     """Return why a link could not be revoked; empty if it is revoked."""
     chat = required_group(context)
     try:
-        await call(context, lambda bot: bot.revoke_chat_invite_link(chat, link))
+        await call(context, "revokeChatInviteLink", chat_id=chat, invite_link=link)
     except TelegramRefused as error:
         return str(error)
     return ""

@@ -20,6 +20,27 @@ SHORTEST = timedelta(seconds=30)
 """Telegram takes a shorter restriction for one without end."""
 
 
+PERMISSIONS = (
+    "can_send_messages",
+    "can_send_audios",
+    "can_send_documents",
+    "can_send_photos",
+    "can_send_videos",
+    "can_send_video_notes",
+    "can_send_voice_notes",
+    "can_send_polls",
+    "can_send_other_messages",
+    "can_add_web_page_previews",
+    "can_react_to_messages",
+    "can_edit_tag",
+    "can_change_info",
+    "can_invite_users",
+    "can_pin_messages",
+    "can_manage_topics",
+)
+"""Of a member. Source: core.telegram.org/bots/api#chatpermissions."""
+
+
 async def execute(context: Context) -> Ending:
     """Restrict a member. A repeat ends the restriction at the same moment. Raises Refused."""
     context.require("manage")
@@ -28,10 +49,8 @@ async def execute(context: Context) -> Ending:
     person, name = await _target(context)
     duration = None if may_write else restricted_for(context.prepared, context.step.action.fields)
     until = await _until(context, duration) if duration else None
-    from aiogram.types import ChatPermissions  # see scenarios/context/context.py
-
-    permissions = ChatPermissions(**dict.fromkeys(ChatPermissions.model_fields, may_write))
-    await call(context, lambda bot: bot.restrict_chat_member(chat, person, permissions, until_date=until))
+    permissions = dict.fromkeys(PERMISSIONS, may_write)
+    await call(context, "restrictChatMember", chat_id=chat, user_id=person, permissions=permissions, until_date=until)
     lasting = {"duration_seconds": int(duration.total_seconds())} if duration else {}
     return completed({"restrict_user_id": person, "restrict_username": name, **lasting})
 
@@ -62,9 +81,10 @@ def restricted_for(prepared: Prepared, written: Mapping[str, Any]) -> timedelta 
     return max(duration, SHORTEST) if duration else None
 
 
-async def _until(context: Context, duration: timedelta) -> datetime:
-    """Return the end of the restriction, the same one for each execution of this step."""
-    return from_ms(await step_results.remember(context, str(to_ms(datetime.now(UTC) + duration))))
+async def _until(context: Context, duration: timedelta) -> int:
+    """Return the end of the restriction in seconds, the same one for each execution of this step."""
+    end = from_ms(await step_results.remember(context, str(to_ms(datetime.now(UTC) + duration))))
+    return round(end.timestamp())
 
 
 ACTION = ActionType(

@@ -1,7 +1,7 @@
 """Answers an inline query: what a person may send who has written the bot's name and some words in any chat."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from core.errors import Invalid
 from scenarios.context import Context
@@ -12,8 +12,7 @@ from scenarios.placeholders.values import as_text
 from scenarios.schema import ActionType, Field, types
 from scenarios.telegram.calls import call, required_bot
 
-if TYPE_CHECKING:  # see scenarios/context.py
-    from aiogram.types import InlineQueryResultUnion
+Json = dict[str, Any]
 
 MOST = 50
 """Results of one answer, by Telegram's Bot API."""
@@ -30,18 +29,17 @@ async def execute(context: Context) -> Ending:
     max_age = duration_of(seen, "cache_max_age")
     await call(
         context,
-        lambda bot: bot.answer_inline_query(
-            query,
-            results,
-            cache_time=0 if max_age is None else int(max_age.total_seconds()),
-            is_personal=flag_of(seen, "personal", default=True),
-            next_offset=text_of(seen, "next_offset"),
-        ),
+        "answerInlineQuery",
+        inline_query_id=query,
+        results=results,
+        cache_time=0 if max_age is None else int(max_age.total_seconds()),
+        is_personal=flag_of(seen, "personal", default=True),
+        next_offset=text_of(seen, "next_offset"),
     )
     return completed({"results_offered": len(results)})
 
 
-def _results(seen: Mapping[str, Any]) -> "list[InlineQueryResultUnion]":
+def _results(seen: Mapping[str, Any]) -> list[Json]:
     """Return the results in the form of the Bot API. Raises Invalid."""
     written = seen.get("results")
     listed: list[Any] = list(written) if isinstance(written, list | tuple) else [written] * (written not in (None, ""))
@@ -50,21 +48,15 @@ def _results(seen: Mapping[str, Any]) -> "list[InlineQueryResultUnion]":
     return [_result(number, one) for number, one in enumerate(listed, 1)]
 
 
-def _result(number: int, written: Any) -> "InlineQueryResultUnion":
-    from aiogram.types import InlineQueryResultArticle, InputTextMessageContent
-
+def _result(number: int, written: Any) -> Json:
     about = written if isinstance(written, Mapping) else {"title": as_text(written)}
     title = as_text(about.get("title")).strip()
     text = as_text(about.get("text")).strip() or title
     if not title:
         raise Invalid("FIELD_INVALID", f"results: the {number}. one has no title", "results")
-    return InlineQueryResultArticle(
-        id=str(number),
-        title=title,
-        description=as_text(about.get("description")) or None,
-        url=as_text(about.get("url")) or None,
-        input_message_content=InputTextMessageContent(message_text=text),
-    )
+    article = {"type": "article", "id": str(number), "title": title, "input_message_content": {"message_text": text}}
+    more = {name: as_text(about.get(name)) for name in ("description", "url")}
+    return {**article, **{name: value for name, value in more.items() if value}}
 
 
 ACTION = ActionType(

@@ -20,7 +20,7 @@ async def execute(context: Context) -> Ending:
         raise Invalid("NO_MESSAGE", "there is no message to remove")
     chat = seen.get("chat_id") or context.chat
     try:
-        await call(context, lambda bot: bot.delete_message(chat, message))
+        await call(context, "deleteMessage", chat_id=chat, message_id=message)
     except TelegramRefused as error:
         if _GONE not in error.detail:
             raise

@@ -1,4 +1,4 @@
-"""A teacher's chat with the bot: real aiogram, a Bot API server and a real Valkey; the students' channel is simulated.
+"""A teacher's chat with the bot: a Bot API server and a real Valkey; the students' channel is simulated.
 
 The group "ИВТ-101" has three students: Боря and Вера can be reached by SMS, Глеб has no contact.
 """

@@ -3,16 +3,14 @@
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from providers.models import Models
+from providers.telegram_bot.client import Client
 from scenarios.bot import Action, Bot, Place
 from scenarios.context import Context, ScenarioServices
 from scenarios.engine import State, Step, Values
 from scenarios.placeholders.attributes import prepare
-
-if TYPE_CHECKING:
-    import aiogram
 
 EVENT = {"id": "1", "channel": "telegram-bot", "kind": "text", "user_id": 7, "event_text": "Привет"}
 
@@ -23,7 +21,7 @@ def context_of(
     written: Mapping[str, Any],
     *,
     event: Mapping[str, Any] = EVENT,
-    telegram: "aiogram.Bot | None" = None,
+    telegram: Client | None = None,
     results: Mapping[str, Any] | None = None,
 ) -> Context:
     """The context of an action with these fields. `results`: those of the chain before it."""

@@ -4,16 +4,13 @@ from collections.abc import AsyncIterator, Awaitable, Mapping
 from pathlib import Path
 from typing import Any
 
-import aiogram
 import pytest
-from aiogram.client.session.aiohttp import AiohttpSession
-from aiogram.client.telegram import TelegramAPIServer
-from aiogram.types import BufferedInputFile
 
 from core.errors import Refused
 from providers.models import AiError, Models
 from providers.models.espeak import Espeak
 from providers.models.openai import OpenAi
+from providers.telegram_bot.client import Client
 from sandbox.bot_api import BotApiServer
 from sandbox.models import MODEL
 from sandbox.models.sounds import TONES, UNDERSTOOD
@@ -166,26 +163,27 @@ async def bot_api(state: SandboxState) -> AsyncIterator[BotApiServer]:
 
 
 @pytest.fixture
-async def telegram(bot_api: BotApiServer) -> AsyncIterator[aiogram.Bot]:
-    session = AiohttpSession(api=TelegramAPIServer.from_base(bot_api.url))
-    yield aiogram.Bot(bot_api.token, session=session)
-    await session.close()
+async def telegram(bot_api: BotApiServer) -> AsyncIterator[Client]:
+    client = Client(bot_api.token, bot_api.url)
+    yield client
+    await client.close()
 
 
-async def uploaded(telegram: aiogram.Bot, content: bytes) -> str:
+async def uploaded(telegram: Client, folder: Path, content: bytes) -> str:
     """The id of a voice message in Telegram."""
-    message = await telegram.send_voice(7, BufferedInputFile(content, "voice.ogg"))
-    assert message.voice is not None
-    return message.voice.file_id
+    file = folder / "voice.ogg"
+    file.write_bytes(content)
+    message = await telegram.call("sendVoice", {"sound": file}, chat_id=7, voice="attach://sound")
+    return str(message["voice"]["file_id"])
 
 
 @pytest.mark.row("C-75")
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("kind", ["voice", "audio", "document", "audio_file_id"])
 async def test_from_speech_reads_a_voice_message_of_telegram(
-    models: Models, folder: Path, telegram: aiogram.Bot, kind: str
+    models: Models, folder: Path, telegram: Client, kind: str
 ) -> None:
-    file_id = await uploaded(telegram, TONES["opus"])
+    file_id = await uploaded(telegram, folder, TONES["opus"])
     attachment = {"type": kind, "file_id": file_id, **({"mime_type": "audio/ogg"} if kind == "document" else {})}
     photo = {"type": "photo", "file_id": "a"}
     by_id = kind == "audio_file_id"
@@ -213,7 +211,7 @@ async def test_from_speech_reads_a_voice_message_of_telegram(
     ],
 )
 async def test_from_speech_fails_with_a_complaint(
-    models: Models, folder: Path, telegram: aiogram.Bot, written: Mapping[str, Any], complaint: str
+    models: Models, folder: Path, telegram: Client, written: Mapping[str, Any], complaint: str
 ) -> None:
     (folder / "bot.yaml").write_text("roles: {}")
     (folder.parent / "secret.mp3").write_bytes(TONES["mp3"])
@@ -222,16 +220,16 @@ async def test_from_speech_fails_with_a_complaint(
 
 
 async def test_a_file_of_telegram_that_is_too_large_is_not_downloaded(
-    models: Models, folder: Path, telegram: aiogram.Bot, monkeypatch: pytest.MonkeyPatch
+    models: Models, folder: Path, telegram: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file_id = await uploaded(telegram, TONES["opus"])
+    file_id = await uploaded(telegram, folder, TONES["opus"])
     monkeypatch.setattr(recordings, "MOST_BYTES", 1000)
     context = context_of(folder, models, {"audio_file_id": file_id}, telegram=telegram)
     assert (await error(from_speech.execute(context))).startswith("AUDIO_TOO_LARGE")
 
 
 async def test_a_failure_of_telegram_does_not_show_the_token(
-    models: Models, folder: Path, telegram: aiogram.Bot, state: SandboxState
+    models: Models, folder: Path, telegram: Client, state: SandboxState
 ) -> None:
     state.add_rule(Rule("telegram-bot", Fault("not_json"), method="getFile"))
     context = context_of(folder, models, {"audio_file_id": "x"}, telegram=telegram)
