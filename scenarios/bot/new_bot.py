@@ -71,12 +71,12 @@ check_name:
 """Path in the bot's folder → content."""
 
 
-def write(folder: Path) -> list[str]:
+def write(folder: Path, files: Mapping[str, str] = FILES) -> list[str]:
     """Write the files into a folder that is new or empty; return their paths. Raises FileExistsError otherwise."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileExistsError(folder)
-    for name, text in FILES.items():
+    for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    return list(FILES)
+    return list(files)

@@ -6,7 +6,7 @@ Without an action it is the process that runs the scenarios of ADA_SCENARIOS.
 import json
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from cli.command import FAILURE, SUCCESS, Command, CommandFailed, add_json_option
@@ -19,6 +19,8 @@ from core.model.text.plurals import counted
 from scenarios.actions import installed_actions
 from scenarios.bot import new_bot
 from scenarios.check import Checked, check
+from scenarios.converter import convert
+from scenarios.loader.problem import Problem
 from scenarios.schema.json_schema import scenario_schema
 
 
@@ -31,8 +33,10 @@ def declare(parser: ArgumentParser) -> None:
     graph_parser = verbs.add_parser("graph", help="show what follows what in a scenario")
     test_parser = verbs.add_parser("test", help="play the tests of a bot; nothing is sent")
     chat_parser = verbs.add_parser("chat", help="talk to a bot in the terminal; nothing is sent")
-    for subparser in (check_parser, new_parser, run_parser, graph_parser, test_parser, chat_parser):
+    convert_parser = verbs.add_parser("convert", help="convert a bot of Coreness 1.x; what is left out is named")
+    for subparser in (check_parser, new_parser, run_parser, graph_parser, test_parser, chat_parser, convert_parser):
         subparser.add_argument("folder", type=Path, metavar="DIR", help="the bot's folder")
+    convert_parser.add_argument("--to", type=Path, required=True, metavar="NEW", help="the folder to write")
     declare_run(run_parser)
     declare_graph(graph_parser)
     schema_parser = verbs.add_parser("schema", help="print the JSON Schema of scenario files, for editors")
@@ -41,7 +45,16 @@ def declare(parser: ArgumentParser) -> None:
     drop_parser = verbs.add_parser("drop", help="end a run without its remaining actions; its messages are sent")
     for subparser in (show_parser, drive_parser, drop_parser):
         declare_show(subparser)
-    offline = (check_parser, new_parser, run_parser, graph_parser, schema_parser, test_parser, chat_parser)
+    offline = (
+        check_parser,
+        new_parser,
+        run_parser,
+        graph_parser,
+        schema_parser,
+        test_parser,
+        chat_parser,
+        convert_parser,
+    )
     for subparser in (*offline, show_parser, drive_parser, drop_parser):
         add_json_option(subparser, default=SUPPRESS)
 
@@ -53,13 +66,36 @@ def run(arguments: Namespace) -> int:
 def check_folder(arguments: Namespace) -> int:
     """Print one row per problem; fail if one of them is an error."""
     checked = check(arguments.folder)
-    for problem in checked.problems:
-        place = f"{arguments.folder / problem.file}:{problem.line}:{problem.column}"
-        text = f"{place}: {problem.severity} {problem.code}: {problem.message}"
-        print(json.dumps(problem.as_json(), ensure_ascii=False) if arguments.json else for_people(text))
+    print_problems(checked.problems, arguments)
     if not arguments.json:
         print(summary(checked))
     return FAILURE if checked.has_errors else SUCCESS
+
+
+def print_problems(problems: Sequence[Problem], arguments: Namespace) -> None:
+    for problem in problems:
+        place = f"{arguments.folder / problem.file}:{problem.line}:{problem.column}"
+        text = f"{place}: {problem.severity} {problem.code}: {problem.message}"
+        print(json.dumps(problem.as_json(), ensure_ascii=False) if arguments.json else for_people(text))
+
+
+def convert_bot(arguments: Namespace) -> int:
+    """Write the converted bot into a new folder and print what was left out. Raises CommandFailed."""
+    if not (arguments.folder / "scenarios").is_dir():
+        raise CommandFailed(f"{arguments.folder} has no folder `scenarios`; name the folder of one bot")
+    try:
+        converted = convert(arguments.folder)
+        new_bot.write(arguments.to, converted.files)
+    except FileExistsError:
+        raise CommandFailed(f"{arguments.to} is not empty; nothing was written") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandFailed(f"{arguments.folder} cannot be converted: {error}") from None
+    print_problems(converted.problems, arguments)
+    if not arguments.json:
+        left = counted(len(converted.problems), "place")
+        print(f"{counted(len(converted.files), 'file')} in {arguments.to}; {left} to mend by hand")
+        print(f"Check it: ada scenarios check {arguments.to}")
+    return FAILURE if converted.problems else SUCCESS
 
 
 def for_people(line: str) -> str:
@@ -99,6 +135,7 @@ def print_schema(_: Namespace) -> int:
 
 ACTIONS: Mapping[str, Callable[[Namespace], int]] = {
     "check": check_folder,
+    "convert": convert_bot,
     "graph": print_graph,
     "new": write_new,
     "run": run_update,

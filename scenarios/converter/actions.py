@@ -1,0 +1,186 @@
+"""Turns one step of Coreness 1.x into an action of Ada: its parameters, texts, buttons and placeholders.
+
+What Ada does not have is reported with its line, and left out.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from scenarios.bot import Place
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, plain
+from scenarios.converter.conditions import ConditionRefused, ada_name, condition
+from scenarios.loader.problem import Problems
+
+Action = dict[str, Any]
+
+_CACHE = re.compile(r"\{\s*_cache\.")
+_NESTED = re.compile(r"(?<=[|:{,])\s*_cache\.")
+
+
+class Names(NamedTuple):
+    """What other files of the bot know. `buttons`: callback data → scenario. `stored`: the key of a stored value that
+    actions see under a name of their own → the variable of the person.
+    """
+
+    buttons: Mapping[str, str]
+    stored: Mapping[str, str]
+
+
+class Actions:
+    """Converts the steps of one file. `variables`: names of variables of a person that the bot needs."""
+
+    def __init__(self, file: str, names: Names, problems: Problems) -> None:
+        self._file = file
+        self._names = names
+        self._problems = problems
+        self.variables: set[str] = set()
+
+    def report(self, node: Node, code: str, message: str) -> None:
+        self._problems.error(Place(self._file, node.line, node.column), code, message)
+
+    def action_of(self, step: MapNode) -> Action | None:
+        """Return the action of a step without its chain, None if Ada has none or needs none."""
+        name = text_of(step.get("action"))
+        params = step.get("params")
+        fields = params if isinstance(params, MapNode) else MapNode((), step.line, step.column, 1)
+        convert = _ACTIONS.get(name)
+        if convert is None:
+            self.report(step, "NO_SUCH_ACTION", f"Ada has no action like {name or 'this'}: left out")
+            return None
+        return convert(self, fields)
+
+    def _send(self, params: MapNode) -> Action:
+        action: Action = {"type": "send"}
+        for key, node in params.pairs:
+            if convert := _FIELDS.get(key.text):
+                action.update(convert(self, node))
+            elif plain(node) not in ("", None):
+                self.report(key, "NO_SUCH_FIELD", f"send has no field like {key.text}: left out")
+        return action
+
+    def _edit(self, node: Node) -> Action:
+        if not isinstance(plain(node), bool):
+            self.report(node, "EDITS_PRESSED", "Ada edits the message whose button was pressed, no other one")
+        return {"callback_edit": True} if plain(node) is not False else {}
+
+    def _inline(self, node: Node) -> Any:
+        if not isinstance(node, ListNode):
+            self.report(node, "BUTTONS_FROM_DATA", "Ada's buttons stand in the file: write them here")
+            return []
+        rows = [self._row(row) for row in node.items]
+        return [row for row in rows if row]
+
+    def _row(self, row: Node) -> list[Any]:
+        if not isinstance(row, ListNode):
+            self.report(row, "BUTTONS_FROM_DATA", "Ada's buttons stand in the file: write them here")
+            return []
+        buttons: list[Any] = []
+        for button in row.items:
+            pairs = button.pairs if isinstance(button, MapNode) else ()
+            buttons += [{key.text: self._target(value)} for key, value in pairs]
+        return buttons
+
+    def _target(self, node: Node) -> Any:
+        """Return the link of a button, or the scenario that its callback data starts."""
+        data = text_of(node)
+        if "://" in data:
+            return data
+        if data not in self._names.buttons:
+            self.report(node, "BUTTON_WITHOUT_TRIGGER", f"no trigger has exactly the callback_data {data}")
+        return self._names.buttons.get(data, data)
+
+    def _remove(self, params: MapNode) -> Action:
+        node = params.get("delete_message_id")
+        return {"type": "remove", **({"remove_message_id": self._value(node)} if node else {})}
+
+    def _scenario(self, params: MapNode) -> Action:
+        if params.get("return_value") is not None:
+            self.report(params, "NO_SUCH_FIELD", "scenario has no field like return_value: left out")
+        node = params.get("scenario")
+        return {"type": "scenario", "name": self._value(node) if node else ""}
+
+    def _state(self, params: MapNode) -> Action:
+        action: Action = {"type": "user", "user_state": text_of(params.get("state"))}
+        if seconds := text_of(params.get("expires_in_seconds")):
+            action["expire"] = f"{seconds}s"
+        return action
+
+    def _store(self, params: MapNode) -> Action | None:
+        key, value = text_of(params.get("key")), params.get("value")
+        if not key.isidentifier() or value is None:
+            self.report(params, "NO_SUCH_STORE", "Ada stores single values with fixed names: left out")
+            return None
+        self.variables.add(key)
+        return {"type": "set", "variables": {f"person.{key}": self._value(value)}}
+
+    def _read_stored(self, params: MapNode) -> None:
+        """Read nothing: variables are there without an action."""
+        key = text_of(params.get("key"))
+        if key.isidentifier():
+            self.variables.add(key)
+        else:
+            self.report(params, "NO_SUCH_STORE", "Ada stores single values with fixed names: left out")
+
+    def _validate(self, params: MapNode) -> Action | None:
+        node = params.get("condition")
+        try:
+            return {"type": "validator", "when": condition(self._renamed(text_of(node)))}
+        except ConditionRefused as refused:
+            self.report(node or params, "NO_SUCH_CONDITION", f"{refused}: left out")
+            return None
+
+    # Values
+
+    def _value(self, node: Node) -> Any:
+        return self._converted(plain(node))
+
+    def _converted(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._renamed(value)
+        if isinstance(value, list):
+            return [self._converted(one) for one in value]
+        return {name: self._converted(one) for name, one in value.items()} if isinstance(value, dict) else value
+
+    def _renamed(self, text: str) -> str:
+        """Return a text with the placeholders of Ada."""
+        for name, variable in self._names.stored.items():
+            text = re.sub(rf"\b_cache\.{re.escape(name)}\b", variable, text)
+        return _NESTED.sub("", _CACHE.sub("{", text))
+
+
+def text_of(node: Node | None) -> str:
+    return node.text if isinstance(node, Scalar) else ""
+
+
+def stored_names(scenario: Node) -> dict[str, str]:
+    """Return what the steps of a scenario call values that they read from the store → the variable of the person."""
+    steps = scenario.get("step") if isinstance(scenario, MapNode) else None
+    found = {}
+    for step in steps.items if isinstance(steps, ListNode) else ():
+        params = step.get("params") if isinstance(step, MapNode) else None
+        if isinstance(params, MapNode) and isinstance(step, MapNode) and text_of(step.get("action")) == _READS:
+            key = text_of(params.get("key"))
+            found[ada_name(text_of(params.get("_response_key")) or "user_storage_values")] = f"person.{key}"
+    return found
+
+
+_READS = "get_user_storage"
+_ACTIONS: Mapping[str, Callable[[Actions, MapNode], Action | None]] = {
+    "send_message": Actions._send,
+    "delete_message": Actions._remove,
+    "execute_scenario": Actions._scenario,
+    "set_user_state": Actions._state,
+    "clear_user_state": lambda steps, params: {"type": "user", "user_state": ""},
+    "set_user_storage": Actions._store,
+    _READS: Actions._read_stored,
+    "validate": Actions._validate,
+}
+_FIELDS: Mapping[str, Callable[[Actions, Node], Action]] = {
+    "text": lambda actions, node: {"text": actions._value(node)},
+    "reply": lambda actions, node: {"reply": actions._value(node)},
+    "inline": lambda actions, node: {"inline": actions._inline(node)},
+    "target_chat_id": lambda actions, node: {"to": {"id": actions._value(node)}},
+    "message_edit": Actions._edit,
+}
+"""A parameter of `send_message` → fields of `send`."""

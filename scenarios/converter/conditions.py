@@ -1,0 +1,166 @@
+"""Reads conditions of Coreness 1.x, such as `$event_text ~ 'help' and not {_cache.count} > 3`, as conditions of Ada.
+
+Pure. A condition that Ada cannot have is refused whole, never translated in part.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<text>'[^']*'|\"[^\"]*\")|(?P<field>\$[\w.\[\]]+|\{[^{}]*\})|(?P<number>-?\d+(?:\.\d+)?)"
+    r"|(?P<sign>==|!=|>=|<=|!~|[<>~()\[\],])|(?P<word>[A-Za-z_]+))"
+)
+_EXISTS = "|exists"
+_RULES: Mapping[str, str] = {
+    "==": "equals",
+    "!=": "not_equals",
+    ">": "more_than",
+    ">=": "at_least",
+    "<": "less_than",
+    "<=": "at_most",
+    "~": "contains",
+    "regex": "regex",
+    "in": "in_list",
+    "not in": "not_in_list",
+}
+_CONSTANTS: Mapping[str, Any] = {"true": True, "false": False, "none": None}
+
+
+class ConditionRefused(ValueError):
+    """Ada has no such condition. The message says which part."""
+
+
+class Field(NamedTuple):
+    """A value that is known when the bot runs. `exists`: the condition asks only whether it is there."""
+
+    path: str
+    exists: bool = False
+
+
+def ada_name(name: str) -> str:
+    """Return the name of a value: what actions return stands without `_cache` in Ada."""
+    return name.strip().removeprefix("$").removeprefix("_cache.")
+
+
+def condition(text: str) -> dict[str, Any]:
+    """Return a value for `when`. Raises ConditionRefused."""
+    tokens = _tokens(text)
+    found = _either(tokens)
+    if tokens:
+        raise ConditionRefused(f"“{tokens[0]}” was not expected")
+    return found
+
+
+def _tokens(text: str) -> list[str]:
+    tokens, at = [], 0
+    text = text.strip()
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise ConditionRefused(f"“{text[at:].strip()[:30]}” cannot be read")
+        tokens.append(match.group().strip())
+        at = match.end()
+    return tokens
+
+
+def _either(tokens: list[str]) -> dict[str, Any]:
+    found = [_all(tokens)]
+    while _take(tokens, "or"):
+        found.append(_all(tokens))
+    return found[0] if len(found) == 1 else {"any": found}
+
+
+def _all(tokens: list[str]) -> dict[str, Any]:
+    found = [_unit(tokens)]
+    while _take(tokens, "and"):
+        found.append(_unit(tokens))
+    return found[0] if len(found) == 1 else {"all": found}
+
+
+def _unit(tokens: list[str]) -> dict[str, Any]:
+    if _take(tokens, "not"):
+        return {"not": _unit(tokens)}
+    if len(tokens) > 1 and tokens[1] == "!~":
+        tokens[1] = "~"
+        return {"not": _comparison(tokens)}
+    if _take(tokens, "("):
+        found = _either(tokens)
+        if not _take(tokens, ")"):
+            raise ConditionRefused("a bracket is not closed")
+        return found
+    return _comparison(tokens)
+
+
+def _comparison(tokens: list[str]) -> dict[str, Any]:
+    left = _value(tokens)
+    if not isinstance(left, Field):
+        raise ConditionRefused(f"{left!r} is compared; Ada compares a field with a value")
+    sign = "not " if _take(tokens, "not") else ""
+    sign += tokens.pop(0).lower() if tokens else ""
+    if sign in ("is_null", "not is_null"):
+        return {left.path: {"rule": "empty" if sign == "is_null" else "not_empty"}}
+    if sign not in _RULES:
+        raise ConditionRefused(f"the comparison “{sign}” is not known")
+    right = _list(tokens) if sign.endswith("in") else _value(tokens)
+    if isinstance(right, Field):
+        raise ConditionRefused(f"{left.path} is compared with {right.path}; Ada compares a field with a value")
+    if left.exists:
+        return {left.path: {"rule": _existence(sign, right)}}
+    if right is None:
+        return {left.path: {"rule": "empty" if sign == "==" else "not_empty"}}
+    return {left.path: {"rule": _RULES[sign], "value": right}}
+
+
+def _existence(sign: str, right: Any) -> str:
+    if sign not in ("==", "!=") or not isinstance(right, bool):
+        raise ConditionRefused("`exists` can only be compared with True or False")
+    return "not_empty" if right == (sign == "==") else "empty"
+
+
+def _list(tokens: list[str]) -> list[Any]:
+    closing = {"(": ")", "[": "]"}.get(tokens.pop(0) if tokens else "")
+    if closing is None:
+        raise ConditionRefused("`in` needs a list of values")
+    found = []
+    while not _take(tokens, closing):
+        value = _value(tokens)
+        if isinstance(value, Field):
+            raise ConditionRefused(f"the list has {value.path}, which is not a fixed value")
+        found.append(value)
+        _take(tokens, ",")
+    return found
+
+
+def _value(tokens: list[str]) -> Any:
+    """Return a Field, or a text, number, bool or None."""
+    if not tokens:
+        raise ConditionRefused("a value is missing")
+    token = tokens.pop(0)
+    if token[0] in "'\"":
+        token = token[1:-1]
+        return _field(token) if token.startswith("{") and token.endswith("}") else token
+    if token[0] in "${":
+        return _field(token)
+    if token[0].isdigit() or token[0] == "-":
+        return float(token) if "." in token else int(token)
+    if token.lower() in _CONSTANTS:
+        return _CONSTANTS[token.lower()]
+    raise ConditionRefused(f"“{token}” is neither a field nor a value")
+
+
+def _field(token: str) -> Field:
+    name = token.removeprefix("{").removesuffix("}")
+    exists = name.endswith(_EXISTS)
+    name = name.removesuffix(_EXISTS)
+    if "|" in name:
+        raise ConditionRefused(f"{{{name}}} is changed by modifiers; Ada compares the field as it is")
+    return Field(ada_name(name), exists)
+
+
+def _take(tokens: list[str], word: str) -> bool:
+    """Remove `word` if it is the next token; return whether it was."""
+    if tokens and tokens[0].lower() == word:
+        del tokens[0]
+        return True
+    return False

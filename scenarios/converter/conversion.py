@@ -1,0 +1,168 @@
+"""Converts the folder of a bot of Coreness 1.x: scenarios, their triggers and schedules, and the commands of the menu.
+
+Guarantees: what is written can be loaded; all that was left out or may differ is a problem with file and line.
+Comments are not carried over. Reads only the folder, writes nothing.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from scenarios.bot import Place
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, plain
+from scenarios.converter.actions import Actions, Names, stored_names
+from scenarios.converter.conditions import ConditionRefused, condition
+from scenarios.converter.steps import Steps
+from scenarios.loader.composer import compose
+from scenarios.loader.problem import Problem, Problems
+
+_BOT_FILES = ("tg_bot.yaml", "bots/telegram.yaml")
+_TEXT_RULES: Mapping[str, str] = {"equals": "exact", "contains": "contains", "regex": "regex"}
+_MEMBERS: Mapping[str, str] = {"member_joined": "new_member", "member_left": "left_member"}
+_EVENTS: Mapping[str, tuple[str, str]] = {"message": ("text", "event_text"), "callback": ("callback", "callback_data")}
+"""The type of an event → the section of triggers.yaml, and the field that its entries compare."""
+
+
+class Converted(NamedTuple):
+    """`files`: name below the new folder → text. `problems`: what was left out, in the order of the files."""
+
+    files: Mapping[str, str]
+    problems: list[Problem]
+
+
+class _Trigger(NamedTuple):
+    file: str
+    node: Node
+    scenario: str
+
+
+def convert(folder: Path) -> Converted:
+    """Return the files of Ada for a bot of Coreness 1.x. Raises OSError, UnicodeDecodeError."""
+    problems, variables = Problems(), set[str]()
+    roots = {
+        name: compose((folder / name).read_text("utf-8"), name, problems)
+        for name in sorted(one.relative_to(folder).as_posix() for one in (folder / "scenarios").rglob("*.yaml"))
+    }
+    written: dict[str, Any] = {}
+    triggers = [one for file, root in roots.items() for one in _triggers(file, root)]
+    names = Names(_buttons(triggers), {k: v for root in roots.values() for k, v in _stored(root)})
+    for file, root in roots.items():
+        actions_of_file = Actions(file, names, problems)
+        steps = Steps(actions_of_file)
+        written[file] = {
+            part: {"actions": actions}
+            for name, node in _scenarios(root)
+            for part, actions in steps.scenarios_of(name, node.get("step")).items()
+        }
+        variables |= actions_of_file.variables
+    written["triggers.yaml"] = _sections(triggers, problems)
+    written["schedule.yaml"] = {
+        name: {"each": plain(node.get("schedule") or node), "scenario": name}
+        for root in roots.values()
+        for name, node in _scenarios(root)
+        if node.get("schedule") is not None
+    }
+    written["variables.yaml"] = {"person": dict.fromkeys(sorted(variables), "text")} if variables else {}
+    written["bot.yaml"] = _bot(folder, problems)
+    files = {name: _yaml(data) for name, data in written.items() if data}
+    return Converted(files, problems.in_order())
+
+
+def _yaml(data: Any) -> str:
+    text: str = yaml.safe_dump(data, allow_unicode=True, sort_keys=False, width=120)
+    return text
+
+
+def _scenarios(root: Node | None) -> Iterator[tuple[str, MapNode]]:
+    for key, node in root.pairs if isinstance(root, MapNode) else ():
+        if isinstance(node, MapNode):
+            yield key.text, node
+
+
+def _stored(root: Node | None) -> Iterator[tuple[str, str]]:
+    for _, node in _scenarios(root):
+        yield from stored_names(node).items()
+
+
+def _triggers(file: str, root: Node | None) -> Iterator[_Trigger]:
+    for name, node in _scenarios(root):
+        listed = node.get("trigger")
+        for entry in listed.items if isinstance(listed, ListNode) else ():
+            yield _Trigger(file, entry, name)
+
+
+def _buttons(triggers: list[_Trigger]) -> dict[str, str]:
+    """Return which scenario a button with this callback data starts."""
+    found = {}
+    for trigger in triggers:
+        data = trigger.node.get("callback_data") if isinstance(trigger.node, MapNode) else None
+        if isinstance(data, Scalar):
+            found[data.text] = trigger.scenario
+    return found
+
+
+def _sections(triggers: list[_Trigger], problems: Problems) -> dict[str, Any]:
+    """Return triggers.yaml. A button leads to its scenario by itself, so its callback data needs no entry."""
+    sections: dict[str, Any] = {}
+    for trigger in triggers:
+        fields = plain(trigger.node)
+        try:
+            place = _place_of(fields if isinstance(fields, dict) else {})
+        except ConditionRefused as refused:
+            where = Place(trigger.file, trigger.node.line, trigger.node.column)
+            problems.error(where, "NO_SUCH_TRIGGER", f"{refused}: {trigger.scenario} is not started by this")
+            continue
+        if place is not None:
+            section, kind, value = place
+            entries = sections.setdefault(section, {})
+            if value is None:
+                entries.setdefault(kind, trigger.scenario)
+            else:
+                entries.setdefault(kind, {}).setdefault(str(value), trigger.scenario)
+    return sections
+
+
+def _place_of(fields: Mapping[str, Any]) -> tuple[str, str, Any] | None:
+    """Return section, kind and entry of triggers.yaml for a trigger; None if it needs none. Raises ConditionRefused."""
+    event = str(fields.get("event_type"))
+    rest = {name: value for name, value in fields.items() if name != "event_type"}
+    if event in _MEMBERS and not rest:
+        return _MEMBERS[event], "default", None
+    if event not in _EVENTS:
+        raise ConditionRefused(f"Ada has no trigger for {event} with these fields")
+    section, compared = _EVENTS[event]
+    if len(rest) > 1:
+        raise ConditionRefused(f"an entry of triggers.yaml compares one thing, not {', '.join(rest)}")
+    if not rest:
+        return section, "*", None
+    ((name, value),) = rest.items()
+    if name == "callback_data":
+        return None
+    if name in (compared, "user_state"):
+        return section, "state" if name == "user_state" else "exact", value
+    if name == "condition":
+        return section, *_entry(str(value), compared)
+    raise ConditionRefused(f"triggers.yaml cannot compare {name}")
+
+
+def _entry(text: str, compared: str) -> tuple[str, Any]:
+    found = condition(text)
+    rule = found.get(compared, {})
+    if len(found) != 1 or rule.get("rule") not in _TEXT_RULES or compared == "callback_data":
+        raise ConditionRefused(f"triggers.yaml has no kind for “{text.strip()}”")
+    return _TEXT_RULES[rule["rule"]], rule["value"]
+
+
+def _bot(folder: Path, problems: Problems) -> dict[str, Any]:
+    """Return bot.yaml: the commands. A token is named and not carried over."""
+    name = next((one for one in _BOT_FILES if (folder / one).exists()), None)
+    root = compose((folder / name).read_text("utf-8"), name, problems) if name else None
+    if not isinstance(root, MapNode) or name is None:
+        return {}
+    for key, _ in root.pairs:
+        if key.text == "bot_token":
+            problems.error(Place(name, key.line, key.column), "TOKEN", "set ADA_BOT_TOKEN; a token stands in no file")
+    commands = root.get("commands")
+    return {"commands": plain(commands)} if commands is not None else {}
