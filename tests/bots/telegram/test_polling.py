@@ -1,5 +1,6 @@
 """Polling: one process polls, a standby takes over; what Telegram repeats is answered once; faults are waited out."""
 
+import asyncio
 import logging
 import time
 from datetime import UTC, datetime
@@ -53,6 +54,24 @@ async def test_a_fault_of_the_bot_api_is_waited_out(
     async with school.running():
         await school.shows(english("help_teacher"))
     assert school.bot_api.server.token not in caplog.text
+
+
+async def test_updates_without_a_number_are_waited_out(idle_school: School, caplog: pytest.LogCaptureFixture) -> None:
+    results = {"getMe": {"id": 4343}, "deleteWebhook": True, "getUpdates": [{"message": {}}]}
+
+    async def answer(request: web.Request) -> web.Response:
+        return web.json_response({"ok": True, "result": results[request.match_info["method"]]})
+
+    app = web.Application()
+    app.router.add_post("/{bot}/{method}", answer)
+    async with TestServer(app) as api:
+        bot = await open_bot("4343:x", f"http://127.0.0.1:{api.port}", idle_school.services)
+        running = asyncio.create_task(bot.run(lambda: None))
+        await until(lambda: running.done() or "no updates (Unreadable)" in caplog.text)
+        assert not running.done()
+        bot.stop()
+        await running
+        await bot.close()
 
 
 async def test_after_a_conflict_it_polls_again_in_two_seconds(school: School, caplog: pytest.LogCaptureFixture) -> None:
