@@ -69,6 +69,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "cluster": ("installation.cluster", "print which primary has which shards, and the moves that balance their load"),
     "backup": ("installation.backups", "save all data of the server in one file, also while Ada runs"),
     "restore": ("installation.backups", "put the data of a backup on the server: all of it or nothing"),
+    "migrate": ("installation.migration", "move all data to another server or a cluster, while Ada is stopped"),
     "scenarios": (
         "bots.scenarios",
         "bots written in YAML: check and try one, write a new one, print the schema for editors",
@@ -119,6 +120,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "cluster",
         "backup",
         "restore",
+        "migrate",
     ),
     "Run one part by itself": ("serve", "courier", "bot", "sandbox"),
     "Develop Ada": ("test", "check", "bench", "prove", "soak", "docs", "lock"),

@@ -100,6 +100,12 @@ class ShardsDiffer(SetupError):
     code = "SHARDS_DIFFER"
 
 
+class DataMoved(SetupError):
+    """The data have moved to another server, or are being moved. Nothing was written."""
+
+    code = "DATA_MOVED"
+
+
 class StoreError(AdaError):
     """An error of Redis/Valkey."""
 

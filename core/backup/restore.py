@@ -7,7 +7,6 @@ so the next restore removes what an interrupted one has left there.
 """
 
 import asyncio
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import IO
@@ -15,11 +14,12 @@ from typing import IO
 from redis.exceptions import RedisError
 
 from core.backup.archive import ArchiveFault, ArchiveReader, End, check_bytes
+from core.backup.clients import check_unused
 from core.backup.refusals import PATIENCE, explain
 from core.backup.values import Command, StoredValue, writing
 from core.errors import SetupError
 from core.model.text.plurals import counted
-from core.redis.connection import NAME, Connection, Reply, ServerAddress, Word
+from core.redis.connection import Connection, Reply, ServerAddress, Word
 from core.redis.keys import LAYOUT, is_ours
 
 _MARK = "ada:restore"
@@ -76,29 +76,18 @@ class _Target:
         self._database = database
 
     async def restore(self, archive: Iterable[StoredValue], *, replaces: bool) -> None:
-        await self._check_unused()
+        await check_unused(self._connection, self._database)
         await self._check_content(replaces)
         beside = await self._prepare_beside()
         try:
             await self._load(archive)
-            await self._check_unused()
+            await check_unused(self._connection, self._database)
             await self._swap(beside)
         except BaseException:  # whatever it is, also a cancellation: no half of a restore stays
             with suppress(RedisError):
                 await self._request("FLUSHDB", "ASYNC")
             raise
         await self._request("FLUSHDB", "ASYNC")
-
-    async def _check_unused(self) -> None:
-        """Check that the server is not in use. Raises SetupError if a process of Ada is connected."""
-        own = await self._request("CLIENT", "ID")
-        clients = (await self._request("CLIENT", "LIST")).decode(errors="replace").splitlines()
-        users = [one for one in map(_fields, clients) if one["name"] == NAME and one["db"] == str(self._database)]
-        others = len([one for one in users if one["id"] != str(own)])
-        if others:
-            raise SetupError(
-                f"Ada uses this database over {counted(others, 'connection')}; stop all its processes first"
-            )
 
     async def _check_content(self, replaces: bool) -> None:
         """Check that the database may be overwritten. Raises SetupError if the database has keys that must stay."""
@@ -176,8 +165,3 @@ def _pages(commands: Iterator[Command]) -> Iterator[list[Command]]:
             page = []
     if page:
         yield page
-
-
-def _fields(client: str) -> dict[str, str]:
-    """Return the fields of a line of CLIENT LIST."""
-    return dict(found for found in re.findall(r"(\S+?)=(\S*)", client))

@@ -11,9 +11,10 @@ from datetime import timedelta
 
 from redis.exceptions import RedisError
 
-from core.errors import FunctionFault, LayoutUnknown, ShardsDiffer, StoreRefuses
+from core.errors import DataMoved, FunctionFault, LayoutUnknown, ShardsDiffer, StoreRefuses
 from core.redis.connection import Reply, encoded
 from core.redis.keys import KEYS, LAYOUT
+from core.redis.migration_mark import MigrationMark
 from core.redis.notifications import SETTING, Notifications, ensure_notifications, merged_flags
 from core.redis.primary import GRACE_MS
 from core.redis.refusals import explained
@@ -118,8 +119,9 @@ async def check_writes(store: Store) -> None:
 
 async def check_layout(store: Store) -> None:
     """Check the layout; called at every start before anything is written. Raises LayoutUnknown (docs/decisions/0020),
-    ShardsDiffer.
+    ShardsDiffer, DataMoved.
     """
+    await check_migration(store)
     await check_shards(store)
     for shard in range(store.shards):
         found = await layout_of(store, shard)
@@ -139,6 +141,12 @@ async def layout_of(store: Store, shard: int) -> str | None:
     """Return the layout of a shard's data; None if there is no data."""
     found = await store.command("GET", KEYS["layout"].at(shard))
     return None if found is None else str(found)
+
+
+async def check_migration(store: Store) -> None:
+    """Check that the data are not moved elsewhere. Raises DataMoved."""
+    if found := await store.command("GET", KEYS["migration"].at(0)):
+        raise DataMoved(f"{DataMoved.code}: {MigrationMark.read(found).sentence}")
 
 
 async def check_shards(store: Store) -> None:

@@ -126,6 +126,7 @@ NEEDED = {
     "export": ("users",),
     "backup": ("FILE",),
     "restore": ("FILE",),
+    "migrate": ("--to", "redis://h"),
     "courier": ("vk",),
     "bot": ("sms",),
     "bench": ("lag",),

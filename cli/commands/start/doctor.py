@@ -16,7 +16,7 @@ from cli.processes.startup import redis_url
 from cli.services.models import language_model, synthesis, transcription
 from cli.services.sign_in import check_secret_key
 from cli.settings.settings import Configuration, Settings, channels, courier_module, load
-from core.errors import LayoutUnknown, SetupError, ShardsDiffer, StoreRefuses, StoreUnavailable
+from core.errors import DataMoved, LayoutUnknown, SetupError, ShardsDiffer, StoreRefuses, StoreUnavailable
 from core.redis.keys import LAYOUT
 from core.redis.notifications import SETTING, ensure_notifications
 from core.redis.refusals import grant
@@ -155,7 +155,7 @@ async def check_store_writes(store: Store) -> Finding:
 async def check_data_layout(store: Store) -> Finding:
     try:
         await check_layout(store)
-    except (LayoutUnknown, ShardsDiffer) as error:
+    except (DataMoved, LayoutUnknown, ShardsDiffer) as error:
         return Finding("layout", False, str(error))
     return Finding("layout", True, str(LAYOUT))
 

@@ -69,6 +69,13 @@ INSTALLATION = (
     ),
     Key("shards", "shards", "string", Lifetime.FOREVER, "the number of shards, written at the first start"),
     Key(
+        "migration",
+        "migration",
+        "string",
+        Lifetime.FOREVER,
+        "the migration that moves the data of this server, or has moved them, as JSON; no process starts here then",
+    ),
+    Key(
         "library",
         "library",
         "string",

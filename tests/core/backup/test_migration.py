@@ -1,0 +1,159 @@
+"""A migration moves every key, or leaves both servers so that no process starts on them (S-15)."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from core.backup.key_space import open_cluster, open_server
+from core.backup.migration import Migration
+from core.errors import DataMoved, SetupError
+from core.queue import NewTask, Queue
+from core.queue.inspector import Inspector
+from core.redis.cluster.cluster_nodes import ClusterNodes
+from core.redis.connection import ServerAddress
+from core.redis.keys import is_ours
+from core.redis.server_checks import check_layout, sign_layout
+from core.redis.store import Store
+from tests.support.audited import violations_in
+from tests.support.cluster import Cluster
+from tests.support.paths import ROOT
+from tests.support.servers import Server, await_sync
+
+SHARDS = 4
+pytestmark = pytest.mark.row("S-15")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    opened = Cluster(tmp_path_factory.mktemp("cluster"), replicas=0)
+    opened.start()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+async def source(server: Server, cluster: Cluster) -> Server:
+    """A server with tasks and a key of each type; the cluster is empty."""
+    for node in cluster.nodes:
+        node.command("FLUSHALL")
+    store = await Store.open(server.url, SHARDS)
+    await sign_layout(store)
+    queue = Queue(store)
+    for n in range(40):
+        await queue.put("t", NewTask(body=f"{n} ж", lane=f"lane {n % 7}"))
+    await queue.put("t", NewTask(body="later", due=datetime.now(UTC) + timedelta(days=1)))
+    await store.command("SET", "damaged:{0}:bytes", b"\xff\x00\x80", "PX", 3_600_000)
+    await store.close()
+    return server
+
+
+async def migrate(server: Server, cluster: Cluster) -> Migration:
+    nodes = ClusterNodes.parse(cluster.url)
+    async with (
+        open_server(ServerAddress.parse(server.url), "ADA_REDIS_URL") as old,
+        open_cluster(nodes, "--to") as new,
+    ):
+        migration = Migration(old, new)
+        assert await migration.run() == SHARDS
+    return migration
+
+
+def contents(*servers: Any) -> dict[bytes, tuple[object, int]]:
+    """Return the content and the time of expiry of every key but the mark."""
+    found = {}
+    for client in servers:
+        for key in client.keys("*"):
+            content = _READERS[client.type(key)](client, key)
+            found[key] = (content, client.execute_command("PEXPIRETIME", key))
+    found.pop(b"migration", None)
+    return found
+
+
+_READERS: dict[bytes, Callable[[Any, bytes], object]] = {
+    b"string": lambda client, key: client.get(key),
+    b"hash": lambda client, key: client.hgetall(key),
+    b"list": lambda client, key: client.lrange(key, 0, -1),
+    b"set": lambda client, key: client.smembers(key),
+    b"zset": lambda client, key: client.zrange(key, 0, -1, withscores=True),
+    b"stream": lambda client, key: (client.xrange(key), client.xinfo_stream(key)["last-generated-id"]),
+}
+
+
+async def test_a_cluster_gets_every_key_with_its_expiry_and_the_source_starts_no_process(
+    source: Server, cluster: Cluster
+) -> None:
+    with Redis.from_url(source.url) as client:
+        before = contents(client)
+    migration = await migrate(source, cluster)
+    assert contents(*(Redis.from_url(node.url) for node in cluster.nodes)) == before
+    assert sum(migration.keys.values()) == len(before)
+    old, new = await Store.open(source.url, SHARDS), await Store.open(cluster.url, SHARDS)
+    with pytest.raises(DataMoved, match=r"DATA_MOVED: .* have moved to redis\+cluster://127.0.0.1"):
+        await sign_layout(old)
+    await sign_layout(new)
+    assert await Inspector(new).ready_tasks() == {"t": 40}
+    assert await violations_in(new) == []
+    await old.close()
+    await new.close()
+    with pytest.raises(DataMoved, match="have moved"):
+        await migrate(source, cluster)
+
+
+async def test_a_server_in_use_and_a_target_with_data_are_refused_and_stay_as_they_are(
+    source: Server, cluster: Cluster
+) -> None:
+    store = await Store.open(source.url, SHARDS)
+    await store.command("PING")
+    with pytest.raises(SetupError, match="Ada uses this database over 1 connection"):
+        await migrate(source, cluster)
+    await check_layout(store)
+    await store.close()
+    cluster.owner_of("layout:{3}").command("SET", "layout:{3}", 5)
+    with pytest.raises(SetupError, match=r"the target redis\+cluster://.* has data of Ada .* 'layout:\{3\}'"):
+        await migrate(source, cluster)
+    with Redis.from_url(source.url) as client:
+        assert not client.exists("migration")
+
+
+def keys_on(cluster: Cluster) -> int:
+    return sum(sum(map(is_ours, node.command("KEYS", "*"))) for node in cluster.nodes)
+
+
+async def test_a_migration_that_is_killed_again_and_again_is_completed_by_the_next_run(
+    source: Server, cluster: Cluster, tmp_path: Path
+) -> None:
+    count = 12_000
+    with Redis.from_url(source.url) as client, client.pipeline(transaction=False) as pipeline:
+        for n in range(count):
+            pipeline.set(f"damaged:{{{n % SHARDS}}}:{n}", n, ex=3600)
+        pipeline.execute()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "ADA_REDIS_URL": source.url, "ADA_DATA": str(tmp_path)}
+    command = [sys.executable, "-P", "-m", "cli", "migrate", "--to", cluster.url, "--json"]
+    for part in (1, 2):
+        process = await asyncio.to_thread(subprocess.Popen, command, env=environment, cwd=tmp_path)
+        await asyncio.to_thread(await_sync, lambda part=part: keys_on(cluster) > part * count / 3, 30, "a part")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert keys_on(cluster) < count
+        for url in (source.url, cluster.url):
+            store = await Store.open(url, SHARDS)
+            with pytest.raises(DataMoved, match="has not moved all data"):
+                await check_layout(store)
+            await store.close()
+    done = await asyncio.to_thread(
+        subprocess.run, command, env=environment, cwd=tmp_path, capture_output=True, text=True
+    )
+    moved, audited = (json.loads(done.stdout.splitlines()[n]) for n in (0, -1))
+    assert moved["keys"] == keys_on(cluster)
+    assert 0 < moved["written"] < count * 2 / 3, "what was copied is not copied again"
+    assert audited["violations"] == 0
