@@ -89,7 +89,8 @@ class KeySpace:
 def explained(fault: RedisError | OSError | TimeoutError, address: ServerAddress, setting: str) -> Exception:
     """Return the error for a fault at the server that this setting names."""
     error = explain(fault, address, "migration", "+client|list")
-    return type(error)(str(error).replace("ADA_REDIS_URL", setting))
+    text = str(error).replace(", or unset ADA_REDIS_URL to use the embedded one", "")
+    return type(error)(text.replace("ADA_REDIS_URL", setting))
 
 
 @asynccontextmanager

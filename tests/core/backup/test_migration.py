@@ -16,7 +16,7 @@ from redis import Redis
 
 from core.backup.key_space import open_cluster, open_server
 from core.backup.migration import Migration
-from core.errors import DataMoved, SetupError
+from core.errors import DataMoved, SetupError, StoreUnavailable
 from core.queue import NewTask, Queue
 from core.queue.inspector import Inspector
 from core.redis.cluster.cluster_nodes import ClusterNodes
@@ -159,3 +159,9 @@ async def test_a_migration_that_is_killed_again_and_again_is_completed_by_the_ne
     assert moved["keys"] == keys_on(cluster)
     assert 0 < moved["written"] < count * 2 / 3, "what was copied is not copied again"
     assert audited["violations"] == 0
+
+
+async def test_a_target_that_does_not_answer_is_named_by_its_option() -> None:
+    with pytest.raises(StoreUnavailable, match=r"No Redis at --to \(redis://127.0.0.1:1/0\): .*\. Start it\.$"):
+        async with open_server(ServerAddress.parse("redis://127.0.0.1:1"), "--to"):
+            pass
