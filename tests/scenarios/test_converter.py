@@ -105,6 +105,30 @@ def test_an_abort_in_a_called_scenario_ends_its_callers(tmp_path: Path, capsys: 
     assert main(["scenarios", "test", str(new)]) == 0, capsys.readouterr().out
 
 
+def test_the_steps_after_a_jump_stay_away_also_if_its_scenario_ends_as_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last action of the other scenario ends as `drop`, as does a jump that is not taken."""
+    text = """
+start:
+  trigger: [{event_type: message, event_text: /start}]
+  step:
+    - action: send_message
+      params: {text: One}
+      transition: [{action_result: success, transition_action: jump_to_scenario, transition_value: other}]
+    - {action: send_message, params: {text: Two}}
+other:
+  step:
+    - {action: send_message, params: {text: Three}}
+    - {action: validate, params: {condition: "$event_text == 'never'"}}
+"""
+    new = tmp_path / "new"
+    main(["scenarios", "convert", str(write(tmp_path / "old", {"scenarios/a.yaml": text})), "--to", str(new)])
+    write(new, {"tests/a.yaml": "t:\n  steps:\n    - user: /start\n    - bot: One\n    - bot: Three\n"})
+    capsys.readouterr()
+    assert main(["scenarios", "test", str(new)]) == 0, capsys.readouterr().out
+
+
 @pytest.mark.row("C-101")
 @pytest.mark.parametrize(
     ("step", "code"),
