@@ -1,4 +1,4 @@
-"""The methods that change messages of the bot, and answerCallbackQuery."""
+"""The methods that change messages of the bot, answerCallbackQuery, and sendChatAction."""
 
 import time
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from sandbox.bot_api.state.parameters import Parameters
 
 MAX_ANSWER = 200
 MAX_DELETED = 100
+CHAT_ACTIONS = ("typing", "upload_photo", "upload_video", "upload_document", "record_voice", "upload_voice")
 
 Json = dict[str, Any]
 
@@ -93,6 +94,13 @@ def answer_callback_query(bot: Bot, parameters: Parameters) -> bool:
     return True
 
 
+def send_chat_action(bot: Bot, parameters: Parameters) -> bool:
+    bot.chats.named(parameters.text("chat_id"))
+    if parameters.text("action") not in CHAT_ACTIONS:
+        raise bad_request("wrong parameter action in request")
+    return True
+
+
 EDITING: Mapping[str, Any] = {
     "editMessageText": edit_message_text,
     "editMessageCaption": edit_message_caption,
@@ -100,4 +108,5 @@ EDITING: Mapping[str, Any] = {
     "deleteMessage": delete_message,
     "deleteMessages": delete_messages,
     "answerCallbackQuery": answer_callback_query,
+    "sendChatAction": send_chat_action,
 }
