@@ -122,13 +122,15 @@ class Actions:
         else:
             self.report(params, "NO_SUCH_STORE", "Ada stores single values with fixed names: left out")
 
-    def _validate(self, params: MapNode) -> Action | None:
+    def _validate(self, params: MapNode) -> Action:
+        """Return a validator for the condition. One that Ada cannot have never holds, so that no check is lost."""
         node = params.get("condition")
+        text = self._renamed(text_of(node))
         try:
-            return {"type": "validator", "when": condition(self._renamed(text_of(node)))}
+            return {"type": "validator", "when": condition(text)}
         except ConditionRefused as refused:
-            self.report(node or params, "NO_SUCH_CONDITION", f"{refused}: left out")
-            return None
+            self.report(node or params, "NO_SUCH_CONDITION", f"{refused}: it never holds until you write it anew")
+            return {"type": "validator", "when": {"not_converted": {"rule": "equals", "value": text}}}
 
     # Values
 

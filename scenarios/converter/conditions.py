@@ -138,7 +138,7 @@ def _value(tokens: list[str]) -> Any:
         raise ConditionRefused("a value is missing")
     token = tokens.pop(0)
     if token[0] in "'\"":
-        token = token[1:-1]
+        token = token[1:-1].replace("\\\\", "\\")
         return _field(token) if token.startswith("{") and token.endswith("}") else token
     if token[0] in "${":
         return _field(token)

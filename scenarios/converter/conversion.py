@@ -70,8 +70,19 @@ def convert(folder: Path) -> Converted:
     return Converted(files, problems.in_order())
 
 
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as an author does, with `|`."""
+
+
+def _write_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _write_text)
+
+
 def _yaml(data: Any) -> str:
-    text: str = yaml.safe_dump(data, allow_unicode=True, sort_keys=False, width=120)
+    text: str = yaml.dump(data, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=120)
     return text
 
 

@@ -185,6 +185,21 @@ def test_transitions_become_chains(tmp_path: Path, transition: str, actions: lis
     assert yaml.safe_load(converted.files["scenarios/a.yaml"])["a"]["actions"] == wanted
 
 
+def test_a_check_that_ada_cannot_make_lets_nobody_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    menu = MENU.replace("$event_text != '/start closed' and not $event_text ~ 'secret'", "{event_text|lower} == 'x'")
+    old, new = write(tmp_path / "old", {**FILES, "scenarios/main/menu.yaml": menu}), tmp_path / "new"
+    main(["scenarios", "convert", str(old), "--to", str(new)])
+    write(new, {"tests/a.yaml": "t:\n  steps:\n    - user: /start\n    - bot: It is closed.\n"})
+    assert "NO_SUCH_CONDITION" in capsys.readouterr().out
+    assert main(["scenarios", "test", str(new)]) == 0, capsys.readouterr().out
+
+
+def test_a_text_of_several_lines_stays_readable(tmp_path: Path) -> None:
+    step = '{action: send_message, params: {text: "One: — и\\nTwo\\n"}}'
+    converted = convert(write(tmp_path, {"scenarios/a.yaml": f"a:\n  step:\n    - {step}\n"}))
+    assert "    text: |\n      One: — и\n      Two\n" in converted.files["scenarios/a.yaml"]
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
@@ -192,6 +207,7 @@ def test_transitions_become_chains(tmp_path: Path, transition: str, actions: lis
         ("'{_cache.a.b}' != 2.5", {"a.b": {"rule": "not_equals", "value": 2.5}}),
         ("$a !~ 'x'", {"not": {"a": {"rule": "contains", "value": "x"}}}),
         ("$a not in ('x', 2)", {"a": {"rule": "not_in_list", "value": ["x", 2]}}),
+        (r"$a regex '^\\d+\.'", {"a": {"rule": "regex", "value": r"^\d+\."}}),
         ("$a is_null", {"a": {"rule": "empty"}}),
         ("$a not is_null", {"a": {"rule": "not_empty"}}),
         ("{a|exists} == False", {"a": {"rule": "empty"}}),
