@@ -48,7 +48,7 @@ async def _ada(env: Environment, *args: str) -> ChildProcess:
 
 
 async def _aiogram(env: Environment) -> ChildProcess:
-    """Raises CommandFailed without aiogram, which is a library of development."""
+    """Start the bare bot. Raises CommandFailed without aiogram, which is a library of development."""
     if find_spec("aiogram") is None:
         raise CommandFailed("the comparison needs aiogram; `.venv/bin/pip install aiogram` installs it")
     child = await env.start("aiogram", "bench.baselines.aiogram")

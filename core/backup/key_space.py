@@ -95,7 +95,7 @@ def explained(fault: RedisError | OSError | TimeoutError, address: ServerAddress
 
 @asynccontextmanager
 async def open_server(address: ServerAddress, setting: str) -> AsyncIterator[KeySpace]:
-    """Raises StoreUnavailable, SetupError."""
+    """Open one server until the end of the block. Raises StoreUnavailable, SetupError."""
     connection = await _open(address, setting)
     try:
         yield KeySpace(str(address), setting, address, [connection], lambda key: connection)
@@ -105,7 +105,7 @@ async def open_server(address: ServerAddress, setting: str) -> AsyncIterator[Key
 
 @asynccontextmanager
 async def open_cluster(nodes: ClusterNodes, setting: str) -> AsyncIterator[KeySpace]:
-    """Raises StoreUnavailable, also if a slot has no primary; SetupError."""
+    """Open all primaries until the end of the block. Raises StoreUnavailable, also if a slot has none; SetupError."""
     view = await newest_view(nodes, nodes.places)
     if sum(one.last - one.first + 1 for one in view.slots) < _SLOTS:
         raise StoreUnavailable(f"not every slot of {nodes} has a primary; see CLUSTER SLOTS of its nodes")

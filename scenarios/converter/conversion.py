@@ -48,9 +48,10 @@ def convert(folder: Path) -> Converted:
     written: dict[str, Any] = {}
     triggers = [one for file, root in roots.items() for one in _triggers(file, root)]
     names = Names(_buttons(triggers), {k: v for root in roots.values() for k, v in _stored(root)})
+    taken = {name for root in roots.values() for name, _ in _scenarios(root)}
     for file, root in roots.items():
         actions_of_file = Actions(file, names, problems)
-        steps = Steps(actions_of_file)
+        steps = Steps(actions_of_file, taken)
         written[file] = {
             part: {"actions": actions}
             for name, node in _scenarios(root)
@@ -127,11 +128,11 @@ def _sections(triggers: list[_Trigger], problems: Problems) -> dict[str, Any]:
             continue
         if place is not None:
             section, kind, value = place
-            entries = sections.setdefault(section, {})
-            if value is None:
-                entries.setdefault(kind, trigger.scenario)
-            else:
-                entries.setdefault(kind, {}).setdefault(str(value), trigger.scenario)
+            found = sections.setdefault(section, {})
+            entries, entry = (found, kind) if value is None else (found.setdefault(kind, {}), str(value))
+            if entries.setdefault(entry, trigger.scenario) != trigger.scenario:
+                where = Place(trigger.file, trigger.node.line, trigger.node.column)
+                problems.error(where, "NO_SUCH_TRIGGER", f"{entry} starts {entries[entry]} already")
     return sections
 
 

@@ -16,11 +16,12 @@ _ENDS = ("abort", "break", "stop")
 
 
 class Steps:
-    """Converts the scenarios of one file."""
+    """Converts the scenarios of one file. `taken`: the names of all scenarios of the bot; new ones are added."""
 
-    def __init__(self, actions: Actions) -> None:
+    def __init__(self, actions: Actions, taken: set[str]) -> None:
         self._actions = actions
         self._report = actions.report
+        self._taken = taken
 
     def scenarios_of(self, name: str, steps: Node | None) -> dict[str, list[Action]]:
         """Return the actions of a scenario, and of those that its later parts became: `name_2`, `name_3`, …"""
@@ -45,7 +46,7 @@ class Steps:
                     self._report_unreachable(nodes[number + 1 :])
                     break
                 continue
-            rest = f"{name}_{len(found) + 1}" if _GO_ON in targets.values() and not last else ""
+            rest = self._new_name(f"{name}_{len(found) + 1}") if _GO_ON in targets.values() and not last else ""
             self._fork(step, actions, targets, rest, found)
             if rest:
                 actions = found.setdefault(rest, [])
@@ -108,12 +109,19 @@ class Steps:
             jump, outcome, other = (failed, "failed", success) if failed != rest else (success, "completed", failed)
             if other:
                 # The other way follows only a scenario that was left out: this one must not end as left out itself.
-                completed = f"{rest or jump}_{outcome}"
+                completed = self._new_name(f"{rest or jump}_{outcome}")
                 found[completed] = [{"type": "scenario", "name": jump}, {"type": "validator", "chain": True}]
                 jump = completed
             actions.append({"type": "scenario", "name": jump, "chain": outcome})
             if other:
                 actions.append({"type": "scenario", "name": other, "chain": "drop"})
+
+    def _new_name(self, wanted: str) -> str:
+        """Return a name that no scenario of the bot has."""
+        while wanted in self._taken:
+            wanted += "_"
+        self._taken.add(wanted)
+        return wanted
 
     def _report_unreachable(self, steps: tuple[Node, ...]) -> None:
         if steps:

@@ -194,6 +194,18 @@ def test_a_check_that_ada_cannot_make_lets_nobody_pass(tmp_path: Path, capsys: p
     assert main(["scenarios", "test", str(new)]) == 0, capsys.readouterr().out
 
 
+def test_a_new_scenario_takes_no_name_and_a_trigger_starts_one_scenario(tmp_path: Path) -> None:
+    trigger = "  trigger: [{event_type: message, event_text: hi}]\n"
+    jump = "[{action_result: failed, transition_action: jump_to_scenario, transition_value: a_2}]"
+    check = f"    - {{action: validate, params: {{condition: $x == 1}}, transition: {jump}}}\n"
+    step = f"{check}    - {{action: clear_user_state}}\n"
+    text = f"a:\n{trigger}  step:\n{step}a_2:\n{trigger}  step: []\n"
+    converted = convert(write(tmp_path, {"scenarios/a.yaml": text}))
+    assert list(yaml.safe_load(converted.files["scenarios/a.yaml"])) == ["a", "a_2_", "a_2"]
+    assert [(one.line, one.code) for one in converted.problems] == [(7, "NO_SUCH_TRIGGER")]
+    assert yaml.safe_load(converted.files["triggers.yaml"]) == {"text": {"exact": {"hi": "a"}}}
+
+
 def test_a_text_of_several_lines_stays_readable(tmp_path: Path) -> None:
     step = '{action: send_message, params: {text: "One: — и\\nTwo\\n"}}'
     converted = convert(write(tmp_path, {"scenarios/a.yaml": f"a:\n  step:\n    - {step}\n"}))

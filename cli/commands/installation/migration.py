@@ -68,7 +68,7 @@ async def shown(migration: Migration) -> int:
 
 @asynccontextmanager
 async def opened_target(url: str) -> AsyncIterator[KeySpace]:
-    """Raises SetupError, StoreUnavailable."""
+    """Open the target until the end of the block. Raises SetupError, StoreUnavailable."""
     try:
         cluster = ShardMap(url, 1).cluster
         opened = open_cluster(cluster, _TO) if cluster else open_server(await primary_of(url), _TO)
