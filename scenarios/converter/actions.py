@@ -27,7 +27,7 @@ class Names(NamedTuple):
     stored: Mapping[str, str]
 
 
-class Actions:
+class ActionConverter:
     """Converts the steps of one file. `variables`: names of variables of a person that the bot needs."""
 
     def __init__(self, file: str, names: Names, problems: Problems) -> None:
@@ -168,21 +168,21 @@ def stored_names(scenario: Node) -> dict[str, str]:
 
 
 _READS = "get_user_storage"
-_ACTIONS: Mapping[str, Callable[[Actions, MapNode], Action | None]] = {
-    "send_message": Actions._send,
-    "delete_message": Actions._remove,
-    "execute_scenario": Actions._scenario,
-    "set_user_state": Actions._state,
+_ACTIONS: Mapping[str, Callable[[ActionConverter, MapNode], Action | None]] = {
+    "send_message": ActionConverter._send,
+    "delete_message": ActionConverter._remove,
+    "execute_scenario": ActionConverter._scenario,
+    "set_user_state": ActionConverter._state,
     "clear_user_state": lambda steps, params: {"type": "user", "user_state": ""},
-    "set_user_storage": Actions._store,
-    _READS: Actions._read_stored,
-    "validate": Actions._validate,
+    "set_user_storage": ActionConverter._store,
+    _READS: ActionConverter._read_stored,
+    "validate": ActionConverter._validate,
 }
-_FIELDS: Mapping[str, Callable[[Actions, Node], Action]] = {
+_FIELDS: Mapping[str, Callable[[ActionConverter, Node], Action]] = {
     "text": lambda actions, node: {"text": actions._value(node)},
     "reply": lambda actions, node: {"reply": actions._value(node)},
     "inline": lambda actions, node: {"inline": actions._inline(node)},
     "target_chat_id": lambda actions, node: {"to": {"id": actions._value(node)}},
-    "message_edit": Actions._edit,
+    "message_edit": ActionConverter._edit,
 }
 """A parameter of `send_message` → fields of `send`."""

@@ -12,9 +12,9 @@ import yaml
 
 from scenarios.bot import Place
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, plain
-from scenarios.converter.actions import Actions, Names, stored_names
+from scenarios.converter.actions import ActionConverter, Names, stored_names
 from scenarios.converter.conditions import ConditionRefused, condition
-from scenarios.converter.steps import Steps
+from scenarios.converter.steps import FlowConverter
 from scenarios.loader.composer import compose
 from scenarios.loader.problem import Problem, Problems
 
@@ -50,14 +50,14 @@ def convert(folder: Path) -> Converted:
     names = Names(_buttons(triggers), {k: v for root in roots.values() for k, v in _stored(root)})
     taken = {name for root in roots.values() for name, _ in _scenarios(root)}
     for file, root in roots.items():
-        actions_of_file = Actions(file, names, problems)
-        steps = Steps(actions_of_file, taken)
+        actions = ActionConverter(file, names, problems)
+        flow = FlowConverter(actions, taken)
         written[file] = {
-            part: {"actions": actions}
+            part: {"actions": converted}
             for name, node in _scenarios(root)
-            for part, actions in steps.scenarios_of(name, node.get("step")).items()
+            for part, converted in flow.scenarios_of(name, node.get("step")).items()
         }
-        variables |= actions_of_file.variables
+        variables |= actions.variables
     written["triggers.yaml"] = _sections(triggers, problems)
     written["schedule.yaml"] = {
         name: {"each": plain(node.get("schedule") or node), "scenario": name}

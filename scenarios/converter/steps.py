@@ -8,17 +8,17 @@ transition that ends the scenario becomes `chain_drop`. What Ada does not have i
 from collections.abc import Mapping
 
 from scenarios.bot.nodes import ListNode, MapNode, Node
-from scenarios.converter.actions import Action, Actions, text_of
+from scenarios.converter.actions import Action, ActionConverter, text_of
 
 _GO_ON = "continue"
 _JUMP = "jump_to_scenario"
 _ENDS = ("abort", "break", "stop")
 
 
-class Steps:
+class FlowConverter:
     """Converts the scenarios of one file. `taken`: the names of all scenarios of the bot; new ones are added."""
 
-    def __init__(self, actions: Actions, taken: set[str]) -> None:
+    def __init__(self, actions: ActionConverter, taken: set[str]) -> None:
         self._actions = actions
         self._report = actions.report
         self._taken = taken
