@@ -1,4 +1,4 @@
-"""What a dialog reads of an event, the same for all channels."""
+"""The fields of an event that a dialog reads, the same for all channels."""
 
 from msgspec import Struct
 

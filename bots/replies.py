@@ -1,4 +1,4 @@
-"""What a conversation answers, the same for every channel. Frozen values."""
+"""The replies of a conversation, the same for every channel. Frozen values."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What the bots of one process use."""
+"""The services that the bots of one process share."""
 
 from dataclasses import dataclass
 from datetime import UTC, tzinfo

@@ -1,4 +1,4 @@
-"""What a command module declares for one verb of the command line: its arguments and its function."""
+"""The declaration of one verb of the command line: its arguments and its function."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable

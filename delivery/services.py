@@ -68,7 +68,7 @@ class BotReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ApiServices:
-    """What one process of the API uses: the services of core, and those that only the API has. They raise
+    """The services of one API process: the services of core, and those that only the API has. They raise
     `core.errors`. `ingress`: what gateways post, by channel; `events`: by tenant, those that have a bot with scenarios;
     `sign_in`: None without ADA_SIGN_IN.
     """

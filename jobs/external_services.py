@@ -1,4 +1,4 @@
-"""What iterations use outside: the tokens of sign-ins, and language models within a budget."""
+"""Outside services for iterations: the tokens of sign-ins, and language models within a budget."""
 
 import logging
 from dataclasses import dataclass, field

@@ -174,7 +174,7 @@ class Iteration:
 
     @property
     def progress(self) -> Any:
-        """What the last heartbeat of this call has stored, also in an earlier attempt; None if there was none."""
+        """The value that the last heartbeat of this call stored, also in an earlier attempt; None without one."""
         return self._calls.progress()
 
     async def access_token(self, service: str) -> str:

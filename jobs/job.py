@@ -1,4 +1,4 @@
-"""What the developer of a job writes: a class with a name, a schedule, and `run`.
+"""The base class of a job, for its developer: a class with a name, a schedule, and `run`.
 
     class Hunt(Job):
         name = "hunt"

@@ -1,4 +1,4 @@
-"""What a job raises to say how it goes on; everything else that it raises is a failure of its iteration."""
+"""Exceptions by which a job says how it goes on; every other exception is a failure of its iteration."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class NotDone(AdaError):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What `exists` returns if the effect took place and the service knows the result of its call."""
+    """The result of `exists` if the effect took place and the service knows what its call returned."""
 
     result: Any
 

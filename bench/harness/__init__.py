@@ -1,4 +1,4 @@
-"""What every benchmark needs.
+"""The common part of all benchmarks.
 
 environment     a Valkey in a temporary directory, and the processes of one benchmark
 child_process   one such process, started and stopped; what it announces is read as facts

@@ -1,4 +1,6 @@
-"""What the server reports: how long each script ran, how many keys and bytes it has, how many transitions were made."""
+"""Reads the server's own figures: how long each script ran, how many keys and bytes it has, how many transitions were
+made.
+"""
 
 import asyncio
 import time

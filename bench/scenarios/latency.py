@@ -19,7 +19,7 @@ from bench.scenarios.systems import ADA, SYSTEMS, bench_environment, running, st
 
 P50_MS, P99_MS = 10.0, 30.0
 SENDS = {"one": "1", "five": "5"}
-"""What is written → the message whose arrival is measured."""
+"""The text of the person → the message whose arrival is measured."""
 
 FIRST_PERSON, WARM_UP = 100_001, 10
 

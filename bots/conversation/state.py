@@ -10,7 +10,7 @@ from bots.replies import Reply
 IDLE = ""
 EMAIL, CODE = "email", "code"
 SELECT, TEXT, TIME, CONFIRM, SENT = "select", "text", "time", "confirm", "sent"
-"""What the bot waits for."""
+"""The steps of a conversation: the input that the bot waits for."""
 
 
 class State(Struct, frozen=True, omit_defaults=True):

@@ -1,4 +1,4 @@
-"""What a process of the bot does with updates: answers them in dialogs, or puts events for scenarios."""
+"""The mode of a bot's process: it answers updates in dialogs, or puts events for scenarios."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass

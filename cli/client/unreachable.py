@@ -1,4 +1,4 @@
-"""What the user reads if nothing answers at the address of the API."""
+"""The message for a user when nothing answers at the address of the API."""
 
 import os
 

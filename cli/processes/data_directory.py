@@ -24,7 +24,7 @@ CONTENTS = frozenset(
         "valkey",
     }
 )
-"""What Ada creates in the directory; `lost+found` comes with a volume of its own."""
+"""The entries that Ada creates in the directory; `lost+found` comes with a volume of its own."""
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 

@@ -1,4 +1,4 @@
-"""What `./ada up` prints while it runs: one line for each event, with its time and the process."""
+"""Prints the lines of a running `./ada up`: one line for each event, with its time and the process."""
 
 import json
 import re

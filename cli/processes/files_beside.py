@@ -1,4 +1,4 @@
-"""What an installation has beside its server: files that a backup of the server does not contain."""
+"""The files of an installation beside its server: files that a backup of the server does not contain."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What each process does at its start: logging, signal handlers, and opening the store."""
+"""The start of each process: logging, signal handlers, and opening the store."""
 
 import asyncio
 import gc

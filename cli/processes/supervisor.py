@@ -23,7 +23,7 @@ from cli.processes.forked_process import ForkedProcess, fork
 Process = asyncio.subprocess.Process | ForkedProcess
 
 Announcement = Mapping[str, Any]
-"""What a child process reports when it is ready, for example its addresses."""
+"""The report of a child process that is ready, for example its addresses."""
 
 PrintLine = Callable[[str, str], None]
 """Receives the name of a child process and one line of its output."""
@@ -32,7 +32,7 @@ READY = "ready "
 """A child of Ada reports that it is ready with a line that begins so; its announcement follows as JSON."""
 
 READY_LINE = "ready"
-"""What is printed when a child is ready."""
+"""The line that is printed when a child is ready."""
 
 RESTART_DELAYS = (0.5, 1, 2, 5, 10, 30)
 """Seconds before the first, second, … restart after a crash. Later restarts use the last one."""

@@ -1,4 +1,4 @@
-"""What the process of a bot uses of core, opened with the settings."""
+"""Opens the services of core that the process of a bot uses, by the settings."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

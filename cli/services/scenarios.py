@@ -1,4 +1,4 @@
-"""What processes read of the bot in ADA_SCENARIOS, beside the process that runs its scenarios."""
+"""Reads the bot in ADA_SCENARIOS for processes other than the one that runs its scenarios."""
 
 import logging
 from collections.abc import Mapping

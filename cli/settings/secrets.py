@@ -13,7 +13,7 @@ from cli.settings.sources import PREFIX
 COURIERS, BOTS = "couriers", "bots"
 
 BOT = "bot "
-"""What the name of a bot's process begins with."""
+"""The prefix of the names of bots' processes."""
 
 BOT_CHANNELS = {"bot vk": "vk", "bot max": "max"}
 """The bots that read the settings of a channel."""

@@ -45,7 +45,7 @@ class LoggedAction(Struct, frozen=True):
 
 
 class ActionFilter(NamedTuple):
-    """What is listed. None: everything. `what`: the beginning of it."""
+    """A filter of actions; None matches all. `what`: the beginning of it."""
 
     who: str | None = None
     what: str | None = None

@@ -30,8 +30,8 @@ UNSEEN = {
 
 @dataclass(slots=True)
 class Summary:
-    """What was read. `unread`: deliveries that changed during every read. `moving`: tubes that changed while they were
-    counted; their count is exact except for this number of tasks.
+    """The counts of a whole audit. `unread`: deliveries that changed during every read. `moving`: tubes that changed
+    while they were counted; their count is exact except for this number of tasks.
     """
 
     keys: int = 0
@@ -44,7 +44,7 @@ class Summary:
 
 
 class Progress(NamedTuple):
-    """What was read so far. `all_keys`: the keys of the server now."""
+    """The progress of a running audit. `all_keys`: the keys of the server now."""
 
     keys: int
     all_keys: int

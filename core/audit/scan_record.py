@@ -1,4 +1,4 @@
-"""What a scan saw of one shard. Pure."""
+"""The record of one shard that a scan makes. Pure."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ PAGE = 100
 
 @dataclass(slots=True)
 class Seen:
-    """What a scan saw of one shard. `numbers`: (order or token, number) → the task that has it. `duplicates`: two tasks
-    that have one number. `deliveries`: suffix → tenant. `broken`: tasks and deliveries that violate an invariant of
-    indexes. `unread`: deliveries that changed during every read.
+    """The findings of a scan in one shard. `numbers`: (order or token, number) → the task that has it. `duplicates`:
+    two tasks that have one number. `deliveries`: suffix → tenant. `broken`: tasks and deliveries that violate an
+    invariant of indexes. `unread`: deliveries that changed during every read.
     """
 
     events: EventLog

@@ -34,7 +34,7 @@ class ArchiveFault(SetupError):
 
 
 class ArchiveHeader(Struct, frozen=True):
-    """What a backup is of. `began_at`: ms since 1970."""
+    """The first record of a backup: its origin. `began_at`: ms since 1970."""
 
     ada_backup: int
     layout: int

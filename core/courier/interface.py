@@ -26,7 +26,7 @@ NEVER = timedelta(0)
 
 
 class Scope(StrEnum):
-    """What a wait named by a provider applies to."""
+    """The scope of a wait that a provider demands."""
 
     ACCOUNT = "account"  # everything this account sends through this channel
     METHOD = "method"  # this account and this method of the provider

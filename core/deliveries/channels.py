@@ -31,8 +31,8 @@ _decode_display = msgspec.json.Decoder(Display).decode
 
 @dataclass(frozen=True, slots=True)
 class ChannelFacts:
-    """What a courier registers. `parcel`: most recipients of one parcel. `halted`: why an operator is needed, "" while
-    the courier runs.
+    """The facts that a courier registers of its channel. `parcel`: most recipients of one parcel. `halted`: why an
+    operator is needed, "" while the courier runs.
     """
 
     parcel: int

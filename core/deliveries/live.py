@@ -1,4 +1,4 @@
-"""What changes while consoles are open: one reader of the event streams and one poll per process, for all of them.
+"""Changes for open consoles: one reader of the event streams and one poll per process, for all of them.
 
     events:{s} ─▶ EventStream ─┐
     counts of the queue, 1/s ──┴▶ a ring of the last changes ─▶ what each console may see, at most 4 times a second
@@ -33,9 +33,9 @@ _PAUSE = 0.25
 """Seconds between two deliveries of changes to one console."""
 _POLL = 1.0
 _TUBES = {"jobs": "jobs.", "runs": "events"}
-"""What the names of the tubes begin with whose changes are a topic. A run goes on when the task of its event does."""
+"""Topic → the prefix of the tubes whose changes belong to it. A run goes on when the task of its event does."""
 _PROCESS = "a process "
-"""What the names of the counts begin with that stand for processes: the ms at which its state began."""
+"""The prefix of counts that stand for processes: the ms at which its state began."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ _RISKY = re.compile(r"'*[=+\-@\s]")
 
 
 class FileKind(StrEnum):
-    """What the rows of a file are."""
+    """The kind of the rows of a file."""
 
     USERS = "users"
     CONTACTS = "contacts"

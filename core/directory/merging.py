@@ -1,4 +1,4 @@
-"""What becomes of two people of which one is made. Pure."""
+"""Merges two people into one. Pure."""
 
 from collections.abc import Mapping, Sequence
 

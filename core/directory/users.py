@@ -41,7 +41,7 @@ _MOST_READ = 5000
 
 
 class _Filter(NamedTuple):
-    """What people of a list have in common; None: anything."""
+    """The conditions for people of a list; None: any value."""
 
     name: str | None
     email: str | None

@@ -14,7 +14,7 @@ TUBE = "job-notices"
 
 
 class NoticeEvent(StrEnum):
-    """What has happened to a job by itself."""
+    """An event of a job that its owner is notified of."""
 
     FAILED = "failed"
     SIGN_IN_NEEDED = "sign_in_needed"

@@ -29,7 +29,7 @@ class Actor(StrEnum):
 
 
 class Verb(StrEnum):
-    """What changes a state."""
+    """The verbs that change a state."""
 
     START = "start"
     PAUSE = "pause"

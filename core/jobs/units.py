@@ -1,4 +1,4 @@
-"""What is recorded of a job's items and effects, and how an operator reads and corrects it.
+"""The records of a job's items and effects; an operator reads and corrects them here.
 
     unit:KEY · unit NAME:KEY     an item of `each`, and of an `each` with a name
     effect:NAME                  something done outside
@@ -43,7 +43,7 @@ class UnitStatus(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What an operator has found out about something that is not known."""
+    """The outcome that an operator enters for a unit whose own is not known."""
 
     DONE = "done"
     NOT_DONE = "not_done"

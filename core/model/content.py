@@ -1,4 +1,4 @@
-"""What a delivery has besides its text: marks in the text, buttons, files, and the message that it concerns.
+"""The content of a delivery besides its text: marks in the text, buttons, files, and the message that it concerns.
 
 Frozen values. Each courier shows what its channel can show; the rest is recorded in the history (`Feature`).
 """
@@ -39,7 +39,7 @@ TYPES_BY_ENDING: Mapping[str, AttachmentType] = {
 
 
 class Feature(StrEnum):
-    """What a channel may be able to show besides a plain text; an attachment's feature is its type.
+    """A feature that a channel may show besides plain text; an attachment's feature is its type.
 
     `TEXT_END`: the end of a text that is longer than the channel allows.
     """

@@ -15,7 +15,7 @@ _BUTTONS = frozenset({Feature.INLINE, Feature.REPLY})
 
 
 class KeyboardLimits(Struct, frozen=True):
-    """What a keyboard holds. A row of more than `width` buttons goes on in the next row. `label`: characters of a
+    """The limits of a keyboard. A row of more than `width` buttons goes on in the next row. `label`: characters of a
     button in place of the person's keyboard; `data`: characters of what a press sends, as JSON.
     """
 

@@ -1,4 +1,4 @@
-"""What an acknowledged write survives."""
+"""The failures that an acknowledged write survives."""
 
 from enum import StrEnum
 

@@ -13,7 +13,7 @@ from core.model.states import DeliveryState, Status, Verdict
 
 
 class OutcomeRecord(Struct, frozen=True):
-    """What became of one recipient in one channel. `version`: the version of the history with which it was written, 0
+    """The outcome of one recipient in one channel. `version`: the version of the history with which it was written, 0
     if it was never written. `not_shown`: what the channel could not show of the delivery (C-91).
     """
 
@@ -27,7 +27,7 @@ class OutcomeRecord(Struct, frozen=True):
 
 
 class RecipientRecord(Struct, frozen=True):
-    """What became of one recipient. `received_in`: the channels in which it was reached."""
+    """The outcome of one recipient over all channels. `received_in`: the channels in which it was reached."""
 
     id: Id
     name: str | None

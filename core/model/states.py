@@ -17,7 +17,7 @@ class DeliveryState(StrEnum):
 
 
 class Status(StrEnum):
-    """What became of one recipient in one channel."""
+    """The state of one recipient in one channel."""
 
     QUEUED = "queued"
     SENDING = "sending"

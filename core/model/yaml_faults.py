@@ -1,4 +1,4 @@
-"""What is wrong in a YAML file, without any of its text: it may contain secrets. Pure."""
+"""Describes a fault of a YAML file without any of its text, which may contain secrets. Pure."""
 
 import re
 from typing import Any

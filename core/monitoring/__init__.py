@@ -1,4 +1,4 @@
-"""What operators see of a running installation: figures over time, lanes, what needs attention; and changes of many
+"""The operators' view of a running installation: figures over time, lanes, what needs attention; and changes of many
 tasks at once.
 """
 

@@ -1,4 +1,4 @@
-"""What happened in the last hour and week: the differences of the samples that were recorded (W-11)."""
+"""The figures of the last hour and week: the differences of the samples that were recorded (W-11)."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ NOT_REACHED = frozenset({"failed", "unknown", "expired"})
 
 
 class Flow(msgspec.Struct, frozen=True):
-    """What happened since the point before. `sent`, `not_reached`: outcomes written (sent; failed, unknown, expired).
+    """The counts since the previous point. `sent`, `not_reached`: outcomes written (sent; failed, unknown, expired).
     `lag_ms`: how late deferred tasks became ready, on average; None if none did.
     """
 

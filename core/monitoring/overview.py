@@ -1,4 +1,6 @@
-"""What needs an operator first, from what the queue, the couriers, the processes and the server say (W-11)."""
+"""Lists the matters that need an operator, the most urgent first, from the queue, couriers, processes and server
+(W-11).
+"""
 
 import time
 from collections import Counter
@@ -25,7 +27,7 @@ _NOT_WORTH_A_NOTE = frozenset({"cancelled", "skipped", "delivered", "read", "no_
 
 
 class MatterKind(StrEnum):
-    """What needs attention, the most urgent first."""
+    """The kinds of matters, the most urgent first."""
 
     OVERDUE = "overdue"
     HALTED = "halted"
@@ -39,7 +41,9 @@ class MatterKind(StrEnum):
 
 
 URGENT = frozenset({MatterKind.OVERDUE, MatterKind.HALTED, MatterKind.UNSERVED, MatterKind.SERVER_SETTING})
-"""What keeps messages from being sent, or may lose them. All else goes on by itself or waits for a decision."""
+"""The kinds that keep messages from being sent, or may lose them. Every other kind goes on by itself or waits for a
+decision.
+"""
 
 
 class Matter(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -1,4 +1,4 @@
-"""What content a delivery may have. Pure.
+"""Rules for the content of a delivery. Pure.
 
 Each refusal is an `Invalid` with a stable code and the path of the field.
 """

@@ -1,4 +1,4 @@
-"""What a caller orders: a delivery whose recipients may be named by the directory, and who orders it. Frozen values."""
+"""The order of a caller: a delivery whose recipients may be named by the directory, and who orders it. Frozen values."""
 
 from collections.abc import Sequence
 

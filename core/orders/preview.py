@@ -1,4 +1,4 @@
-"""What will become of an order: how many people, by which channels, who cannot be reached, when. Pure.
+"""Previews an order: how many people, by which channels, who cannot be reached, when. Pure.
 
 It is made of the delivery that the preparation returns, so that it says what a send would do.
 """

@@ -1,4 +1,4 @@
-"""What an operator sees of the processes: each with the throttles and the learned rate of its account, and the tubes
+"""The operators' view of the processes: each with the throttles and the learned rate of its account, and the tubes
 that have work and no process.
 """
 

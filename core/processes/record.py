@@ -1,4 +1,4 @@
-"""What a process notes about itself. Pure."""
+"""The record that a process keeps of itself. Pure."""
 
 from collections.abc import Sequence
 from datetime import timedelta

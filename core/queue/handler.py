@@ -1,4 +1,4 @@
-"""What a handler gets and what it returns.
+"""The interface of a handler: its argument and its results.
 
 A handler is a coroutine function with one `Attempt`. It returns None or a text (done; the text is the answer), or one
 of `Done`, `Failed`, `Retry`, `Bury`, `Suspend`. If it raises, the task is retried after the tube's back-off; after the

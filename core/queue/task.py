@@ -21,7 +21,7 @@ DEFAULT_TENANT = "default"
 
 
 class TaskOptions(TypedDict, total=False):
-    """What a caller may say of a task besides its body: the fields of `NewTask`."""
+    """The options of a task besides its body: the fields of `NewTask`."""
 
     tenant: str
     lane: str

@@ -56,7 +56,7 @@ class TaskPosition(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What one read of a source gives: (where it ends if it ends with this task, task), …, and where the next read
+    """The result of one read of a source: (where it ends if it ends with this task, task), …, and where the next read
     begins, None at the end of the source.
     """
 

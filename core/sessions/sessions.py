@@ -26,7 +26,7 @@ LIFETIME_OF_PEOPLE = timedelta(days=14)
 
 
 class _Session(Struct, frozen=True, omit_defaults=True):
-    """What is stored. Either `person` or `key` (the hash of an API key) is set."""
+    """The stored record of a session. Either `person` or `key` (the hash of an API key) is set."""
 
     tenant: str
     begun_at: datetime

@@ -1,4 +1,4 @@
-"""What a reader makes of a provider's update. A frozen value."""
+"""The result of reading a provider's update: a frozen value."""
 
 from msgspec import Struct
 

@@ -59,7 +59,7 @@ class ReadingLimits:
 
 @dataclass(slots=True)
 class _Page:
-    """What one read has returned. `behind`: webhook id → the last message that was put for it."""
+    """The result of one read. `behind`: webhook id → the last message that was put for it."""
 
     now: int
     oldest: str

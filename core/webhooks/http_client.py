@@ -24,7 +24,7 @@ _MOST_WAIT = 3600
 
 
 class Response:
-    """What a receiver answered. `wait`: seconds that it asked for in Retry-After, 0 if it did not."""
+    """The response of a receiver. `wait`: seconds that it asked for in Retry-After, 0 if it did not."""
 
     def __init__(self, status: int | None, error: str, wait: int = 0) -> None:
         self.status = status

@@ -51,7 +51,7 @@ class _Envelope(msgspec.Struct):
 
 
 class OutcomeData(msgspec.Struct):
-    """What became of one recipient in one channel. `delivery`: the id of the delivery. `not_shown`: what the channel
+    """The outcome of one recipient in one channel. `delivery`: the id of the delivery. `not_shown`: what the channel
     could not show; absent if it showed everything.
     """
 

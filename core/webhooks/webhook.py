@@ -15,7 +15,7 @@ SECRET_BYTES = 32
 
 
 class EventType(StrEnum):
-    """What a webhook is notified of."""
+    """The events that a webhook is notified of."""
 
     OUTCOME = "outcome"
     FINISHED = "finished"
@@ -58,8 +58,8 @@ class AttemptRecord:
 
 @dataclass(frozen=True, slots=True)
 class WebhookState:
-    """What waits for a webhook. `waiting`: messages that are to be sent. `dead`: messages that were given up and wait
-    for a replay. `attempts`: the latest first.
+    """The messages that wait for a webhook. `waiting`: messages that are to be sent. `dead`: messages that were given
+    up and wait for a replay. `attempts`: the latest first.
     """
 
     waiting: int

@@ -1,4 +1,4 @@
-"""What both couriers of SMS share: the check of the number and of the length, one message in a call."""
+"""The common part of both SMS couriers: the check of the number and of the length, one message in a call."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

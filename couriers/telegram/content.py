@@ -1,4 +1,6 @@
-"""What a message has besides its text, as Telegram's types: entities, keyboards, messages to reply to, edit, remove."""
+"""The content of a message besides its text, as Telegram's types: entities, keyboards, messages to reply to, edit,
+remove.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

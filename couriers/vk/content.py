@@ -1,4 +1,4 @@
-"""What a message has besides its text, as parameters of messages.send, and the edits and removals before it.
+"""The content of a message besides its text, as parameters of messages.send, and the edits and removals before it.
 
 Messages of a dialog are named by their number in it (`conversation_message_id`): a press names nothing else.
 Source: dev.vk.com, methods messages.send, messages.edit, messages.delete.
@@ -29,7 +29,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What all recipients of a delivery share."""
+    """The parameters that all recipients of a delivery share."""
 
     seed: str
     content: Content

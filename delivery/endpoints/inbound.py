@@ -1,4 +1,5 @@
-"""What people write: a gateway's SMS (Kannel's get-url) and VK's callback API. Each becomes an update in the queue.
+"""Receives messages of people: a gateway's SMS (Kannel's get-url) and VK's callback API. Each becomes an update in the
+queue.
 
 There is no API key: the secret is in the address (SMS) or in the body (VK), and compared in constant time. A repeat of
 the same message is put once. A 503 makes the provider repeat it.

@@ -1,4 +1,4 @@
-"""What a handler gets: the context of the process, and one authenticated, validated request."""
+"""The arguments of a handler: the context of the process, and one authenticated, validated request."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ JSON_HEADERS = {"Content-Type": "application/json"}
 
 @dataclass(slots=True)
 class Context:
-    """What all requests of one process share."""
+    """The objects that all requests of one process share."""
 
     services: ApiServices
     options: Options

@@ -11,7 +11,7 @@ MiB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Inbound:
-    """What a provider proves itself with. "": nothing is received from it."""
+    """The secret that proves the provider of a request. "": nothing is received from it."""
 
     sms_secret: str = field(default="", repr=False)
     vk_secret: str = field(default="", repr=False)

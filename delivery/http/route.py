@@ -18,7 +18,7 @@ Endpoint = Callable[[Request[Any, Any]], Awaitable[Response | web.StreamResponse
 
 
 class Repeats(Enum):
-    """What an Idempotency-Key does on a route."""
+    """The effect of an Idempotency-Key on a route."""
 
     NONE = "nothing: the route writes nothing"
     STORED = "the first response is stored and returned again"
@@ -26,7 +26,7 @@ class Repeats(Enum):
 
 
 class People(Enum):
-    """What a person who is signed in may do with a route. Programs are held only to the scope of the route."""
+    """The rights of a person who is signed in on a route. Programs are held only to the scope of the route."""
 
     REFUSED = "nothing: the route is for programs and operators"
     OWN = "only what is its own: the endpoint checks it"

@@ -9,7 +9,7 @@ from delivery.schemas.requests import RequestModel
 
 
 class ProofQuery(RequestModel, frozen=True):
-    """What the proof is about: 128 random bits of the client."""
+    """The challenge of the proof: 128 random bits of the client."""
 
     nonce: Annotated[str, Meta(pattern=NONCE)]
 

@@ -1,4 +1,4 @@
-"""What providers and gateways send to the API: messages of people, updates and delivery reports."""
+"""Requests of providers and gateways to the API: messages of people, updates and delivery reports."""
 
 from typing import Annotated
 

@@ -59,7 +59,7 @@ class JobChange(RequestModel, frozen=True):
 
 
 class JobParameters(RequestModel, frozen=True):
-    """What to change. Of `parameters`, `null` removes one, and those that are not named stay."""
+    """A change of parameters. Of `parameters`, `null` removes one, and those that are not named stay."""
 
     parameters: Parameters | UnsetType = UNSET
     timezone: TimeZone | UnsetType = UNSET
@@ -119,7 +119,7 @@ class UnitPage(Struct):
 
 
 class UnitResolution(RequestModel, frozen=True):
-    """What became of a unit or an effect of which that is not known. `result`: what a done effect returns."""
+    """The outcome of a unit or an effect whose own is not known. `result`: the value that a done effect returns."""
 
     unit: UnitId
     outcome: Outcome
@@ -155,7 +155,7 @@ class SignedInList(Struct):
 
 
 class CallbackQuery(Struct, frozen=True):
-    """What a service adds to the callback of a sign-in. Services add parameters of their own."""
+    """The parameters that a service adds to the callback of a sign-in. Services add parameters of their own."""
 
     state: Annotated[str, Meta(max_length=256)]
     code: Annotated[str, Meta(max_length=4096)] | UnsetType = UNSET

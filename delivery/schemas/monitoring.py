@@ -1,4 +1,4 @@
-"""What operators ask and get about the whole installation."""
+"""Requests and responses about the whole installation."""
 
 from typing import Annotated
 

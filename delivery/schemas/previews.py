@@ -88,7 +88,7 @@ class PreviewText(Struct):
 
 
 class PreviewShown(Struct):
-    """What a person sees in one channel. `buttons`: below the message; `keyboard`: in place of the person's own.
+    """The view of a person in one channel. `buttons`: below the message; `keyboard`: in place of the person's own.
     `choices`: how many buttons the text shows with numbers. `not_shown`: what the channel cannot show. `empty`: nothing
     can be sent there.
     """
@@ -115,10 +115,10 @@ class PreviewShown(Struct):
 
 
 class PreviewResponse(Struct):
-    """What a send of the same body would do now. `no_contact`, `opted_out`: people that no channel reaches;
-    `unreachable`: the first 100 of them. `duplicates`: people who are addressed more than once, and get it once.
-    `moved_from`: the requested time, if quiet hours move the delivery to about `deliver_at`; null: at once. `quota`:
-    null without one. `recipient`: the person of the query.
+    """The effect that a send of the same body would have now. `no_contact`, `opted_out`: people that no channel
+    reaches; `unreachable`: the first 100 of them. `duplicates`: people who are addressed more than once, and get it
+    once. `moved_from`: the requested time, if quiet hours move the delivery to about `deliver_at`; null: at once.
+    `quota`: null without one. `recipient`: the person of the query.
     """
 
     people: int

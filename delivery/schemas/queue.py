@@ -1,4 +1,4 @@
-"""What operators send and get about tubes and dead letters."""
+"""Requests and responses about tubes and dead letters."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -79,7 +79,7 @@ class TaskQuery(TaskCountQuery, frozen=True):
 
 
 class TaskCancellationRequest(TaskCountQuery, frozen=True):
-    """What the tasks to cancel have in common; at least one of user, tenant, lane, kind_prefix, tag."""
+    """The conditions for the tasks to cancel; at least one of user, tenant, lane, kind_prefix, tag."""
 
 
 class TaskPage(Struct):

@@ -1,4 +1,4 @@
-"""What users read about their jobs, in English and Russian. Pure."""
+"""Texts for users about their jobs, in English and Russian. Pure."""
 
 from collections.abc import Mapping
 

@@ -1,1 +1,1 @@
-"""What an iteration records, so that a repetition of it goes on where it was."""
+"""The records of an iteration, from which its repetition continues."""

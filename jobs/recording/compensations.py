@@ -1,4 +1,4 @@
-"""What is done to take back what an iteration has done, in reverse order, if it is rolled back."""
+"""Compensations: they take back the steps of an iteration, in reverse order, if it is rolled back."""
 
 from datetime import timedelta
 from typing import Any

@@ -28,7 +28,7 @@ Call = Callable[..., Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a job declares of an effect. See `Iteration.effect`."""
+    """The declaration of an effect. See `Iteration.effect`."""
 
     name: str
     call: Call

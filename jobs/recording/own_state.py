@@ -19,7 +19,7 @@ LARGEST_STATE = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class StateClass:
-    """What a kind of job declares of its state. `migrate` makes what a lower version has stored into what this version
+    """The declaration of a kind's state. `migrate` makes what a lower version has stored into what this version
     decodes.
     """
 

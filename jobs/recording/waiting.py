@@ -32,7 +32,7 @@ class _Answer(StrEnum):
 
 
 class _Wait(Struct, frozen=True, omit_defaults=True):
-    """What is stored of a wait. `until`: its limit (ms), 0 for none. `data`: of the signal."""
+    """The stored record of a wait. `until`: its limit (ms), 0 for none. `data`: of the signal."""
 
     answer: _Answer
     until: int = 0

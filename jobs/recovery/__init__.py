@@ -1,1 +1,1 @@
-"""What happens to a job whose iteration is overdue or was interrupted."""
+"""Recovers a job whose iteration is overdue or was interrupted."""

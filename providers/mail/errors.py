@@ -1,4 +1,4 @@
-"""What can become of a message at a mail server, as errors. The phase names the step of SMTP that failed.
+"""Errors of a message at a mail server. The phase names the step of SMTP that failed.
 
 MailError
 ├── MailRefused      refused for good (5xx), or the server lacks what we need: not sent

@@ -20,7 +20,7 @@ from providers.max import API_URL
 from providers.max.errors import TOKEN_REFUSED, MaxRefused, MaxUnavailable, NotJson, TokenRefused, error_of
 
 FAILURES = (aiohttp.ClientError, OSError, NotJson)
-"""What a call raises that has no answer of MAX. TimeoutError is an OSError."""
+"""The errors of a call that has no response of MAX. TimeoutError is an OSError."""
 
 Json = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a model or a speech service, as errors.
+"""Errors of a model or a speech service.
 
 AiError
 ├── AiNotSetUp        no service is chosen, or a program is missing; the text says what to do

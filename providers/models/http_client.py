@@ -42,7 +42,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a service answered. `wait`: seconds that it asked for in Retry-After; None if it did not."""
+    """The response of a service. `wait`: seconds that it asked for in Retry-After; None if it did not."""
 
     status: int
     body: bytes

@@ -1,4 +1,4 @@
-"""What a service does, as protocols, and the values that it takes and returns.
+"""The protocols of a service, and the values that it takes and returns.
 
 `identity` names the service, its address and its defaults: answers of one service are not those of another. `check`
 raises AiNotSetUp if the service certainly cannot work; it calls nothing. The other methods raise AiError. `close` ends

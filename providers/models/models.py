@@ -1,4 +1,4 @@
-"""What callers use: the chosen services behind a cache, at most ten calls of a kind at once."""
+"""The interface for callers: the chosen services behind a cache, at most ten calls of a kind at once."""
 
 import asyncio
 import tempfile

@@ -36,7 +36,7 @@ class SignedIn(msgspec.Struct, frozen=True):
 
 
 class Invitation(msgspec.Struct, frozen=True):
-    """What the page shows before the person goes to the service. `person`: the name of the user."""
+    """The facts that the page shows before the person goes to the service. `person`: the name of the user."""
 
     signed_in: SignedIn
     person: str = ""

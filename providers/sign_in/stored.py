@@ -1,4 +1,4 @@
-"""What is stored of sign-ins, as far as no key is needed for it."""
+"""Reads of stored sign-ins that need no key."""
 
 from collections.abc import AsyncIterator
 

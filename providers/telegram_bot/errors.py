@@ -1,4 +1,4 @@
-"""What a call of the Bot API may raise. No text of a broken connection is shown: it can contain the token.
+"""Errors of a call of the Bot API. No text of a broken connection is shown: it can contain the token.
 
     BotApiError
     ├── NoAnswer        the connection broke; the cause says how
@@ -86,7 +86,7 @@ class ServerFault(Refused):
 
 
 FAILURES = (BotApiError, OSError)
-"""What a call raises; OSError if a file to upload cannot be read."""
+"""The errors that a call raises; OSError if a file to upload cannot be read."""
 
 _BY_STATUS: Mapping[int, type[Refused]] = {
     400: BadRequest,

@@ -15,7 +15,7 @@ from providers.vk.errors import TOKEN_REFUSED, NotJson, TokenRefused, VkRefused,
 API_URL = "https://api.vk.ru/method/"
 API_VERSION = "5.199"
 FAILURES = (aiohttp.ClientError, OSError, NotJson)
-"""What a request raises that has no answer of VK."""
+"""The errors of a request that has no response of VK."""
 
 
 class Client:

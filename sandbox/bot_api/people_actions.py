@@ -1,4 +1,4 @@
-"""What people do: write, edit, press a button, ask inline, share a contact, block the bot; what their chat shows."""
+"""Actions of people: write, edit, press a button, ask inline, share a contact, block the bot; what their chat shows."""
 
 import time
 from secrets import token_hex

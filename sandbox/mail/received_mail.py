@@ -8,7 +8,7 @@ from email.policy import SMTPUTF8
 
 @dataclass(frozen=True, slots=True)
 class ReceivedMail:
-    """What a recipient sees of a mail. `message_id` is without angle brackets."""
+    """A mail as its recipient sees it. `message_id` is without angle brackets."""
 
     subject: str
     text: str

@@ -1,4 +1,6 @@
-"""What the speech services say, whatever the text: a tone of one second. And what they understand, by language."""
+"""The sound of the simulated speech services, a tone of one second for any text, and the text they recognise, by
+language.
+"""
 
 from pathlib import Path
 

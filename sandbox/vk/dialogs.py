@@ -19,7 +19,7 @@ _NO_EDIT = 909
 
 @dataclass(frozen=True, slots=True)
 class MessageContent:
-    """What a message has. `reply_to`: a number of the same dialog, 0 for none."""
+    """The content of a message. `reply_to`: a number of the same dialog, 0 for none."""
 
     text: str
     keyboard: Keyboard | None = None

@@ -1,4 +1,4 @@
-"""What people do in VK: they write, press buttons, read, allow and forbid messages. Each becomes an event.
+"""Actions of people in VK: they write, press buttons, read, allow and forbid messages. Each becomes an event.
 
 Source: dev.vk.com, "Community events".
 """

@@ -1,4 +1,4 @@
-"""What a person sees on each channel: the chats of the inbox page, as JSON."""
+"""The view of a person on each channel: the chats of the inbox page, as JSON."""
 
 from typing import Any
 

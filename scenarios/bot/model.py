@@ -27,10 +27,10 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
 """The sections of a trigger file, one for each kind of event, with their kinds in the order in which they are tried."""
 
 OPTIONAL = ("left_member", "join_request", "edited", "inline_query")
-"""What a bot without triggers for it does not look at."""
+"""Kinds of events that a bot without triggers for them does not receive."""
 
 OF_GROUPS = ("new_member", "left_member", "join_request")
-"""What happens only in groups."""
+"""Kinds of events that happen only in groups."""
 
 OUTCOMES = ("completed", "failed", "unknown", "drop")
 ANY = frozenset(OUTCOMES)

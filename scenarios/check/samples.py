@@ -1,4 +1,4 @@
-"""What actions return in a dry run: the same names and kinds of values as on a server where they succeed. Pure.
+"""Sample results of actions for a dry run: the same names and kinds of values as on a server where they succeed. Pure.
 
 What the author has written is returned as it was written; what only a provider or the store knows is a sample.
 """

@@ -1,4 +1,5 @@
-"""What each action of a bot can see: the fields of the event, the values of the chain before it, its own (C-31, C-32).
+"""Finds the fields that each action of a bot can read: the fields of the event, the values of the chain before it, its
+own (C-31, C-32).
 
 All ways into a scenario count together, as one of them may bring a name. A name that is not here is never there.
 """
@@ -28,8 +29,8 @@ _SCOPES: Names = frozenset(SCOPES)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one action sees. `own`: its attributes, `chain`: what the chain before it gives, `unchained`: what it would
-    see besides if it had a `chain`. `variables`: those that the bot declares.
+    """The names that one action can read. `own`: its attributes, `chain`: what the chain before it gives, `unchained`:
+    what it would see besides if it had a `chain`. `variables`: those that the bot declares.
     """
 
     own: Names

@@ -1,4 +1,4 @@
-"""What an action gets when it is executed."""
+"""The context in which an action is executed."""
 
 from scenarios.context.context import (
     Asking,

@@ -1,4 +1,4 @@
-"""What an action gets when it is executed: its attributes, the event, and what the process offers.
+"""The context in which an action is executed: its attributes, the event, and what the process offers.
 
 An action's file has `ACTION`, its declaration, and `async def execute(context: Context) -> Ending | Waiting`, which the
 declaration names. An execution may be repeated after a crash: what it does outside must then happen once, so it uses

@@ -1,4 +1,4 @@
-"""What was said in a chat before, as actions read it. `scenarios.execution` has the runs in which it is stored."""
+"""Earlier messages of a chat, as actions read them. `scenarios.execution` has the runs in which it is stored."""
 
 from datetime import datetime
 from typing import Any, Protocol

@@ -19,8 +19,8 @@ _NESTED = re.compile(r"(?<=[|:{,])\s*_cache\.")
 
 
 class Names(NamedTuple):
-    """What other files of the bot know. `buttons`: callback data → scenario. `stored`: the key of a stored value that
-    actions see under a name of their own → the variable of the person.
+    """Names that other files of the bot define. `buttons`: callback data → scenario. `stored`: the key of a stored
+    value that actions see under a name of their own → the variable of the person.
     """
 
     buttons: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""What released or dropped an action, in words (C-39). Pure."""
+"""Describes in words why an action was released or dropped (C-39). Pure."""
 
 from collections.abc import Mapping
 

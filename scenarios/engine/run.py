@@ -17,7 +17,8 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What the chain so far gives to an action: the results of its actions, and attributes that became variables.
+    """The values that the chain so far gives to an action: the results of its actions, and attributes that became
+    variables.
 
     `from_person`: the names of those that a person has written; texts for a person's chat escape them.
     """
@@ -54,7 +55,7 @@ class Splice:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What became of an executed action, and what it returned."""
+    """The end of an executed action, and its result."""
 
     state: State
     returned: Values = field(default_factory=Values)
@@ -134,7 +135,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What a transition did: the actions to execute now, those that were dropped, and complaints for the author."""
+    """The effects of a transition: the actions to execute now, those that were dropped, and complaints for the author."""
 
     released: tuple[Path, ...] = ()
     dropped: tuple[Path, ...] = ()

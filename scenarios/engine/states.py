@@ -19,7 +19,7 @@ class State(StrEnum):
 
 
 class Cause(StrEnum):
-    """What moved an action to its state (C-39)."""
+    """The cause that moved an action to its state (C-39)."""
 
     UNCHAINED = "unchained"
     FIRST = "first"

@@ -193,7 +193,7 @@ def _merged(source: str, own: list[Entry], other: list[Entry]) -> tuple[Entry, .
 
 
 class _Search:
-    """What entries are compared with, prepared once per event."""
+    """The fields of an event that entries are compared with, prepared once per event."""
 
     def __init__(self, event: Event, source: str, state: str) -> None:
         self.warnings: list[str] = []

@@ -1,4 +1,4 @@
-"""What was said in a chat between a person and the bot, as far as their runs are stored."""
+"""Messages of a chat between a person and the bot, as far as their runs are stored."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime

@@ -26,8 +26,8 @@ _RETRY = 1.0
 
 
 class ActiveVersion(Struct, frozen=True):
-    """What people are shown of the bot in force. `loaded_at`: since when (s). `is_good`: whether this version has no
-    mistakes. `problems`: the first of the files as they are now; `problem_count`: all.
+    """The facts of the bot in force that people are shown. `loaded_at`: since when (s). `is_good`: whether this version
+    has no mistakes. `problems`: the first of the files as they are now; `problem_count`: all.
     """
 
     version: str

@@ -17,8 +17,8 @@ from scenarios.execution.conversations import StoredConversations
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the settings say. `bot_token`: of the Bot API, "" for a bot that is not in Telegram. `models`: the caller
-    closes them.
+    """The settings of a process of scenarios. `bot_token`: of the Bot API, "" for a bot that is not in Telegram.
+    `models`: the caller closes them.
     """
 
     tenant: str = "default"

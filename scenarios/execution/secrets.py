@@ -22,7 +22,7 @@ _VARIABLE = re.compile(rf"(?:^|_)(?:{_NAMES}|key|pass|pwd)$", re.IGNORECASE)
 
 
 class Secrets:
-    """What must not be shown of one run."""
+    """The secrets of one run, which must not be shown."""
 
     def __init__(self, variables: Mapping[str, str], values: Iterable[Any] = ()) -> None:
         """Collect the secrets. `variables`: of the environment, all of which are secret. `values`: settings, events,

@@ -15,7 +15,7 @@ FOR_ANSWERS = timedelta(minutes=10)
 """A later answer could not arrive before them either: the messages of a chat keep their order."""
 
 FOR_OTHERS = timedelta(minutes=1)
-"""What a broadcast or a slow action does is not for the person alone, and may take hours."""
+"""The lease of broadcasts and slow actions, which concern more than the person and may take hours."""
 
 _AGAIN = timedelta(hours=1)
 """A run without a turn is looked at again after this time. It is woken before, as soon as what it waits for ends."""

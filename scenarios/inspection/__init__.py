@@ -1,1 +1,1 @@
-"""What people see of scenarios and runs: over HTTP, in the console and on the command line."""
+"""Views of scenarios and runs for people: over HTTP, in the console and on the command line."""

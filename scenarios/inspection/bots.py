@@ -29,7 +29,7 @@ LONGEST_DRY_RUN = 2.0
 
 
 class TriggerView(Struct, frozen=True):
-    """What starts a scenario. `chats`: private or group, as the file decides. `event`: the kind of the event; `kind`
+    """A trigger of a scenario. `chats`: private or group, as the file decides. `event`: the kind of the event; `kind`
     and `key`: how it is compared, and with what. `from_chat`: the chats that are named. `continues`: lower kinds are
     tried, too.
     """

@@ -22,7 +22,7 @@ Position = tuple[int, str]
 
 
 class RunFilter(Struct, frozen=True):
-    """What is listed; "" and None: everything. `state`: running, over, dropped or with_faults. `person`:
+    """A filter of runs; "" and None match all. `state`: running, over, dropped or with_faults. `person`:
     channel:user_id.
     """
 
@@ -34,7 +34,7 @@ class RunFilter(Struct, frozen=True):
 
 
 class RunFacts(Struct, frozen=True):
-    """What is shown of every run. `state`: running, over or dropped."""
+    """The facts shown of every run. `state`: running, over or dropped."""
 
     id: str
     person: str

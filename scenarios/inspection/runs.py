@@ -1,4 +1,4 @@
-"""What became of a run, for people: for each action its state, what released or dropped it, and when (C-39)."""
+"""Explains a run to people: for each action its state, what released or dropped it, and when (C-39)."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What is wrong in a bot's files: frozen values with file, line and column, and the list that collects them."""
+"""Faults of a bot's files: frozen values with file, line and column, and the list that collects them."""
 
 from collections.abc import Iterable
 from pathlib import PurePosixPath

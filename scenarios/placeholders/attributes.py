@@ -23,7 +23,7 @@ _MARKED_UP = ("text", "additional_text")
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What an action runs with.
+    """The attributes of an action, ready to run.
 
     `own`: its attributes with placeholders replaced. `seen`: the flat mapping of C-32. `returned`: the attributes that
     become variables of later actions (C-58). `condition`: its field `when`. `warnings`: of placeholders.

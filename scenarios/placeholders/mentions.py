@@ -1,5 +1,5 @@
-"""What can be said of a text with placeholders before it is rendered: the fields that it names, also in parameters and
-in other placeholders, and what it has besides. Pure.
+"""Facts about a text with placeholders that are known before it is rendered: the fields that it names, also in
+parameters and in other placeholders, and what it has besides. Pure.
 """
 
 import re

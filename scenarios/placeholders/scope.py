@@ -1,4 +1,4 @@
-"""What a text is rendered with, and what comes of it. Pure values."""
+"""The inputs and the results of rendering a text. Pure values."""
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class RenderWarning:
-    """What went wrong in one placeholder; the rest of the text is unharmed. `placeholder`: as written. `offset`: of the
+    """A fault in one placeholder; the rest of the text is unharmed. `placeholder`: as written. `offset`: of the
     outermost placeholder, in characters. `path`: of the text in what was rendered (`inline.0.1`), "" for a single text.
 
     Codes: MODIFIER_UNKNOWN, MODIFIER_FAILED, TOO_DEEP, TOO_MANY.

@@ -21,7 +21,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """What a process works with. `types`: an action that is off fails, with the reason. `off`: name → why."""
+    """The services and action types of a process. `types`: an action that is off fails, with the reason. `off`: name →
+    why.
+    """
 
     services: ScenarioServices
     types: Mapping[str, ActionType]

@@ -1,4 +1,6 @@
-"""What installed packages add by entry points. A package that cannot be used is left out, with the reason."""
+"""Reads the additions of installed packages from entry points. A package that cannot be used is left out, with the
+reason.
+"""
 
 from collections.abc import Collection, Iterable
 from functools import cache

@@ -29,7 +29,7 @@ Event = Mapping[str, Any]
 
 
 class NoAnswer(Exception):
-    """What was written does not answer the question."""
+    """The text of the person does not answer the question."""
 
 
 class Question(Struct, frozen=True):

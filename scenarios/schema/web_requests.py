@@ -1,4 +1,4 @@
-"""What an action `http_request` sends, and what its response does to variables (C-97). Pure."""
+"""The request of an action `http_request`, and the variables that its response sets (C-97). Pure."""
 
 from collections.abc import Mapping
 from datetime import timedelta, tzinfo

@@ -1,4 +1,5 @@
-"""What a `send` orders: the text and the content of a message, its recipients and its time, and what became of it.
+"""The delivery that a `send` orders: the text and the content of a message, its recipients and its time, and what
+became of it.
 
 Neighbours: `scenarios.sending.message` decides what is said; `core.orders` stores the delivery;
 `scenarios.actions.messages.send` and `scenarios.execution` use this package.

@@ -21,7 +21,7 @@ _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What can be sent, in the author's order, and why something is left out."""
+    """The files that can be sent, in the author's order, and the reasons for those left out."""
 
     attachments: Sequence[Attachment]
     warnings: Sequence[str]

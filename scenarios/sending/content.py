@@ -1,4 +1,4 @@
-"""What a message has besides its text, as the courier of the channel shows it (C-40 to C-43, C-48). Pure."""
+"""The content of a message besides its text, as the courier of the channel shows it (C-40 to C-43, C-48). Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a `send` sends: its text and everything around it, from the values that the action sees. Pure."""
+"""The message of a `send`: its text and everything around it, from the values that the action sees. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from scenarios.sending.keyboards import inline_rows, reply_rows
 
 LONGEST_TEXT = 4096
 LONGEST_CAPTION = 1024
-"""What is shown of a text, in UTF-16 code units, by Telegram's Bot API; longer texts are cut (C-46)."""
+"""The longest caption, in UTF-16 code units, that Telegram's Bot API shows; longer texts are cut (C-46)."""
 
 _OPTIONS = (
     *("parse_mode", "message_reply", "callback_edit", "remove", "private_answer"),

@@ -1,4 +1,4 @@
-"""What a delivery returns to the chain of the step that ordered it. Pure."""
+"""The result of a delivery for the chain of the step that ordered it. Pure."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""What scenarios store of people, promo codes, requests, and the results of steps."""
+"""The stores of scenarios: people, promo codes, requests, and the results of steps."""

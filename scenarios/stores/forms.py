@@ -33,7 +33,7 @@ class Answer(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """What one person has answered. `person`: CHANNEL:ADDRESS."""
+    """The answers of one person to a form. `person`: CHANNEL:ADDRESS."""
 
     person: str
     first: datetime

@@ -1,4 +1,4 @@
-"""What a bot knows of the people who use it: names, chats, first and last event (C-20), and their state (C-05, C-67).
+"""Stores the people who use a bot: names, chats, first and last event (C-20), and their state (C-05, C-67).
 
     event ─▶ People.met: the record is created or refreshed, the state is read, in one command ─▶ triggers
 

@@ -26,7 +26,7 @@ MOST_LISTED = 100
 
 
 class NewRequest(Struct, frozen=True, omit_defaults=True):
-    """What is stored. `attachments`: as in the event. `info`: the author's note."""
+    """The stored record of a request. `attachments`: as in the event. `info`: the author's note."""
 
     name: str
     channel: str

@@ -1,1 +1,1 @@
-"""What actions do through the Bot API of Telegram: members, rights, recordings."""
+"""Calls of the Bot API of Telegram for actions: members, rights, recordings."""

@@ -1,4 +1,4 @@
-"""What the verbs contact and owner have in common: list, add and remove things of one person."""
+"""The common part of the verbs contact and owner: list, add and remove things of one person."""
 
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Callable, Mapping

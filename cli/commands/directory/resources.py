@@ -1,4 +1,4 @@
-"""What the verbs user, group and supergroup have in common: list, show, add, change and remove over HTTP."""
+"""The common part of the verbs user, group and supergroup: list, show, add, change and remove over HTTP."""
 
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""What doctor sees of a cluster: whether its nodes answer and agree, and whether each shard has a primary."""
+"""Checks of a cluster for doctor: whether its nodes answer and agree, and whether each shard has a primary."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""What every play of `./ada demo` gets: the API, the sandbox, and a way to show a line."""
+"""The stage of every play of `./ada demo`: the API, the sandbox, and a way to show a line."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a check of the verb doctor has found."""
+"""A finding of a check of the verb doctor."""
 
 from dataclasses import dataclass
 

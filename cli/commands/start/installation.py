@@ -36,7 +36,7 @@ SANDBOX_BOTS = ("telegram", "vk", "max", "sms")
 """The bots beside a sandbox."""
 
 SERVICES = (("ADA_SIGN_IN", "HUNT_"), ("ADA_MODEL_",), ("ADA_SPEECH", "ADA_TRANSCRIPTION"))
-"""What the names of the settings of a service begin with: the sign-in, the language model, and speech."""
+"""The prefixes of the settings of services: the sign-in, the language model, and speech."""
 
 START_TIMEOUT = 120.0
 """Seconds for a child that others need: loading a large append-only file takes time."""
@@ -186,7 +186,7 @@ BOT_MODULES = {
     "vk": ("bots.vk.acknowledging", "bots.vk.long_poll"),
     "max": ("bots.max.long_poll", "bots.max.sending", "bots.max.webhook"),
 }
-"""What the bots import when they start, by the channel of their account."""
+"""The modules that bots import at their start, by the channel of their account."""
 
 
 def bots_of(configuration: Configuration, channels: Sequence[str]) -> Sequence[str]:

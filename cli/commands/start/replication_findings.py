@@ -1,4 +1,4 @@
-"""What doctor sees of high availability: role, replicas and their lag, memory, persistence, library, Sentinels,
+"""Checks of high availability for doctor: role, replicas and their lag, memory, persistence, library, Sentinels,
 cluster."""
 
 import re

@@ -35,7 +35,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Premise:
-    """What was seen. `value` None: any."""
+    """A value that a finding rests on. `value` None: any."""
 
     read: Read
     value: str | None = None

@@ -23,7 +23,7 @@ _COUNT_WHY = "the count is only shown"
 
 
 class Record(msgspec.Struct, frozen=True):
-    """What the invariants need of `core.jobs.record.JobRecord`."""
+    """The fields that the invariants read of `core.jobs.record.JobRecord`."""
 
     state: str
     resume_at: int = 0

@@ -1,1 +1,1 @@
-"""What a courier gets of a message's content: what its channel shows, text in place of the rest, files."""
+"""Fits the content of a message to a channel: the features that it shows, text in place of the others, files."""

@@ -1,4 +1,4 @@
-"""What a channel shows of a delivery: a courier gets only what it can show, and the rest is recorded (C-91). Pure.
+"""Selects the content that a channel can show; the rest is recorded as not shown (C-91). Pure.
 
 What a courier declares as text is written behind the text: buttons as numbered choices, files as links.
 

@@ -1,4 +1,4 @@
-"""What a person will see of a delivery in a channel: the preview, by the functions that couriers use. Pure.
+"""Previews a delivery as a person will see it in a channel, by the functions that couriers use. Pure.
 
 Called by `delivery.endpoints.sending.preview`.
 """
@@ -24,7 +24,7 @@ class ShownText(Struct, frozen=True):
 
 
 class Shown(Struct, frozen=True):
-    """What one person sees in one channel. `messages`: in their order, the first with the files. `parts`: SMS of all
+    """The view of one person in one channel. `messages`: in their order, the first with the files. `parts`: SMS of all
     messages, 0 where texts are not sent in parts. `is_empty`: nothing can be sent there.
     """
 

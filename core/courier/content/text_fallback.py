@@ -1,4 +1,4 @@
-"""What a channel shows as text in place of a feature that it does not have: numbered choices, and links to files. Pure.
+"""Replaces features that a channel does not have by text: numbered choices, and links to files. Pure.
 
 Called by `core.courier.content.content_for_channel`.
 """

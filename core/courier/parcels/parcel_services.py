@@ -1,4 +1,4 @@
-"""What all parcels of a courier process share. `core.courier.runtime` makes it for
+"""The services that all parcels of a courier process share. `core.courier.runtime` makes it for
 `core.courier.parcels.parcel_executor`."""
 
 from collections.abc import Awaitable, Callable

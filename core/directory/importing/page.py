@@ -1,4 +1,4 @@
-"""What the check of a page of rows returns."""
+"""The result of checking a page of rows."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class FieldChange(Struct, frozen=True):
 
 
 class RowChange(Struct, frozen=True):
-    """What a row changes. `id`: of the person, group or supergroup; `created`: whether it is new."""
+    """The change that a row makes. `id`: of the person, group or supergroup; `created`: whether it is new."""
 
     row: int
     id: str

@@ -1,4 +1,4 @@
-"""What the checks of an import read of the directory, in pages."""
+"""Reads the directory for the checks of an import, in pages."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from itertools import islice

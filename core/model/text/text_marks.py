@@ -16,7 +16,7 @@ from core.model.content import ParseMode
 from core.model.text.text_parts import beginning, utf16_length
 
 CUT = "..."
-"""What a text that was cut ends with."""
+"""The end of a text that was cut."""
 
 _CUT_SOURCE = {ParseMode.PLAIN: CUT, ParseMode.HTML: CUT, ParseMode.MARKDOWN_V2: r"\.\.\."}
 

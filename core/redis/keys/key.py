@@ -1,4 +1,4 @@
-"""What a key of Ada is: its name, pattern, type, lifetime and content."""
+"""The description of a key: its name, pattern, type, lifetime and content."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from functools import cache
 
 
 class Lifetime(StrEnum):
-    """What removes a key."""
+    """The event or step that removes a key."""
 
     TTL = "its own time to live"
     RETENTION = "the retention of its delivery"

@@ -1,1 +1,1 @@
-"""What the web console uses besides: who is signed in."""
+"""Endpoints that only the web console uses: its sessions."""

@@ -1,4 +1,5 @@
-"""What ends with a person: jobs and sign-ins, under its id and under each of its contacts; its data in histories.
+"""Ends everything that belongs to a person who is deleted: jobs and sign-ins, under its id and under each of its
+contacts; its data in histories.
 
 They are in other parts of the store than the person, so they are ended before the person is deleted, and once more
 after it: what was begun in between ends, too. A repeat after a crash does the rest.

@@ -1,4 +1,4 @@
-"""What the endpoints of the directory have in common: ids in addresses, checked values, conversions of bodies."""
+"""Parts that the endpoints of the directory share: ids in addresses, checked values, conversions of bodies."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

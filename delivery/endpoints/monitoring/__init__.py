@@ -1,1 +1,1 @@
-"""What operators see of a running installation."""
+"""Endpoints of the operators' view of a running installation."""

@@ -1,4 +1,4 @@
-"""What needs an operator first."""
+"""The endpoint of matters that need an operator, the most urgent first."""
 
 from core.monitoring import Overviews
 from delivery.http.context import Request, Response

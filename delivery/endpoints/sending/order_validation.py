@@ -32,7 +32,7 @@ _SHORTEST_WAIT, _LONGEST_WAIT = timedelta(seconds=1), timedelta(days=30)
 
 
 class ValidationContext(Struct, frozen=True):
-    """What a delivery is checked against."""
+    """The limits and facts that a delivery is checked against."""
 
     tenant: str
     channels: Sequence[str]  # the known ones

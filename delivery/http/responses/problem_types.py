@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ProblemType:
-    """What is the same in every problem with one code."""
+    """The fields that are the same in every problem with one code."""
 
     status: int
     title: str

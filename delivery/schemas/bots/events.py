@@ -32,7 +32,7 @@ Attachments = Annotated[list[EventAttachment], Meta(max_length=100)]
 
 
 class EventRequest(RequestModel, frozen=True):
-    """What happened in a chat. `kind`: by default what the fields show; `chat_id`: by default the person."""
+    """An event in a chat. `kind`: by default what the fields show; `chat_id`: by default the person."""
 
     channel: ChannelName
     user_id: Id

@@ -24,7 +24,7 @@ class PersonQuery(RequestModel, frozen=True):
 
 
 class Remembered(Struct):
-    """What the bot remembers of a person: its variables, and its answers to forms."""
+    """The data that the bot stores of a person: its variables, and its answers to forms."""
 
     person: str
     variables: Mapping[str, Any]
@@ -38,7 +38,7 @@ class FormList(Struct):
 
 
 class FormRow(Struct):
-    """What one person has answered: question → answer. `person`: `<channel>:<user_id>`; `first`, `last`: when."""
+    """The answers of one person: question → answer. `person`: `<channel>:<user_id>`; `first`, `last`: when."""
 
     person: str
     first: str

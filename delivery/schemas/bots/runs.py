@@ -59,7 +59,7 @@ class Action(Struct):
 
 
 class RunFacts(Struct):
-    """What is shown of every run. `state`: running, over or dropped. `version`: that of the bot's files with which it
+    """The facts shown of every run. `state`: running, over or dropped. `version`: that of the bot's files with which it
     began.
     """
 

@@ -18,7 +18,7 @@ Named = Annotated[list[ShortText], Meta(max_length=100, description="types of ac
 
 
 class Problem(Struct):
-    """What is wrong in a file. `severity`: error or warning."""
+    """A fault in a file. `severity`: error or warning."""
 
     file: str
     line: int
@@ -29,7 +29,7 @@ class Problem(Struct):
 
 
 class Trigger(Struct):
-    """What starts a scenario. `chats`: private or group, as the file decides. `event`: the kind of the event; `kind`
+    """A trigger of a scenario. `chats`: private or group, as the file decides. `event`: the kind of the event; `kind`
     and `key`: how it is compared, and with what. `from_chat`: the chats that are named. `continues`: lower kinds are
     tried, too. `place`: file and line.
     """
@@ -97,8 +97,8 @@ class Node(Struct):
 
 
 class Edge(Struct):
-    """What follows what. `label`: the outcomes with which the second action runs, or `splices in`. `points`: its line;
-    none of an edge that leads back.
+    """A link from one action to the next. `label`: the outcomes with which the second action runs, or `splices in`.
+    `points`: its line; none of an edge that leads back.
     """
 
     source: str
@@ -155,8 +155,8 @@ class DryAction(Struct):
 
 
 class DryRunResult(Struct):
-    """What the bot would do with the event. `started`: each scenario with the place of its trigger, "" for a button
-    that names it.
+    """The reaction of the bot to an event, rehearsed. `started`: each scenario with the place of its trigger, "" for a
+    button that names it.
     """
 
     version: str

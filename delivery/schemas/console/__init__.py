@@ -1,1 +1,1 @@
-"""What the web console sends and gets besides: keys, sessions, the log of actions, processes, audits."""
+"""Requests and responses that only the web console uses: keys, sessions, the log of actions, processes, audits."""

@@ -1,4 +1,4 @@
-"""What operators send and get about audits."""
+"""Requests and responses about audits."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -10,7 +10,7 @@ _TOPICS = "deliveries|queue|jobs|processes|runs"
 
 
 class LiveQuery(RequestModel, frozen=True):
-    """What is followed: deliveries, queue, jobs, processes, runs, separated by commas."""
+    """The topics to follow: deliveries, queue, jobs, processes, runs, separated by commas."""
 
     topics: Annotated[
         str,

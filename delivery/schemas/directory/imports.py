@@ -12,7 +12,7 @@ KindName = Literal["users", "contacts", "groups", "members", "supergroups", "own
 
 
 class ImportQuery(RequestModel, frozen=True):
-    """What the rows are, and whether they are only checked."""
+    """The kind of the rows, and whether they are only checked."""
 
     kind: KindName
     dry_run: (
@@ -34,7 +34,7 @@ class FieldChange(Struct):
 
 
 class RowChange(Struct):
-    """What a row changes. `id`: of the person, group or supergroup; `created`: whether that is new."""
+    """The change that a row makes. `id`: of the person, group or supergroup; `created`: whether that is new."""
 
     row: int
     id: str

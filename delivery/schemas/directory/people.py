@@ -262,7 +262,7 @@ class OwnershipResponse(Struct):
 
 
 class OwnershipList(Struct):
-    """What a person owns: groups, then supergroups."""
+    """The groups, then the supergroups, that a person owns."""
 
     ownerships: list[OwnershipResponse]
 

@@ -1,4 +1,4 @@
-"""What a delivery has besides its text, in requests and responses.
+"""The content of a delivery besides its text, in requests and responses.
 
 A caller names files by URL, by the provider's id or by the id of an upload, never by a path of the server, and edits
 and removes no messages.
@@ -38,7 +38,7 @@ class AttachmentRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ContentRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the delivery has besides its text. What a channel cannot show is named in the outcome as `not_shown`.
+    """The content of the delivery besides its text. What a channel cannot show is named in the outcome as `not_shown`.
 
     `reply`: rows of buttons in place of the recipient's keyboard; an empty list removes it.
     """
@@ -80,7 +80,7 @@ class AttachmentResponse(Struct):
 
 
 class ContentResponse(Struct):
-    """What a delivery has besides its text, as it was given; absent fields are empty."""
+    """The content of a delivery besides its text, as it was given; absent fields are empty."""
 
     parse_mode: ParseMode | UnsetType = UNSET
     inline: Sequence[Sequence[Button]] | UnsetType = UNSET

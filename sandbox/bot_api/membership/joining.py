@@ -1,4 +1,4 @@
-"""What people do with groups: join, by a link or added by another person, and leave. What the bot gets for it."""
+"""Joining and leaving groups, by a link or through another person, and the updates that the bot receives of it."""
 
 import time
 from collections.abc import Iterable

@@ -16,7 +16,7 @@ from sandbox.bot_api.state.parameters import Parameters
 
 SMALLEST_GROUP, LARGEST_GROUP = 2, 10
 _TOGETHER = (frozenset({"photo", "video"}), frozenset({"document"}), frozenset({"audio"}))
-"""What a group may contain."""
+"""The kinds of media that a group may contain together."""
 
 Json = dict[str, Any]
 

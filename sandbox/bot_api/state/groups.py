@@ -37,7 +37,7 @@ class Link:
 
 @dataclass(slots=True)
 class Group:
-    """What a group has besides its messages. `members`: user id → ChatMember without its user. `requests`: user id →
+    """A group without its messages. `members`: user id → ChatMember without its user. `requests`: user id →
     the link by which the person asks to join.
     """
 

@@ -1,1 +1,1 @@
-"""What this Telegram knows: users, accounts, dialogs, files, and the updates pushed to clients."""
+"""The state of the simulated Telegram: users, accounts, dialogs, files, and the updates pushed to clients."""

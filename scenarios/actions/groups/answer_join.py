@@ -9,7 +9,7 @@ from scenarios.schema import ActionType, Field, types
 from scenarios.telegram.calls import TelegramRefused, call, required_bot, required_group
 
 _DONE = ("USER_ALREADY_PARTICIPANT", "HIDE_REQUESTER_MISSING")
-"""What Telegram answers if somebody has answered the request before."""
+"""The errors of Telegram for a request that was answered before."""
 
 
 async def execute(context: Context) -> Ending:

@@ -42,7 +42,7 @@ _EXPECTED = {"contains": "contains", "matches": "regex", "starts_with": "starts_
 
 
 class Verdict(Struct, frozen=True):
-    """What became of a test. `problem`: why it failed, "" if it passed; `place`: of the step."""
+    """The result of a test. `problem`: why it failed, "" if it passed; `place`: of the step."""
 
     name: str
     place: Place

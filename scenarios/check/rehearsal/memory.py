@@ -1,4 +1,4 @@
-"""What a rehearsed bot remembers in place of the store: variables, states, open questions, forms, messages. Pure."""
+"""Replaces the store for a rehearsed bot: variables, states, open questions, forms, messages. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -38,7 +38,7 @@ _STATE_LASTS = timedelta(seconds=600)
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """What becomes of actions, by their type or by their name in the graph (`menu.start:2`): which fail, of which it is
+    """The outcomes of actions, by their type or by their name in the graph (`menu.start:2`): which fail, of which it is
     unknown, and what they return instead of samples.
     """
 

@@ -37,7 +37,7 @@ OnEnd = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What events have shown of a delivery. `change`: the last outcome that came alone."""
+    """The state of a delivery as far as events have shown it. `change`: the last outcome that came alone."""
 
     change: Change | None = None
     has_ended: bool = False

@@ -1,5 +1,5 @@
-"""What the steps of a parked run wait for, and its text in the run: `slow`, `answer <history key>` for a message to the
-event's person, `send <history key>` for any other, `ask:<until>:<remind>:<reminders>` for an answer.
+"""Describes the waits of the steps of a parked run, as stored in the run: `slow`, `answer <history key>` for a message
+to the event's person, `send <history key>` for any other, `ask:<until>:<remind>:<reminders>` for an answer.
 
 Pure. A `Waiting` is a delivery; an `Asking` an answer; None is a slow action, which has a task of its own.
 """

@@ -19,7 +19,7 @@ class ModifierError(Exception):
 
 @final
 class Parameter:
-    """What `fallback` and `value` receive and return in place of their text, which is rendered only if it is used."""
+    """A parameter of `fallback` or `value`, passed unrendered: its text is rendered only if it is used."""
 
 
 PARAMETER: Final = Parameter()

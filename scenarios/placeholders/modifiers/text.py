@@ -59,7 +59,9 @@ def truncate(value: Any, limit: int) -> str:
 
 @modifier("regex", "p", pattern_from)
 def regex(value: Any, pattern: Pattern) -> str:
-    """What the regular expression `p` finds: group 1 if it has one, else the match; nothing if it does not match."""
+    """Returns the match of the regular expression `p`: group 1 if it has one, else the match; nothing if it does not
+    match.
+    """
     try:
         found = pattern.search(as_text(value))
     except PatternTimeout as error:
