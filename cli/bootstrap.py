@@ -18,7 +18,19 @@ from pathlib import Path
 DEVELOPMENT = "requirements-dev.lock"
 """Contains all of requirements.lock (tests/system/repository/test_lock_files.py)."""
 
-PIP_INSTALL = ("-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--require-hashes", "-r")
+PIP_INSTALL = (
+    "-m",
+    "pip",
+    "install",
+    "--disable-pip-version-check",
+    "--no-input",
+    "--require-hashes",
+    "--no-deps",
+    "-r",
+)
+"""The lock files are complete, so pip chooses nothing: before 23.3 it looks for the newest `coverage[toml]` beside the
+`coverage` of the lock file, and refuses it, as it has no hash.
+"""
 
 COLLECTING, INSTALLING = re.compile(r"(?:Collecting|Processing \S*/)\s*([\w.]+)"), "Installing collected packages"
 """Lines of pip: one for each library, from an index or a folder, and one for all."""
