@@ -1,4 +1,4 @@
-"""The order of a caller: a delivery whose recipients may be named by the directory, and who orders it. Frozen values."""
+"""The order of a caller: a delivery whose recipients may be named by the directory, and its author. Frozen values."""
 
 from collections.abc import Sequence
 

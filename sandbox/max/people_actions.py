@@ -1,4 +1,4 @@
-"""Actions of people in MAX: they start and stop the bot, write, press buttons, share a contact. Each becomes an update."""
+"""Actions of people in MAX: start and stop the bot, write, press buttons, share a contact. Each becomes an update."""
 
 import time
 from typing import Any

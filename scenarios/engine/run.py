@@ -135,7 +135,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The effects of a transition: the actions to execute now, those that were dropped, and complaints for the author."""
+    """The effects of a transition: the actions to execute now, the dropped ones, and complaints for the author."""
 
     released: tuple[Path, ...] = ()
     dropped: tuple[Path, ...] = ()
