@@ -1,20 +1,15 @@
-"""A small bot to begin with: a menu, a form of one step with a validation, a reply to everything else."""
+"""A small bot to begin with: a menu, a form with a checked answer and a choice, a reply to everything else, a test."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 FILES: Mapping[str, str] = {
     "triggers.yaml": """\
-# What people write or press → the scenario that answers. Reference: docs/scenarios.md
+# What people write → the scenario that answers. Reference: docs/scenarios.md
 text:
   exact:
     "/start": menu.start
-  state:
-    waiting_for_name: form.check_name
   "*": menu.unknown
-callback:
-  exact:
-    "My name": form.ask_name
 """,
     "bot.yaml": """\
 # The commands of the bot's menu, and who may do what.
@@ -22,13 +17,19 @@ commands:
   - {command: start, description: The menu, scope: all_private_chats}
 roles: {}
 """,
+    "variables.yaml": """\
+# What the bot remembers of each person.
+person:
+  name: text
+  day: {options: [Monday, Thursday]}
+""",
     "scenarios/menu.yaml": """\
 start:
   actions:
     - type: send
-      text: "Hello, {first_name|fallback:friend}!"
+      text: "Hello, {person.name|fallback:friend}!"
       inline:
-        - ["My name", {"Help": help}]
+        - [{"Sign up": form.sign_up}, {"Help": help}]
 
 help:
   actions:
@@ -43,29 +44,45 @@ unknown:
       text: "I do not know “{event_text}”. Write /start."
 """,
     "scenarios/form.yaml": """\
-# Two steps: a question that sets a state, and the answer, which the trigger `state` leads here.
-ask_name:
+# `ask` sends a question and waits for the answer; `save` remembers it. `./ada forms course` lists all answers.
+sign_up:
   actions:
-    - {type: user, user_state: waiting_for_name, expire: 10m}
-    - {type: send, text: "What is your name?", chain: completed}
-
-check_name:
-  actions:
-    - type: validator
+    - type: ask
+      text: "What is your name?"
+      save: person.name
+      form: course
       rules:
-        event_text:
-          - {rule: length_min, value: 2}
-          - {rule: length_max, value: 40}
+        - {rule: length_min, value: 2}
+        - {rule: length_max, value: 40}
+      hint: "A name has 2 to 40 letters. Please try again."
+    - type: ask
+      text: "Which day suits you, {person.name}?"
+      save: person.day
+      form: course
+      chain: completed
     - type: send
-      text: "A name has 2 to 40 letters. Please try again."
-      chain: failed
-      chain_drop: completed
-    - {type: user, user_state: "", chain: true}
-    - type: send
-      text: "Nice to meet you, {event_text}!"
+      text: "See you on {person.day}, {person.name}!"
       inline:
         - [{"Back": menu.start}]
       chain: completed
+""",
+    "tests/sign_up.yaml": """\
+# A person signs up: what they write and press, and how the bot must answer.
+the name is checked and remembered:
+  steps:
+    - user: /start
+    - bot: {text: "Hello, friend!", buttons: [Sign up, Help]}
+    - press: Sign up
+    - bot: What is your name?
+    - user: A
+    - bot: A name has 2 to 40 letters. Please try again.
+    - user: Anna
+    - bot: {text: "Which day suits you, Anna?", buttons: [Monday, Thursday]}
+    - press: Monday
+    - bot: See you on Monday, Anna!
+    - form: {course: {name: Anna, day: Monday}}
+    - user: /start
+    - bot: {contains: "Hello, Anna!"}
 """,
 }
 """Path in the bot's folder → content."""
