@@ -1,12 +1,15 @@
 """`ada` and cli/bootstrap.py in a fresh clone: an interruption, concurrent calls, no network, no Python.
 
-The lock files of these clones are empty, so nothing is downloaded.
+The lock files of these clones are empty or have a wheel that the test makes, so nothing is downloaded.
 """
 
+import hashlib
 import os
 import signal
 import subprocess
 import sys
+import sysconfig
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -68,6 +71,41 @@ def test_a_killed_call_two_calls_at_once_a_moved_clone_and_no_network(clone: Pat
     offline = start(moved, **NO_NETWORK)
     assert "needs a network connection" in offline.communicate()[1]
     assert offline.returncode == 2
+
+
+@pytest.fixture
+def wheels(clone: Path) -> Path:
+    """A folder with the wheel of a library, which the lock file of the clone names."""
+    folder = clone.parent / "wheels"
+    folder.mkdir()
+    wheel = folder / "greeting-1.0-py3-none-any.whl"
+    facts = {
+        "METADATA": "Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\nRequires-Dist: not-in-the-lock-file\n",
+        "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "RECORD": "",
+    }
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("greeting.py", "TEXT = 'from the wheel'\n")
+        for name, text in facts.items():
+            archive.writestr(f"greeting-1.0.dist-info/{name}", text)
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    (clone / "requirements.lock").write_text(f"greeting==1.0 --hash=sha256:{digest}\n")
+    (clone / "cli" / "__main__.py").write_text("import greeting\nprint(greeting.TEXT)\n")
+    return folder
+
+
+@pytest.mark.timeout(240)  # creates an environment with pip
+@pytest.mark.parametrize("uv_works", [True, False])
+def test_uv_installs_if_it_is_there_and_pip_where_uv_cannot(clone: Path, wheels: Path, *, uv_works: bool) -> None:
+    settings = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "UV_NO_INDEX": "1", "UV_NO_CACHE": "1"}
+    if uv_works:
+        settings["UV_FIND_LINKS"] = str(wheels)
+    with_uv = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
+    call = start(clone, PATH=with_uv, **settings)
+    stdout, stderr = call.communicate()
+    assert (call.returncode, stdout) == (0, "from the wheel\n"), stderr
+    assert ("trying pip" in stderr) is not uv_works
+    assert (clone / ".venv" / "bin" / "pip3").exists() is not uv_works, "uv needs no pip"
 
 
 def test_without_python_the_script_says_what_to_install(clone: Path) -> None:

@@ -23,9 +23,6 @@ WORKERS = ("-n", "4", "--dist", "loadfile", "--no-loadscope-reorder")
 """Two for each core of a small machine: most tests wait for something half of their time. The tests of a file share
 what they start; the longest begin first (`tests.support.distribution`)."""
 
-RESOLVER = "uv==0.13.8"
-"""Resolves for all systems and Python versions at once; pip-compile omits what its own machine does not need."""
-
 STEPS: Sequence[tuple[str, Sequence[str]]] = (
     ("format", ("-m", "ruff", "format", "--check", ".")),
     ("lint", ("-m", "ruff", "check", ".")),
@@ -172,8 +169,6 @@ def soak(arguments: Namespace) -> int:
 def lock(arguments: Namespace) -> int:
     """Write both lock files, for Python 3.11 and newer on any system. Development uses the versions of the runtime."""
     need_clone()
-    if run_python(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", RESOLVER]) != 0:
-        raise CommandFailed(f"cannot install {RESOLVER}, which resolves the dependencies")
     resolve("requirements.lock", [])
     resolve("requirements-dev.lock", ["--constraint", "requirements.lock", "--group", "dev"])
     print("wrote requirements.lock and requirements-dev.lock")
