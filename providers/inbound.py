@@ -11,7 +11,6 @@ from core.updates.arrival import Arrival
 from core.updates.events import Events, dialogs_tube, is_for_dialogs
 from core.updates.gathering import Gathering
 from core.updates.ingress import MAX_AGE, Ingress, Raw, Read
-from core.updates.presses import Presses
 from core.updates.reachability import Reachability, ReadReach
 from providers import max as max_provider
 from providers import sms, telegram_bot, vk
@@ -19,9 +18,6 @@ from providers.max import events as max_events
 from providers.sms import events as sms_events
 from providers.telegram_bot import events as telegram_events
 from providers.vk import events as vk_events
-
-_WITHOUT_SILENT_ANSWER = frozenset({max_provider.CHANNEL})
-"""Channels in which a press is answered only with a new content of its message."""
 
 _REACH: Mapping[str, ReadReach] = {max_provider.CHANNEL: max_events.read_reach}
 
@@ -57,7 +53,6 @@ def events_ingress(
             _sources(tenant)[channel],
             read,
             gathering=gathering,
-            presses=None if channel in _WITHOUT_SILENT_ANSWER else Presses(client, tenant, channel),
             reachability=_reachability(Directory(store), tenant, channel),
             max_age=max_age,
         )

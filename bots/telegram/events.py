@@ -1,4 +1,4 @@
-"""Updates as events of scenarios: albums and joins are gathered, presses of buttons acknowledged."""
+"""Updates as events of scenarios: albums and joins are gathered, presses of buttons answered."""
 
 import logging
 from datetime import timedelta
@@ -26,7 +26,9 @@ def events_mode(max_age: timedelta = MAX_AGE) -> Mode:
         store, queue, tenant = services.core.store, services.core.client, services.tenant
         ingress = events_ingress(store, queue, tenant, max_age)[CHANNEL]
         await ingress.open()
-        acknowledging = Presses(queue, tenant, CHANNEL).worker(Acknowledging(bot).acknowledge)
+        presses = Presses(queue, tenant, CHANNEL)
+        await presses.open()
+        acknowledging = presses.worker(Acknowledging(bot).acknowledge)
         return Work(ingress, [acknowledging], telegram_gathering(store, queue, tenant).worker)
 
     return Mode(ALLOWED, open_events)
@@ -39,11 +41,12 @@ class Acknowledging:
         self._bot = bot
 
     async def acknowledge(self, press: Press) -> bool:
-        """End the clock on the button. Returns False if Telegram was not reached; SendLater is not waited for: the
-        clock ends by itself.
+        """Answer the press, which ends the clock on the button. Returns False if Telegram was not reached; SendLater is
+        not waited for: the clock ends by itself.
         """
+        text, alert = press.text or None, press.alert or None
         try:
-            await call(self._bot.call("answerCallbackQuery", callback_query_id=press.id))
+            await call(self._bot.call("answerCallbackQuery", callback_query_id=press.id, text=text, show_alert=alert))
         except (BadRequest, SendLater) as refusal:
             log.debug("the press %s was not acknowledged: %s", press.id, refusal)
         except NotSent as fault:

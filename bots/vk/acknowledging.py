@@ -1,5 +1,6 @@
-"""Acknowledges presses of buttons at VK."""
+"""Answers presses of buttons at VK."""
 
+import json
 import logging
 
 from core.updates.presses import Press
@@ -16,13 +17,14 @@ class Acknowledging:
         self._client = client
 
     async def acknowledge(self, press: Press) -> bool:
-        """End the wait that a pressed button shows. Returns False if VK was not reached. A press that VK no longer
-        knows is only logged. Raises TokenRefused.
+        """Answer the press, which ends the wait that the button shows. Returns False if VK was not reached. A press
+        that VK no longer knows is only logged. Raises TokenRefused.
         """
+        asked = {"event_id": press.id, "user_id": press.user_id, "peer_id": press.chat_id}
+        if press.text:
+            asked["event_data"] = json.dumps({"type": "show_snackbar", "text": press.text}, ensure_ascii=False)
         try:
-            await self._client.call(
-                "messages.sendMessageEventAnswer", event_id=press.id, user_id=press.user_id, peer_id=press.chat_id
-            )
+            await self._client.call("messages.sendMessageEventAnswer", **asked)
         except VkRefused as refusal:
             log.debug("the press %s was not acknowledged: %s", press.id, refusal)
         except VkUnavailable as fault:

@@ -13,7 +13,6 @@ from core.errors import Invalid
 from core.updates.arrival import Arrival
 from core.updates.events import Event, Events
 from core.updates.gathering import Gathering
-from core.updates.presses import Presses
 from core.updates.reachability import Reachability
 
 log = logging.getLogger(__name__)
@@ -31,8 +30,8 @@ Read = Callable[[Raw, datetime], Arrival | None]
 class Ingress:
     """Puts the updates of one channel into the queue. `source`: the bot or gateway in which ids are unique. `read`: the
     event, None for an update that is none. `gathering`: joins the parts of one event, without it each part is an event.
-    `presses`: has presses of buttons acknowledged. `reachability`: notes who can be written to. What happened more than
-    `max_age` before the start of the process is ignored (C-16).
+    `reachability`: notes who can be written to. What happened more than `max_age` before the start of the process is
+    ignored (C-16).
     """
 
     def __init__(
@@ -42,7 +41,6 @@ class Ingress:
         read: Read,
         *,
         gathering: Gathering | None = None,
-        presses: Presses | None = None,
         reachability: Reachability | None = None,
         max_age: timedelta | None = None,
     ) -> None:
@@ -50,13 +48,12 @@ class Ingress:
         self._source = source
         self._read = read
         self._gathering = gathering
-        self._presses = presses
         self._reachability = reachability
         self._oldest = None if max_age is None else datetime.now(UTC) - max_age
 
     async def open(self) -> None:
         """Create the tubes."""
-        for part in (self._events, self._gathering, self._presses):
+        for part in (self._events, self._gathering):
             if part is not None:
                 await part.open()
 
@@ -88,5 +85,3 @@ class Ingress:
             await self._gathering.add(self._source, arrival.gathered_as, arrival.event)
             return
         await self._events.put(self._source, arrival.event)
-        if arrival.event.get("callback_id") and self._presses is not None:
-            await self._presses.put(arrival.event)

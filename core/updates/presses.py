@@ -1,8 +1,9 @@
-"""Presses of buttons that must be acknowledged to the provider, so that the button no longer shows that it waits.
+"""Presses of buttons that must be answered to the provider, so that the button no longer shows that it waits.
 
-    an event with `callback_id` ─▶ tube `presses.<channel>` ─▶ the process of the bot, which has the token
+    an event with `callback_id` ─▶ its scenario ─▶ tube `presses.<channel>` ─▶ the bot's process, which has the token
 
-Guarantee: a press is acknowledged at most a few seconds after it came, or not at all: later the person does not see it.
+Guarantee: a press is answered once, at most half a minute after it was put, or not at all: later the person does not
+see it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -22,11 +23,15 @@ _CONCURRENCY = 50
 
 
 class Press(msgspec.Struct, frozen=True):
-    """A press. `id`: the provider's, of the press itself."""
+    """A press. `id`: the provider's, of the press itself. `text`: the answer that the person sees, "" for none; with
+    `alert` in a window, without it as a note that disappears.
+    """
 
     id: str
     user_id: int | str
     chat_id: int | str
+    text: str = ""
+    alert: bool = False
 
 
 Acknowledge = Callable[[Press], Awaitable[bool]]
@@ -45,11 +50,14 @@ class Presses:
         """Create the tube."""
         await self._client.tubes.create(Tube(self._tube, expires=_EXPIRES, attempts=_ATTEMPTS, backoff=_BACKOFF))
 
-    async def put(self, event: Event) -> None:
-        """Have the press of an event acknowledged, once. Raises StoreError."""
-        press = Press(str(event["callback_id"]), event["user_id"], event["chat_id"])
+    async def put(self, event: Event, text: str = "", *, alert: bool = False) -> bool:
+        """Have the press of an event answered. Returns False if this press has an answer already, which stays. Raises
+        StoreError.
+        """
+        person = event["user_id"]
+        press = Press(str(event["callback_id"]), person, event.get("chat_id") or person, text, alert)
         task = NewTask(msgspec.json.encode(press).decode(), self._tenant, user=person_of(event))
-        await self._client.queue.put_once(self._tube, task, source=self._tube, name=press.id)
+        return await self._client.queue.put_once(self._tube, task, source=self._tube, name=press.id)
 
     def worker(self, acknowledge: Acknowledge) -> Worker:
         """Return a worker that acknowledges, to `run()` and to `stop()`."""

@@ -13,6 +13,7 @@ from typing import Any
 from core.queue import Attempt, Result
 from core.queue.task_ids import put_ms
 from core.updates import events
+from core.updates.presses import Presses
 from scenarios.check.reloading import ActiveBot
 from scenarios.engine.splicing import unknown_scenario
 from scenarios.engine.triggers import SCHEDULED, scheduled
@@ -30,7 +31,7 @@ Event = Mapping[str, Any]
 
 
 class Handlers:
-    """One per process. What a handler raises has its task retried."""
+    """One per process. What a handler raises has its task retried. `presses`: by channel."""
 
     def __init__(
         self,
@@ -41,6 +42,7 @@ class Handlers:
         runs: Runs,
         driver: Driver,
         answers: Answers,
+        presses: Mapping[str, Presses],
         shards: int,
     ) -> None:
         self._bot = bot
@@ -50,15 +52,24 @@ class Handlers:
         self._runs = runs
         self._driver = driver
         self._answers = answers
+        self._presses = presses
         self._shards = shards
 
     async def handle_event(self, attempt: Attempt) -> Result:
+        """Drive the run of an event until it is over or parked. A pressed button has its answer then."""
+        event = events.decode(attempt.body)
+        result = await self._handle(event, attempt)
+        if event.get("callback_id") and (presses := self._presses.get(str(event["channel"]))):
+            await presses.put(event)
+        return result
+
+    async def _handle(self, event: Event, attempt: Attempt) -> Result:
         """Begin the run of an event, or find it, and drive it.
 
         A repeat searches for the run first: its steps may have changed the person's state, and with it what would
         start. So does an event that starts nothing, whose first attempt a process may have given back.
         """
-        event, task = events.decode(attempt.body), attempt.task.task_id
+        task = attempt.task.task_id
         is_repeat = attempt.task.crashed or bool(attempt.checkpoint)
         stored = await self._known(event, task) if is_repeat else None
         if stored is None:

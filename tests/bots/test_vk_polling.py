@@ -13,7 +13,7 @@ from bots.vk.acknowledging import Acknowledging
 from bots.vk.long_poll import LongPoll
 from core.queue import QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.updates.events import TUBE, decode, dialogs_tube
+from core.updates.events import TUBE, Event, decode, dialogs_tube
 from core.updates.presses import Press, Presses
 from providers import vk as vk_provider
 from providers.inbound import dialogs_ingress, events_ingress
@@ -177,7 +177,7 @@ async def _position_is(stack: Stack, ts: str) -> bool:
 
 
 @pytest.mark.row("C-91")
-async def test_with_scenarios_a_press_is_an_event_and_its_button_no_longer_waits(stack: Stack, vk: VkServer) -> None:
+async def test_with_scenarios_a_press_is_an_event_and_its_answer_is_shown(stack: Stack, vk: VkServer) -> None:
     queue = QueueClient(stack.store)
     ingress = events_ingress(stack.store, queue, TENANT)[vk_provider.CHANNEL]
     await ingress.open()
@@ -185,7 +185,9 @@ async def test_with_scenarios_a_press_is_an_event_and_its_button_no_longer_waits
         acknowledge = Acknowledging(client).acknowledge
         press = Press("unknown", int(PERSON), int(PERSON))
         assert await acknowledge(press)  # a press that VK no longer knows is no fault
-        worker = Presses(queue, TENANT, vk_provider.CHANNEL).worker(acknowledge)
+        presses, events = Presses(queue, TENANT, vk_provider.CHANNEL), list[Event]()
+        await presses.open()
+        worker = presses.worker(acknowledge)
         poller = Poller(stack.store, LongPoll(client), ingress)
         parts = [asyncio.create_task(part) for part in (worker.run(), poller.run())]
         try:
@@ -193,13 +195,23 @@ async def test_with_scenarios_a_press_is_an_event_and_its_button_no_longer_waits
             keyboard = {"inline": True, "buttons": [[{"action": BUTTON}]]}
             message = {"peer_id": PERSON, "random_id": 1, "message": "?", "keyboard": json.dumps(keyboard)}
             await client.call("messages.send", **message)
-            query = vk.people.press(PERSON, 1, "да")
-            await until(lambda: [one["query"] for one in vk.people.answers(PERSON)] == [query], within=20)
+            for text in ("", "Записано"):
+                query = vk.people.press(PERSON, 1, "да")
+                await until(lambda: read_press(stack, query, events), within=20)  # noqa: B023 - awaited at once
+                assert await presses.put(events[-1], text)
+                assert not await presses.put(events[-1], "another answer"), "a press has one answer"
+                answer = {"query": query, "text": text}
+                await until(lambda: vk.people.answers(PERSON)[-1:] == [answer], within=20)  # noqa: B023
         finally:
             await cancel_and_wait(*parts)
-    (body,) = await stack.finish_all(TUBE)
-    event = decode(body)
+    event = events[0]
     assert (event["kind"], event["callback_data"], event["user_id"]) == ("callback", "да", int(PERSON))
+
+
+async def read_press(stack: Stack, query: str, events: list[Event]) -> bool:
+    """Add the events that came; return whether the last is this press."""
+    events += [decode(body) for body in await stack.finish_all(TUBE)]
+    return bool(events) and events[-1].get("callback_id") == query
 
 
 BUTTON = {"type": "callback", "label": "Да", "payload": {"data": "да"}}

@@ -43,6 +43,7 @@ def test_every_action_of_the_dialect_has_a_file() -> None:
         "answer_join",
         "copy",
         "history",
+        "answer_press",
         "typing",
     }
 

@@ -111,7 +111,7 @@ async def run_sms(configuration: Configuration, services: BotServices, stop: asy
 
 
 async def run_vk(configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Ready) -> None:
-    """Answer what people write to the VK community; with ADA_SCENARIOS it only acknowledges presses of buttons. With
+    """Answer what people write to the VK community; with ADA_SCENARIOS it only answers presses of buttons. With
     ADA_VK_LONG_POLL it polls; callbacks go to `serve`.
     """
     from bots.vk.acknowledging import Acknowledging
@@ -128,7 +128,7 @@ async def run_vk(configuration: Configuration, services: BotServices, stop: asyn
     polls = [asyncio.create_task(poller.run())] if settings.long_poll else []
     ready(bot="vk")
     try:
-        await work(vk_work(services, acknowledge), stop, *polls)
+        await work(await vk_work(services, acknowledge), stop, *polls)
     except TokenRefused as refusal:
         raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
     finally:
@@ -163,11 +163,13 @@ async def run_max(configuration: Configuration, services: BotServices, stop: asy
         await client.close()
 
 
-def vk_work(services: BotServices, acknowledge: Acknowledge | None) -> TextBot | Worker:
-    """Return the work of the bot: dialogs; with `acknowledge` only the acknowledgement of presses."""
+async def vk_work(services: BotServices, acknowledge: Acknowledge | None) -> TextBot | Worker:
+    """Return the work of the bot: dialogs; with `acknowledge` only the answers to presses."""
     if acknowledge is None:
         return TextBot(services, vk.CHANNEL)
-    return Presses(services.core.client, services.tenant, vk.CHANNEL).worker(acknowledge)
+    presses = Presses(services.core.client, services.tenant, vk.CHANNEL)
+    await presses.open()
+    return presses.worker(acknowledge)
 
 
 async def work(bot: TextBot | ButtonBot | Worker | None, stop: asyncio.Event, *beside: asyncio.Task[None]) -> None:

@@ -12,8 +12,11 @@ import pytest
 
 from bots.telegram import open_bot
 from bots.telegram.events import events_mode
+from core.queue import QueueClient
 from core.updates.events import MAX_BYTES, TUBE, decode
 from core.updates.gathering import WINDOW
+from core.updates.presses import Presses
+from providers.telegram_bot import CHANNEL
 from providers.telegram_bot.errors import TokenRefused
 from sandbox.bot_api.state.parameters import Upload
 from tests.bots.telegram.chat import STUDENT, TEACHER, School
@@ -34,6 +37,10 @@ class Chats:
     @property
     def people(self) -> Any:
         return self.school.bot_api.server.people
+
+    @property
+    def presses(self) -> Presses:
+        return Presses(QueueClient(self.school.stack.store), self.school.services.tenant, CHANNEL)
 
     @property
     def joining(self) -> Any:
@@ -112,8 +119,9 @@ async def test_a_pressed_button_is_an_event_and_no_longer_waits(chats: Chats) ->
     message = await server.bot.send_message(TEACHER, "?", reply_markup=buttons)  # type: ignore[arg-type]
     async with chats.running():
         query = chats.people.press(TEACHER, message.message_id, "Да")
-        await until(lambda: chats.people.answer(query) is not None, within=20)
         (event,) = await chats.events(1)
+        await chats.presses.put(event)
+        await until(lambda: chats.people.answer(query) is not None, within=20)
     assert (event["kind"], event["callback_data"], event["message_id"]) == ("callback", "да", message.message_id)
 
 
@@ -126,6 +134,8 @@ async def test_a_press_is_acknowledged_after_a_fault_of_the_network(
     server.inject_fault("disconnect_before", method="answerCallbackQuery")
     async with chats.running():
         query = chats.people.press(TEACHER, message.message_id, "Да")
+        (event,) = await chats.events(1)
+        await chats.presses.put(event)
         await until(lambda: chats.people.answer(query) is not None, within=20)
     assert server.state.counter("telegram-bot", "answerCallbackQuery") == 2
     assert "Traceback" not in caplog.text

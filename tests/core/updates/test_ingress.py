@@ -8,16 +8,13 @@ import pytest
 from core.queue import QueueClient
 from core.updates.events import TUBE
 from core.updates.ingress import Ingress
+from core.updates.presses import Presses
 from providers.inbound import dialogs_ingress, events_ingress
 from providers.telegram_bot import CHANNEL
 from tests.support.stack import Stack
 
 PERSON = {"id": 5, "is_bot": False, "first_name": "Anna"}
 CHAT = {"id": 5, "type": "private"}
-PRESS = {
-    "update_id": 8,
-    "callback_query": {"id": "9", "from": PERSON, "message": {"message_id": 1, "date": 1, "chat": CHAT}, "data": "yes"},
-}
 
 
 def written(number: int, **more: Any) -> dict[str, Any]:
@@ -32,20 +29,10 @@ async def events_of(stack: Stack, tenant: str) -> Ingress:
     return ingress
 
 
-async def test_a_press_that_was_put_and_not_yet_acknowledged_is_acknowledged_when_it_is_repeated(stack: Stack) -> None:
-    ingress = await events_of(stack, "university")
-    await ingress.put(PRESS)
-    assert len(await stack.finish_all(f"presses.{CHANNEL}")) == 1
-    await stack.redis.delete(
-        f"queue:{{0}}:seen:presses.{CHANNEL}"
-    )  # as if the process had died before it put the press
-    await ingress.put(PRESS)
-    assert len(await stack.finish_all(f"presses.{CHANNEL}")) == 1
-    assert len(await stack.finish_all(TUBE)) == 1
-
-
-async def test_a_press_of_half_a_minute_ago_is_not_acknowledged_any_more(stack: Stack) -> None:
-    await (await events_of(stack, "university")).put(PRESS)
+async def test_a_press_that_waited_for_half_a_minute_is_not_answered_any_more(stack: Stack) -> None:
+    presses = Presses(QueueClient(stack.store), "university", CHANNEL)
+    await presses.open()
+    await presses.put({"channel": CHANNEL, "callback_id": "9", "user_id": 5, "chat_id": 5})
     stack.advance_clock(timedelta(seconds=31))
     await stack.tick()
     assert await stack.finish_all(f"presses.{CHANNEL}") == []

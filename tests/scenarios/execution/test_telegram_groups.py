@@ -70,6 +70,20 @@ archive:
   actions:
     - {type: copy, chat_to: THE_CLUB, chain_drop: failed}
     - {type: send, text: "{last_message_id}", chain: completed}
+offer:
+  actions:
+    - type: send
+      text: "Записаться?"
+      inline: [["Да", "Нет", {Подробнее: closed_button}]]
+yes:
+  actions:
+    - {type: answer_press, text: "Место за вами, {first_name}!", placeholder: true, alert: true}
+    - {type: answer_press, text: "Второго ответа не бывает", chain: completed}
+    - {type: send, text: "Ждём вас", chain: completed}
+no:
+  actions:
+    - {type: answer_press, text: "LONG"}
+closed_button: {actions: [{type: send, text: "Подробности"}]}
 search:
   actions:
     - type: answer_inline
@@ -118,13 +132,14 @@ async def town(bare: Installation, bot_api: BotApi, tmp_path: Path) -> AsyncIter
     server.joining.set_up(GROUP, title="Клуб", administrators=[BORIS])
     bare.bot_api = {"bot_token": server.token, "bot_api_url": server.url}
     bare.write("bot.yaml", f"roles: {{staff: {{users: [{BORIS}]}}}}").write(
-        "scenarios/t.yaml", SCENARIOS.replace("THE_CLUB", str(GROUP))
+        "scenarios/t.yaml", SCENARIOS.replace("THE_CLUB", str(GROUP)).replace("LONG", "н" * 300)
     )
     bare.write(
         "triggers.yaml",
-        "text: {exact: {/ask: t.ask, /list: t.list}, state: {question: t.take}, "
+        "text: {exact: {/ask: t.ask, /list: t.list, /offer: t.offer}, state: {question: t.take}, "
         '"*": {scenario: t.archive, forward_enabled: true}}\n'
-        'edited: {"*": t.edited}\ninline_query: {starts_with: {книга: t.search}}',
+        'callback: {exact: {Да: t.yes, Нет: t.no}}\nedited: {"*": t.edited}\n'
+        "inline_query: {starts_with: {книга: t.search}}",
     )
     bare.write(
         "group_triggers.yaml",
@@ -204,6 +219,26 @@ async def test_an_inline_query_gets_the_results_of_the_scenario(town: Town) -> N
         ("Книга КНИГА О <РЫБАХ>", "Читаю <книга о <рыбах>>"), ("Просто текст", "Просто текст"),
     ]  # fmt: skip
     assert (answer["is_personal"], answer["cache_time"]) == (True, 0)
+
+
+@pytest.mark.parametrize(
+    ("button", "text", "alert"),
+    [("Да", "Место за вами, Анна!", True), ("Нет", f"{'н' * 199}…", False), ("Подробнее", "", False)],
+)
+async def test_a_press_is_answered_once_by_the_scenario_or_without_a_text(
+    town: Town, button: str, text: str, *, alert: bool
+) -> None:
+    people = town.bot_api.server.people
+    people.set_person(ANNA, name="Анна")
+    await town.answer(ANNA, "/offer")
+    query = people.press(ANNA, people.messages(ANNA)[-1]["message_id"], button)
+    await until(lambda: people.answer(query) is not None, within=WITHIN)
+    if button == "Да":
+        await until(lambda: "Ждём вас" in town.texts(ANNA), within=WITHIN)
+    answer = people.answer(query)
+    assert answer is not None
+    assert (answer["text"], answer["alert"]) == (text, alert)
+    assert town.bot_api.state.counter("telegram-bot", "answerCallbackQuery") == 1
 
 
 async def test_a_message_is_copied_with_its_author_its_marks_and_its_files(town: Town) -> None:

@@ -150,7 +150,7 @@ class World:
         driver = Driver(runs, executor, self.services.core.deliveries, self.ends, parking, slow, self._patience)
         people, variables = People(self.store, TENANT), Variables(self.store, TENANT)
         answers = Answers(self.store, TENANT, runs, executor, parking)
-        return Handlers(bot, people, variables, versions, runs, driver, answers, 1)  # type: ignore[arg-type]
+        return Handlers(bot, people, variables, versions, runs, driver, answers, {}, 1)  # type: ignore[arg-type]
 
 
 def bot_of(plan: Plan, scenario: Scenario) -> Bot:

@@ -1,0 +1,41 @@
+"""Answers the press of a button with a text over the chat (C-102)."""
+
+from core.errors import Conflict
+from providers.presses import LONGEST_TEXT, presses_by_channel
+from scenarios.context import Context
+from scenarios.context.arguments import flag_of, text_of
+from scenarios.engine import Ending
+from scenarios.engine.results import completed
+from scenarios.schema import ActionType, Field, types
+
+
+async def execute(context: Context) -> Ending:
+    """Have the press answered by the bot's process. Raises Conflict NO_PRESS, NO_ANSWER_IN_CHANNEL; StoreError."""
+    context.require("send")
+    presses = presses_by_channel(context.services.core.client, context.services.tenant).get(context.channel)
+    if presses is None:
+        raise Conflict("NO_ANSWER_IN_CHANNEL", f"the channel {context.channel} cannot show an answer to a press")
+    if not context.event.get("callback_id"):
+        raise Conflict("NO_PRESS", "the event is not a pressed button")
+    own = context.prepared.own
+    text, longest = text_of(own, "text"), LONGEST_TEXT[context.channel]
+    if len(text) > longest:
+        context.warn(f"the answer to the press has {len(text)} characters; {longest} are shown")
+        text = f"{text[: longest - 1]}…"
+    if not await presses.put(context.event, text, alert=flag_of(own, "alert")):
+        context.warn("the press was answered before, so this answer is not shown")
+    return completed()
+
+
+ACTION = ActionType(
+    name="answer_press",
+    help="Answers the pressed button with a short text over the chat, without a message: in Telegram and VK. In other"
+    " channels the action fails, so that `chain: failed` can send a message. A press is answered once, and without a"
+    " text when the run is over or waits: put this before what takes long.",
+    fields=(
+        Field("text", types.TEXT, "What the person sees: up to 200 characters in Telegram, 90 in VK."),
+        Field("alert", types.FLAG, "In Telegram a window that the person closes, in place of a note.", default=False),
+    ),
+    one_of=("text",),
+    execute=execute,
+)
