@@ -21,6 +21,10 @@ _LATE = "late:"
 """A holder whose job was stopped, and perhaps started again (lua/jobs/functions/save_job.lua)."""
 
 
+_DROPPED = 100
+"""Jobs that one call drops."""
+
+
 def tube_of(kind: str) -> str:
     """Return the tube of the iterations of a kind. In it, the lane of a task is the name of its job in keys, and its
     body the generation of the job for which it was put.
@@ -66,9 +70,18 @@ class JobStorage:
         due = record.due if record.state is JobState.RUNNING else record.resume_at or ""
         message = NewTask(notice.encode(), job.id.tenant, name).row(self._ids.next()) if notice else ()
         base = f"{job.id.tenant}/{job.id.kind}.{job.id.user}" if job.id.key else ""
-        words = (job.id.tenant, name, job.version, record.state, _json(record), due, holder, base, line_of(log))
-        version = await self._store.run("save_job", shard, *words, compact_json(message), tube_of(job.id.kind), *row)
+        words = (job.id.tenant, name, job.version, record.state, _json(record), due, holder, base)
+        beside = ("1" if record.parent else "", line_of(log), compact_json(message), tube_of(job.id.kind))
+        version = await self._store.run("save_job", shard, *words, *beside, *row)
         return StoredJob(job.id, record, version, own=job.own) if version else None
+
+    async def drop_ended(self) -> int:
+        """Drop children that ended before the retention of histories, and return how many. Their user's jobs stay."""
+        dropped = 0
+        for shard in range(self._store.shards):
+            while found := int(await self._store.run("drop_jobs", shard, _DROPPED)):
+                dropped += found
+        return dropped
 
     async def end_iteration(self, job: StoredJob, holder: str, log: str = "") -> str:
         """Store the job with its next iteration, or with the suspended one that goes on, and put the task for it.

@@ -18,8 +18,10 @@ async def notify_family(jobs: Jobs, notice: Notice) -> None:
         parent = JobId.parse(notice.tenant, notice.parent.job)
         end = msgspec.json.decode(msgspec.json.encode(ChildEnd(notice.end, notice.reason, notice.result)))
         signal = notice.parent.signal_of(notice.job_id)
+        # The versions of a child that was dropped and started again begin anew.
+        signal_id = f"{notice.job} {notice.parent.iteration} {notice.version}"
         try:
-            await jobs.signal(parent, signal, end, signal_id=f"{notice.job} {notice.version}", by=Actor.ADMIN)
+            await jobs.signal(parent, signal, end, signal_id=signal_id, by=Actor.ADMIN)
         except Refused as refusal:
             log.info("job %s: its parent %s gets no signal: %s", notice.job, parent.name, refusal.code)
     for name in notice.children:

@@ -1,4 +1,5 @@
 """Checks jobs whose iteration is overdue: a job without a task gets one (U-13), a job that waits for code reports it.
+Drops children that ended long ago.
 
 A job and its task are stored in one step, so a task is missing only if an operator has cancelled or purged it, or data
 were restored from an old copy. A job waits if a deploy has removed its class, or has not yet brought it. What runs is
@@ -25,6 +26,8 @@ EVERY = timedelta(seconds=10)
 LATE = timedelta(seconds=30)
 """An iteration that was due so long ago is looked at."""
 
+DROP_EVERY = timedelta(hours=1)
+
 _PAGE = 100
 
 
@@ -37,13 +40,15 @@ class Watchdog:
         self._schedules = schedules
         self._queue = Queue(store)
         self._starts = [0] * store.shards  # of the next page
+        self._drops_at = jobs.now()
 
     async def run(self) -> None:
-        """Publish the kinds of this process and look, every ten seconds, until cancelled."""
+        """Publish the kinds of this process and look, every ten seconds, until cancelled. Drop every hour."""
         while True:
             try:
                 await self._jobs.kinds.publish(self._schedules)
                 await self.look()
+                await self._drop_ended()
             except StoreError as fault:
                 log.warning("jobs are not watched: %s", fault)
             await asyncio.sleep(EVERY.total_seconds())
@@ -51,6 +56,13 @@ class Watchdog:
     async def look(self) -> int:
         """Look at one page of each shard; the next call goes on after it. Returns how many jobs were changed."""
         return sum([await self._look_at_page(shard) for shard in range(self._store.shards)])
+
+    async def _drop_ended(self) -> None:
+        if self._jobs.now() < self._drops_at:
+            return
+        if dropped := await self._jobs.storage.drop_ended():
+            log.info("%d jobs were dropped that other jobs had started and that ended long ago", dropped)
+        self._drops_at = self._jobs.now() + DROP_EVERY
 
     async def _look_at_page(self, shard: int) -> int:
         before, start = to_ms(self._jobs.now() - LATE), self._starts[shard]

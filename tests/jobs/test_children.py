@@ -1,14 +1,19 @@
 """Jobs that start others, wait for them and end with them; jobs with keys; taking back what was done."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any, ClassVar
 
 import pytest
 
 from core.errors import NotFound
-from core.jobs import Actor, JobId
+from core.jobs import Actor, JobId, JobState
+from core.redis.cancel_and_wait import cancel_and_wait
 from jobs import ChildFailed, Iteration, Job, RollBack, Schedule, UnitFailed
+from jobs.recovery.watchdog import Watchdog
 from jobs.testing import JobTest, try_every_crash
+from tests.support.audited import violations_in
+from tests.support.waiting import until
 
 HOUR = timedelta(hours=1)
 
@@ -98,6 +103,37 @@ async def test_a_parent_that_is_started_again_has_children_again() -> None:
             await test.advance(2 * HOUR)
             assert (await test.job("mailing.1")).result == ["a letter to Anna"]
         assert printed.calls == [("Anna",)], "an effect is for ever, also in a child with the same key"
+
+
+@pytest.mark.row("U-28")
+async def test_a_child_is_dropped_a_month_after_its_end_and_its_effects_stay_done() -> None:
+    async with JobTest.open(Letter, Mailing) as test:
+        printed = test.double(outside, "print_letter")
+        await test.start("mailing.1", {"to": ["Anna", "nobody"]})
+        await test.start("letter~own.1", {"to": "Boris"})
+        await test.advance(2 * HOUR)
+        await test.advance(timedelta(days=29))
+        assert await test.jobs.storage.drop_ended() == 0
+        await test.advance(timedelta(days=2))
+        watching = asyncio.create_task(Watchdog(test.store, test.jobs, test.worker.registry.schedules).run())
+        await until(lambda: _has_jobs(test, 2))
+        await cancel_and_wait(watching)
+        names = ["mailing.1", "letter~own.1"]
+        assert [job.id.name for job in (await test.jobs.list("default"))[0]] == names, "a user's own jobs stay"
+        assert [job.id.name for job in await test.jobs.of_user("default", "1")] == names[::-1]
+        assert (await test.jobs.storage.counts("default"))[JobState.STOPPED] == 2
+        assert await violations_in(test.store) == []
+
+        await test.start("mailing.1", {"to": ["Anna"]})
+        await test.advance(2 * HOUR)
+        assert (await test.job("mailing.1")).result == ["a letter to Anna"]
+        assert printed.calls == [("Anna",), ("Boris",)], "an effect is for ever"
+        await test.advance(timedelta(days=29))
+        assert await test.jobs.storage.drop_ended() == 0, "it has ended again since"
+
+
+async def _has_jobs(test: JobTest, count: int) -> bool:
+    return len((await test.jobs.list("default"))[0]) == count
 
 
 @pytest.mark.row("U-28")

@@ -1,7 +1,8 @@
 """The invariants of jobs (I22 to I24). Pure.
 
 I22: a job that runs, or whose pause ends by itself, has a live task in the tube `jobs.<kind>`.
-I23: the record of a job agrees with its state, the list of its tenant, the index `jobs_due` and the counts by state.
+I23: the record of a job agrees with its state, the list of its tenant, the indexes `jobs_due` and `jobs_ended`, and the
+counts by state.
 I24: results of steps are kept only for an iteration that has begun and not ended.
 
 I22 and I24, and of I23 what concerns one job, are implications, checked on one atomic read. The counts are compared
@@ -18,6 +19,7 @@ from core.audit.invariants.invariant import LIVE, Violation
 from core.redis.keys import KEYS
 
 _RUNNING, _PAUSED = "running", "paused"
+_ENDED = ("stopped", "failed")
 _TASK_WHY = "the watchdog of `./ada jobs` gives it a new task"
 _COUNT_WHY = "the count is only shown"
 
@@ -31,6 +33,7 @@ class Record(msgspec.Struct, frozen=True):
     task: str = ""
     due: int = 0
     begun: bool = False
+    parent: msgspec.Raw | None = None
 
     @property
     def next(self) -> int | None:
@@ -94,6 +97,15 @@ def _of_due(shard: int, _: str, job: str, __: str) -> Iterator[Implication]:
     yield Implication("I23", (seen,), Read("HGET", KEYS["job"].at(shard, job), "record"), is_due, "a job with work")
 
 
+def _of_ended(shard: int, _: str, job: str, __: str) -> Iterator[Implication]:
+    def has_ended(found: str | None) -> bool:
+        record = record_of(found)
+        return record is not None and record.state in _ENDED and record.parent is not None
+
+    seen = Premise(Read("ZSCORE", KEYS["jobs_ended"].at(shard), job))
+    yield Implication("I23", (seen,), Read("HGET", KEYS["job"].at(shard, job), "record"), has_ended, "an ended child")
+
+
 def _of_listed(shard: int, tenant: str, job: str, _: str) -> Iterator[Implication]:
     seen = Premise(Read("ZSCORE", KEYS["jobs"].at(shard, tenant), job))
     yield Implication("I23", (seen,), Read("HGET", KEYS["job"].at(shard, job), "record"), _is_there, "a job, as listed")
@@ -124,6 +136,7 @@ def _is_score(wanted: int | None) -> Holds:
 _BY_KIND: Mapping[str, Callable[[int, str, str, str], Iterator[Implication]]] = {
     "job": _of_job,
     "jobs_due": _of_due,
+    "jobs_ended": _of_ended,
     "jobs": _of_listed,
     "job_steps": _of_step,
 }

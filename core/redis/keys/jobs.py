@@ -16,6 +16,7 @@ JOBS = (
     ),
     Key("job_counts", "jobs:{s}:counts:<tenant>", "hash", Lifetime.FOREVER, "state → how many jobs of a tenant"),
     Key("jobs_due", "jobs:{s}:due", "zset", Lifetime.FOREVER, "jobs with work to do by the ms of their next iteration"),
+    Key("jobs_ended", "jobs:{s}:ended", "zset", Lifetime.FOREVER, "children that have ended by the ms of their end"),
     Key(
         "job",
         "job:{s}:<id>",

@@ -12,6 +12,7 @@ from tests.support.stack import HOUR, TENANT, Stack
 
 RUNNING, LIMITED, STOPPED, TASK = "<running>", "<limited>", "<stopped>", "queue:{0}:task:<task>"
 JOB, DUE, COUNTS, LISTED = "job:{0}:", "jobs:{0}:due", "jobs:{0}:counts:university", "jobs:{0}:of:university"
+ENDED = "jobs:{0}:ended"
 
 # The invariant that reports it, and the damage.
 DAMAGES = [
@@ -25,6 +26,9 @@ DAMAGES = [
     ("I23", ["ZADD", DUE, "1", RUNNING]),
     ("I23", ["ZADD", DUE, "1", STOPPED]),
     ("I23", ["ZADD", DUE, "1", "university/hunt.9"]),
+    ("I23", ["ZADD", ENDED, "1", RUNNING]),
+    ("I23", ["ZADD", ENDED, "1", STOPPED]),
+    ("I23", ["ZADD", ENDED, "1", "university/hunt.9"]),
     ("I23", ["ZREM", LISTED, RUNNING]),
     ("I23", ["ZADD", LISTED, "1", "university/hunt.9"]),
     ("I23", ["HINCRBY", COUNTS, "running", "1"]),
