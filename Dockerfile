@@ -4,7 +4,7 @@ COPY requirements.lock /
 RUN python -m venv /venv && /venv/bin/pip install --no-cache-dir --require-hashes -r /requirements.lock
 
 FROM python:3.13-slim
-RUN useradd --system --uid 10001 --home-dir /data ada && install -d -o ada -g ada /data /data/speech
+RUN useradd --system --uid 10001 --home-dir /data ada && install -d -o ada -g ada /data /data/speech /data/pictures
 COPY --from=libraries /venv /venv
 WORKDIR /ada
 COPY bench bench

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -47,6 +47,11 @@ class FileCache:
         self._limit, self._retention = limit, retention.total_seconds()
         self._written = limit  # bytes since the last clean-up; the first file begins with one
         self._turns: dict[str, _Turn] = {}
+
+    @classmethod
+    def nowhere(cls) -> Self:
+        """Return a cache that has no folder: nothing can be stored in it."""
+        return cls(Path("/nonexistent"), 0, timedelta(0))
 
     async def file(self, name: str, max_age: timedelta, make: Callable[[Path], Awaitable[None]]) -> Path:
         """Return the file with this name; `make` writes it to the path that it gets, unless there is one young

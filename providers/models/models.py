@@ -47,8 +47,7 @@ class Models:
     def not_set_up(cls) -> Self:
         """Return the models of a process without any service: every call raises AiNotSetUp."""
         none = NotSetUp("AI_NOT_SET_UP", "this process has no language model and no speech service")
-        nothing = FileCache(Path("/nonexistent"), 0, timedelta(0))
-        return cls(none, none, none, nothing, nothing, timedelta(0))
+        return cls(none, none, none, FileCache.nowhere(), FileCache.nowhere(), timedelta(0))
 
     @property
     def sound_folder(self) -> Path:

@@ -34,6 +34,7 @@ _SAMPLES: Mapping[str, Any] = {
     **dict.fromkeys(("last_message_id", "cancelled"), NUMBER),
     "invite_link": "https://t.me/+sample",
     "file_path": "speech.ogg",
+    "qr_file": "qr.png",
     "tokens_used": 0,
 }
 """Result → what a provider or the store returns here. Any other one is its name in brackets."""

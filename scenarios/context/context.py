@@ -17,7 +17,7 @@ from core.errors import Forbidden
 from core.model.history_key import HistoryKey
 from core.services import Services
 from core.updates import rights
-from providers.models import Models
+from providers.models import FileCache, Models
 from providers.sign_in import SignIn
 from providers.telegram_bot.client import Client
 from scenarios.bot.model import Bot
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 class ScenarioServices:
     """One set per process. `telegram`: the client of the Bot API, None without ADA_BOT_TOKEN. `models`: language models
     and speech services. `plugins`: what plugins have opened, by their names. `sign_in`: None without ADA_SIGN_IN.
-    `allow_private`: whether requests may go to private addresses.
+    `pictures`: where actions draw. `allow_private`: whether requests may go to private addresses.
     """
 
     core: Services
@@ -42,6 +42,7 @@ class ScenarioServices:
     conversations: Conversations
     sign_in: SignIn | None = None
     models: Models = field(default_factory=Models.not_set_up)
+    pictures: FileCache = field(default_factory=FileCache.nowhere)
     plugins: Mapping[str, Any] = field(default_factory=dict)
     allow_private: bool = False
 
@@ -100,8 +101,10 @@ class Context:
 
     @property
     def folders(self) -> Sequence[Path]:
-        """The folders whose files may be sent: the bot's and that of speech. Names are relative to the first one."""
-        return (self.folder, self.services.models.sound_folder)
+        """The folders whose files may be sent: the bot's, that of speech and that of pictures. Names are relative to
+        the first one.
+        """
+        return (self.folder, self.services.models.sound_folder, self.services.pictures.folder)
 
     def warn(self, message: str) -> None:
         """Report something to the author that does not make the action fail."""

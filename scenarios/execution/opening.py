@@ -8,7 +8,7 @@ from datetime import UTC, tzinfo
 from core.orders import SendingPolicy
 from core.redis.store import Store
 from core.services import open_services as open_core
-from providers.models import Models
+from providers.models import FileCache, Models
 from providers.sign_in import SignIn
 from providers.telegram_bot.client import Client
 from scenarios.context import ScenarioServices
@@ -18,7 +18,7 @@ from scenarios.execution.conversations import StoredConversations
 @dataclass(frozen=True, slots=True)
 class Options:
     """The settings of a process of scenarios. `bot_token`: of the Bot API, "" for a bot that is not in Telegram.
-    `models`: the caller closes them.
+    `models`: the caller closes them. `pictures`: where actions draw.
     """
 
     tenant: str = "default"
@@ -27,6 +27,7 @@ class Options:
     bot_token: str = ""
     bot_api_url: str = ""
     models: Models = field(default_factory=Models.not_set_up)
+    pictures: FileCache = field(default_factory=FileCache.nowhere)
     sign_in: SignIn | None = None
     allow_private: bool = False
 
@@ -45,6 +46,7 @@ async def open_services(store: Store, options: Options) -> AsyncIterator[Scenari
                 conversations=StoredConversations(store, options.tenant),
                 sign_in=options.sign_in,
                 models=options.models,
+                pictures=options.pictures,
                 allow_private=options.allow_private,
             )
     finally:

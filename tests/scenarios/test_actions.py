@@ -44,6 +44,7 @@ def test_every_action_of_the_dialect_has_a_file() -> None:
         "copy",
         "history",
         "answer_press",
+        "qr_code",
         "typing",
     }
 

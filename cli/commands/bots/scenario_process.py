@@ -23,7 +23,7 @@ from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
 from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
-from providers.models import Models
+from providers.models import FileCache, Models
 from providers.sign_in import SignIn
 from scenarios.check.reloading import ActiveBot
 from scenarios.context import ScenarioServices
@@ -104,6 +104,9 @@ def options_of(settings: Settings, models: Models, sign_in: SignIn | None) -> Op
         bot_token=settings.bot_token or "",
         bot_api_url=settings.bot_api_url or "",
         models=models,
+        pictures=FileCache(
+            settings.data.absolute() / "pictures", settings.ai_cache_megabytes * 10**6, settings.retention
+        ),
         sign_in=sign_in,
         allow_private=settings.webhook_allow_private,
     )

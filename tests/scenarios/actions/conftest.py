@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -10,6 +11,7 @@ import pytest
 
 from core.errors import Refused
 from core.redis.store import Store
+from providers.models import FileCache
 from scenarios.actions import own_actions
 from scenarios.bot import Action, Bot, Place
 from scenarios.check.samples import Sampled, ending_of
@@ -110,7 +112,13 @@ def store(audited_store: Store) -> Store:
 
 
 @pytest.fixture
-async def bench(store: Store, bot_api: BotApi) -> AsyncIterator[Bench]:
-    options = Options(TENANT, ZoneInfo("Europe/Moscow"), bot_token=bot_api.server.token, bot_api_url=bot_api.server.url)
+async def bench(store: Store, bot_api: BotApi, tmp_path: Path) -> AsyncIterator[Bench]:
+    options = Options(
+        TENANT,
+        ZoneInfo("Europe/Moscow"),
+        bot_token=bot_api.server.token,
+        bot_api_url=bot_api.server.url,
+        pictures=FileCache(tmp_path / "pictures", 10**6, timedelta(days=1)),
+    )
     async with open_services(store, options) as services:
         yield Bench(services, bot_api)

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from providers.models import Models
+from providers.models import FileCache, Models
 from providers.telegram_bot.client import Client
 from scenarios.bot import Action, Bot, Place
 from scenarios.context import Context, ScenarioServices
@@ -29,5 +29,5 @@ def context_of(
     action = Action("x", fields, Place("x.yaml"), placeholder=fields.get("placeholder"))
     values = Values(results or {})
     step = Step((0, 0), "x.start", action, State.PENDING, values=values)
-    services = cast(ScenarioServices, SimpleNamespace(models=models, telegram=telegram))
+    services = cast(ScenarioServices, SimpleNamespace(models=models, telegram=telegram, pictures=FileCache.nowhere()))
     return Context(services, Bot(), folder, "run", step, event, prepare(action, {}, values, event))

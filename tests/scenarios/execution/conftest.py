@@ -17,7 +17,7 @@ from core.orders import SendingPolicy
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.events import Events, identity, person_of
-from providers.models import Models
+from providers.models import FileCache, Models
 from scenarios.actions import installed_actions
 from scenarios.check.reloading import ActiveBot
 from scenarios.execution.opening import Options, open_services
@@ -91,7 +91,9 @@ class Installation(BotFolder):
         resources = AsyncExitStack()
         store = await kind.open(self.stack.server.url, self.stack.store.shards)
         resources.push_async_callback(store.close)
-        opened = open_services(store, Options(TENANT, self.timezone, self.rules, models=self.models, **self.bot_api))
+        pictures = FileCache(self.folder.parent / "pictures", 10**6, timedelta(days=1))
+        given = Options(TENANT, self.timezone, self.rules, models=self.models, pictures=pictures, **self.bot_api)
+        opened = open_services(store, given)
         services = replace(await resources.enter_async_context(opened), plugins=self.plugins)
         process = Process(services, ActiveBot(self.folder), self.types, ProcessOptions(**options))
         self._running.append(running := Running(process, store, resources))

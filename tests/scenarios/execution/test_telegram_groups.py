@@ -84,6 +84,10 @@ no:
   actions:
     - {type: answer_press, text: "LONG"}
 closed_button: {actions: [{type: send, text: "Подробности"}]}
+card:
+  actions:
+    - {type: qr_code, start: room-12}
+    - {type: send, text: "{qr_text}", attachment: {file: "{qr_file}", type: photo}, chain: completed}
 search:
   actions:
     - type: answer_inline
@@ -136,7 +140,7 @@ async def town(bare: Installation, bot_api: BotApi, tmp_path: Path) -> AsyncIter
     )
     bare.write(
         "triggers.yaml",
-        "text: {exact: {/ask: t.ask, /list: t.list, /offer: t.offer}, state: {question: t.take}, "
+        "text: {exact: {/ask: t.ask, /list: t.list, /offer: t.offer, /card: t.card}, state: {question: t.take}, "
         '"*": {scenario: t.archive, forward_enabled: true}}\n'
         'callback: {exact: {Да: t.yes, Нет: t.no}}\nedited: {"*": t.edited}\n'
         "inline_query: {starts_with: {книга: t.search}}",
@@ -239,6 +243,15 @@ async def test_a_press_is_answered_once_by_the_scenario_or_without_a_text(
     assert answer is not None
     assert (answer["text"], answer["alert"]) == (text, alert)
     assert town.bot_api.state.counter("telegram-bot", "answerCallbackQuery") == 1
+
+
+async def test_a_qr_code_that_opens_the_bot_is_sent_as_a_photo(town: Town) -> None:
+    people = town.bot_api.server.people
+    people.write(ANNA, "/card")
+    await until(lambda: people.messages(ANNA)[-1]["from"]["is_bot"], within=WITHIN)
+    message = people.messages(ANNA)[-1]
+    assert message["caption"] == "https://t.me/sandbox4343_bot?start=room-12"
+    assert message["photo"]
 
 
 async def test_a_message_is_copied_with_its_author_its_marks_and_its_files(town: Town) -> None:

@@ -114,9 +114,10 @@ def test_every_service_gets_the_secrets_that_it_receives_beside_the_supervisor_a
 
 
 @pytest.mark.parametrize("name", ["scenarios", "telegram", "telegram-bot", "vk", "max", "email"])
-def test_speech_that_the_scenarios_make_is_there_for_the_couriers_that_send_it(name: str) -> None:
-    assert "speech:/data/speech" in SERVICES[name]["volumes"]
-    assert "/data/speech" in DOCKERFILE, "a new volume gets its owner from the image"
+def test_files_that_the_scenarios_make_are_there_for_the_couriers_that_send_them(name: str) -> None:
+    for kind in ("speech", "pictures"):
+        assert f"{kind}:/data/{kind}" in SERVICES[name]["volumes"]
+        assert f"/data/{kind}" in DOCKERFILE, "a new volume gets its owner from the image"
 
 
 def test_the_store_has_the_settings_of_the_embedded_server() -> None:
