@@ -97,7 +97,7 @@ def wheels(clone: Path) -> Path:
 @pytest.mark.timeout(240)  # creates an environment with pip
 @pytest.mark.parametrize("uv_works", [True, False])
 def test_uv_installs_if_it_is_there_and_pip_where_uv_cannot(clone: Path, wheels: Path, *, uv_works: bool) -> None:
-    settings = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "UV_NO_INDEX": "1", "UV_NO_CACHE": "1"}
+    settings = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "UV_OFFLINE": "1", "UV_NO_CACHE": "1"}
     if uv_works:
         settings["UV_FIND_LINKS"] = str(wheels)
     with_uv = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
