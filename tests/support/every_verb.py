@@ -227,6 +227,7 @@ async def _call_job_verbs(stack: Stack) -> None:
     await jobs.storage.count_loss(await jobs.find(job_id), "lost")
     await jobs.storage.end_iteration(begun, "attempt", "ended")
     await jobs.stop(job_id, Actor.ADMIN)
+    await jobs.storage.drop_ended()
 
 
 async def _import_and_link(stack: Stack) -> None:
