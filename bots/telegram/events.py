@@ -1,14 +1,16 @@
-"""Updates as events of scenarios: albums and joins are gathered, presses of buttons answered."""
+"""Updates as events of scenarios: albums and joins are gathered, presses are answered, typing is shown."""
 
 import logging
+from collections.abc import Coroutine
 from datetime import timedelta
+from typing import Any
 
 from bots.send_faults import NotSent, SendLater
 from bots.services import BotServices
 from bots.telegram.mode import Mode, Work
 from bots.telegram.sending import call
+from core.updates.bot_calls import BotCall, BotCalls, TypingMark
 from core.updates.ingress import MAX_AGE
-from core.updates.presses import Press, Presses
 from providers.inbound import events_ingress, telegram_gathering
 from providers.telegram_bot import CHANNEL
 from providers.telegram_bot.client import Client
@@ -26,30 +28,35 @@ def events_mode(max_age: timedelta = MAX_AGE) -> Mode:
         store, queue, tenant = services.core.store, services.core.client, services.tenant
         ingress = events_ingress(store, queue, tenant, max_age)[CHANNEL]
         await ingress.open()
-        presses = Presses(queue, tenant, CHANNEL)
-        await presses.open()
-        acknowledging = presses.worker(Acknowledging(bot).acknowledge)
-        return Work(ingress, [acknowledging], telegram_gathering(store, queue, tenant).worker)
+        calls = BotCalls(queue, tenant, CHANNEL)
+        await calls.open()
+        calling = calls.worker(TelegramCalls(bot).make)
+        return Work(ingress, [calling], telegram_gathering(store, queue, tenant).worker)
 
     return Mode(ALLOWED, open_events)
 
 
-class Acknowledging:
-    """Acknowledges presses as one bot."""
+class TelegramCalls:
+    """Answers presses and shows typing as one bot."""
 
     def __init__(self, bot: Client) -> None:
         self._bot = bot
 
-    async def acknowledge(self, press: Press) -> bool:
-        """Answer the press, which ends the clock on the button. Returns False if Telegram was not reached; SendLater is
-        not waited for: the clock ends by itself.
+    async def make(self, made: BotCall) -> bool:
+        """Make a call, which ends the clock on a button, or shows for five seconds that the bot is writing. Returns
+        False if Telegram was not reached; SendLater is not waited for: the clock ends by itself.
         """
-        text, alert = press.text or None, press.alert or None
         try:
-            await call(self._bot.call("answerCallbackQuery", callback_query_id=press.id, text=text, show_alert=alert))
+            await call(self._request(made))
         except (BadRequest, SendLater) as refusal:
-            log.debug("the press %s was not acknowledged: %s", press.id, refusal)
+            log.debug("%s: Telegram refused it: %s", made, refusal)
         except NotSent as fault:
-            log.debug("the press %s is acknowledged later: %s", press.id, fault)
+            log.debug("%s is repeated: %s", made, fault)
             return False
         return True
+
+    def _request(self, made: BotCall) -> Coroutine[Any, Any, Any]:
+        if isinstance(made, TypingMark):
+            return self._bot.call("sendChatAction", chat_id=made.chat_id, action="typing")
+        text, alert = made.text or None, made.alert or None
+        return self._bot.call("answerCallbackQuery", callback_query_id=made.id, text=text, show_alert=alert)

@@ -18,7 +18,7 @@ from core.redis.store import Store
 _COMMANDS = (
     (re.compile(r"webhooks"), "./ada serve"),
     (re.compile(r"events(\..+)?|scenarios\..+"), "./ada scenarios"),
-    (re.compile(r"(?:dialogs|status|presses)\.(.+?)(?:-bot)?"), r"./ada bot \1"),
+    (re.compile(r"(?:dialogs|status|bot_calls)\.(.+?)(?:-bot)?"), r"./ada bot \1"),
     (re.compile(r"jobs\..+|job-notices"), "./ada jobs"),
 )
 """Which command works on a tube of Ada, besides the channels."""

@@ -1,7 +1,8 @@
 """Reads updates of MAX as events, the same over long polling and over a webhook. Pure.
 
 Updates have no id: one is named by its type, time, and the message, press or person that it concerns, so that a repeat
-is recognised. A dialog has a chat id of its own, which is no address of the person: the event has the person's.
+is recognised. A dialog has a chat id of its own, which is no address of the person: in the event it is `dialog_id`, and
+`chat_id` is the person's.
 Source: dev.max.ru, object Update; the schema max-messenger/api-schema 0.0.33.
 """
 
@@ -96,7 +97,7 @@ def _start(update: Json) -> Arrival:
     """Return what Start means: the command with which a dialog begins, and the payload of a deep link."""
     user = update["user"]
     text = f"/start {update.get('payload') or ''}".rstrip()
-    head = _head(update, "text", user, {"chat_type": "dialog"}, user["user_id"])
+    head = _head(update, "text", user, {"chat_type": "dialog", "chat_id": update.get("chat_id")}, user["user_id"])
     return Arrival({**head, "event_text": text, "attachments": []})
 
 
@@ -138,6 +139,7 @@ def _head(update: Json, kind: str, user: Json, chat: Json, concerned: Any) -> di
         **locale,
         "chat_id": int(user["user_id"]) if is_private else int(chat["chat_id"]),
         "chat_type": "private" if is_private else chat_type,
+        **({"dialog_id": int(chat["chat_id"])} if is_private and chat.get("chat_id") else {}),
         "event_date": datetime.fromtimestamp(int(update["timestamp"]) / 1000, UTC).isoformat(),
     }
 

@@ -17,6 +17,7 @@ from sandbox.state import SandboxState
 
 TOKEN = "max-sandbox-token"
 _MAX_FILE = 4 * MAX_BODY
+_ACTIONS = frozenset({"typing_on", "sending_photo", "sending_video", "sending_audio", "sending_file", "mark_seen"})
 
 Json = dict[str, Any]
 Call = Callable[[Json, Any], Any]
@@ -44,6 +45,7 @@ class MaxServer(HttpListener):
         app = web.Application(client_max_size=_MAX_FILE)
         app.router.add_post("/upload/{key}", self._upload)
         app.router.add_route("*", "/{path}", self._handle)
+        app.router.add_route("*", "/chats/{chat_id}/{path}", self._handle)
         super().__init__(app, host, port, "")
         # the name of a call is that of rules and counters
         self._calls: dict[tuple[str, str], tuple[str, Call]] = {
@@ -53,6 +55,7 @@ class MaxServer(HttpListener):
             ("DELETE", "messages"): ("deleteMessage", self._delete),
             ("GET", "messages"): ("getMessages", self._get_messages),
             ("POST", "answers"): ("answer", self._answer),
+            ("POST", "actions"): ("sendAction", self._send_action),
             ("POST", "uploads"): ("upload", lambda query, body: self._bot.uploads.server(query.get("type", ""))),
             ("GET", "updates"): ("getUpdates", self._get_updates),
             ("GET", "subscriptions"): ("getSubscriptions", self._get_subscriptions),
@@ -87,6 +90,8 @@ class MaxServer(HttpListener):
         if call is None:
             raise ApiError(404, "not.found", f"Path /{request.match_info['path']} is not recognized")
         query, body = dict(request.query), await _body(request)
+        if "chat_id" in request.match_info:
+            query["chat_id"] = request.match_info["chat_id"]
         self._state.count(CHANNEL, name)
         address = self._address(query)
         fault = self._state.fault(CHANNEL, address, name)
@@ -140,6 +145,12 @@ class MaxServer(HttpListener):
 
     def _answer(self, query: Json, body: Any) -> None:
         self._bot.answer(query.get("callback_id", ""), body)
+
+    def _send_action(self, query: Json, body: Any) -> None:
+        chat = self._bot.chat_of({"chat_id": query.get("chat_id", "")})
+        self._bot.chats.check_may_write(chat)
+        if not isinstance(body, dict) or body.get("action") not in _ACTIONS:
+            raise malformed("action: it is not known")
 
     async def _get_updates(self, query: Json, body: Any) -> Json:
         marker = query.get("marker")

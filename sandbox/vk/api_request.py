@@ -59,6 +59,7 @@ class ApiRequest:
             "messages.edit": self._edit,
             "messages.delete": self._delete,
             "messages.sendMessageEventAnswer": self._answer_event,
+            "messages.setActivity": self._set_activity,
             "photos.getMessagesUploadServer": self._get_photo_server,
             "photos.saveMessagesPhoto": self._save_photo,
             "docs.getMessagesUploadServer": self._get_document_server,
@@ -193,6 +194,12 @@ class ApiRequest:
     def _answer_event(self, parameters: Parameters) -> Value:
         peer, event = read_number(parameters, "peer_id"), str(parameters.get("event_id", ""))
         self._people.answer(str(peer), event, str(parameters.get("event_data") or ""))
+        return 1
+
+    def _set_activity(self, parameters: Parameters) -> Value:
+        read_number(parameters, "peer_id")
+        if parameters.get("type") not in ("typing", "audiomessage"):
+            raise parameter_error("type is a required parameter")
         return 1
 
     def _get_photo_server(self, _: Parameters) -> Value:

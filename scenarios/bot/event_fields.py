@@ -29,6 +29,7 @@ FIELDS: Mapping[str, str] = {
     "entity_id": "who has written: the person, or the chat or channel in whose name; of a join the group",
     "entity_type": "`user`, `chat` or `channel`",
     "chat_id": "the chat",
+    "dialog_id": "in MAX the dialog of the bot with the person, whose id is not that of the person",
     "chat_type": "`private`, `group`, `supergroup` or `channel`",
     "chat_title": "the title of a group",
     "chat_username": "the @name of a group, without @",

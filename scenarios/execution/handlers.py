@@ -13,7 +13,8 @@ from typing import Any
 from core.queue import Attempt, Result
 from core.queue.task_ids import put_ms
 from core.updates import events
-from core.updates.presses import Presses
+from core.updates.bot_calls import BotCalls
+from providers.bot_calls import LONGEST_ANSWER
 from scenarios.check.reloading import ActiveBot
 from scenarios.engine.splicing import unknown_scenario
 from scenarios.engine.triggers import SCHEDULED, scheduled
@@ -31,7 +32,7 @@ Event = Mapping[str, Any]
 
 
 class Handlers:
-    """One per process. What a handler raises has its task retried. `presses`: by channel."""
+    """One per process. What a handler raises has its task retried. `bot_calls`: by channel."""
 
     def __init__(
         self,
@@ -42,7 +43,7 @@ class Handlers:
         runs: Runs,
         driver: Driver,
         answers: Answers,
-        presses: Mapping[str, Presses],
+        bot_calls: Mapping[str, BotCalls],
         shards: int,
     ) -> None:
         self._bot = bot
@@ -52,15 +53,15 @@ class Handlers:
         self._runs = runs
         self._driver = driver
         self._answers = answers
-        self._presses = presses
+        self._bot_calls = bot_calls
         self._shards = shards
 
     async def handle_event(self, attempt: Attempt) -> Result:
         """Drive the run of an event until it is over or parked. A pressed button has its answer then."""
         event = events.decode(attempt.body)
         result = await self._handle(event, attempt)
-        if event.get("callback_id") and (presses := self._presses.get(str(event["channel"]))):
-            await presses.put(event)
+        if event.get("callback_id") and event["channel"] in LONGEST_ANSWER:
+            await self._bot_calls[event["channel"]].answer_press(event)
         return result
 
     async def _handle(self, event: Event, attempt: Attempt) -> Result:

@@ -10,7 +10,7 @@ from core.errors import StoreError
 from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates import events
-from providers.presses import presses_by_channel
+from providers.bot_calls import bot_calls_by_channel
 from scenarios.actions import installed_actions
 from scenarios.check.reloading import ActiveBot
 from scenarios.context import ScenarioServices
@@ -77,9 +77,9 @@ class Process:
         )
         answers = Answers(store, tenant, self._runs, executor, self._parking)
         people, variables = People(store, tenant), Variables(store, tenant)
-        self._presses = presses_by_channel(services.core.client, tenant)
+        self._bot_calls = bot_calls_by_channel(services.core.client, tenant)
         self._handlers = Handlers(
-            bot, people, variables, self._versions, self._runs, driver, answers, self._presses, store.shards
+            bot, people, variables, self._versions, self._runs, driver, answers, self._bot_calls, store.shards
         )
         self._schedules = Schedules(services, bot)
         self._stopping = asyncio.Event()
@@ -114,8 +114,8 @@ class Process:
 
     async def _open(self) -> None:
         await events.Events(self._services.core.client, self._services.tenant).open()
-        for presses in self._presses.values():
-            await presses.open()
+        for calls in self._bot_calls.values():
+            await calls.open()
         await self._slow.open()
         await self._last_good.restore()
         await self._schedules.open()

@@ -9,12 +9,12 @@ import pytest
 
 from bots.dialog_event import DialogEvent, dialog_event
 from bots.receiving.poller import Poller
-from bots.vk.acknowledging import Acknowledging
+from bots.vk.calls import VkCalls
 from bots.vk.long_poll import LongPoll
 from core.queue import QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
+from core.updates.bot_calls import BotCalls, PressAnswer, TypingMark
 from core.updates.events import TUBE, Event, decode, dialogs_tube
-from core.updates.presses import Press, Presses
 from providers import vk as vk_provider
 from providers.inbound import dialogs_ingress, events_ingress
 from providers.vk.client import Client
@@ -157,9 +157,16 @@ async def test_a_server_that_cannot_be_reached_is_reported_without_its_address()
     )
 
 
-async def test_a_press_that_vk_cannot_be_told_of_is_acknowledged_later() -> None:
+async def test_a_call_that_does_not_reach_vk_is_made_again() -> None:
     async with vk_client("vk1.a.token", "http://127.0.0.1:9/method/") as client:
-        assert await Acknowledging(client).acknowledge(Press("1", 1, 1)) is False
+        assert await VkCalls(client).make(PressAnswer("1", 1, 1)) is False
+
+
+async def test_the_mark_that_the_bot_is_writing_is_shown(vk: VkServer) -> None:
+    async with vk_client(vk.token, vk.url) as client:
+        assert await VkCalls(client).make(TypingMark(int(PERSON)))
+        assert await VkCalls(client).make(TypingMark("nowhere")), "a refusal is not repeated"
+    assert vk._state.counter("vk", "messages.setActivity") == 2
 
 
 async def test_the_position_moves_on_with_each_event_that_was_put(stack: Stack, vk: VkServer) -> None:
@@ -182,12 +189,12 @@ async def test_with_scenarios_a_press_is_an_event_and_its_answer_is_shown(stack:
     ingress = events_ingress(stack.store, queue, TENANT)[vk_provider.CHANNEL]
     await ingress.open()
     async with vk_client(vk.token, vk.url) as client:
-        acknowledge = Acknowledging(client).acknowledge
-        press = Press("unknown", int(PERSON), int(PERSON))
-        assert await acknowledge(press)  # a press that VK no longer knows is no fault
-        presses, events = Presses(queue, TENANT, vk_provider.CHANNEL), list[Event]()
-        await presses.open()
-        worker = presses.worker(acknowledge)
+        make = VkCalls(client).make
+        answer = PressAnswer("unknown", int(PERSON), int(PERSON))
+        assert await make(answer)  # a press that VK no longer knows is no fault
+        calls, events = BotCalls(queue, TENANT, vk_provider.CHANNEL), list[Event]()
+        await calls.open()
+        worker = calls.worker(make)
         poller = Poller(stack.store, LongPoll(client), ingress)
         parts = [asyncio.create_task(part) for part in (worker.run(), poller.run())]
         try:
@@ -198,10 +205,10 @@ async def test_with_scenarios_a_press_is_an_event_and_its_answer_is_shown(stack:
             for text in ("", "Записано"):
                 query = vk.people.press(PERSON, 1, "да")
                 await until(lambda: read_press(stack, query, events), within=20)  # noqa: B023 - awaited at once
-                assert await presses.put(events[-1], text)
-                assert not await presses.put(events[-1], "another answer"), "a press has one answer"
-                answer = {"query": query, "text": text}
-                await until(lambda: vk.people.answers(PERSON)[-1:] == [answer], within=20)  # noqa: B023
+                assert await calls.answer_press(events[-1], text)
+                assert not await calls.answer_press(events[-1], "another answer"), "a press has one answer"
+                shown = {"query": query, "text": text}
+                await until(lambda: vk.people.answers(PERSON)[-1:] == [shown], within=20)  # noqa: B023
         finally:
             await cancel_and_wait(*parts)
     event = events[0]

@@ -28,7 +28,7 @@ from cli.settings.settings import Configuration, load
 from core.errors import SetupError
 from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.updates.presses import Acknowledge, Presses
+from core.updates.bot_calls import BotCalls, Make
 from providers import max as max_provider
 from providers import sms, vk
 
@@ -111,10 +111,10 @@ async def run_sms(configuration: Configuration, services: BotServices, stop: asy
 
 
 async def run_vk(configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Ready) -> None:
-    """Answer what people write to the VK community; with ADA_SCENARIOS it only answers presses of buttons. With
-    ADA_VK_LONG_POLL it polls; callbacks go to `serve`.
+    """Answer what people write to the VK community; with ADA_SCENARIOS it only makes the calls of
+    `core.updates.bot_calls`. With ADA_VK_LONG_POLL it polls; callbacks go to `serve`.
     """
-    from bots.vk.acknowledging import Acknowledging
+    from bots.vk.calls import VkCalls
     from bots.vk.long_poll import LongPoll
     from providers.vk.client import Client
     from providers.vk.errors import TokenRefused
@@ -123,12 +123,13 @@ async def run_vk(configuration: Configuration, services: BotServices, stop: asyn
     await ingress.open()
     settings = configuration.channel("vk")
     client = Client(settings.token, settings.api_url)
-    acknowledge = Acknowledging(client).acknowledge if configuration.settings.scenarios else None
+    has_scenarios = configuration.settings.scenarios
+    bot = await calling(services, vk.CHANNEL, VkCalls(client).make) if has_scenarios else TextBot(services, vk.CHANNEL)
     poller = Poller(services.core.store, LongPoll(client), ingress)
     polls = [asyncio.create_task(poller.run())] if settings.long_poll else []
     ready(bot="vk")
     try:
-        await work(await vk_work(services, acknowledge), stop, *polls)
+        await work(bot, stop, *polls)
     except TokenRefused as refusal:
         raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
     finally:
@@ -136,9 +137,10 @@ async def run_vk(configuration: Configuration, services: BotServices, stop: asyn
 
 
 async def run_max(configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Ready) -> None:
-    """Answer what people write to the bot in MAX; with ADA_SCENARIOS it only gets the updates. It polls, or keeps the
-    subscription of ADA_MAX_WEBHOOK_URL, whose updates go to `serve`.
+    """Answer what people write to the bot in MAX; with ADA_SCENARIOS it only gets the updates and shows
+    typing. It polls, or keeps the subscription of ADA_MAX_WEBHOOK_URL, whose updates go to `serve`.
     """
+    from bots.max.calls import MaxCalls
     from bots.max.long_poll import LongPoll
     from bots.max.sending import Replies
     from bots.max.webhook import Webhook
@@ -150,39 +152,37 @@ async def run_max(configuration: Configuration, services: BotServices, stop: asy
     ingress = open_ingress(services.core.store, services.core.client, common)[max_provider.CHANNEL]
     await ingress.open()
     client = Client(settings.token, settings.api_url, settings.timeout, settings.ca)
-    replies = Replies(client)
-    channel = max_provider.CHANNEL
-    workers = [] if common.scenarios else await button_workers(services, channel, replies.send, replies.edit)
+    bot: ButtonBot | Worker
+    if common.scenarios:
+        bot = await calling(services, max_provider.CHANNEL, MaxCalls(client).make)
+    else:
+        replies = Replies(client)
+        bot = ButtonBot(await button_workers(services, max_provider.CHANNEL, replies.send, replies.edit))
     getting = webhook.keep(client) if webhook else Poller(services.core.store, LongPoll(client), ingress).run()
     ready(bot="max")
     try:
-        await work(ButtonBot(workers) if workers else None, stop, asyncio.create_task(getting))
+        await work(bot, stop, asyncio.create_task(getting))
     except TokenRefused as refusal:
         raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
     finally:
         await client.close()
 
 
-async def vk_work(services: BotServices, acknowledge: Acknowledge | None) -> TextBot | Worker:
-    """Return the work of the bot: dialogs; with `acknowledge` only the answers to presses."""
-    if acknowledge is None:
-        return TextBot(services, vk.CHANNEL)
-    presses = Presses(services.core.client, services.tenant, vk.CHANNEL)
-    await presses.open()
-    return presses.worker(acknowledge)
+async def calling(services: BotServices, channel: str, make: Make) -> Worker:
+    """Return the work of a bot beside scenarios."""
+    calls = BotCalls(services.core.client, services.tenant, channel)
+    await calls.open()
+    return calls.worker(make)
 
 
-async def work(bot: TextBot | ButtonBot | Worker | None, stop: asyncio.Event, *beside: asyncio.Task[None]) -> None:
-    """Run a bot until a stop is requested, or until a task beside it ends; raise what that task raises. None: there are
-    only the tasks beside.
-    """
-    working = [asyncio.create_task(bot.run())] if bot else []
+async def work(bot: TextBot | ButtonBot | Worker, stop: asyncio.Event, *beside: asyncio.Task[None]) -> None:
+    """Run a bot until a stop is requested, or until a task beside it ends; raise what that task raises."""
+    working = asyncio.create_task(bot.run())
     stopping = asyncio.create_task(stop.wait())
-    done, _ = await asyncio.wait({stopping, *working, *beside}, return_when=asyncio.FIRST_COMPLETED)
+    done, _ = await asyncio.wait({stopping, working, *beside}, return_when=asyncio.FIRST_COMPLETED)
     await cancel_and_wait(stopping, *beside)
-    if bot:
-        bot.stop()
-    await asyncio.gather(*working)
+    bot.stop()
+    await working
     for ended in done:
         ended.result()
 

@@ -47,6 +47,7 @@ class EventRequest(RequestModel, frozen=True):
     entity_id: OptionalId = UNSET
     entity_type: OptionalLabel = UNSET
     chat_id: OptionalId = UNSET
+    dialog_id: OptionalId = UNSET
     chat_type: OptionalLabel = UNSET
     chat_title: OptionalLabel = UNSET
     chat_username: OptionalLabel = UNSET

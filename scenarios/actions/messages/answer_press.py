@@ -1,7 +1,7 @@
 """Answers the press of a button with a text over the chat (C-102)."""
 
 from core.errors import Conflict
-from providers.presses import LONGEST_TEXT, presses_by_channel
+from providers.bot_calls import LONGEST_ANSWER, bot_calls_by_channel
 from scenarios.context import Context
 from scenarios.context.arguments import flag_of, text_of
 from scenarios.engine import Ending
@@ -12,17 +12,18 @@ from scenarios.schema import ActionType, Field, types
 async def execute(context: Context) -> Ending:
     """Have the press answered by the bot's process. Raises Conflict NO_PRESS, NO_ANSWER_IN_CHANNEL; StoreError."""
     context.require("send")
-    presses = presses_by_channel(context.services.core.client, context.services.tenant).get(context.channel)
-    if presses is None:
+    longest = LONGEST_ANSWER.get(context.channel)
+    if longest is None:
         raise Conflict("NO_ANSWER_IN_CHANNEL", f"the channel {context.channel} cannot show an answer to a press")
     if not context.event.get("callback_id"):
         raise Conflict("NO_PRESS", "the event is not a pressed button")
     own = context.prepared.own
-    text, longest = text_of(own, "text"), LONGEST_TEXT[context.channel]
+    text = text_of(own, "text")
     if len(text) > longest:
         context.warn(f"the answer to the press has {len(text)} characters; {longest} are shown")
         text = f"{text[: longest - 1]}…"
-    if not await presses.put(context.event, text, alert=flag_of(own, "alert")):
+    calls = bot_calls_by_channel(context.services.core.client, context.services.tenant)[context.channel]
+    if not await calls.answer_press(context.event, text, alert=flag_of(own, "alert")):
         context.warn("the press was answered before, so this answer is not shown")
     return completed()
 

@@ -13,9 +13,9 @@ import pytest
 from bots.telegram import open_bot
 from bots.telegram.events import events_mode
 from core.queue import QueueClient
+from core.updates.bot_calls import BotCalls
 from core.updates.events import MAX_BYTES, TUBE, decode
 from core.updates.gathering import WINDOW
-from core.updates.presses import Presses
 from providers.telegram_bot import CHANNEL
 from providers.telegram_bot.errors import TokenRefused
 from sandbox.bot_api.state.parameters import Upload
@@ -39,8 +39,8 @@ class Chats:
         return self.school.bot_api.server.people
 
     @property
-    def presses(self) -> Presses:
-        return Presses(QueueClient(self.school.stack.store), self.school.services.tenant, CHANNEL)
+    def calls(self) -> BotCalls:
+        return BotCalls(QueueClient(self.school.stack.store), self.school.services.tenant, CHANNEL)
 
     @property
     def joining(self) -> Any:
@@ -120,7 +120,7 @@ async def test_a_pressed_button_is_an_event_and_no_longer_waits(chats: Chats) ->
     async with chats.running():
         query = chats.people.press(TEACHER, message.message_id, "Да")
         (event,) = await chats.events(1)
-        await chats.presses.put(event)
+        await chats.calls.answer_press(event)
         await until(lambda: chats.people.answer(query) is not None, within=20)
     assert (event["kind"], event["callback_data"], event["message_id"]) == ("callback", "да", message.message_id)
 
@@ -135,10 +135,21 @@ async def test_a_press_is_acknowledged_after_a_fault_of_the_network(
     async with chats.running():
         query = chats.people.press(TEACHER, message.message_id, "Да")
         (event,) = await chats.events(1)
-        await chats.presses.put(event)
+        await chats.calls.answer_press(event)
         await until(lambda: chats.people.answer(query) is not None, within=20)
     assert server.state.counter("telegram-bot", "answerCallbackQuery") == 2
     assert "Traceback" not in caplog.text
+
+
+async def test_the_mark_that_the_bot_is_writing_is_shown_and_a_refused_one_is_no_fault(chats: Chats) -> None:
+    state = chats.school.bot_api.state
+    async with chats.running():
+        for chat in (-1, TEACHER):
+            await chats.calls.show_typing({"channel": CHANNEL, "user_id": TEACHER, "chat_id": chat})
+        await until(lambda: state.counter("telegram-bot", "sendChatAction") == 2, within=20)
+        chats.people.write(TEACHER, "later")
+        assert len(await chats.events(1)) == 1
+    assert await chats.school.stack.finish_all(f"bot_calls.{CHANNEL}") == []
 
 
 @pytest.mark.row("C-14")

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from core.queue import QueueClient
+from core.updates.bot_calls import BotCalls
 from core.updates.events import TUBE
 from core.updates.ingress import Ingress
-from core.updates.presses import Presses
 from providers.inbound import dialogs_ingress, events_ingress
 from providers.telegram_bot import CHANNEL
 from tests.support.stack import Stack
@@ -30,12 +30,12 @@ async def events_of(stack: Stack, tenant: str) -> Ingress:
 
 
 async def test_a_press_that_waited_for_half_a_minute_is_not_answered_any_more(stack: Stack) -> None:
-    presses = Presses(QueueClient(stack.store), "university", CHANNEL)
-    await presses.open()
-    await presses.put({"channel": CHANNEL, "callback_id": "9", "user_id": 5, "chat_id": 5})
+    calls = BotCalls(QueueClient(stack.store), "university", CHANNEL)
+    await calls.open()
+    await calls.answer_press({"channel": CHANNEL, "callback_id": "9", "user_id": 5, "chat_id": 5})
     stack.advance_clock(timedelta(seconds=31))
     await stack.tick()
-    assert await stack.finish_all(f"presses.{CHANNEL}") == []
+    assert await stack.finish_all(f"bot_calls.{CHANNEL}") == []
 
 
 async def test_equal_ids_of_the_bots_of_two_tenants_are_different_events(stack: Stack) -> None:

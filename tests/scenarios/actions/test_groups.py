@@ -175,16 +175,6 @@ async def test_a_message_is_removed_and_one_that_is_gone_counts_as_removed(club:
     assert "no message to remove" in await club.error({"type": "remove"}, PRIVATE)
 
 
-# typing
-
-
-async def test_the_bot_is_shown_to_be_writing_where_the_channel_can_show_it(club: Bench) -> None:
-    await club.results({"type": "typing"}, IN_GROUP)
-    await club.results({"type": "typing"}, {**PRIVATE, "channel": "vk"})
-    assert club.bot_api.state.counters()["telegram-bot"]["sendChatAction"] == 1
-    assert "chat not found" in await club.error({"type": "typing"}, {**IN_GROUP, "chat_id": "@nowhere"})
-
-
 # is_member
 
 

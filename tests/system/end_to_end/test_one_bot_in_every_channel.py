@@ -36,6 +36,7 @@ today:
     - {type: send, text: "Сегодня пар нет"}
 tomorrow:
   actions:
+    - {type: typing}
     - {type: send, text: "Завтра: <i>физика</i>"}
     - {type: send, text: "Расписание", attachment: schedule.png, callback_edit: false, chain: completed}
 """
@@ -100,6 +101,8 @@ async def test_the_same_scenario_serves_telegram_vk_max_sms_and_the_web(
         talk_by_sms(installation, f"{api}/v1/inbound/sms?secret={SECRET}&from=%p&to=%P&text=%b&time=%t&id=%I"),
         talk_on_the_web(installation.client_at(api), tmp_path / "data" / "couriers" / "echo" / "echo.jsonl"),
     )
+    marks = (("telegram-bot", "sendChatAction"), ("vk", "messages.setActivity"), ("max", "sendAction"))
+    await until(lambda: [installation.state.counter(*mark) for mark in marks] == [1, 1, 1], within=60)
 
 
 async def talk_in_telegram(installation: Installation) -> None:

@@ -1,0 +1,85 @@
+"""Calls that the process of a channel's bot makes at once, because it has the token: the answer to a press, and the
+mark that the bot is writing.
+
+    an event ─▶ its scenario ─▶ tube `bot_calls.<channel>` ─▶ the bot's process
+
+Guarantee: a call is made at most half a minute after it was put, or not at all: later the person gains nothing. A press
+has one answer.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+import msgspec
+
+from core.model.backoff import Backoff
+from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Tube, Worker
+from core.updates.events import Event, person_of
+
+_EXPIRES = timedelta(seconds=30)
+_LEASE = timedelta(seconds=5)
+_ATTEMPTS = 3
+_BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=5))
+_CONCURRENCY = 50
+
+
+class PressAnswer(msgspec.Struct, frozen=True, tag="press"):
+    """The answer to a press. `id`: the provider's, of the press itself. `text`: what the person sees, "" for nothing;
+    with `alert` in a window, without it as a note that disappears.
+    """
+
+    id: str
+    user_id: int | str
+    chat_id: int | str
+    text: str = ""
+    alert: bool = False
+
+
+class TypingMark(msgspec.Struct, frozen=True, tag="typing"):
+    """The mark that the bot is writing. `chat_id`: the provider's id of the chat."""
+
+    chat_id: int | str
+
+
+BotCall = PressAnswer | TypingMark
+Make = Callable[[BotCall], Awaitable[bool]]
+"""Makes a call to the provider; returns False if another attempt is to be made."""
+
+
+class BotCalls:
+    """The calls in one channel of one tenant."""
+
+    def __init__(self, client: QueueClient, tenant: str, channel: str) -> None:
+        self._client = client
+        self._tenant = tenant
+        self._tube = f"bot_calls.{channel}"
+
+    async def open(self) -> None:
+        """Create the tube."""
+        await self._client.tubes.create(Tube(self._tube, expires=_EXPIRES, attempts=_ATTEMPTS, backoff=_BACKOFF))
+
+    async def answer_press(self, event: Event, text: str = "", *, alert: bool = False) -> bool:
+        """Have the press of an event answered. Returns False if this press has an answer already, which stays. Raises
+        StoreError.
+        """
+        person = event["user_id"]
+        answer = PressAnswer(str(event["callback_id"]), person, event.get("chat_id") or person, text, alert)
+        task = self._task(answer, event)
+        return await self._client.queue.put_once(self._tube, task, source=self._tube, name=answer.id)
+
+    async def show_typing(self, event: Event) -> None:
+        """Have the chat of an event show that the bot is writing. Raises StoreError."""
+        chat = event.get("dialog_id") or event.get("chat_id") or event["user_id"]
+        await self._client.queue.put(self._tube, self._task(TypingMark(chat), event))
+
+    def worker(self, make: Make) -> Worker:
+        """Return a worker that makes the calls, to `run()` and to `stop()`."""
+
+        async def handle(attempt: Attempt) -> Result:
+            is_made = await make(msgspec.json.decode(attempt.body, type=BotCall))
+            return None if is_made else Retry()
+
+        return self._client.worker(self._tube, handle, _CONCURRENCY, lease=_LEASE)
+
+    def _task(self, call: BotCall, event: Event) -> NewTask:
+        return NewTask(msgspec.json.encode(call).decode(), self._tenant, user=person_of(event))
