@@ -8,20 +8,14 @@ with a time limit. The first entry that matches ends the search, unless one of i
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
 from scenarios import bot
+from scenarios.bot.button_data import JUMP, jump, jump_data, turn_of
 from scenarios.bot.button_text import normalise
 from scenarios.bot.patterns import Pattern, PatternRefused, PatternTimeout, compile_pattern
 
 Event = Mapping[str, Any]
-
-JUMP = ":"
-"""Callback data that begins so names a scenario; no trigger is needed (C-08)."""
-
-LONGEST_DATA = 64
-"""Bytes of callback data, by Telegram's Bot API."""
 
 ALWAYS = ("*", "default")
 _ADDRESSED = re.compile(r"\A(/\w+)@\w+", re.ASCII)
@@ -87,9 +81,11 @@ class CompiledTriggers:
         no triggers for what few bots look at, such as edits.
 
         `triggers.yaml` serves private chats, `group_triggers.yaml` all others, unless `from_chat` says otherwise. A
-        button that names its scenario needs no trigger (C-08).
+        button that names its scenario needs no trigger (C-08); one that turns a page starts nothing.
         """
         source = source_of(event)
+        if turn_of(event):  # of a list whose question is over
+            return Selection((), ())
         if source == "callback" and (name := self._goal(_text(event.get("callback_data")))):
             return Selection((name,), ("",))
         search = _Search(event, source, state)
@@ -159,20 +155,6 @@ def source_of(event: Event) -> str:
 def chat_kind(event: Event) -> str:
     """Return `private` or `group`. An event without a chat type came from a person directly."""
     return "private" if _text(event.get("chat_type")) in ("", "private") else "group"
-
-
-def jump_data(scenario: str) -> str:
-    """Return the callback data of a button that leads to a scenario. A name that is too long is replaced by its
-    hash."""
-    data = JUMP + scenario
-    if len(data.encode()) <= LONGEST_DATA:
-        return data
-    return f"{JUMP}#{blake2b(scenario.encode(), digest_size=16).hexdigest()}"
-
-
-def jump(callback_data: str) -> str:
-    """Return the scenario that a button names; empty if it names none."""
-    return callback_data.removeprefix(JUMP) if callback_data.startswith(JUMP) else ""
 
 
 def _select(entries: tuple[Entry, ...], search: "_Search") -> Iterator[tuple[str, str]]:

@@ -16,6 +16,7 @@ from core.redis.store import Store
 from core.updates.events import person_of
 from scenarios.actions.memory import ask
 from scenarios.actions.memory.set import change
+from scenarios.bot.button_data import turn_of
 from scenarios.context import Context
 from scenarios.engine import Ending, State, Step, Values
 from scenarios.engine.results import failed, skipped
@@ -42,8 +43,9 @@ class Answers:
         self._parking = parking
 
     async def take(self, event: Event, event_run: str, task: str) -> StoredRun | None:
-        """Return the run whose question the event answers, which its task now drives unless the answer was wrong; None
-        if it answers none. `event_run`: the id that a run of the event itself would have. Raises StoreError.
+        """Return the run whose question the event answers, which its task now drives unless the answer was wrong, or
+        only turned a page of the options; None if it answers none. `event_run`: the id that a run of the event itself
+        would have. Raises StoreError.
         """
         if event.get("kind") not in EVENTS or not (by := await self._questions.of(event)):
             return None
@@ -52,6 +54,8 @@ class Answers:
             return None
         stored, step = found
         context = self._executor.context(stored, step)
+        if turn_of(event):
+            return stored if await ask.turn_page(context, event, event_run) else None
         if interrupts(ask.question(context), event):
             await self._end(stored, step, skipped(INTERRUPTED))
             await self._parking.wake(stored.task)

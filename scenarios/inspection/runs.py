@@ -12,6 +12,7 @@ from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates import events
 from scenarios.actions import installed_actions
+from scenarios.bot.button_data import PageTurn
 from scenarios.context import Asking
 from scenarios.engine import Path, State, Step
 from scenarios.engine.graph import node_id
@@ -202,7 +203,7 @@ def _message(stored: StoredRun, step: Step, kind: ActionType, prepared: Prepared
     """Return the message of a `send`, or the question of an `ask`."""
     if kind.name == "ask":
         question = question_of(prepared.own, stored.version.bot, step.path[-1] + 1)
-        return message(with_options(prepared.seen, question))
+        return message(with_options(prepared.seen, question, PageTurn("", 0)))
     return message(prepared.seen) if kind.name == "send" else None
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from core.model.contacts.phone_numbers import e164
 from scenarios.bot import Bot
+from scenarios.bot.button_data import PageTurn, page_rows
 from scenarios.bot.button_text import normalise
 from scenarios.bot.durations import read_duration
 from scenarios.bot.variables import Variable
@@ -34,7 +35,8 @@ class NoAnswer(Exception):
 
 class Question(Struct, frozen=True):
     """One question. `save`: the variable for the answer, "" for none. `form`: the form in whose table it stands, under
-    the name `field`. `remind`: after how long without an answer it is asked again, None for never.
+    the name `field`. `remind`: after how long without an answer it is asked again, None for never. `page`: how many
+    options a page has, 0 for all.
     """
 
     answer: str
@@ -47,6 +49,7 @@ class Question(Struct, frozen=True):
     save: str
     form: str
     field: str
+    page: int
 
 
 def question_of(own: Mapping[str, Any], bot: Bot, number: int) -> Question:
@@ -66,14 +69,18 @@ def question_of(own: Mapping[str, Any], bot: Bot, number: int) -> Question:
         save,
         as_text(own.get("form")).strip(),
         as_text(own.get("field")).strip() or save.rpartition(".")[2] or f"question_{number}",
+        max(0, int(as_number(own.get("page")) or 0)),
     )
 
 
-def with_options(seen: Mapping[str, Any], question: Question) -> dict[str, Any]:
-    """Return what a message is made of: a choice has a button for each option, unless the author has written some."""
-    has_own = seen.get("inline") or seen.get("reply")
-    buttons = {} if has_own or question.answer != "choice" else {"inline": [[one] for one in question.options]}
-    return {**seen, **buttons}
+def with_options(seen: Mapping[str, Any], question: Question, shown: PageTurn) -> dict[str, Any]:
+    """Return what a message is made of: a choice has a button for each option of the page that is shown, unless the
+    author has written some.
+    """
+    if seen.get("inline") or seen.get("reply") or question.answer != "choice":
+        return dict(seen)
+    size = question.page or len(question.options) or 1
+    return {**seen, "inline": page_rows(question.options, size, shown)}
 
 
 def read_answer(question: Question, event: Event, zone: tzinfo | None) -> Any:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from scenarios.bot.button_data import is_turn, jump_data
 from scenarios.bot.button_text import normalise
-from scenarios.engine.triggers import jump_data
 
 Button = Mapping[str, str]
 """`text`, and either `data` (what the callback event has) or `url`."""
@@ -35,6 +35,8 @@ def _buttons(row: Any) -> Iterator[Button]:
 def _leading(label: str, goal: str) -> Button:
     if _ADDRESS.fullmatch(goal):
         return {"text": label, "url": goal}
+    if is_turn(goal):
+        return {"text": label, "data": goal}
     return {"text": label, "data": jump_data(goal)}
 
 

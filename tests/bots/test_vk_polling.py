@@ -162,6 +162,7 @@ async def test_a_call_that_does_not_reach_vk_is_made_again() -> None:
         assert await VkCalls(client).make(PressAnswer("1", 1, 1)) is False
 
 
+@pytest.mark.row("C-102")
 async def test_the_mark_that_the_bot_is_writing_is_shown(vk: VkServer) -> None:
     async with vk_client(vk.token, vk.url) as client:
         assert await VkCalls(client).make(TypingMark(int(PERSON)))

@@ -20,6 +20,10 @@ start:
     - {type: send, text: "{error}", chain: [failed, drop], when: {error: {rule: not_empty}}}
     - {type: send, text: Tomorrow, delay: 1d, chain: true}
 help: {actions: [{type: send, text: Help, inline: [[{Go: start}]]}]}
+days:
+  actions:
+    - {type: ask, text: Which day?, options: "{run.days}", page: 2, hint: Press a button}
+    - {type: send, text: "{answer}", chain: completed}
 group: {actions: [{type: send, text: To all, to: {group: A}, channels: [sms]}]}
 """
 PASSES = """
@@ -59,20 +63,35 @@ a provider fails:
     - bot: its outcome is set to failed
     - user: /all
     - bot: {text: To all, to: {group: A}, channels: [sms]}
+the pages of a long list are turned:
+  steps:
+    - user: /days
+    - bot: {text: Which day?, buttons: [Mon, Tue, 2/3 ›]}
+    - press: 2/3 ›
+    - bot: {text: Which day?, buttons: [Wed, Thu, ‹ 1/3, 3/3 ›]}
+    - press: 3/3 ›
+    - bot: {buttons: [Fri, ‹ 2/3]}
+    - user: Sunday
+    - bot: {text: Press a button, buttons: [Mon, Tue, 2/3 ›]}
+    - press: Fri
+    - bot: Fri
+    - press: 2/3 ›
+    - bot: []
 """
+VARIABLES = "{person: {name: text}, run: {days: {type: list, default: [Mon, Tue, Wed, Thu, Fri]}}}"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> BotFolder:
-    bot = BotFolder(tmp_path).write("scenarios/s.yaml", SCENARIOS).write("variables.yaml", "person: {name: text}")
-    return bot.write("triggers.yaml", "text: {exact: {/start: s.start, /help: s.help, /all: s.group}}")
+    bot = BotFolder(tmp_path).write("scenarios/s.yaml", SCENARIOS).write("variables.yaml", VARIABLES)
+    return bot.write("triggers.yaml", "text: {exact: {/start: s.start, /help: s.help, /all: s.group, /days: s.days}}")
 
 
-@pytest.mark.row("C-99")
+@pytest.mark.row("C-99", "C-102")
 def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolder) -> None:
     verdicts, problems = run_tests(folder.write("tests/a.yaml", PASSES).folder, load(folder.folder).bot)
     assert [(one.name, one.problem) for one in verdicts if one.problem] == []
-    assert (len(verdicts), problems) == (3, [])
+    assert (len(verdicts), problems) == (4, [])
 
 
 @pytest.mark.row("C-99")

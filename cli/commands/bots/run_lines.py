@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scenarios.engine.triggers import JUMP
+from scenarios.bot.button_data import JUMP
 
 _INDENT = " " * 7
 _MOST_LINES = 12

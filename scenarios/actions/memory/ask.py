@@ -1,6 +1,10 @@
 """Asks the person of the event, and goes on when it has answered (C-95)."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from core.model.clock import in_ms
+from scenarios.bot.button_data import PageTurn, list_id, turn_of
 from scenarios.context import Asking, Context
 from scenarios.engine import Ending
 from scenarios.engine.results import failed
@@ -39,8 +43,20 @@ def question(context: Context) -> Question:
 
 async def repeat(context: Context, asked: Question, name: str, text: str = "") -> None:
     """Send the question, or a hint in its place. `name`: distinguishes this message from the others of the step."""
-    seen = with_options(context.prepared.seen, asked)
+    seen = with_options(context.prepared.seen, asked, PageTurn(list_id(context.identity), 0))
     await say(context, {**seen, "text": text, "attachment": None} if text else seen, name)
+
+
+async def turn_page(context: Context, press: Mapping[str, Any], event_run: str) -> bool:
+    """Show another page of the options in the message whose button was pressed. Returns False if the button is none of
+    this question's. Raises Refused.
+    """
+    turn = turn_of(press)
+    if turn is None or turn.list_id != list_id(context.identity):
+        return False
+    seen = with_options(context.prepared.seen, question(context), turn)
+    await say(context, seen, f"page:{event_run}", press)
+    return True
 
 
 async def remind(context: Context, asking: Asking) -> Asking:
@@ -65,6 +81,7 @@ ACTION = ActionType(
             "answer", types.choice(*ANSWERS), "What is an answer, if no variable says so. `contact` is a phone number."
         ),
         Field("options", types.TEXTS, "The choices, as buttons; a number answers, too."),
+        Field("page", types.WHOLE, "How many choices a page shows; buttons turn the pages of a longer list."),
         Field("rules", RULE_LIST, "Rules of the validator that the answer must keep."),
         Field("hint", types.TEXT, "What is said to a wrong answer, instead of the question once more."),
         Field("attempts", types.WHOLE, "After how many wrong answers the action fails.", default=DEFAULT_ATTEMPTS),

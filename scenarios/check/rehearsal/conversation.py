@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from scenarios.bot import Bot
+from scenarios.bot.button_data import turn_of
 from scenarios.bot.event_fields import with_derived
 from scenarios.bot.schedules import PEOPLE, Schedule
 from scenarios.check.dry_run import select
@@ -125,6 +126,9 @@ class Conversation:
         asked = self.memory.open_question(event)
         if asked is None or event["kind"] not in EVENTS:
             return False
+        if turn := turn_of(event):
+            asked.run.turn_page(asked, turn)
+            return True
         if interrupts(asked.question, event):
             asked.run.end(asked.path, skipped(INTERRUPTED))
             return False

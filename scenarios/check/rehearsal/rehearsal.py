@@ -16,6 +16,7 @@ from scenarios.actions import installed_actions
 from scenarios.actions.flow.for_each import items_of
 from scenarios.bot import Bot
 from scenarios.bot.access import refusal
+from scenarios.bot.button_data import PageTurn, list_id
 from scenarios.bot.event_fields import with_derived
 from scenarios.check.rehearsal.memory import Memory, OpenQuestion, Said
 from scenarios.check.samples import Sampled, ending_of
@@ -97,6 +98,17 @@ class Rehearsal:
         else:
             hint = {**open_question.message, "text": open_question.question.hint}
             self._say({name: value for name, value in hint.items() if name != "attachment"})
+
+    def turn_page(self, open_question: OpenQuestion, turn: PageTurn) -> None:
+        """Show another page of the options."""
+        path = open_question.path
+        seen = self._prepared(self.run.steps[path]).seen
+        content = message(with_options(seen, open_question.question, turn))
+        if content and turn.list_id == self._list_id(path):
+            self._say(content)
+
+    def _list_id(self, path: Path) -> str:
+        return list_id(f"{self.event.get('id')}:{path}")
 
     def pass_due(self, open_question: OpenQuestion) -> None:
         """Do what is due without an answer: ask again, or end the question."""
@@ -180,7 +192,7 @@ class Rehearsal:
 
     def ask(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
         asked = question_of(prepared.own, self._bot, step.path[-1] + 1)
-        content = message(with_options(prepared.seen, asked))
+        content = message(with_options(prepared.seen, asked, PageTurn(self._list_id(step.path), 0)))
         if content is None:
             return failed("there is nothing to ask: no text")
         self.sent[step.path] = content

@@ -141,6 +141,7 @@ async def test_a_press_is_acknowledged_after_a_fault_of_the_network(
     assert "Traceback" not in caplog.text
 
 
+@pytest.mark.row("C-102")
 async def test_the_mark_that_the_bot_is_writing_is_shown_and_a_refused_one_is_no_fault(chats: Chats) -> None:
     state = chats.school.bot_api.state
     async with chats.running():

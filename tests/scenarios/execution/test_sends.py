@@ -70,8 +70,7 @@ async def test_a_keyboard_goes_to_the_courier(installation: Installation, keyboa
 
 
 @pytest.mark.row("C-42")
-@pytest.mark.row("C-43")
-@pytest.mark.row("C-48")
+@pytest.mark.row("C-43", "C-48", "C-102")
 @pytest.mark.parametrize(
     ("options", "event", "content"),
     [

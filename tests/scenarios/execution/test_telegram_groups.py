@@ -173,7 +173,7 @@ async def test_a_question_is_asked_taken_and_shown_to_the_staff(town: Town) -> N
     assert await town.answer(ANNA, "/list") == "Не для вас"
 
 
-@pytest.mark.row("C-69", "C-70", "C-72")
+@pytest.mark.row("C-69", "C-70", "C-72", "C-102")
 async def test_an_administrator_gets_a_link_and_who_joins_by_it_is_welcomed(town: Town) -> None:
     link = await town.answer(BORIS, "/link", GROUP, shown_in=BORIS)
     assert link.startswith("https://t.me/+")
@@ -184,6 +184,7 @@ async def test_an_administrator_gets_a_link_and_who_joins_by_it_is_welcomed(town
     assert await town.answer(ANNA, "/link", GROUP) == "Нельзя"
 
 
+@pytest.mark.row("C-102")
 async def test_each_edit_of_a_message_is_answered(town: Town) -> None:
     people = town.bot_api.server.people
     await town.answer(ANNA, "черновик")
@@ -191,6 +192,7 @@ async def test_each_edit_of_a_message_is_answered(town: Town) -> None:
         assert await town.next_text(ANNA, lambda text=text: people.edit(ANNA, 1, text)) == f"Теперь: {text}"
 
 
+@pytest.mark.row("C-102")
 async def test_who_leaves_a_group_is_named_once(town: Town) -> None:
     joining = town.bot_api.server.joining
     anna = town.bot_api.server.people.set_person(ANNA, name="Анна")
@@ -225,6 +227,7 @@ async def test_an_inline_query_gets_the_results_of_the_scenario(town: Town) -> N
     assert (answer["is_personal"], answer["cache_time"]) == (True, 0)
 
 
+@pytest.mark.row("C-102")
 @pytest.mark.parametrize(
     ("button", "text", "alert"),
     [("Да", "Место за вами, Анна!", True), ("Нет", f"{'н' * 199}…", False), ("Подробнее", "", False)],
@@ -245,6 +248,7 @@ async def test_a_press_is_answered_once_by_the_scenario_or_without_a_text(
     assert town.bot_api.state.counter("telegram-bot", "answerCallbackQuery") == 1
 
 
+@pytest.mark.row("C-102")
 async def test_a_qr_code_that_opens_the_bot_is_sent_as_a_photo(town: Town) -> None:
     people = town.bot_api.server.people
     people.write(ANNA, "/card")

@@ -26,7 +26,7 @@ PROCESSES = (
     ("serve",), ("scenarios",), ("bot", "telegram"), ("bot", "vk"), ("bot", "max"),
     ("courier", "telegram-bot"), ("courier", "vk"), ("courier", "max"), ("courier", "sms"), ("courier", "echo"),
 )  # fmt: skip
-TRIGGERS = 'text: {exact: {"меню": days.ask, "завтра": days.tomorrow}}\n'
+TRIGGERS = 'text: {exact: {"меню": days.ask, "завтра": days.tomorrow, "комнаты": days.rooms}}\n'
 DAYS = """\
 ask:
   actions:
@@ -39,6 +39,10 @@ tomorrow:
     - {type: typing}
     - {type: send, text: "Завтра: <i>физика</i>"}
     - {type: send, text: "Расписание", attachment: schedule.png, callback_edit: false, chain: completed}
+rooms:
+  actions:
+    - {type: ask, text: "Какая комната?", options: [101, 102, 103, 104, 105, 106, 107], page: 3}
+    - {type: send, text: "Ключ от {answer}", chain: completed}
 """
 
 
@@ -89,7 +93,7 @@ async def find(installation: Installation, wanted: Callable[[dict[str, Any]], bo
     return dict(message)
 
 
-@pytest.mark.row("C-91", "M-06")
+@pytest.mark.row("C-91", "C-102", "M-06")
 async def test_the_same_scenario_serves_telegram_vk_max_sms_and_the_web(
     installation: Installation, tmp_path: Path
 ) -> None:
@@ -112,6 +116,11 @@ async def talk_in_telegram(installation: Installation) -> None:
     await chat.press("Завтра")
     await chat.reads("Расписание")
     assert (chat.count("Какой день?"), chat.count("Завтра: физика")) == (0, 1), "the message was edited"
+    chat.write("комнаты")
+    await chat.press("2/3 ›")
+    await chat.press("105")
+    await chat.reads("Ключ от 105")
+    assert chat.count("Какая комната?") == 1, "the page was turned in place"
 
 
 async def talk_in_vk(installation: Installation) -> None:
@@ -124,6 +133,12 @@ async def talk_in_vk(installation: Installation) -> None:
     edited = await find(installation, lambda one: one["number"] == question["number"])
     assert (edited["text"], edited["edited"]) == ("Завтра: физика", True)
     await until(lambda: vk.answers(VK_USER), within=60)  # the button no longer shows that it waits
+    vk.write(VK_USER, "комнаты")
+    rooms = await find(installation, lambda one: one["text"] == "Какая комната?")
+    vk.press(VK_USER, rooms["number"], "2/3 ›")
+    await find(installation, lambda one: one["number"] == rooms["number"] and one["edited"])
+    vk.press(VK_USER, rooms["number"], "105")
+    await find(installation, lambda one: one["text"] == "Ключ от 105")
 
 
 async def talk_in_max(installation: Installation) -> None:
@@ -145,6 +160,13 @@ async def talk_in_max(installation: Installation) -> None:
     edited = shown("Завтра: физика")
     assert edited
     assert (edited["id"], edited["edited"], edited["buttons"]) == (question["id"], True, [])
+    people.write(MAX_USER, "комнаты")
+    rooms = await until(lambda: shown("Какая комната?"), within=60)
+    assert rooms
+    people.press(MAX_USER, rooms["id"], "2/3 ›")
+    await until(lambda: (shown("Какая комната?") or rooms)["edited"], within=60)
+    people.press(MAX_USER, rooms["id"], "105")
+    assert await until(lambda: shown("Ключ от 105"), within=60)
     people.write(MAX_USER, "меню", MAX_GROUP)
     assert await until(lambda: shown("Какой день?", MAX_GROUP), within=60)
 
@@ -158,6 +180,12 @@ async def talk_by_sms(installation: Installation, inbound: str) -> None:
     texts = [one.text for one in installation.state.inbox("sms", NUMBER)]
     assert texts[1:] == ["Завтра: физика", "Расписание"]
     await until(lambda: photo_is_recorded(installation), within=60)
+    await phone.write("комнаты")
+    assert await phone.reads("Какая") == "Какая комната?\n1. 101\n2. 102\n3. 103\n4. 2/3 ›"
+    await phone.write("4")
+    assert await phone.reads("Какая") == "Какая комната?\n1. 104\n2. 105\n3. 106\n4. ‹ 1/3\n5. 3/3 ›"
+    await phone.write("2")
+    await phone.reads("Ключ от 105")
 
 
 async def talk_on_the_web(api: ApiClient, page: Path) -> None:

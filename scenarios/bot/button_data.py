@@ -1,0 +1,69 @@
+"""The data of buttons that Ada makes: the scenario to which one leads (C-08), or the page that it shows (C-102). Pure.
+
+Under page 2 of 3 of a long list the buttons `‹ 1/3` and `3/3 ›` each show the page to which they lead.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+from msgspec import Struct
+
+JUMP = ":"
+"""Callback data that begins so names a scenario; no trigger is needed."""
+
+LONGEST_DATA = 64
+"""Bytes of callback data, by Telegram's Bot API."""
+
+_TURN = re.compile(r"page:([0-9a-f]{16}):([0-9]{1,5})")
+
+
+def jump_data(scenario: str) -> str:
+    """Return the callback data of a button that leads to a scenario. A name that is too long is replaced by its
+    hash."""
+    data = JUMP + scenario
+    if len(data.encode()) <= LONGEST_DATA:
+        return data
+    return f"{JUMP}#{blake2b(scenario.encode(), digest_size=16).hexdigest()}"
+
+
+def jump(callback_data: str) -> str:
+    """Return the scenario that a button names; empty if it names none."""
+    return callback_data.removeprefix(JUMP) if callback_data.startswith(JUMP) else ""
+
+
+class PageTurn(Struct, frozen=True):
+    """A press. `list_id`: of which list; `page`: from 0."""
+
+    list_id: str
+    page: int
+
+
+def list_id(identity: str) -> str:
+    """Return the id of the list that this step shows, which is short enough for the data of a button."""
+    return blake2b(identity.encode(), digest_size=8).hexdigest()
+
+
+def page_rows(options: Sequence[str], size: int, shown: PageTurn) -> list[list[Any]]:
+    """Return the rows of a page as authors write rows: a row for each option, and one that turns the pages."""
+    pages = -(-len(options) // size)
+    page = min(shown.page, pages - 1)
+    turns = [
+        {label: f"page:{shown.list_id}:{goal}"}
+        for goal, label in ((page - 1, f"‹ {page}/{pages}"), (page + 1, f"{page + 2}/{pages} ›"))
+        if 0 <= goal < pages
+    ]
+    rows: list[list[Any]] = [[one] for one in options[page * size : (page + 1) * size]]
+    return [*rows, turns] if turns else rows
+
+
+def is_turn(data: str) -> bool:
+    """Return whether the data of a button turns a page."""
+    return _TURN.fullmatch(data) is not None
+
+
+def turn_of(event: Mapping[str, Any]) -> PageTurn | None:
+    """Return which page a press asks for; None for any other event."""
+    found = _TURN.fullmatch(str(event.get("callback_data") or ""))
+    return PageTurn(found[1], int(found[2])) if found else None
