@@ -94,6 +94,14 @@ class ActionConverter:
         node = params.get("delete_message_id")
         return {"type": "remove", **({"remove_message_id": self._value(node)} if node else {})}
 
+    def _answer(self, params: MapNode) -> Action | None:
+        """Return the answer to a press; None without a text, as Ada ends the wait of the button itself."""
+        text, alert = params.get("text"), params.get("show_alert")
+        if text is None:
+            return None
+        shown = {"alert": True} if alert is not None and plain(alert) is True else {}
+        return {"type": "answer_press", "text": self._value(text), **shown}
+
     def _scenario(self, params: MapNode) -> Action:
         if params.get("return_value") is not None:
             self.report(params, "NO_SUCH_FIELD", "scenario has no field like return_value: left out")
@@ -170,6 +178,7 @@ def stored_names(scenario: Node) -> dict[str, str]:
 _READS = "get_user_storage"
 _ACTIONS: Mapping[str, Callable[[ActionConverter, MapNode], Action | None]] = {
     "send_message": ActionConverter._send,
+    "answer_callback_query": ActionConverter._answer,
     "delete_message": ActionConverter._remove,
     "execute_scenario": ActionConverter._scenario,
     "set_user_state": ActionConverter._state,

@@ -95,6 +95,28 @@ def test_a_converted_bot_has_no_mistakes_and_does_what_it_did(
     assert main(["scenarios", "test", str(new)]) == 0, capsys.readouterr().out
 
 
+@pytest.mark.row("C-101")
+def test_the_answer_to_a_press_is_converted_if_it_has_a_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = """
+pressed:
+  trigger: [{event_type: callback, callback_data: pressed}, {event_type: message, event_text: /start}]
+  step:
+    - {action: answer_callback_query, params: {text: "Hello, {first_name}", show_alert: true}}
+    - {action: answer_callback_query, params: {}}
+    - {action: send_message, params: {text: Done, inline: [[{Again: pressed}]]}}
+"""
+    new = tmp_path / "new"
+    old = write(tmp_path / "old", {"scenarios/a.yaml": text})
+    assert main(["scenarios", "convert", str(old), "--to", str(new), "--json"]) == 0
+    assert main(["scenarios", "check", str(new), "--json"]) == 0
+    assert capsys.readouterr().out == ""
+    (actions,) = [one["actions"] for one in yaml.safe_load((new / "scenarios" / "a.yaml").read_text()).values()]
+    assert actions[0] == {"type": "answer_press", "text": "Hello, {first_name}", "alert": True}
+    assert [one["type"] for one in actions[1:]] == ["send"]
+
+
 def test_an_abort_in_a_called_scenario_ends_its_callers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     menu = MENU.replace("event_text: /start}", 'condition: "$event_text ~ start"}').replace("~ start", "~ 'start'")
     old, new = write(tmp_path / "old", {**FILES, "scenarios/main/menu.yaml": menu}), tmp_path / "new"

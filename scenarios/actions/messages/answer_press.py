@@ -37,6 +37,7 @@ ACTION = ActionType(
         Field("text", types.TEXT, "What the person sees: up to 200 characters in Telegram, 90 in VK."),
         Field("alert", types.FLAG, "In Telegram a window that the person closes, in place of a note.", default=False),
     ),
+    placeholder=True,
     one_of=("text",),
     execute=execute,
 )

@@ -77,7 +77,7 @@ offer:
       inline: [["Да", "Нет", {Подробнее: closed_button}]]
 yes:
   actions:
-    - {type: answer_press, text: "Место за вами, {first_name}!", placeholder: true, alert: true}
+    - {type: answer_press, text: "Место за вами, {first_name}!", alert: true}
     - {type: answer_press, text: "Второго ответа не бывает", chain: completed}
     - {type: send, text: "Ждём вас", chain: completed}
 no:
