@@ -195,6 +195,8 @@ ROUTES = (
           forms.list_all, 200, form_schemas.FormList),
     Route("GET", "/v1/forms/{name}", "The answers to a form as a table, a row for each person", "read",
           forms.show, 200, form_schemas.FormTable, query=form_schemas.FormQuery),
+    Route("GET", "/v1/forms/{name}/answers.csv", "Export the answers to a form as CSV", "read",
+          forms.export, 200, csv.CONTENT_TYPE, query=export_schemas.ExportQuery),
     Route("GET", "/v1/variables", "What the bot remembers of a person: variables, and answers to forms", "read",
           forms.of_person, 200, form_schemas.Remembered, query=form_schemas.PersonQuery),
     Route("GET", "/v1/runs", "List the runs of scenarios, newest first", "read",

@@ -1,12 +1,20 @@
 """The forms that people have filled in for the bots: which there are, and what was answered."""
 
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+from aiohttp import web
+
 from core.errors import NotFound
+from core.model.compact_json import compact_json
 from delivery.http.context import Request, Response
+from delivery.http.responses.csv import Rows, respond_csv
 from delivery.http.route import NoParameters
 from delivery.schemas.bots import forms
+from delivery.schemas.directory.exports import ExportQuery
 from delivery.services import FormReader
+
+_PAGE = 1000
 
 
 async def list_all(request: Request[None, NoParameters]) -> Response:
@@ -17,10 +25,45 @@ async def list_all(request: Request[None, NoParameters]) -> Response:
 async def show(request: Request[None, forms.FormQuery]) -> Response:
     """Return a page of a form as a table. Raises NotFound FORM_NOT_FOUND."""
     name, begin = request.http.match_info["name"], int(request.query.cursor or 0)
-    table = await _reader(request).table(request.tenant, name, begin, request.query.limit or 1000)
+    return Response(forms.FormTable.of(await _page(request, name, begin, request.query.limit or _PAGE)))
+
+
+async def export(request: Request[None, ExportQuery]) -> web.StreamResponse:
+    """Return all answers to a form as CSV. Raises NotFound FORM_NOT_FOUND."""
+    name = request.http.match_info["name"]
+    tables, begin = list[forms.FormTable](), 0
+    while True:
+        page = await _page(request, name, begin, _PAGE)
+        tables.append(forms.FormTable.of(page))
+        if (begin := page.next or 0) == 0:
+            break
+    return await respond_csv(request, f"{name}.csv", _csv_pages(tables), for_excel=request.query.for_excel)
+
+
+async def _csv_pages(tables: Sequence[forms.FormTable]) -> AsyncIterator[Rows]:
+    """Yield the header and the rows. A page has the columns of its own rows only, so all are read before the first."""
+    columns = list(dict.fromkeys(name for table in tables for name in table.columns))
+    yield [["person", "first", "last", *columns]]
+    for table in tables:
+        yield [_cells(row, columns) for row in table.rows]
+
+
+def _cells(row: forms.FormRow, columns: Sequence[str]) -> list[str]:
+    return [row.person, row.first, row.last, *(_cell(row.answers.get(name)) for name in columns)]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else compact_json(value)
+
+
+async def _page(request: Request[Any, Any], name: str, begin: int, limit: int) -> Any:
+    """Return a page of a form. Raises NotFound FORM_NOT_FOUND."""
+    table = await _reader(request).table(request.tenant, name, begin, limit)
     if not table.rows and not begin and table.next is None:
         raise NotFound("FORM_NOT_FOUND", f"There are no answers to a form {name!r}.")
-    return Response(forms.FormTable.of(table))
+    return table
 
 
 async def of_person(request: Request[None, forms.PersonQuery]) -> Response:

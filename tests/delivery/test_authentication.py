@@ -82,6 +82,7 @@ RULES = [
     ("GET", "/v1/scenarios/{name}", "read", "none"),
     ("GET", "/v1/forms", "read", "none"),
     ("GET", "/v1/forms/{name}", "read", "none"),
+    ("GET", "/v1/forms/{name}/answers.csv", "read", "none"),
     ("GET", "/v1/variables", "read", "none"),
     ("GET", "/v1/runs", "read", "none"),
     ("GET", "/v1/runs/{id}", "read", "none"),

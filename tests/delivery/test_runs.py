@@ -176,7 +176,15 @@ async def test_the_answers_to_a_form_are_a_table_in_the_order_of_its_questions(a
     assert [(one["person"], one["answers"]) for one in page["rows"]] == [("vk:7", {"name": "A", "room": "12"})]
     page = (await api.call("GET", "/v1/forms/signup?cursor=1")).json
     assert [(one["person"], one["answers"]) for one in page["rows"]] == [("vk:8", {"name": "B"})]
-    assert (await api.call("GET", "/v1/forms/other")).json["code"] == "FORM_NOT_FOUND"
+    lines = (await api.call("GET", "/v1/forms/signup/answers.csv")).body.decode().splitlines()
+    assert [[line.split(",")[0], *line.split(",")[3:]] for line in lines] == [
+        ["person", "name", "room"],
+        ["vk:7", "A", "12"],
+        ["vk:8", "B", ""],
+    ]
+    assert (await api.call("GET", "/v1/forms/signup/answers.csv?excel")).body.startswith("\ufeffperson;".encode())
+    for path in ("/v1/forms/other", "/v1/forms/other/answers.csv"):
+        assert (await api.call("GET", path)).json["code"] == "FORM_NOT_FOUND"
 
 
 @pytest.mark.row("C-93")

@@ -1,6 +1,5 @@
 """The verb forms: what people have answered to the forms of the bots, as a table or as CSV, over HTTP."""
 
-import csv
 import json
 import sys
 from argparse import ArgumentParser, Namespace
@@ -11,7 +10,6 @@ from cli.client.http_client import HttpClient, JsonObject
 from cli.client.pages import quoted
 from cli.command import SUCCESS, Command
 from cli.commands.messages.deliveries import over_http, print_result
-from core.directory.csv_cells import escaped
 
 _PATH = "/v1/forms"
 
@@ -32,11 +30,12 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
         found = await api.call("GET", _PATH)
         print_result(found, arguments.json, "\n".join(found["forms"]) or "no form has answers")
         return SUCCESS
-    table = await read(api, arguments.form)
     if arguments.csv:
-        csv.writer(sys.stdout, lineterminator="\n").writerows([escaped(cell) for cell in row] for row in cells(table))
-    else:
-        print_result(table, arguments.json, "\n".join(aligned(cells(table))))
+        async for chunk in api.download(f"{_PATH}/{quoted(arguments.form)}/answers.csv", {}):
+            sys.stdout.write(chunk.decode())
+        return SUCCESS
+    table = await read(api, arguments.form)
+    print_result(table, arguments.json, "\n".join(aligned(cells(table))))
     return SUCCESS
 
 

@@ -11,6 +11,7 @@ from scenarios.engine.results import completed, failed
 from scenarios.execution.last_good import LastGood
 from scenarios.execution.runs import Runs, run_id
 from scenarios.execution.versions import Versions
+from scenarios.stores.forms import Answer, Forms
 from tests.delivery.console.conftest import Person
 
 TENANT = "default"
@@ -128,3 +129,21 @@ async def test_an_author_finds_a_run_follows_its_path_and_drops_it(
     await person.sees("его chain: completed; the store is closed")
     await person.visit("runs?state=dropped&channel=vk&user=7")
     await person.sees("Let me in")
+
+
+@pytest.mark.row("C-95")
+async def test_the_answers_to_a_form_are_a_table_and_a_file(person: Person, store: Store, axe_source: str) -> None:
+    forms = Forms(store)
+    for address, name, hobbies in (("100001", "Анна Ким", ["chess", "rowing"]), ("100002", "Борис", [])):
+        for number, (field, value) in enumerate({"name": name, "hobbies": hobbies, "room": "12"}.items()):
+            answer = Answer(number, value, 1_795_000_000_000)
+            await forms.note(TENANT, "dormitory", f"telegram-bot:{address}", field, answer)
+    await person.visit("forms")
+    await person.presses("dormitory")
+    await person.sees("chess, rowing")
+    await person.keeps_picture("form")
+    await person.has_no_barrier_on_a_phone(axe_source, "form")
+    address = "document.querySelector('a[download]').href"
+    text = await person.browser.run(f"fetch({address}).then((response) => response.text())")
+    assert text.splitlines()[0].removeprefix("\ufeff") == "person;first;last;name;hobbies;room"
+    assert len(text.splitlines()) == 3

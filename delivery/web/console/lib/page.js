@@ -38,6 +38,7 @@ export const PAGES = [
   { name: "scenarios", right: "inspect", section: "authors" },
   { name: "dry_run", right: "inspect", section: "authors" },
   { name: "runs", right: "inspect", section: "authors" },
+  { name: "forms", right: "inspect", section: "authors" },
   { name: "account", right: null },
 ];
 
