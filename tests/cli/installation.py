@@ -66,12 +66,14 @@ class Installation:
         return {pid: table[pid][1] for pid in found}
 
     def child(self, text: str) -> int:
-        """Process id of the child whose command contains the text, up to the end of a word: `serve` is no server."""
+        """Process id of the child whose command contains the text, up to the end of a word: `serve` is no server. The
+        process from which the others are forked names their modules.
+        """
         words = re.compile(rf"\b{re.escape(text)}(?![\w-])")
         return next(
             pid
             for pid, command in self.children().items()
-            if words.search(command) and "die-with-parent" not in command
+            if words.search(command) and "die-with-parent" not in command and "forkserver" not in command
         )
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
