@@ -15,8 +15,9 @@ from core.deliveries.histories.parcels import Entry
 class Messages:
     """Of one parcel. `presented`: what the courier gets, and what its channel does not show."""
 
-    def __init__(self, services: ParcelServices, parcel: Parcel) -> None:
+    def __init__(self, services: ParcelServices, parcel: Parcel, tenant: str) -> None:
         self._services = services
+        self._tenant = tenant
         self._parcel = parcel
         self._channel = services.courier.channel
         self._seed = f"{parcel.history_key.id}:{self._channel}:{parcel.group}"
@@ -32,7 +33,7 @@ class Messages:
         """
         if self._has_choices:
             addresses = [entry.address for entry in entries]
-            await self._services.choices.remember(self._channel, addresses, self.presented.choices)
+            await self._services.choices.remember(self._tenant, self._channel, addresses, self.presented.choices)
         return [await self._message(entry) for entry in entries]
 
     async def _message(self, entry: Entry) -> Message:

@@ -1,4 +1,4 @@
-"""The numbered choices of the last message to an address, so that its number answers it.
+"""The numbered choices of a tenant's last message to an address, so that its number answers it.
 
 Written by `core.courier` before the message is sent, read by `core.updates` when a person writes a number. A later
 message without choices removes them: a number then answers that message.
@@ -23,23 +23,23 @@ class Choices:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def remember(self, channel: str, addresses: Iterable[str], choices: Sequence[Button]) -> None:
+    async def remember(self, tenant: str, channel: str, addresses: Iterable[str], choices: Sequence[Button]) -> None:
         """Replace the choices of these addresses; without choices, remove them."""
-        keys = [_key(channel, address) for address in addresses]
+        keys = [_key(tenant, channel, address) for address in addresses]
         if not choices:
             await asyncio.gather(*(self._store.command("DEL", key) for key in keys))
             return
         encoded, seconds = encode_choices(choices), LIFETIME // timedelta(seconds=1)
         await asyncio.gather(*(self._store.command("SET", key, encoded, "EX", seconds) for key in keys))
 
-    async def button_of(self, channel: str, address: str, text: str) -> Button | None:
+    async def button_of(self, tenant: str, channel: str, address: str, text: str) -> Button | None:
         """Return the button that a text answers; None if it is no number or there is no such choice."""
         if not may_be_answer(text):
             return None
-        encoded = await self._store.command("GET", _key(channel, address))
+        encoded = await self._store.command("GET", _key(tenant, channel, address))
         return chosen(encoded, text) if encoded else None
 
 
-def _key(channel: str, address: str) -> str:
+def _key(tenant: str, channel: str, address: str) -> str:
     """Return the Redis key. A telephone number may be written in several ways."""
-    return KEYS["choices"].at(0, channel, e164(address) or address if channel == "sms" else address)
+    return KEYS["choices"].at(0, tenant, channel, e164(address) or address if channel == "sms" else address)

@@ -26,6 +26,7 @@ from core.queue.task import (
     TaskFilter,
     TaskPage,
     TaskView,
+    own_name,
 )
 from core.queue.tubes import Tube, Tubes
 from core.queue.workers.worker import Worker, WorkerOptions
@@ -62,4 +63,5 @@ __all__ = [
     "Worker",
     "WorkerOptions",
     "connect",
+    "own_name",
 ]

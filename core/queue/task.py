@@ -20,6 +20,13 @@ from core.model.states import TaskState
 DEFAULT_TENANT = "default"
 
 
+def own_name(tenant: str, name: str) -> str:
+    """Return a name that no other tenant has: all tenants of a tube share its lanes and its unique names. The default
+    tenant's names are as they are.
+    """
+    return name if tenant == DEFAULT_TENANT else f"{tenant}/{name}"
+
+
 class TaskOptions(TypedDict, total=False):
     """The options of a task besides its body: the fields of `NewTask`."""
 

@@ -7,13 +7,13 @@ Guarantee: a call is made at most half a minute after it was put, or not at all:
 has one answer.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 
 import msgspec
 
 from core.model.backoff import Backoff
-from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Tube, Worker
+from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Tube, Worker, own_name
 from core.updates.events import Event, person_of
 
 _EXPIRES = timedelta(seconds=30)
@@ -46,13 +46,31 @@ Make = Callable[[BotCall], Awaitable[bool]]
 """Makes a call to the provider; returns False if another attempt is to be made."""
 
 
+def calls_tube(channel: str) -> str:
+    """Return the tube of the calls in a channel."""
+    return f"bot_calls.{channel}"
+
+
+def calls_worker(client: QueueClient, tube: str, makers: Mapping[str, Make]) -> Worker:
+    """Return a worker that makes the calls of several bots, to `run()` and to `stop()`. `makers`: by tenant; they may
+    change. A call of another tenant is left to another process.
+    """
+
+    async def handle(attempt: Attempt) -> Result:
+        make = makers.get(attempt.task.tenant)
+        is_made = make is not None and await make(msgspec.json.decode(attempt.body, type=BotCall))
+        return None if is_made else Retry()
+
+    return client.worker(tube, handle, _CONCURRENCY, lease=_LEASE)
+
+
 class BotCalls:
     """The calls in one channel of one tenant."""
 
     def __init__(self, client: QueueClient, tenant: str, channel: str) -> None:
         self._client = client
         self._tenant = tenant
-        self._tube = f"bot_calls.{channel}"
+        self._tube = calls_tube(channel)
 
     async def open(self) -> None:
         """Create the tube."""
@@ -64,8 +82,8 @@ class BotCalls:
         """
         person = event["user_id"]
         answer = PressAnswer(str(event["callback_id"]), person, event.get("chat_id") or person, text, alert)
-        task = self._task(answer, event)
-        return await self._client.queue.put_once(self._tube, task, source=self._tube, name=answer.id)
+        task, source = self._task(answer, event), own_name(self._tenant, self._tube)
+        return await self._client.queue.put_once(self._tube, task, source=source, name=answer.id)
 
     async def show_typing(self, event: Event) -> None:
         """Have the chat of an event show that the bot is writing. Raises StoreError."""
@@ -73,13 +91,8 @@ class BotCalls:
         await self._client.queue.put(self._tube, self._task(TypingMark(chat), event))
 
     def worker(self, make: Make) -> Worker:
-        """Return a worker that makes the calls, to `run()` and to `stop()`."""
-
-        async def handle(attempt: Attempt) -> Result:
-            is_made = await make(msgspec.json.decode(attempt.body, type=BotCall))
-            return None if is_made else Retry()
-
-        return self._client.worker(self._tube, handle, _CONCURRENCY, lease=_LEASE)
+        """Return a worker that makes the calls of this tenant's bot, to `run()` and to `stop()`."""
+        return calls_worker(self._client, self._tube, {self._tenant: make})
 
     def _task(self, call: BotCall, event: Event) -> NewTask:
         return NewTask(msgspec.json.encode(call).decode(), self._tenant, user=person_of(event))

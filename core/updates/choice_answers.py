@@ -9,12 +9,13 @@ from typing import Any
 from core.deliveries.choice_store import Choices
 
 
-async def answered(event: Mapping[str, Any], choices: Choices) -> dict[str, Any]:
+async def answered(event: Mapping[str, Any], choices: Choices, tenant: str) -> dict[str, Any]:
     """Return the event as it is, or the press that its text means: then it has no `message_id`, as no message can be
     edited. A choice without data is a text that the button writes. Raises StoreError.
     """
     text, chat = str(event.get("event_text") or ""), str(event.get("chat_id") or event["user_id"])
-    button = await choices.button_of(str(event["channel"]), chat, text) if event.get("kind") == "text" else None
+    channel, is_text = str(event["channel"]), event.get("kind") == "text"
+    button = await choices.button_of(tenant, channel, chat, text) if is_text else None
     if button is None:
         return dict(event)
     if not button.data:

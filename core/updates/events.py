@@ -3,9 +3,9 @@
 An event is one flat mapping: the fields of docs/scenarios.md, and `id`, `channel`, `kind` and `source`, the bot,
 gateway or client in which the id is unique.
 
-Guarantees: an event is put once for its channel, source and id (for a day). The events of one person, in a group those
-of one person in that group, are processed one after the other in the order of arrival. What is put has a known kind,
-a user and a bounded size.
+Guarantees: an event is put once for its tenant, channel, source and id (for a day). The events of one person with one
+bot, in a group those of one person in that group, are processed one after the other in the order of arrival. What is
+put has a known kind, a user and a bounded size.
 """
 
 import re
@@ -18,7 +18,7 @@ import msgspec
 from core.deliveries.choice_store import Choices
 from core.errors import Invalid
 from core.model.backoff import Backoff
-from core.queue import NewTask, QueueClient, Tube
+from core.queue import NewTask, QueueClient, Tube, own_name
 from core.updates.choice_answers import answered
 
 TUBE = "events"
@@ -76,9 +76,10 @@ class Events:
         stored = checked({**event, "source": source})
         encode(stored)  # before the store is asked with a text that cannot be encoded
         if self._choices is not None:
-            stored = await answered(stored, self._choices)
-        task = NewTask(encode(stored), self._tenant, lane=lane_of(stored), user=person_of(stored))
-        unique_in = f"events.{stored['channel']}.{source}"
+            stored = await answered(stored, self._choices, self._tenant)
+        lane = own_name(self._tenant, lane_of(stored))
+        task = NewTask(encode(stored), self._tenant, lane=lane, user=person_of(stored))
+        unique_in = own_name(self._tenant, f"events.{stored['channel']}.{source}")
         return await self._client.queue.put_once(self._tube.name, task, source=unique_in, name=stored["id"])
 
 
@@ -100,9 +101,9 @@ def decode(body: str) -> Event:
     return msgspec.json.decode(body, type=dict[str, Any])
 
 
-def identity(event: Event) -> str:
-    """Return the name of an event that was put: the same for each repeat, and for no other event."""
-    return f"{event['channel']}.{event['source']}.{event['id']}"
+def identity(tenant: str, event: Event) -> str:
+    """Return the name of an event that was put: the same for each repeat, and for no other event of any tenant."""
+    return own_name(tenant, f"{event['channel']}.{event['source']}.{event['id']}")
 
 
 def person_of(event: Event) -> str:
@@ -111,7 +112,7 @@ def person_of(event: Event) -> str:
 
 
 def lane_of(event: Event) -> str:
-    """Return the lane of an event: one person, in a group one person in that group."""
+    """Return the lane of an event within its tenant: one person, in a group one person in that group."""
     if is_private(event):
         return person_of(event)
     return f"{event['channel']}:{event.get('chat_id')}:{event['user_id']}"

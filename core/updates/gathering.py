@@ -51,7 +51,9 @@ class _Timer(msgspec.Struct, frozen=True):
 
 
 class Gathering:
-    """One per process and channel. `source`: as in `Events.put`."""
+    """One per process, channel and tenant; the worker of any puts the events of all tenants. `source`: as in
+    `Events.put`.
+    """
 
     def __init__(self, store: Store, client: QueueClient, tenant: str, events: Events, merge: Merge) -> None:
         self._store = store
@@ -96,14 +98,15 @@ class Gathering:
         names = _saved(attempt) or _due_parts(waiting, timer)
         if not names or not await attempt.save(msgspec.json.encode(names).decode()):
             return
-        await self._put(timer, [waiting[name].event for name in names if name in waiting])
+        await self._put(attempt.task.tenant, timer, [waiting[name].event for name in names if name in waiting])
         await self._store.command("HDEL", key, *names)
 
-    async def _put(self, timer: _Timer, parts: Sequence[Event]) -> None:
+    async def _put(self, tenant: str, timer: _Timer, parts: Sequence[Event]) -> None:
         if not parts:
             return
+        events = self._events if tenant == self._tenant else Events(self._client, tenant)
         try:
-            await self._events.put(timer.source, self._merge(timer.name, parts))
+            await events.put(timer.source, self._merge(timer.name, parts))
         except Invalid as refusal:
             log.warning("%s of %s is ignored: %s %s", timer.name, timer.source, refusal.code, refusal)
 

@@ -44,6 +44,7 @@ class Handlers:
         driver: Driver,
         answers: Answers,
         bot_calls: Mapping[str, BotCalls],
+        tenant: str,
         shards: int,
     ) -> None:
         self._bot = bot
@@ -54,6 +55,7 @@ class Handlers:
         self._driver = driver
         self._answers = answers
         self._bot_calls = bot_calls
+        self._tenant = tenant
         self._shards = shards
 
     async def handle_event(self, attempt: Attempt) -> Result:
@@ -124,7 +126,7 @@ class Handlers:
         selection = version.triggers.select(event, state or str(event.get("user_state") or ""))
         missing = [name for name in selection.scenarios if version.bot.find(name) is None]
         for warning in (*selection.warnings, *(unknown_scenario(version.bot, name) for name in missing)):
-            log.warning("event %s: %s", events.identity(event), warning)
+            log.warning("event %s: %s", events.identity(self._tenant, event), warning)
         found = (version.bot.find(name) for name in selection.scenarios)
         return [scenario.name for scenario in found if scenario is not None]
 
@@ -133,4 +135,4 @@ class Handlers:
         return await self._runs.begin(self._run_of(event), task, events.person_of(event), seen, version, names)
 
     def _run_of(self, event: Event) -> str:
-        return run_id(events.identity(event), events.person_of(event), self._shards)
+        return run_id(events.identity(self._tenant, event), events.person_of(event), self._shards)

@@ -79,7 +79,7 @@ class Process:
         people, variables = People(store, tenant), Variables(store, tenant)
         self._bot_calls = bot_calls_by_channel(services.core.client, tenant)
         self._handlers = Handlers(
-            bot, people, variables, self._versions, self._runs, driver, answers, self._bot_calls, store.shards
+            bot, people, variables, self._versions, self._runs, driver, answers, self._bot_calls, tenant, store.shards
         )
         self._schedules = Schedules(services, bot)
         self._stopping = asyncio.Event()

@@ -19,7 +19,7 @@ from msgspec import Struct
 from core.errors import NotFound, StoreError
 from core.model.backoff import Backoff
 from core.model.clock import from_ms, in_ms, to_ms
-from core.queue import Attempt, NewTask, Result, Tube, Worker
+from core.queue import Attempt, NewTask, Result, Tube, Worker, own_name
 from core.redis.keys import KEYS
 from core.updates import events
 from scenarios.bot import Bot
@@ -139,10 +139,11 @@ class Schedules:
         return self._services.timezone
 
     async def _put(self, event: Mapping[str, Any]) -> None:
-        task = NewTask(
-            events.encode(event), self._services.tenant, lane=events.lane_of(event), user=events.person_of(event)
-        )
-        await self._queue.queue.put_once(events.TUBE, task, source="events.schedule", name=event["id"])
+        tenant = self._services.tenant
+        lane = own_name(tenant, events.lane_of(event))
+        task = NewTask(events.encode(event), tenant, lane=lane, user=events.person_of(event))
+        name = own_name(tenant, event["id"])
+        await self._queue.queue.put_once(events.TUBE, task, source="events.schedule", name=name)
 
     async def _events(self, bot: Bot, schedule: Schedule, span: tuple[int, int]) -> AsyncIterator[Mapping[str, Any]]:
         async for about in self._targets(schedule):

@@ -14,6 +14,7 @@ from core.model.clock import from_ms, is_skipped
 from core.model.content import Content
 from core.model.delivery import NewDelivery, Recipient, Sender
 from core.orders import Caller, Order
+from core.queue import own_name
 from core.updates.rights import origin_of
 from scenarios.bot.durations import read_duration
 from scenarios.context import Context
@@ -41,7 +42,7 @@ def to_person(context: Context, text: str, content: Content, address: str) -> tu
         origin=origin_of(context.event),
         deliver_at=deliver_at,
         expires_at=(deliver_at or _now(context)) + _EXPIRES,
-        lane=f"{context.channel}:{address}",
+        lane=own_name(context.services.tenant, f"{context.channel}:{address}"),
         priority=_PRIORITY,
         kind=KIND,
         tags=tags(context),

@@ -146,7 +146,9 @@ async def test_a_callback_of_vk_is_one_event(api: Api) -> None:
 
 @pytest.mark.row("C-91")
 async def test_an_sms_is_one_event_and_the_number_of_a_choice_a_press(api: Api, store: Store) -> None:
-    await Choices(store).remember("sms", ["+79990000001"], [Button("Сегодня", "today"), Button("Завтра", "tomorrow")])
+    await Choices(store).remember(
+        "default", "sms", ["+79990000001"], [Button("Сегодня", "today"), Button("Завтра", "tomorrow")]
+    )
     for changed in ({}, {}, {"id": "b2", "text": "2"}):
         response = await api.call("GET", f"/v1/inbound/sms?{urlencode(SMS | changed)}", headers=WITHOUT_KEY)
         assert response.status == 200

@@ -66,7 +66,7 @@ class ParcelExecutor:
         self._tube_has_throttles = claim.throttles > 0
         self._clock_offset = task.claimed - claim.asked * 1000
         self._parcel = Parcel.of(task)
-        self._messages = Messages(services, self._parcel)
+        self._messages = Messages(services, self._parcel, task.tenant)
         self._entries = PendingEntries(task, self._parcel, self._courier.channel, self._courier.remembers)
         self._writer = OutcomeWriter(services, task, self._parcel)
         self._ready: deque[PendingEntry] = deque()

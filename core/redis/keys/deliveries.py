@@ -49,7 +49,7 @@ DELIVERIES = (
     Key("idempotency", "idempotency:{s}:<tenant>:<request>", "string", Lifetime.TTL, "the first response to a write"),
     Key(
         "choices",
-        "choices:{s}:<channel>:<address>",
+        "choices:{s}:<tenant>:<channel>:<address>",
         "string",
         Lifetime.TTL,
         "the numbered choices of the last message to an address without buttons: `[{text, data}, …]`",

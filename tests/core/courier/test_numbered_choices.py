@@ -13,7 +13,7 @@ from couriers import sms, vk
 from sandbox.sms import SmsServer
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer
-from tests.support.stack import Stack
+from tests.support.stack import TENANT, Stack
 
 PHONE, PERSON = "+79990000001", "200001"
 DAYS = Content(inline=[[Button("Сегодня", "today")], [Button("Завтра", "tomorrow")]])
@@ -49,7 +49,7 @@ async def send(stack: Stack, channel: str, content: Content | None) -> list[str]
 
 
 async def meaning(stack: Stack, channel: str, address: str, answer: str = "2") -> str:
-    button = await Choices(stack.store).button_of(channel, address, answer)
+    button = await Choices(stack.store).button_of(TENANT, channel, address, answer)
     return button.data or button.text if button else ""
 
 
@@ -59,7 +59,7 @@ async def test_a_number_answers_the_last_sms(stack: Stack, state: SandboxState) 
     assert [one.text for one in state.inbox("sms", PHONE)] == ["Когда?\n1. Сегодня\n2. Завтра"]
     assert await meaning(stack, "sms", PHONE) == "tomorrow"
     assert await meaning(stack, "sms", "+79990000002") == ""
-    seconds = await stack.store.command("TTL", KEYS["choices"].at(0, "sms", PHONE))
+    seconds = await stack.store.command("TTL", KEYS["choices"].at(0, TENANT, "sms", PHONE))
     assert 0 < int(seconds) <= LIFETIME.total_seconds()
 
 

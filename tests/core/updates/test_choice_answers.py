@@ -17,7 +17,7 @@ SMS = {"id": "7", "channel": "sms", "kind": "text", "user_id": NUMBER, "chat_id"
 @pytest.fixture
 async def events(stack: Stack) -> Events:
     choices = Choices(stack.store)
-    await choices.remember("sms", [NUMBER], [Button("Сегодня", "today"), Button("Меню")])
+    await choices.remember("default", "sms", [NUMBER], [Button("Сегодня", "today"), Button("Меню")])
     events = Events(QueueClient(stack.store), "default", choices)
     await events.open()
     return events
@@ -42,6 +42,12 @@ async def test_the_number_of_a_reply_button_is_its_text(stack: Stack, events: Ev
     found = await put(stack, events, "2")
     assert (found["kind"], found["event_text"], found["message_id"]) == ("text", "Меню", 3)
     assert "callback_data" not in found
+
+
+@pytest.mark.row("C-100")
+async def test_a_number_does_not_answer_another_tenants_message(stack: Stack, events: Events) -> None:
+    other = Events(QueueClient(stack.store), "school", Choices(stack.store))
+    assert (await put(stack, other, "1"))["kind"] == "text"
 
 
 @pytest.mark.row("C-91")

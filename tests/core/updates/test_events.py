@@ -32,7 +32,18 @@ async def test_equal_ids_of_another_channel_or_source_are_other_events(stack: St
     for source, channel in (("a", "vk"), ("b", "vk"), ("a", "sms")):
         assert await events.put(source, {**TEXT, "channel": channel})
     found = [decode(body) for body in await stack.finish_all(TUBE)]
-    assert {identity(event) for event in found} == {"vk.a.7", "vk.b.7", "sms.a.7"}
+    assert {identity("default", event) for event in found} == {"vk.a.7", "vk.b.7", "sms.a.7"}
+
+
+@pytest.mark.row("C-100")
+async def test_tenants_share_neither_ids_nor_lanes(stack: Stack, events: Events) -> None:
+    for other in (events, Events(QueueClient(stack.store), "school")):
+        assert await other.put("@api", TEXT)
+        assert not await other.put("@api", TEXT)
+    tasks = await stack.take(TUBE, 10)
+    lanes = {("default", "telegram-bot:5"), ("school", "school/telegram-bot:5")}
+    assert {(task.tenant, task.lane) for task in tasks} == lanes
+    assert len({identity(task.tenant, decode(task.body)) for task in tasks}) == 2
 
 
 @pytest.mark.row("C-36")

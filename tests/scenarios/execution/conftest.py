@@ -124,7 +124,7 @@ class Installation(BotFolder):
     async def put_event(self, event: Mapping[str, Any]) -> str:
         await Events(QueueClient(self.stack.store), TENANT).put("test", event)
         stored = {**event, "source": "test"}
-        return run_id(identity(stored), person_of(stored), self.stack.store.shards)
+        return run_id(identity(TENANT, stored), person_of(stored), self.stack.store.shards)
 
     @property
     def directory(self) -> Directory:

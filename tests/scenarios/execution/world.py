@@ -125,7 +125,7 @@ class World:
             except Crash:
                 self.has_crashed = True
         self.store.left = None
-        run = run_id(f"echo.test.e{number}", f"echo:{number}", 1)
+        run = run_id(f"{TENANT}/echo.test.e{number}", f"echo:{number}", 1)
         stored = await Runs(self.stack.store, Versions(self.stack.store), TENANT).load(run)
         assert stored.is_over
         return [
@@ -150,7 +150,7 @@ class World:
         driver = Driver(runs, executor, self.services.core.deliveries, self.ends, parking, slow, self._patience)
         people, variables = People(self.store, TENANT), Variables(self.store, TENANT)
         answers = Answers(self.store, TENANT, runs, executor, parking)
-        return Handlers(bot, people, variables, versions, runs, driver, answers, {}, 1)  # type: ignore[arg-type]
+        return Handlers(bot, people, variables, versions, runs, driver, answers, {}, TENANT, 1)  # type: ignore[arg-type]
 
 
 def bot_of(plan: Plan, scenario: Scenario) -> Bot:

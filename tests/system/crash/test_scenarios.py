@@ -51,7 +51,7 @@ class Bot:
         event = {"id": f"e{number}", "channel": "vk", "user_id": person, "chat_id": person, "event_text": str(number)}
         await Events(QueueClient(self.installation.core.store), TENANT).put("test", event)
         stored = {**event, "source": "test"}
-        return run_id(identity(stored), person_of(stored), 1)
+        return run_id(identity(TENANT, stored), person_of(stored), 1)
 
     async def is_over(self, run: str) -> bool:
         """Also while the server is down, it answers in time."""
