@@ -1,5 +1,6 @@
 """An HTTP server for tests of a client: the same answer to each request, and what was asked."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,10 +21,13 @@ class Asked:
 
 @dataclass
 class HttpDouble:
-    """`requests`: in the order of their arrival. `url`: without a slash at the end."""
+    """`requests`: in the order of their arrival. `url`: without a slash at the end. While `answering` is not set, it
+    does not answer.
+    """
 
     requests: list[Asked] = field(default_factory=list)
     url: str = ""
+    answering: asyncio.Event = field(default_factory=asyncio.Event)
     _answer: tuple[int, str, Mapping[str, str]] = (200, "{}", {})
     _runner: web.AppRunner | None = None
 
@@ -32,6 +36,7 @@ class HttpDouble:
         self._answer = status, body if isinstance(body, str) else json.dumps(body), headers or {}
 
     async def __aenter__(self) -> Self:
+        self.answering.set()
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app)
@@ -47,5 +52,6 @@ class HttpDouble:
     async def _handle(self, request: web.Request) -> web.Response:
         text = await request.text()
         self.requests.append(Asked(request.method, request.path_qs, dict(request.headers), text))
+        await self.answering.wait()
         status, body, headers = self._answer
         return web.Response(status=status, text=body, content_type="application/json", headers=headers)

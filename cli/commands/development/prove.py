@@ -15,6 +15,7 @@ from cli.command import FAILURE, SUCCESS, Command
 from cli.commands.development.checks import ROOT, WORKERS, need_clone
 
 HISTORY_MACHINES = ("tests/core/deliveries/test_delivery_machine.py", "tests/core/deliveries/test_first_machine.py")
+SCENARIOS = ("scenarios", "waiting_scenarios", "storm_of_events")
 PYTEST = ("-m", "pytest", *WORKERS, "-q", "--long", "--no-skips")
 PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
     # part: (what it proves, the arguments of Python)
@@ -44,7 +45,7 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
     ),
     "scenarios": (
         "bots lose and double no message, variable or answer while processes are killed",
-        (*PYTEST, "tests/system/crash/test_scenarios.py", "tests/system/crash/test_storm_of_events.py"),
+        (*PYTEST, *(f"tests/system/crash/test_{name}.py" for name in SCENARIOS)),
     ),
     "jobs": (
         "300 jobs of users lose and double nothing under two minutes of blows",
