@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, time, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from core.admission.quiet_hours import QuietHours
@@ -152,3 +153,9 @@ def without_none(kind: Any) -> Any:
     if get_origin(kind) in (Union, types.UnionType):
         return next(member for member in get_args(kind) if member is not type(None))
     return kind
+
+
+def without_secrets(url: str) -> str:
+    """Return a URL without user, password and options, for people."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

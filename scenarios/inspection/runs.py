@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
@@ -74,7 +75,11 @@ class RunReader:
         self._runs = Runs(store, Versions(store), "")
         self._queue = QueueClient(store).queue
         self._listing = RunListing(store)
-        self._types = installed_actions().types
+
+    @cached_property
+    def _types(self) -> Mapping[str, ActionType]:
+        """The types of actions. Their modules are imported for the first run that is shown: they need 4 MB."""
+        return installed_actions().types
 
     async def read(self, tenant: str, run: str) -> RunView:
         """Return a run. Raises NotFound RUN_NOT_FOUND."""

@@ -7,10 +7,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 
 import pytest
 
-from cli.commands.start.installation import are_forked
+from cli.commands.start.installation import are_forked, libraries
+from cli.settings.settings import load
 from tests.support.paths import ROOT
 from tests.support.waiting import until
 
@@ -85,6 +87,21 @@ async def test_a_fork_ends_when_the_supervisor_is_killed(output: Output) -> None
     await until(lambda: output.count("child ready") == 1)
     output.process.kill()
     await until(lambda: not is_alive(int(output.last("pids")[0])))
+
+
+def test_every_module_that_the_fork_server_imports_exists() -> None:
+    """Python's fork server passes over a module that it cannot import, so each fork would import its own copy."""
+    assert [module for module in libraries(load()) if find_spec(module) is None] == []
+
+
+def test_up_itself_imports_no_client_of_redis_and_no_web_server() -> None:
+    """It only starts processes; each library would need its memory once more."""
+    program = "import sys, cli.main, cli.commands.start.up; print(*{'redis', 'aiohttp', 'telethon'} & {*sys.modules})"
+    words = [sys.executable, "-P", "-c", program]
+    assert (
+        subprocess.run(words, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True).stdout
+        == b"\n"
+    )
 
 
 def test_a_single_courier_is_no_fork_because_it_shares_its_libraries_with_nothing() -> None:

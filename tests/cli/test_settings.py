@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from cli.commands.parts.courier import courier_options
-from cli.settings.parsing import Address
+from cli.settings.parsing import Address, without_secrets
 from cli.settings.settings import Configuration, channels, load, section_prefix, setting_names
 from core.admission.quiet_hours import QuietHours
 from core.courier.options import CourierOptions
@@ -212,3 +212,16 @@ def test_every_setting_is_explained_in_the_docs() -> None:
         names += setting_names(courier_module(channel).Settings, section_prefix(channel))
     page = (ROOT / "docs" / "settings.md").read_text()
     assert [name for name in names if f"| {name} |" not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis://ada:secret@10.0.0.1:6379/2?timeout=1", "redis://10.0.0.1:6379/2"),
+        ("rediss+cluster://:secret@10.0.0.1:6379,10.0.0.2:6379", "rediss+cluster://10.0.0.1:6379,10.0.0.2:6379"),
+        ("redis+sentinel://:secret@10.0.0.1:26379/main/0", "redis+sentinel://10.0.0.1:26379/main/0"),
+        ("unix://:secret@/run/redis.sock", "unix:///run/redis.sock"),
+    ],
+)
+def test_an_url_is_shown_without_its_secrets(url: str, shown: str) -> None:
+    assert without_secrets(url) == shown

@@ -14,11 +14,12 @@ from cli.command import FAILURE, SUCCESS
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy
 from cli.processes.noted_process import NotedProcess, noted_process
-from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
+from cli.processes.startup import collect_garbage_less_often, configure_logging, stop_requested
 from cli.processes.supervisor import announce
 from cli.services.models import open_models
 from cli.services.sending_policy import sending_policy_of
 from cli.services.sign_in import open_sign_in
+from cli.services.store import open_store
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
 from core.errors import SetupError

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 
 from cli.command import SUCCESS, Command, add_json_option
-from cli.processes.startup import open_store
+from cli.services.store import open_store
 from cli.settings.settings import load
 from core.admission.actions import Action, ActionLog
 from core.admission.api_keys import ApiKey, ApiKeys

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 
 from cli.command import FAILURE, SUCCESS, Command
-from cli.processes.startup import redis_url
 from cli.services.sign_in import known_keys
+from cli.services.store import redis_url
 from cli.settings.settings import Configuration, Settings, load
 from core.audit import UNSEEN, Audit, Summary, Violation
 from core.audit.invariants.sign_ins import damaged_tokens, lost_keys

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from cli.command import SUCCESS, Command, CommandFailed, add_json_option
 from cli.commands.installation.queue import print_result
-from cli.processes.startup import redis_url
+from cli.services.store import redis_url
 from cli.settings.settings import load
 from core.errors import FunctionFault
 from core.redis.cluster.balance import Move, balancing_moves

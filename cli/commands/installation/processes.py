@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from cli.command import FAILURE, SUCCESS, Command, no_arguments
 from cli.commands.installation.queue import print_result
-from cli.processes.startup import open_store
+from cli.services.store import open_store
 from cli.settings.settings import load
 from core.model.clock import from_ms
 from core.model.text.plurals import counted

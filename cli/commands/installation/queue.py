@@ -10,7 +10,7 @@ import msgspec
 
 from cli.client.format_queue import format_stats, format_task, format_task_line
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option
-from cli.processes.startup import open_store
+from cli.services.store import open_store
 from cli.settings.settings import load
 from core.model.compact_json import compact_json
 from core.model.text.plurals import counted

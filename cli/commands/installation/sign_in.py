@@ -12,9 +12,9 @@ from cli.command import SUCCESS, Command, CommandFailed, add_json_option
 from cli.commands.installation.queue import print_result
 from cli.commands.start.installation import start_valkey
 from cli.processes import embedded_valkey
-from cli.processes.startup import open_store
 from cli.processes.supervisor import Supervisor
 from cli.services.sign_in import open_sign_in
+from cli.services.store import open_store
 from cli.settings.settings import Settings, load
 from core.errors import SetupError
 from core.redis.store import Store

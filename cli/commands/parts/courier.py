@@ -16,8 +16,9 @@ from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFaile
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.health import HEALTH_FILE, HEALTH_INTERVAL, add_healthy_option, is_healthy
 from cli.processes.noted_process import NotedProcess, noted_process
-from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, stop_requested
+from cli.processes.startup import collect_garbage_less_often, configure_logging, stop_requested
 from cli.processes.supervisor import announce
+from cli.services.store import open_store
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, channels, courier_module, load
 from core.courier.interface import Courier, HasBalance

@@ -24,12 +24,13 @@ from cli.command import SUCCESS, Command, CommandFailed
 from cli.commands.start.installation import ada_child, start_required
 from cli.processes.noted_process import noted_process
 from cli.processes.ports import bind, cannot_listen
-from cli.processes.startup import collect_garbage_less_often, configure_logging, open_store, run_until, stop_requested
+from cli.processes.startup import collect_garbage_less_often, configure_logging, run_until, stop_requested
 from cli.processes.supervisor import ChildSpec, Supervisor, announce
 from cli.services.linking import open_linking, open_sign_in_codes
 from cli.services.scenarios import open_ingress
 from cli.services.sending_policy import sending_policy_of
 from cli.services.sign_in import open_sign_in
+from cli.services.store import open_store
 from cli.settings.parsing import Address
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load

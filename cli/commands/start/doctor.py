@@ -12,9 +12,9 @@ from pathlib import Path
 from cli.command import FAILURE, SUCCESS, Command
 from cli.commands.start.finding import Finding
 from cli.commands.start.replication_findings import check_replication, facts_of
-from cli.processes.startup import redis_url
 from cli.services.models import language_model, synthesis, transcription
 from cli.services.sign_in import check_secret_key
+from cli.services.store import redis_url
 from cli.settings.settings import Configuration, Settings, channels, courier_module, load
 from core.errors import DataMoved, LayoutUnknown, SetupError, ShardsDiffer, StoreRefuses, StoreUnavailable
 from core.redis.keys import LAYOUT

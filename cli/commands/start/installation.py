@@ -183,8 +183,8 @@ def libraries(configuration: Configuration) -> list[str]:
 
 BOT_MODULES = {
     "telegram-bot": ("bots.telegram.bot", "bots.telegram.dialogs", "bots.telegram.events", "bots.telegram.webhook"),
-    "vk": ("bots.vk.acknowledging", "bots.vk.long_poll"),
-    "max": ("bots.max.long_poll", "bots.max.sending", "bots.max.webhook"),
+    "vk": ("bots.vk.calls", "bots.vk.long_poll"),
+    "max": ("bots.max.calls", "bots.max.long_poll", "bots.max.sending", "bots.max.webhook"),
 }
 """The modules that bots import at their start, by the channel of their account."""
 

@@ -10,9 +10,9 @@ from cli.command import SUCCESS, Command
 from cli.commands.start.installation import Installation, start_everything
 from cli.processes.event_lines import EventLines
 from cli.processes.startup import run_until, stop_requested
+from cli.settings.parsing import without_secrets
 from cli.settings.secrets import BOT
 from cli.settings.settings import Configuration, Settings, load
-from core.redis.cluster import ShardMap
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -82,7 +82,7 @@ def summary(installation: Installation, key: Mapping[str, str | None]) -> dict[s
         "bots": ", ".join(name for name in installation.bots if f"{BOT}{name}" not in installation.not_ready),
         "scenarios": str(installation.scenarios or "") or None,
         "jobs": installation.jobs,
-        "redis": str(ShardMap(installation.redis_url, 1)),
+        "redis": without_secrets(installation.redis_url),
         "data": str(installation.data),
         "night": installation.night,
     }
