@@ -122,6 +122,10 @@ class Configuration:
     settings: Settings
     raw: Mapping[str, RawSetting] = field(repr=False)
 
+    def with_raw(self, raw: Mapping[str, RawSetting]) -> "Configuration":
+        """Return the configuration with these settings in place of its own. Raises SetupError."""
+        return Configuration(parse_section(Settings, PREFIX, raw), raw)
+
     def channel(self, name: str) -> Any:
         """Return the `Settings` of one courier. Raises SetupError, also for an unknown name in its section."""
         declared, prefix = courier_module(name).Settings, section_prefix(name)

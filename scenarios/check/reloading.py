@@ -9,7 +9,7 @@ Reading and checking happen in a thread, so events go on.
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from hashlib import blake2b
 from pathlib import Path
 
@@ -33,18 +33,21 @@ Fingerprint = tuple[tuple[str, int, int], ...]
 
 
 class ActiveBot:
-    """One per process. `bot` and `version` belong together as long as no other coroutine runs in between. `is_good`:
-    whether this version has no mistakes. `loaded_at`: since when it is in force (s). `problems`: those of the files as
-    they were last read.
+    """One per process and folder. `bot` and `version` belong together as long as no other coroutine runs in between.
+    `is_good`: whether this version has no mistakes. `loaded_at`: since when it is in force (s). `problems`: those of
+    the files as they were last read.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Load the folder. Raises SetupError if there is none."""
+    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+        """Load the folder. `environment` fills `${NAME}`, by default the process's own. Raises SetupError if there is
+        no such folder.
+        """
         self.folder = folder.absolute()
+        self._environment = environment
         self._shown = folder
         self._seen = fingerprint(self.folder)
         self._listeners: list[Callable[[], None]] = []
-        checked = check(self.folder)
+        checked = check(self.folder, environment)
         report(self._shown, checked)
         self.problems = checked.problems
         self._use(checked)
@@ -63,16 +66,21 @@ class ActiveBot:
         """Call this after each swap, and after the problems of the files have changed."""
         self._listeners.append(listener)
 
-    async def watch(self, every: float = EVERY) -> None:
-        """Read the folder again and again until cancelled."""
-        while True:
-            await asyncio.sleep(every)
-            try:
-                await self._look()
-            except (SetupError, OSError) as error:
-                log.error("%s; the last good version stays active", error)
-            except Exception:  # the bot goes on, whatever the files are
-                log.exception("%s cannot be loaded; the last good version stays active", self.folder)
+    def has_changed(self) -> bool:
+        """Return whether a file was changed, added or removed since the folder was loaded, or the folder is gone."""
+        try:
+            return fingerprint(self.folder) != self._seen
+        except (SetupError, OSError):
+            return True
+
+    async def look(self) -> None:
+        """Load the folder if it has changed. What is wrong with it is logged."""
+        try:
+            await self._look()
+        except (SetupError, OSError) as error:
+            log.error("%s; the last good version stays active", error)
+        except Exception:  # the bot goes on, whatever the files are
+            log.exception("%s cannot be loaded; the last good version stays active", self.folder)
 
     async def _look(self) -> None:
         """Load the folder if it has changed. Raises SetupError, OSError."""
@@ -80,7 +88,7 @@ class ActiveBot:
         if found == self._seen:
             return
         self._seen = found = await self._settled(found)
-        checked = await asyncio.to_thread(check, self.folder)
+        checked = await asyncio.to_thread(check, self.folder, self._environment)
         version = await asyncio.to_thread(version_of, self.folder, checked.bot)
         has_changed = checked.problems != self.problems
         self.problems = checked.problems
@@ -107,6 +115,15 @@ class ActiveBot:
         self._use(checked)
         log.info("%s has changed; version %s is active", self._shown, self.version)
         return True
+
+
+async def watch(bots: Callable[[], Collection[ActiveBot]], every: float = EVERY) -> None:
+    """Read the folders of all bots that there are at the moment again and again, until cancelled."""
+    while True:
+        await asyncio.sleep(every)
+        current = tuple(bots())
+        for changed in await asyncio.to_thread(lambda: [bot for bot in current if bot.has_changed()]):  # noqa: B023
+            await changed.look()
 
 
 def report(folder: Path, checked: Checked) -> None:

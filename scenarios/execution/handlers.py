@@ -21,8 +21,8 @@ from scenarios.engine.triggers import SCHEDULED, scheduled
 from scenarios.execution.answers import Answers
 from scenarios.execution.driver import Driver
 from scenarios.execution.runs import RunGone, Runs, StoredRun, run_id
-from scenarios.execution.turns import suspension
 from scenarios.execution.versions import Version, Versions
+from scenarios.execution.waiting.turns import suspension
 from scenarios.stores.people import People
 from scenarios.stores.variables import Variables
 

@@ -49,6 +49,7 @@ class LastGood:
     def __init__(self, store: Store, versions: Versions, tenant: str, bot: ActiveBot) -> None:
         self._store = store
         self._versions = versions
+        self._tenant = tenant
         self._bot = bot
         folder = blake2b(str(bot.folder).encode(errors="surrogateescape"), digest_size=8).hexdigest()
         self._key = KEYS["goodversion"].at(0, tenant, folder)
@@ -69,8 +70,14 @@ class LastGood:
         await self._versions.publish(self._bot.version, self._bot.bot)
         shown = msgspec.json.encode(ActiveVersion.of(self._bot)).decode()
         await self._store.command("SET", self._shown_at, shown, "EX", int(LIFETIME.total_seconds()))
+        await self._store.command("SADD", KEYS["bots"].at(0), self._tenant)
         if self._bot.is_good:
             await self._store.command("SET", self._key, self._bot.version, "EX", int(LIFETIME.total_seconds()))
+
+    async def forget(self) -> None:
+        """Note that the tenant has no bot any more; runs keep their versions. Raises StoreError."""
+        await self._store.command("DEL", self._shown_at)
+        await self._store.command("SREM", KEYS["bots"].at(0), self._tenant)
 
     async def keep(self) -> None:
         """Store each version that comes into force, until cancelled."""

@@ -7,6 +7,7 @@ from datetime import UTC, tzinfo
 
 from core.orders import SendingPolicy
 from core.redis.store import Store
+from core.services import Services
 from core.services import open_services as open_core
 from providers.models import FileCache, Models
 from providers.sign_in import SignIn
@@ -17,7 +18,7 @@ from scenarios.execution.conversations import StoredConversations
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The settings of a process of scenarios. `bot_token`: of the Bot API, "" for a bot that is not in Telegram.
+    """The settings of a bot of scenarios. `bot_token`: of the Bot API, "" for a bot that is not in Telegram.
     `models`: the caller closes them. `pictures`: where actions draw.
     """
 
@@ -34,21 +35,27 @@ class Options:
 
 @asynccontextmanager
 async def open_services(store: Store, options: Options) -> AsyncIterator[ScenarioServices]:
-    """Open the services, until the end of the block. Raises SetupError."""
+    """Open the services of one bot, until the end of the block. Raises SetupError."""
+    async with open_core(store, options.policy) as core, bot_services(core, options) as services:
+        yield services
+
+
+@asynccontextmanager
+async def bot_services(core: Services, options: Options) -> AsyncIterator[ScenarioServices]:
+    """Open what a bot has besides the services that all bots of a process share. Raises SetupError."""
     telegram = Client(options.bot_token, options.bot_api_url) if options.bot_token else None
     try:
-        async with open_core(store, options.policy) as core:
-            yield ScenarioServices(
-                core=core,
-                telegram=telegram,
-                tenant=options.tenant,
-                timezone=options.timezone,
-                conversations=StoredConversations(store, options.tenant),
-                sign_in=options.sign_in,
-                models=options.models,
-                pictures=options.pictures,
-                allow_private=options.allow_private,
-            )
+        yield ScenarioServices(
+            core=core,
+            telegram=telegram,
+            tenant=options.tenant,
+            timezone=options.timezone,
+            conversations=StoredConversations(core.store, options.tenant),
+            sign_in=options.sign_in,
+            models=options.models,
+            pictures=options.pictures,
+            allow_private=options.allow_private,
+        )
     finally:
         if telegram:
             await telegram.close()

@@ -1,39 +1,42 @@
-"""One process of the scenarios: its workers, the wake-ups, the reload of the bot's files, the purge of old runs."""
+"""One process of the scenarios: its workers, the bots that it serves, the wake-ups, the purge of old runs.
+
+All bots share the workers: a task is handled by the bot of its tenant, and by no other. The tubes serve tenants by
+turns (docs/decisions/0015), so a busy one delays the others by its turn only.
+"""
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from core.errors import StoreError
-from core.queue import Worker
+from core.queue import Attempt, Result, Retry, Suspend, Worker
 from core.redis.cancel_and_wait import cancel_and_wait
+from core.services import Services
 from core.updates import events
 from providers.bot_calls import bot_calls_by_channel
 from scenarios.actions import installed_actions
-from scenarios.check.reloading import ActiveBot
+from scenarios.check.reloading import ActiveBot, watch
 from scenarios.context import ScenarioServices
-from scenarios.execution.answers import Answers
-from scenarios.execution.driver import PATIENCE, Driver
-from scenarios.execution.handlers import Handlers
-from scenarios.execution.last_good import LastGood
-from scenarios.execution.menus import Menus
+from scenarios.execution.driver import PATIENCE
 from scenarios.execution.runs import Runs
-from scenarios.execution.schedules import Schedules
-from scenarios.execution.step_executor import StepExecutor
+from scenarios.execution.schedules import schedules_tube
+from scenarios.execution.tenant_bot import TenantBot
 from scenarios.execution.versions import Versions
 from scenarios.execution.waiting.delivery_ends import DeliveryEnds
 from scenarios.execution.waiting.parking import Parking
-from scenarios.execution.waiting.slow_steps import SlowSteps
+from scenarios.execution.waiting.slow_steps import CONCURRENCY, slow_tubes
 from scenarios.schema import ActionType
-from scenarios.stores.people import People
-from scenarios.stores.variables import Variables
 
 log = logging.getLogger(__name__)
 
 _MAINTAIN_EVERY = 3600.0
 _GRACE = timedelta(seconds=5)
+_MOMENTS = 10
+"""Moments of schedules that a process handles at once."""
+
+Handle = Callable[[TenantBot, Attempt], Awaitable[Result]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,49 +54,58 @@ class ProcessOptions:
 
 
 class Process:
-    """To `run()` and to `stop()`. Any number of processes may run beside each other. `types`: the action types."""
+    """To `open()`, to `run()` and to `stop()`; bots come and go with `add` and `remove`. Any number of processes may
+    run beside each other. `types`: the action types that are installed.
+    """
 
     def __init__(
         self,
-        services: ScenarioServices,
-        bot: ActiveBot,
+        core: Services,
         types: Mapping[str, ActionType] | None = None,
         options: ProcessOptions = ProcessOptions(),
     ) -> None:
-        types = installed_actions().types if types is None else types
-        store, tenant = services.core.store, services.tenant
-        self._services = services
-        self._bot = bot
+        self._core = core
+        self._types = installed_actions().types if types is None else types
         self._options = options
-        self._versions = Versions(store)
-        self._last_good = LastGood(store, self._versions, tenant, bot)
-        self._ends = DeliveryEnds(store)
-        self._runs = Runs(store, self._versions, tenant)
-        executor = StepExecutor(services, types, bot.folder, options.secrets)
-        self._parking = Parking(store, services.core.client, self._runs, self._ends, options.adopt_every)
-        self._slow = SlowSteps(services.core.client, self._runs, executor, self._parking, types)
-        driver = Driver(
-            self._runs, executor, services.core.deliveries, self._ends, self._parking, self._slow, options.patience
-        )
-        answers = Answers(store, tenant, self._runs, executor, self._parking)
-        people, variables = People(store, tenant), Variables(store, tenant)
-        self._bot_calls = bot_calls_by_channel(services.core.client, tenant)
-        self._handlers = Handlers(
-            bot, people, variables, self._versions, self._runs, driver, answers, self._bot_calls, tenant, store.shards
-        )
-        self._schedules = Schedules(services, bot)
+        self._bots: dict[str, TenantBot] = {}
+        self._keeping: dict[str, asyncio.Task[None]] = {}
+        self._ends = DeliveryEnds(core.store)
+        self._parking = Parking(core.store, core.client, self._ends, options.adopt_every)
         self._stopping = asyncio.Event()
+
+    async def open(self) -> None:
+        """Create the tubes. Raises StoreError."""
+        for tube in (events.scenarios_tube(), schedules_tube(), *slow_tubes(self._types)):
+            await self._core.client.tubes.create(tube)
+        for calls in bot_calls_by_channel(self._core.client, "").values():
+            await calls.open()
+
+    async def add(
+        self, services: ScenarioServices, active: ActiveBot, types: Mapping[str, ActionType] | None = None
+    ) -> None:
+        """Serve a bot from now on, the only one of its tenant. `types`: those that it can use. Raises StoreError."""
+        types, options = self._types if types is None else types, self._options
+        bot = TenantBot(services, active, types, self._ends, self._parking, options.secrets, options.patience)
+        await bot.open()
+        self._bots[bot.tenant] = bot
+        self._keeping[bot.tenant] = asyncio.create_task(_keep(bot), name=f"bot of {bot.tenant}")
+
+    async def remove(self, tenant: str) -> None:
+        """Serve the bot of a tenant no longer; what is in progress is finished, the rest waits for it to come back.
+        Raises StoreError.
+        """
+        bot = self._bots.pop(tenant, None)
+        if keeping := self._keeping.pop(tenant, None):
+            await cancel_and_wait(keeping)
+        if bot:
+            await bot.last_good.forget()
 
     async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:
         """Work until `stop()`; what is in progress then is finished, what is in the queue stays there."""
-        await self._open()
         ends = asyncio.create_task(self._ends.run(), name="ends of deliveries")
         ready = asyncio.create_task(self._ends.ready.wait())
         await asyncio.wait({ends, ready}, return_when=asyncio.FIRST_COMPLETED)
-        parts = (
-            *(self._parking.run(), self._bot.watch(), self._last_good.keep()),
-            *(self._maintain(), self._keep_menus(), self._schedules.keep()),
-        )
+        parts = (self._parking.run(), watch(self._files), self._maintain())
         beside = [asyncio.create_task(part) for part in parts]
         workers = self._workers()
         working = [asyncio.create_task(worker.run()) for worker in workers]
@@ -107,41 +119,67 @@ class Process:
             for ended in done:
                 ended.result()
         finally:
-            await cancel_and_wait(ready, stopping, ends, *beside, *working)
+            await cancel_and_wait(ready, stopping, ends, *beside, *working, *self._keeping.values())
 
     def stop(self) -> None:
         self._stopping.set()
 
-    async def _open(self) -> None:
-        await events.Events(self._services.core.client, self._services.tenant).open()
-        for calls in self._bot_calls.values():
-            await calls.open()
-        await self._slow.open()
-        await self._last_good.restore()
-        await self._schedules.open()
+    def _files(self) -> Sequence[ActiveBot]:
+        return [bot.active for bot in self._bots.values()]
 
     def _workers(self) -> Sequence[Worker]:
-        queue, options = self._services.core.client, self._options
-        handle = self._handlers.handle_event
+        slow = [self._worker(tube.name, TenantBot.handle_slow_step, CONCURRENCY) for tube in slow_tubes(self._types)]
         return [
-            queue.worker(events.TUBE, handle, options.concurrency, lease=options.lease),
-            self._schedules.worker(options.lease),
-            *self._slow.workers(options.lease),
+            self._worker(events.TUBE, TenantBot.handle_event, self._options.concurrency),
+            self._worker(schedules_tube().name, TenantBot.handle_moment, _MOMENTS),
+            *slow,
         ]
 
-    async def _keep_menus(self) -> None:
-        """Keep the bot's menus of commands in Telegram, if it is there."""
-        if self._services.telegram is None:
-            await asyncio.Event().wait()
-        else:
-            await Menus(self._services.telegram, self._services.core.store, self._bot).keep()
+    def _worker(self, tube: str, handle: Handle, concurrency: int) -> Worker:
+        """Return a worker that gives each task to the bot of its tenant."""
+
+        async def handle_task(attempt: Attempt) -> Result:
+            bot = self._bots.get(attempt.task.tenant)
+            return await handle(bot, attempt) if bot else without_bot(attempt)
+
+        return self._core.client.worker(tube, handle_task, concurrency, lease=self._options.lease)
 
     async def _maintain(self) -> None:
-        """Purge old runs, and keep the version of the bot, every hour."""
+        """Purge old runs, and keep the versions of the bots, every hour."""
+        runs = Runs(self._core.store, Versions(self._core.store))
         while True:
             await asyncio.sleep(_MAINTAIN_EVERY)
             try:
-                await self._runs.drop_ended()
-                await self._last_good.store()
+                await runs.drop_ended()
+                for bot in tuple(self._bots.values()):
+                    await bot.last_good.store()
             except StoreError as fault:
                 log.warning("old runs not dropped: %s", fault)
+
+
+async def _keep(bot: TenantBot) -> None:
+    """Follow the changes of a bot. A fault of it is logged, and ends no other bot."""
+    try:
+        await bot.keep()
+    except Exception:
+        log.exception("changes of the bot of %s are not followed any more", bot.tenant)
+
+
+_SOON = 6
+"""Attempts that follow soon: another process may have seen the folder of a new bot before this one."""
+_LATER = timedelta(minutes=1)
+_MUCH_LATER = timedelta(minutes=10)
+
+
+def without_bot(attempt: Attempt) -> Result:
+    """Return what becomes of a task whose tenant has no bot here: it was removed, or this process has not seen it yet.
+
+    An event waits until it expires; what was begun and what is scheduled waits for the bot to come back.
+    """
+    attempts, checkpoint = attempt.task.attempts, attempt.checkpoint
+    why = f"no bot of the tenant {attempt.task.tenant} is served"
+    if attempts <= _SOON:
+        return Retry(timedelta(seconds=2**attempts / 2), checkpoint=checkpoint, error=why)
+    if attempt.task.expires:
+        return Retry(_LATER, checkpoint=checkpoint, error=why)
+    return Suspend(_MUCH_LATER, checkpoint=checkpoint)

@@ -84,9 +84,9 @@ def shard_of(run: str) -> int | None:
 
 
 class Runs:
-    """One per process."""
+    """One per process and tenant. Without a `tenant` it begins none; the others are those of all tenants."""
 
-    def __init__(self, store: Store, versions: Versions, tenant: str) -> None:
+    def __init__(self, store: Store, versions: Versions, tenant: str = "") -> None:
         self._store = store
         self._versions = versions
         self._tenant = tenant

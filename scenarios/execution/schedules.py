@@ -19,7 +19,7 @@ from msgspec import Struct
 from core.errors import NotFound, StoreError
 from core.model.backoff import Backoff
 from core.model.clock import from_ms, in_ms, to_ms
-from core.queue import Attempt, NewTask, Result, Tube, Worker, own_name
+from core.queue import Attempt, NewTask, Result, Tube, own_name
 from core.redis.keys import KEYS
 from core.updates import events
 from scenarios.bot import Bot
@@ -54,8 +54,13 @@ class Due(Struct, frozen=True):
     at: int
 
 
+def schedules_tube() -> Tube:
+    """Return the tube of the moments of all bots' schedules."""
+    return Tube(TUBE, attempts=1000, backoff=_BACKOFF)
+
+
 class Schedules:
-    """One per process."""
+    """Those of one tenant's bot; one per process."""
 
     def __init__(self, services: ScenarioServices, bot: ActiveBot) -> None:
         self._services = services
@@ -65,11 +70,6 @@ class Schedules:
         self._queue = services.core.client
         self._changed = asyncio.Event()
         bot.on_change(self._changed.set)
-
-    async def open(self) -> None:
-        """Create the tube, and arm all schedules."""
-        await self._queue.tubes.create(Tube(TUBE, attempts=1000, backoff=_BACKOFF))
-        await self.arm_all()
 
     async def arm_all(self) -> None:
         """Put a task for the next moment of each schedule, unless it is there. Raises StoreError."""
@@ -87,9 +87,6 @@ class Schedules:
                 log.warning("schedules not armed, again in %.0f s: %s", _RETRY, fault)
                 await asyncio.sleep(_RETRY)
                 self._changed.set()
-
-    def worker(self, lease: timedelta) -> Worker:
-        return self._queue.worker(TUBE, self.handle, 10, lease=lease)
 
     async def handle(self, attempt: Attempt) -> Result:
         """Start what is due, then arm the next moment. Raises StoreError."""

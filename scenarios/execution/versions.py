@@ -40,7 +40,7 @@ class Version:
 
 
 class Versions:
-    """One per process."""
+    """One per process and bot."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

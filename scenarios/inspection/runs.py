@@ -72,7 +72,7 @@ class RunReader:
     def __init__(self, store: Store, secrets: Mapping[str, str] | None = None) -> None:
         """Read runs of a store. `secrets`: those of the process, by the names of their variables."""
         self._secrets = secrets or {}
-        self._runs = Runs(store, Versions(store), "")
+        self._runs = Runs(store, Versions(store))
         self._queue = QueueClient(store).queue
         self._listing = RunListing(store)
 

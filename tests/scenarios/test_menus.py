@@ -11,7 +11,7 @@ from aiogram import types
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from providers.telegram_bot.client import Client
-from scenarios.check.reloading import ActiveBot
+from scenarios.check.reloading import ActiveBot, watch
 from scenarios.execution.menus import Menus
 from tests.sandbox.bot_api_clients import BotApi, bot_api
 from tests.support.stack import Stack
@@ -69,7 +69,7 @@ async def test_a_reload_registers_the_new_commands_also_after_an_outage(
     bot = active(tmp_path, START)
     bot_api.inject_fault("502", method="setMyCommands")
     keeping = asyncio.create_task(Menus(telegram, stack.store, bot).keep())
-    watching = asyncio.create_task(bot.watch(every=0.05))
+    watching = asyncio.create_task(watch(lambda: [bot], every=0.05))
 
     async def is_shown(*wanted: str) -> bool:
         return await shown(bot_api) == list(wanted)

@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
-from scenarios.check.reloading import ActiveBot
+from scenarios.check.reloading import ActiveBot, watch
 from tests.support.waiting import until
 
 HELLO = "start: {actions: [{type: send, text: hello}]}\n"
@@ -39,7 +39,7 @@ def text_of(active: ActiveBot) -> str:
 
 @asynccontextmanager
 async def watched(active: ActiveBot) -> AsyncIterator[None]:
-    watching = asyncio.create_task(active.watch(every=0.05))
+    watching = asyncio.create_task(watch(lambda: [active], every=0.05))
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""The process of the verb scenarios: runs the bot of ADA_SCENARIOS until it is asked to stop.
+"""The process of the verb scenarios: runs the bots of ADA_SCENARIOS until it is asked to stop.
 
 Exit codes: 0 after a request to stop, 2 for wrong settings.
 """
@@ -7,10 +7,12 @@ import asyncio
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 from cli.command import FAILURE, SUCCESS
+from cli.processes.bot_folders import BotFolders
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy
 from cli.processes.noted_process import NotedProcess, noted_process
@@ -20,16 +22,18 @@ from cli.services.models import open_models
 from cli.services.sending_policy import sending_policy_of
 from cli.services.sign_in import open_sign_in
 from cli.services.store import open_store
+from cli.settings.bot_folders import BotFolder
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
 from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
+from core.services import Services, open_services
 from providers.models import FileCache, Models
 from providers.sign_in import SignIn
-from scenarios.check.reloading import ActiveBot
+from scenarios.check.reloading import ActiveBot, fingerprint
 from scenarios.context import ScenarioServices
 from scenarios.execution.last_good import LastGood
-from scenarios.execution.opening import Options, open_services
+from scenarios.execution.opening import Options, bot_services
 from scenarios.execution.process import Process, ProcessOptions
 from scenarios.execution.secrets import secret_variables
 from scenarios.execution.versions import Versions
@@ -45,44 +49,79 @@ def run_process(arguments: Namespace) -> int:
     directory = configuration.settings.data.absolute() / "scenarios"
     if arguments.healthy:
         return SUCCESS if is_healthy(directory / HEALTH_FILE) else FAILURE
-    folder = configuration.settings.scenarios
-    if folder is None:
+    if configuration.settings.scenarios is None:
         raise SetupError("ADA_SCENARIOS must be set: the folder of a bot, for example one of `./ada scenarios new DIR`")
+    fingerprint(configuration.settings.scenarios)  # raises SetupError if it is no folder
     configure_logging(configuration.settings)
     prepare_data_directory(configuration.settings.data)
     private_directory(directory)
-    return asyncio.run(run_scenarios(configuration, folder, directory / HEALTH_FILE))
+    return asyncio.run(run_scenarios(configuration, configuration.settings.scenarios, directory / HEALTH_FILE))
 
 
 async def run_scenarios(configuration: Configuration, folder: Path, health_file: Path) -> int:
     settings = configuration.settings
-    bot = ActiveBot(folder)
     async with (
         open_store(configuration, waits=True) as store,
         noted_process(store, "scenarios", healthy=health_file) as noted,
         open_models(settings) as models,
-        open_services(store, options_of(settings, models, await open_sign_in(store, settings))) as services,
-        started(services, await _settings_in_force(services, bot)) as platform,
+        open_services(store, sending_policy_of(settings)) as core,
     ):
-        process = Process(
-            platform.services,
-            bot,
-            platform.types,
-            options=ProcessOptions(lease=min(settings.lease, ProcessOptions().lease), secrets=_secrets(configuration)),
-        )
+        options = ProcessOptions(lease=min(settings.lease, ProcessOptions().lease), secrets=_secrets(configuration))
+        process = Process(core, options=options)
+        bots = Bots(process, core, models, await open_sign_in(store, settings))
+        folders = BotFolders(configuration, store, "scenarios", bots.start, bots.stop)
+        await process.open()
+        await folders.look()
+        following = asyncio.create_task(folders.keep())
         stopping = asyncio.create_task(stop_requested().wait())
         stopping.add_done_callback(lambda _: process.stop())
         collect_garbage_less_often()
         try:
-            await process.run(lambda: is_ready(noted, folder, bot))
+            await process.run(lambda: is_ready(noted, folder, bots.versions))
         finally:
-            await cancel_and_wait(stopping)
+            await cancel_and_wait(stopping, following)
+            await bots.close()
     return SUCCESS
 
 
-def is_ready(noted: NotedProcess, folder: Path, bot: ActiveBot) -> None:
-    announce(scenarios=str(folder), version=bot.version)
+def is_ready(noted: NotedProcess, folder: Path, versions: Mapping[str, str]) -> None:
+    announce(scenarios=str(folder), version=", ".join(sorted(set(versions.values()))))
     noted.runs()
+
+
+class Bots:
+    """The bots that a process of the scenarios has opened: each with its plugins and its client of Telegram."""
+
+    def __init__(self, process: Process, core: Services, models: Models, sign_in: SignIn | None) -> None:
+        self._process = process
+        self._core = core
+        self._models = models
+        self._sign_in = sign_in
+        self._opened: dict[str, AsyncExitStack] = {}
+        self.versions: dict[str, str] = {}
+
+    async def start(self, bot: BotFolder) -> None:
+        """Serve a bot. Raises SetupError if its settings are wrong, StoreError."""
+        options = options_of(bot.configuration.settings, bot.tenant, self._models, self._sign_in)
+        active = await asyncio.to_thread(ActiveBot, bot.folder, bot.environment)
+        async with AsyncExitStack() as stack:
+            services = await stack.enter_async_context(bot_services(self._core, options))
+            platform = await stack.enter_async_context(started(services, await _in_force(services, active)))
+            await self._process.add(platform.services, active, platform.types)
+            self.versions[bot.tenant] = active.version
+            self._opened[bot.tenant] = stack.pop_all()
+
+    async def stop(self, tenant: str) -> None:
+        """Serve the bot of a tenant no longer. Raises StoreError."""
+        self.versions.pop(tenant, None)
+        await self._process.remove(tenant)
+        if opened := self._opened.pop(tenant, None):
+            await opened.aclose()
+
+    async def close(self) -> None:
+        """Close what the bots have opened."""
+        for opened in self._opened.values():
+            await opened.aclose()
 
 
 def _secrets(configuration: Configuration) -> Mapping[str, str]:
@@ -90,17 +129,17 @@ def _secrets(configuration: Configuration) -> Mapping[str, str]:
     return secret_variables({**os.environ, **own})
 
 
-async def _settings_in_force(services: ScenarioServices, bot: ActiveBot) -> Mapping[str, Any]:
+async def _in_force(services: ScenarioServices, bot: ActiveBot) -> Mapping[str, Any]:
     """Return the settings of the bot's files, or of its last good version if they have mistakes. Raises StoreError."""
     await LastGood(services.core.store, Versions(services.core.store), services.tenant, bot).restore()
     return bot.bot.settings
 
 
-def options_of(settings: Settings, models: Models, sign_in: SignIn | None) -> Options:
-    """Return what the settings say to the actions."""
+def options_of(settings: Settings, tenant: str, models: Models, sign_in: SignIn | None) -> Options:
+    """Return what the settings say to the actions of a tenant's bot."""
     return Options(
-        tenant=settings.bot_tenant,
-        timezone=settings.tenant_timezones.get(settings.bot_tenant, settings.timezone),
+        tenant=tenant,
+        timezone=settings.tenant_timezones.get(tenant, settings.timezone),
         policy=sending_policy_of(settings),
         bot_token=settings.bot_token or "",
         bot_api_url=settings.bot_api_url or "",

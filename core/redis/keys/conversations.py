@@ -168,6 +168,14 @@ CONVERSATIONS = (
         Lifetime.TTL,
         "the bot in force as JSON: its version, since when, its folder, the problems of the files",
     ),
+    Key("bots", "scenarios:{s}:bots", "set", Lifetime.FOREVER, "the tenants that have a bot"),
+    Key(
+        "bot_faults",
+        "scenarios:{s}:faults:<tenant>",
+        "hash",
+        Lifetime.TTL,
+        "what has stopped of a bot: part → why and since when, as JSON",
+    ),
     Key(
         "goodversion",
         "scenarios:{s}:good:<tenant>:<folder>",

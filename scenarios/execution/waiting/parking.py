@@ -20,6 +20,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.context import Waiting
 from scenarios.execution.runs import Runs, StoredRun, shard_of
+from scenarios.execution.versions import Versions
 from scenarios.execution.waiting.delivery_ends import DeliveryEnds
 from scenarios.execution.waiting.waits import Waits
 
@@ -60,12 +61,11 @@ class Parking:
         self,
         store: Store,
         queue: QueueClient,
-        runs: Runs,
         ends: DeliveryEnds,
         adopt_every: float = _ADOPT_EVERY,
     ) -> None:
         self._store = store
-        self._runs = runs
+        self._runs = Runs(store, Versions(store))
         self._queue = queue
         self._ends = ends
         self._adopt_every = adopt_every

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from core.model.backoff import Backoff
-from core.queue import Attempt, NewTask, QueueClient, Result, Tube, Worker
+from core.queue import Attempt, NewTask, QueueClient, Result, Tube
 from scenarios.context import Waiting
 from scenarios.engine import Ending, Path, Step
 from scenarios.execution.runs import RunGone, Runs, StoredRun, path_text
@@ -35,22 +35,20 @@ class SlowStep(Struct, frozen=True):
     path: Path
 
 
-class SlowSteps:
-    """One per process."""
+def slow_tubes(types: Mapping[str, ActionType]) -> list[Tube]:
+    """Return the tubes of the slow actions among these types."""
+    names = sorted({kind.tube for kind in types.values() if kind.tube})
+    return [Tube(name, attempts=_ATTEMPTS, backoff=_BACKOFF) for name in names]
 
-    def __init__(
-        self, queue: QueueClient, runs: Runs, executor: StepExecutor, parking: Parking, types: Mapping[str, ActionType]
-    ) -> None:
+
+class SlowSteps:
+    """Those of one tenant's bot; one per process."""
+
+    def __init__(self, queue: QueueClient, runs: Runs, executor: StepExecutor, parking: Parking) -> None:
         self._queue = queue
         self._runs = runs
         self._executor = executor
         self._parking = parking
-        self.tubes = sorted({kind.tube for kind in types.values() if kind.tube})
-
-    async def open(self) -> None:
-        """Create the tubes."""
-        for tube in self.tubes:
-            await self._queue.tubes.create(Tube(tube, attempts=_ATTEMPTS, backoff=_BACKOFF))
 
     async def put(self, stored: StoredRun, step: Step) -> None:
         """Have a step executed; a repeat changes nothing."""
@@ -58,10 +56,6 @@ class SlowSteps:
         task = NewTask(body, stored.tenant, tags=(f"run:{stored.id}",))
         tube = self._executor.tube_of(step)
         await self._queue.queue.put_once(tube, task, source=SOURCE, name=f"{stored.id} {path_text(step.path)}")
-
-    def workers(self, lease: timedelta) -> list[Worker]:
-        """Return one worker for each tube."""
-        return [self._queue.worker(tube, self.handle, CONCURRENCY, lease=lease) for tube in self.tubes]
 
     async def handle(self, attempt: Attempt) -> Result:
         """Execute a step and wake its run. Raises StoreError."""

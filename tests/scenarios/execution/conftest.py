@@ -20,6 +20,8 @@ from core.updates.events import Events, identity, person_of
 from providers.models import FileCache, Models
 from scenarios.actions import installed_actions
 from scenarios.check.reloading import ActiveBot
+from scenarios.context import ScenarioServices
+from scenarios.execution.conversations import StoredConversations
 from scenarios.execution.opening import Options, open_services
 from scenarios.execution.process import Process, ProcessOptions
 from scenarios.execution.runs import run_id
@@ -39,9 +41,10 @@ PERSON = "7"
 class Running:
     """One process of the scenarios. `stop` is the clean end, `kill` leaves everything to the leases."""
 
-    def __init__(self, process: Process, store: Store, resources: AsyncExitStack) -> None:
+    def __init__(self, process: Process, services: ScenarioServices, resources: AsyncExitStack) -> None:
         self.process = process
-        self.store = store
+        self.store = services.core.store
+        self._services = services
         self._resources = resources
         self._ready = asyncio.Event()
         self.task = asyncio.create_task(process.run(self._ready.set))
@@ -53,6 +56,11 @@ class Running:
         if self.task.done():
             self.task.result()
         return self
+
+    async def add(self, tenant: str, folder: Path) -> None:
+        """Serve a bot of another tenant, too."""
+        conversations = StoredConversations(self.store, tenant)
+        await self.process.add(replace(self._services, tenant=tenant, conversations=conversations), ActiveBot(folder))
 
     async def stop(self) -> None:
         self.process.stop()
@@ -95,8 +103,10 @@ class Installation(BotFolder):
         given = Options(TENANT, self.timezone, self.rules, models=self.models, pictures=pictures, **self.bot_api)
         opened = open_services(store, given)
         services = replace(await resources.enter_async_context(opened), plugins=self.plugins)
-        process = Process(services, ActiveBot(self.folder), self.types, ProcessOptions(**options))
-        self._running.append(running := Running(process, store, resources))
+        process = Process(services.core, self.types, ProcessOptions(**options))
+        await process.open()
+        await process.add(services, ActiveBot(self.folder), self.types)
+        self._running.append(running := Running(process, services, resources))
         return await running.ready()
 
     async def start_courier(self) -> None:

@@ -13,8 +13,8 @@ from core.redis.store import Store
 from scenarios.context import Context, Waiting
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
-from scenarios.execution.turns import suspension
 from scenarios.execution.waiting import waits
+from scenarios.execution.waiting.turns import suspension
 from scenarios.schema import ActionType
 from tests.scenarios.execution.conftest import PERSON, WITHIN, Installation, states
 from tests.scenarios.execution.test_waiting import Gate, no_event_is_handled, parked

@@ -14,7 +14,7 @@ from core.redis.keys import KEYS
 from scenarios.bot.variables import Variable
 from scenarios.check.reloading import ActiveBot
 from scenarios.execution.opening import Options, open_services
-from scenarios.execution.schedules import Schedules
+from scenarios.execution.schedules import Schedules, schedules_tube
 from scenarios.schema.variables import change_of
 from scenarios.stores.forms import Forms
 from scenarios.stores.people import People
@@ -104,7 +104,8 @@ async def arm(bot: HeldUp, at: datetime) -> None:
     store = bot.installation.core.store
     store.clock_offset_ms = int((at - datetime.now(UTC)).total_seconds() * 1000)
     async with open_services(store, Options(TENANT)) as services:
-        await Schedules(services, ActiveBot(bot.folder)).open()
+        await services.core.client.tubes.create(schedules_tube())
+        await Schedules(services, ActiveBot(bot.folder)).arm_all()
     store.clock_offset_ms = 0
 
 

@@ -1,0 +1,133 @@
+"""The bots of an installation: the folders below ADA_SCENARIOS, each with the settings of its own.
+
+    ADA_SCENARIOS=bots    bots/school-5/{triggers.yaml, scenarios/, .env}    the bot of the tenant school-5; any number
+    ADA_SCENARIOS=bot     bot/{triggers.yaml, scenarios/}                    the only bot, that of ADA_BOT_TENANT
+
+The .env of a folder has the accounts of its bot: ADA_BOT_TOKEN, ADA_VK_TOKEN, ADA_MAX_TOKEN and what belongs to them,
+or ADA_BOT_TOKEN_FILE and so on; the accounts of the installation are those of ADA_BOT_TENANT. Other names are variables
+for `${NAME}` in the YAML.
+"""
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cli.settings.settings import Configuration, Settings, section_prefix
+from cli.settings.sources import PREFIX, RawSetting, raw_settings, read_dotenv
+from core.errors import SetupError
+
+TOKENS = {"telegram-bot": "ADA_BOT_TOKEN", "vk": "ADA_VK_TOKEN", "max": "ADA_MAX_TOKEN"}
+"""The channels in which each bot can have an account of its own, with the setting that is the account."""
+
+ENVIRONMENT = ".env"
+
+_TENANT = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""As `core.admission.api_keys` names tenants."""
+_COMMON = ("ADA_BOT_TENANT", "ADA_BOT_WEBHOOK_URL", "ADA_MAX_WEBHOOK_URL", "ADA_MAX_WEBHOOK_SECRET")
+"""Settings that look as if they were of an account, and are of the installation."""
+
+MayReceive = Callable[[str], bool]
+
+
+@dataclass(frozen=True)
+class BotFolder:
+    """A bot. `own`: the settings of its .env; `environment`: for `${NAME}`, None for that of the process. `fault`: why
+    the bot cannot run.
+    """
+
+    tenant: str
+    folder: Path
+    common: Configuration = field(compare=False, repr=False)
+    own: Mapping[str, RawSetting] = field(default_factory=dict, repr=False)
+    environment: Mapping[str, str] | None = field(default=None, repr=False)
+    fault: str = ""
+
+    @property
+    def configuration(self) -> Configuration:
+        """The settings of this bot: those of the installation without its accounts, and its own. Raises SetupError."""
+        return self.common.with_raw({**without_accounts(self.common.raw), **self.own})
+
+    def has_account(self, channel: str) -> bool:
+        """Return whether the bot has an account in this channel."""
+        return TOKENS[channel] in self.own
+
+
+def has_many(settings: Settings) -> bool:
+    """Return whether ADA_SCENARIOS names a folder of bots, not a bot."""
+    return settings.scenarios is not None and settings.scenarios.is_dir() and not is_bot(settings.scenarios)
+
+
+def is_bot(folder: Path) -> bool:
+    """Return whether a folder has files of a bot."""
+    return (folder / "scenarios").is_dir() or any(folder.glob("*.yaml"))
+
+
+def bot_folder(configuration: Configuration, tenant: str) -> Path | None:
+    """Return the folder of a tenant's bot; None if it has none."""
+    settings = configuration.settings
+    if settings.scenarios is None:
+        return None
+    if not has_many(settings):
+        return settings.scenarios if tenant == settings.bot_tenant else None
+    folder = settings.scenarios / tenant
+    return folder if _TENANT.fullmatch(tenant) and folder.is_dir() and is_bot(folder) else None
+
+
+def read_bots(configuration: Configuration, may_receive: MayReceive = bool) -> dict[str, BotFolder]:
+    """Return the bots by tenant. A folder whose name no tenant can have, or without files of a bot, is left out.
+    `may_receive`: see `cli.settings.secrets`.
+    """
+    settings = configuration.settings
+    if settings.scenarios is None:
+        return {}
+    if not has_many(settings):
+        own = accounts(configuration.raw)
+        return {settings.bot_tenant: BotFolder(settings.bot_tenant, settings.scenarios, configuration, own)}
+    folders = sorted(one for one in settings.scenarios.iterdir() if _TENANT.fullmatch(one.name) and one.is_dir())
+    return {folder.name: read_bot(configuration, folder, may_receive) for folder in folders if is_bot(folder)}
+
+
+def read_bot(configuration: Configuration, folder: Path, may_receive: MayReceive) -> BotFolder:
+    """Return the bot in a folder of bots."""
+    tenant = folder.name
+    try:
+        written = dict(read_dotenv(folder / ENVIRONMENT))
+        check_names(name for name in written if name.startswith(PREFIX))
+        received = {name: text for name, text in written.items() if may_receive(name)}
+        own = raw_settings(received, str(folder / ENVIRONMENT))
+    except (SetupError, OSError, UnicodeDecodeError) as error:
+        return BotFolder(tenant, folder, configuration, fault=f"{folder / ENVIRONMENT}: {error}")
+    if tenant == configuration.settings.bot_tenant:
+        own = {**accounts(configuration.raw), **own}
+    variables = {name: text for name, text in written.items() if not name.startswith(PREFIX)}
+    return BotFolder(tenant, folder, configuration, own, {**os.environ, **variables})
+
+
+def check_names(names: Iterator[str]) -> None:
+    """Raise SetupError for a setting that is not one of a bot."""
+    for name in names:
+        if not is_of_account(name):
+            allowed = ", ".join(TOKENS.values())
+            raise SetupError(f"{name} is no setting of one bot; it may have {allowed} and what belongs to them")
+
+
+def is_of_account(name: str) -> bool:
+    """Return whether a setting belongs to the account of a bot."""
+    return name.startswith(tuple(map(section_prefix, TOKENS))) and name.removesuffix("_FILE") not in _COMMON
+
+
+def accounts(raw: Mapping[str, RawSetting]) -> dict[str, RawSetting]:
+    """Return the accounts among the settings of the installation."""
+    return {name: raw[name] for name in TOKENS.values() if name in raw}
+
+
+def without_accounts(raw: Mapping[str, RawSetting]) -> dict[str, RawSetting]:
+    """Return the settings of the installation without the accounts of its bot."""
+    return {name: one for name, one in raw.items() if name not in TOKENS.values()}
+
+
+def channels_of_bots(bots: Collection[BotFolder]) -> list[str]:
+    """Return the channels in which one of the bots has an account."""
+    return [channel for channel in TOKENS if any(bot.has_account(channel) for bot in bots)]

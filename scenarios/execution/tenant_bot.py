@@ -1,0 +1,87 @@
+"""The bot of one tenant in a process of the scenarios: what handles its events, its schedules and its slow steps.
+
+Guarantee: it shares with the bots of other tenants only the reader of the ends of deliveries and the parked runs. While
+nothing happens it costs nothing: it has no worker, no timer and no connection of its own.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from core.queue import Attempt, Result
+from providers.bot_calls import bot_calls_by_channel
+from scenarios.check.reloading import ActiveBot
+from scenarios.context import ScenarioServices
+from scenarios.execution.answers import Answers
+from scenarios.execution.driver import PATIENCE, Driver
+from scenarios.execution.handlers import Handlers
+from scenarios.execution.last_good import LastGood
+from scenarios.execution.menus import Menus
+from scenarios.execution.runs import Runs
+from scenarios.execution.schedules import Schedules
+from scenarios.execution.step_executor import StepExecutor
+from scenarios.execution.versions import Versions
+from scenarios.execution.waiting.delivery_ends import DeliveryEnds
+from scenarios.execution.waiting.parking import Parking
+from scenarios.execution.waiting.slow_steps import SlowSteps
+from scenarios.schema import ActionType
+from scenarios.stores.people import People
+from scenarios.stores.variables import Variables
+
+log = logging.getLogger(__name__)
+
+
+class TenantBot:
+    """`active`: its files. `types`: the action types by name. `secrets`: those that no error may show, by the names of
+    their variables. `patience`: see `scenarios.execution.process.ProcessOptions`.
+    """
+
+    def __init__(
+        self,
+        services: ScenarioServices,
+        active: ActiveBot,
+        types: Mapping[str, ActionType],
+        ends: DeliveryEnds,
+        parking: Parking,
+        secrets: Mapping[str, str] | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        store, client, tenant = services.core.store, services.core.client, services.tenant
+        self.tenant = tenant
+        self.active = active
+        versions = Versions(store)
+        self.last_good = LastGood(store, versions, tenant, active)
+        runs = Runs(store, versions, tenant)
+        executor = StepExecutor(services, types, active.folder, secrets)
+        self._slow = SlowSteps(client, runs, executor, parking)
+        driver = Driver(runs, executor, services.core.deliveries, ends, parking, self._slow, patience)
+        answers = Answers(store, tenant, runs, executor, parking)
+        people, variables = People(store, tenant), Variables(store, tenant)
+        calls = bot_calls_by_channel(client, tenant)
+        self._handlers = Handlers(
+            active, people, variables, versions, runs, driver, answers, calls, tenant, store.shards
+        )
+        self._schedules = Schedules(services, active)
+        self._menus = Menus(services.telegram, store, active) if services.telegram else None
+
+    async def open(self) -> None:
+        """Put the version in force, and arm its schedules. Raises StoreError."""
+        await self.last_good.restore()
+        await self._schedules.arm_all()
+
+    async def keep(self) -> None:
+        """Follow the changes of the files, until cancelled: the stored version, the schedules, the menus."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.last_good.keep(), name=f"version of {self.tenant}")
+            group.create_task(self._schedules.keep(), name=f"schedules of {self.tenant}")
+            if self._menus:
+                group.create_task(self._menus.keep(), name=f"menus of {self.tenant}")
+
+    async def handle_event(self, attempt: Attempt) -> Result:
+        return await self._handlers.handle_event(attempt)
+
+    async def handle_moment(self, attempt: Attempt) -> Result:
+        return await self._schedules.handle(attempt)
+
+    async def handle_slow_step(self, attempt: Attempt) -> Result:
+        return await self._slow.handle(attempt)
