@@ -1,4 +1,4 @@
-"""Examples to learn from, which run as they are: a bot as a folder of YAML files, a long-running job, a courier."""
+"""Examples to learn from, which run as they are: bots as folders of YAML files, jobs, a courier, a Helm chart."""
 
 from pathlib import Path
 
@@ -16,3 +16,6 @@ JOB_HUNTER = Path(__file__).with_name("job-hunter") / "hunting.py"
 
 NODE_COURIER = Path(__file__).with_name("node-courier")
 """A courier for SMS in Node, beside those of Ada (docs/other-languages.md)."""
+
+HELM_CHART = Path(__file__).with_name("helm-chart")
+"""The processes of Ada on Kubernetes (docs/kubernetes.md)."""

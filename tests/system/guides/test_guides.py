@@ -92,6 +92,7 @@ ALONE = (
     Guide("docs/connect-sms.md", {program: f"background {program}" for program in KANNEL}, DELIVERY),
     Guide("docs/own-redis.md", settings=("ADA_VK_API_URL", "ADA_VK_TOKEN")),
     Guide("docs/deployment.md"),
+    Guide("docs/kubernetes.md"),
     Guide("docs/jobs.md"),
     Guide("docs/scenarios.md", found={"RUN": r'"id":\s*"(\d+\.[^"]+)"'}),
     Guide("docs/speech-and-models.md"),

@@ -1,0 +1,62 @@
+"""The Helm chart as Helm itself renders it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import helm_python as helm
+import yaml
+
+from examples import HELM_CHART
+from tests.system.deploy.test_compose import COMPOSE
+
+VALUES: dict[str, Any] = yaml.safe_load((HELM_CHART / "values.yaml").read_text())
+RELEASE = "ada"
+
+EVERY_PROCESS: Mapping[str, Any] = {
+    "secret": {"keys": [name for name in COMPOSE["secrets"] if name != "redis_password"]},
+    "processes": {name: {"replicas": 1} for name in VALUES["processes"]},
+}
+"""Values with which each process runs once and reads all its secrets."""
+
+
+def rendered(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the manifests for these values. Raises helm.HelmError."""
+    with helm.Chart.load(str(HELM_CHART)) as chart:
+        texts: Mapping[str, str] = chart.render(dict(values), name=RELEASE, namespace="mail")
+    return [
+        found for name, text in texts.items() if name.endswith(".yaml") for found in yaml.safe_load_all(text) if found
+    ]
+
+
+def notes(values: Mapping[str, Any]) -> str:
+    """Return what Helm prints after an installation with these values."""
+    with helm.Chart.load(str(HELM_CHART)) as chart:
+        texts: Mapping[str, str] = chart.render(dict(values), name=RELEASE, namespace="mail")
+    return next(text for name, text in texts.items() if name.endswith("NOTES.txt"))
+
+
+def deployments(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the Deployments by the names of their processes."""
+    found = (manifest for manifest in rendered(values) if manifest["kind"] == "Deployment")
+    return {one["metadata"]["name"].removeprefix(f"{RELEASE}-"): one for one in found}
+
+
+def pod_of(deployment: Mapping[str, Any]) -> dict[str, Any]:
+    pod: dict[str, Any] = deployment["spec"]["template"]["spec"]
+    return pod
+
+
+def container_of(deployment: Mapping[str, Any]) -> dict[str, Any]:
+    container: dict[str, Any]
+    [container] = pod_of(deployment)["containers"]
+    return container
+
+
+def environment_of(container: Mapping[str, Any]) -> dict[str, str]:
+    return {one["name"]: one["value"] for one in container["env"]}
+
+
+def commands_of_probes(container: Mapping[str, Any]) -> Iterator[list[str]]:
+    for kind in ("startupProbe", "livenessProbe", "readinessProbe"):
+        if "exec" in container.get(kind, {}):
+            yield container[kind]["exec"]["command"]
