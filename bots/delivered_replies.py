@@ -88,7 +88,9 @@ class DeliveredReplies:
 
     async def _may_reply(self, channel: str, address: str) -> bool:
         """Count a reply. A second try counts again, which only makes the limit stricter."""
-        key = KEYS["replies"].at(0, self._tenant, channel, address)
+        key = KEYS["replies"].at(
+            self._store.shard_of_person(self._tenant, channel, address), self._tenant, channel, address
+        )
         await self._store.command("SET", key, 0, "EX", _DAY // timedelta(seconds=1), "NX")
         count = int(await self._store.command("INCR", key))
         if count == MOST_REPLIES + 1:

@@ -64,7 +64,7 @@ class Dialogs:
 
     async def load(self, event: DialogEvent) -> State:
         """Return the state of the dialog with the sender of the event."""
-        stored = await self._store.command("GET", KEYS["dialog"].at(0, *self._of(event)))
+        stored = await self._store.command("GET", KEYS["dialog"].at(self._shard(event), *self._of(event)))
         return msgspec.json.decode(stored, type=State) if stored else State()
 
     async def save(self, event: DialogEvent, attempt: Attempt, checkpoint: str, state: State) -> bool:
@@ -74,7 +74,11 @@ class Dialogs:
         task, stored = attempt.task, "" if state == State() else msgspec.json.encode(state).decode()
         kept_ms = LIFETIME // timedelta(milliseconds=1)
         words = (task.id, task.token, checkpoint, *self._of(event), stored, kept_ms)
-        return bool(await self._store.run("save_turn", 0, *words))
+        return bool(await self._store.run("save_turn", self._shard(event), *words))
+
+    def _shard(self, event: DialogEvent) -> int:
+        """Return where the dialog is: with the task of its event, which has the lane of the person."""
+        return self._store.shard_of_person(*self._of(event))
 
     def _of(self, event: DialogEvent) -> tuple[str, str, str]:
         return self._tenant, event.channel, event.address

@@ -44,7 +44,7 @@ class FormReader(Protocol):
     async def names(self, tenant: str) -> Sequence[str]:
         """Return the forms with answers."""
 
-    async def table(self, tenant: str, form: str, begin: int, limit: int) -> Any:
+    async def table(self, tenant: str, form: str, cursor: str, limit: int) -> Any:
         """Return a page of a form."""
 
     async def of_person(self, tenant: str, person: str) -> Mapping[str, Any]:

@@ -102,9 +102,15 @@ def is_declared(key: str) -> bool:
 
 
 @pytest.fixture
-async def stack(clean_server: Server) -> AsyncIterator[Stack]:
+def shards() -> int:
+    """The number of shards; a module that is also run with more parametrises it."""
+    return 1
+
+
+@pytest.fixture
+async def stack(clean_server: Server, shards: int) -> AsyncIterator[Stack]:
     """Core on a real server. The audit runs after the test, and again after all remaining work was ended."""
-    opened = await Stack.open(clean_server)
+    opened = await Stack.open(clean_server, shards)
     yield opened
     try:
         await opened.end_everything()
@@ -113,9 +119,9 @@ async def stack(clean_server: Server) -> AsyncIterator[Stack]:
 
 
 @pytest.fixture
-async def audited_store(clean_server: Server) -> AsyncIterator[Store]:
+async def audited_store(clean_server: Server, shards: int) -> AsyncIterator[Store]:
     """An open store. The audit runs after the test."""
-    opened = await Store.open(clean_server.url)
+    opened = await Store.open(clean_server.url, shards)
     yield opened
     assert await violations_in(opened) == []
     await opened.close()

@@ -108,4 +108,4 @@ class Poller:
 
     @property
     def _position_key(self) -> str:
-        return KEYS["polled"].at(0, self._account)
+        return KEYS["polled"].at(self._store.shard_of(self._account), self._account)

@@ -27,7 +27,7 @@ class PollerLease:
 
     def __init__(self, store: Store, bot: str) -> None:
         self._store = store
-        self._key = KEYS["poller"].at(0, bot)
+        self._key = KEYS["poller"].at(store.shard_of(bot), bot)
         self._bot = bot
         self._token = secrets.token_hex(8)
 

@@ -25,7 +25,7 @@ class Choices:
 
     async def remember(self, tenant: str, channel: str, addresses: Iterable[str], choices: Sequence[Button]) -> None:
         """Replace the choices of these addresses; without choices, remove them."""
-        keys = [_key(tenant, channel, address) for address in addresses]
+        keys = [self._key(tenant, channel, address) for address in addresses]
         if not choices:
             await asyncio.gather(*(self._store.command("DEL", key) for key in keys))
             return
@@ -36,10 +36,10 @@ class Choices:
         """Return the button that a text answers; None if it is no number or there is no such choice."""
         if not may_be_answer(text):
             return None
-        encoded = await self._store.command("GET", _key(tenant, channel, address))
+        encoded = await self._store.command("GET", self._key(tenant, channel, address))
         return chosen(encoded, text) if encoded else None
 
-
-def _key(tenant: str, channel: str, address: str) -> str:
-    """Return the Redis key. A telephone number may be written in several ways."""
-    return KEYS["choices"].at(0, tenant, channel, e164(address) or address if channel == "sms" else address)
+    def _key(self, tenant: str, channel: str, address: str) -> str:
+        """Return the Redis key. A telephone number may be written in several ways."""
+        known = e164(address) or address if channel == "sms" else address
+        return KEYS["choices"].at(self._store.shard_of_person(tenant, channel, known), tenant, channel, known)

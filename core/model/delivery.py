@@ -79,10 +79,13 @@ class NewDelivery(Struct, frozen=True):
 
 
 class Repeat(Struct, frozen=True, gc=False):
-    """An Idempotency-Key and the fingerprint of its request."""
+    """An Idempotency-Key and the fingerprint of its request. `is_own`: Ada has made the key, for a delivery whose lane
+    never changes, and no client uses it: so it is known only in the shard of the delivery.
+    """
 
     key: str
     fingerprint: str
+    is_own: bool = False
 
 
 class Accepted(Struct, frozen=True):

@@ -108,7 +108,7 @@ class Sending:
     def _is_bound_elsewhere(self, delivery: NewDelivery, repeat: Repeat) -> bool:
         """Return whether the delivery is in another shard than its Idempotency-Key: its lane or the quota of its sender
         decides."""
-        return self._deliveries.shard_for(delivery, repeat) != self._store.shard_of(repeat.key)
+        return not repeat.is_own and self._deliveries.shard_for(delivery, repeat) != self._store.shard_of(repeat.key)
 
     async def _send_bound(self, delivery: NewDelivery, repeat: Repeat) -> Accepted:
         """Bind the Idempotency-Key in its own shard first, so that every other operation refuses it."""

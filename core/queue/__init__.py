@@ -9,6 +9,7 @@ Neighbours: `core.redis` (store, keys, functions) below; `core.courier` claims p
 `cli` show the queue to operators through `Queue`. Guide for applications: docs/queue.md.
 """
 
+from core.model.tenants import own_name
 from core.queue.client import CallFailed, QueueClient, connect
 from core.queue.handler import Attempt, Bury, Done, Failed, Handler, Result, Retry, Suspend
 from core.queue.inspector import QueueStats, StateCounts, TubeStats
@@ -26,7 +27,6 @@ from core.queue.task import (
     TaskFilter,
     TaskPage,
     TaskView,
-    own_name,
 )
 from core.queue.tubes import Tube, Tubes
 from core.queue.workers.worker import Worker, WorkerOptions

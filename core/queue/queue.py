@@ -82,9 +82,11 @@ class Queue:
 
     async def put_once(self, tube: str, task: NewTask, *, source: str, name: str) -> bool:
         """Add a task unless `source` has put one under the same name within a day, also if that has ended. Returns
-        whether it was added. It stands in shard 0, with what its handler changes in the same step. Raises Invalid.
+        whether it was added. It stands in the shard of its lane, without one in that of the name. Raises Invalid.
         """
-        return bool(await self._store.run("put_once", 0, source, name, tube, *task.row(self.ids.next())) != "known")
+        row = task.row(self.ids.next())
+        shard = self._store.shard_of(task.lane or name)
+        return bool(await self._store.run("put_once", shard, source, name, tube, *row) != "known")
 
     async def put_many(self, tube: str, tasks: Sequence[NewTask], *, shard: int | None = None) -> list[str]:
         """Add tasks in this order, and return their ids. Each stands where `put` places it; those without a lane change

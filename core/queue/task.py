@@ -16,15 +16,7 @@ from core.errors import Invalid
 from core.model.clock import to_ms
 from core.model.compact_json import compact_json
 from core.model.states import TaskState
-
-DEFAULT_TENANT = "default"
-
-
-def own_name(tenant: str, name: str) -> str:
-    """Return a name that no other tenant has: all tenants of a tube share its lanes and its unique names. The default
-    tenant's names are as they are.
-    """
-    return name if tenant == DEFAULT_TENANT else f"{tenant}/{name}"
+from core.model.tenants import DEFAULT_TENANT
 
 
 class TaskOptions(TypedDict, total=False):

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from core.errors import malformed_cursor
-from core.queue.task import DEFAULT_TENANT, TaskFilter, viewed_facts
+from core.model.tenants import DEFAULT_TENANT
+from core.queue.task import TaskFilter, viewed_facts
 from core.redis.keys import KEYS, kind_of
 from core.redis.store import Store
 

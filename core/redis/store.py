@@ -23,6 +23,7 @@ from redis.exceptions import (
 
 from core.errors import AdaError, FunctionFault, SetupError, StoreError, StoreUnavailable
 from core.model.durability import Durability
+from core.model.tenants import own_name
 from core.redis import library
 from core.redis.cluster import ShardMap
 from core.redis.connection import PROTOCOL, ServerAddress, Word, encoded
@@ -47,6 +48,11 @@ _TAG = re.compile(r"\{(\d+)\}")
 
 Argument = Word | Sequence[Word]
 """Only a function with packed arguments takes a sequence."""
+
+
+def shard_of_name(name: str, shards: int) -> int:
+    """Return the shard of a name among so many."""
+    return crc32(name.encode()) % shards
 
 
 class Store:
@@ -155,8 +161,14 @@ class Store:
         return store
 
     def shard_of(self, name: str) -> int:
-        """Return the shard of everything that belongs to this name: a lane, a sender, an Idempotency-Key."""
-        return crc32(name.encode()) % self.shards
+        """Return the shard of everything that belongs to this name: a lane, a sender, an Idempotency-Key, a tenant."""
+        return shard_of_name(name, self.shards)
+
+    def shard_of_person(self, tenant: str, channel: str, address: str) -> int:
+        """Return the shard of everything that belongs to a person or a chat in a channel of a tenant: its state, runs,
+        dialog. It is that of the lane of its updates and of the answers in its private chat, so these stand together.
+        """
+        return self.shard_of(own_name(tenant, f"{channel}:{address}"))
 
     def home_of(self, *command: Word) -> int:
         """Return whose primary has the key of a command: its shard. 0 for a command without a key, and without a

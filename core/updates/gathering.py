@@ -77,7 +77,7 @@ class Gathering:
         is_new = await self._store.command("HSETNX", key, field, stored)
         await self._store.command("EXPIRE", key, _KEPT // timedelta(seconds=1))
         timer = msgspec.json.encode(_Timer(source, name, to_ms(due))).decode()
-        task = NewTask(timer, self._tenant, lane=f"{source} {name}", due=due)
+        task = NewTask(timer, self._tenant, lane=_lane(source, name), due=due)
         is_put = await self._client.queue.put_once(TUBE, task, source=f"parts.{source}", name=f"{name} {field}")
         if is_new and not is_put:  # it was merged before
             await self._store.command("HDEL", key, field)
@@ -111,7 +111,11 @@ class Gathering:
             log.warning("%s of %s is ignored: %s %s", timer.name, timer.source, refusal.code, refusal)
 
     def _key(self, source: str, name: str) -> str:
-        return KEYS["gathered"].at(0, source, name)
+        return KEYS["gathered"].at(self._store.shard_of(_lane(source, name)), source, name)
+
+
+def _lane(source: str, name: str) -> str:
+    return f"{source} {name}"
 
 
 def _saved(attempt: Attempt) -> list[str]:

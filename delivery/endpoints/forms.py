@@ -24,19 +24,16 @@ async def list_all(request: Request[None, NoParameters]) -> Response:
 
 async def show(request: Request[None, forms.FormQuery]) -> Response:
     """Return a page of a form as a table. Raises NotFound FORM_NOT_FOUND."""
-    name, begin = request.http.match_info["name"], int(request.query.cursor or 0)
-    return Response(forms.FormTable.of(await _page(request, name, begin, request.query.limit or _PAGE)))
+    name, cursor = request.http.match_info["name"], request.query.cursor or ""
+    return Response(forms.FormTable.of(await _page(request, name, cursor, request.query.limit or _PAGE)))
 
 
 async def export(request: Request[None, ExportQuery]) -> web.StreamResponse:
     """Return all answers to a form as CSV. Raises NotFound FORM_NOT_FOUND."""
     name = request.http.match_info["name"]
-    tables, begin = list[forms.FormTable](), 0
-    while True:
-        page = await _page(request, name, begin, _PAGE)
-        tables.append(forms.FormTable.of(page))
-        if (begin := page.next or 0) == 0:
-            break
+    tables = [forms.FormTable.of(await _page(request, name, "", _PAGE))]
+    while following := tables[-1].next:
+        tables.append(forms.FormTable.of(await _page(request, name, following, _PAGE)))
     return await respond_csv(request, f"{name}.csv", _csv_pages(tables), for_excel=request.query.for_excel)
 
 
@@ -58,10 +55,10 @@ def _cell(value: Any) -> str:
     return value if isinstance(value, str) else compact_json(value)
 
 
-async def _page(request: Request[Any, Any], name: str, begin: int, limit: int) -> Any:
+async def _page(request: Request[Any, Any], name: str, cursor: str, limit: int) -> Any:
     """Return a page of a form. Raises NotFound FORM_NOT_FOUND."""
-    table = await _reader(request).table(request.tenant, name, begin, limit)
-    if not table.rows and not begin and table.next is None:
+    table = await _reader(request).table(request.tenant, name, cursor, limit)
+    if not table.rows and not cursor and table.next is None:
         raise NotFound("FORM_NOT_FOUND", f"There are no answers to a form {name!r}.")
     return table
 

@@ -60,12 +60,12 @@ class Answers:
             await self._end(stored, step, skipped(INTERRUPTED))
             await self._parking.wake(stored.task)
             return None
-        await self._questions.note_answer(event_run, by)
+        await self._questions.note_answer(event, event_run, by)
         return await self._answer(stored, context, event, event_run, task)
 
     async def resume(self, event: Event, event_run: str, task: str) -> StoredRun | None:
         """Return the run whose question the event was found to answer before a crash; None if there is none."""
-        by = await self._questions.answered_by(event_run)
+        by = await self._questions.answered_by(event, event_run)
         stored = await self._loaded(by) if by else None
         if by is None or stored is None or (step := stored.run.steps.get(by.path)) is None:
             return None
@@ -79,7 +79,7 @@ class Answers:
             value = read_answer(asked, event, zone)
             made = change_by(asked, value, context.bot, zone)
         except NoAnswer as reason:
-            return await self._refuse(stored, context, event_run, task, str(reason))
+            return await self._refuse(stored, context, event, event_run, task, str(reason))
         ending = await change(context, [made]) if made else Ending(State.COMPLETED)
         answer = Values({"answer": value}, from_person=frozenset({"answer"}))
         if asked.form:
@@ -87,10 +87,12 @@ class Answers:
             await self._forms.note(context.services.tenant, asked.form, person_of(event), asked.field, noted)
         return await self._go_on(stored, context.step, replace(ending, returned=ending.returned.and_then(answer)), task)
 
-    async def _refuse(self, stored: StoredRun, context: Context, event_run: str, task: str, reason: str) -> StoredRun:
+    async def _refuse(
+        self, stored: StoredRun, context: Context, event: Event, event_run: str, task: str, reason: str
+    ) -> StoredRun:
         """Say that it was no answer, or end the step after too many."""
         asked, by = ask.question(context), AskedBy(stored.id, context.step.path)
-        attempts = await self._questions.note_attempt(by, event_run)
+        attempts = await self._questions.note_attempt(event, event_run, by)
         if attempts >= asked.attempts:
             ending = failed(f"no right answer in {attempts} attempts: {reason}")
             return await self._go_on(stored, context.step, ending, task)

@@ -5,12 +5,13 @@ from datetime import datetime
 from typing import Any
 
 from core.model.clock import from_ms
+from core.model.tenants import own_name
 from core.model.text.text_marks import plain_text
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.context.conversations import Said
 from scenarios.engine import State, Step
-from scenarios.execution.runs import RunGone, Runs, StoredRun, shard_of_person
+from scenarios.execution.runs import RunGone, Runs, StoredRun
 from scenarios.execution.versions import Versions
 from scenarios.placeholders.attributes import prepare
 from scenarios.sending.message import message, parse_mode
@@ -32,7 +33,7 @@ class StoredConversations:
         self._runs = Runs(store, Versions(store), tenant)
 
     async def last(self, person: str, chat: str, *, limit: int, since: datetime | None, without: str) -> list[Said]:
-        key = KEYS["runs"].at(shard_of_person(person, self._store.shards), self._tenant, person)
+        key = KEYS["runs"].at(self._store.shard_of(own_name(self._tenant, person)), self._tenant, person)
         found: list[Said] = []
         for run in await self._store.command("ZRANGE", key, 0, MOST_RUNS - 1, "REV"):
             stored = await self._loaded(run) if run != without else None

@@ -135,4 +135,4 @@ class Handlers:
         return await self._runs.begin(self._run_of(event), task, events.person_of(event), seen, version, names)
 
     def _run_of(self, event: Event) -> str:
-        return run_id(events.identity(self._tenant, event), events.person_of(event), self._shards)
+        return run_id(self._tenant, events.identity(self._tenant, event), events.person_of(event), self._shards)

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain
 from typing import Any
-from zlib import crc32
 
 import msgspec
 
 from core.model.compact_json import compact_json
+from core.model.tenants import own_name
 from core.redis.keys import KEYS
-from core.redis.store import Store
+from core.redis.store import Store, shard_of_name
 from scenarios import engine
 from scenarios.bot.event_fields import with_derived
 from scenarios.engine import Effects, Ending, Path, Run, State
@@ -67,14 +67,10 @@ class StoredRun:
         return self.is_dropped or self.run.is_over
 
 
-def run_id(identity: str, person: str, shards: int) -> str:
-    """Return the id of the run of an event: the same for each repeat. All runs of a person are in one shard."""
+def run_id(tenant: str, identity: str, person: str, shards: int) -> str:
+    """Return the id of the run of an event: the same for each repeat. All runs of a person are in its shard."""
     digest = blake2b(identity.encode(), digest_size=10).hexdigest()
-    return f"{shard_of_person(person, shards)}.{digest}"
-
-
-def shard_of_person(person: str, shards: int) -> int:
-    return crc32(person.encode()) % shards
+    return f"{shard_of_name(own_name(tenant, person), shards)}.{digest}"
 
 
 def shard_of(run: str) -> int | None:

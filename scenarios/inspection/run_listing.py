@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Struct
 
 from core.model.clock import from_ms, to_ms
+from core.model.tenants import own_name
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from scenarios.execution.runs import shard_of_person
 
 _MOST_READ = 2000
 """Runs that are looked at for one page."""
@@ -82,7 +82,7 @@ class RunListing:
     ) -> list[tuple[Position, RunSummary | None]]:
         shards = range(self._store.shards)
         if wanted.person:
-            shards = range(at := shard_of_person(wanted.person, self._store.shards), at + 1)
+            shards = range(at := self._store.shard_of(own_name(tenant, wanted.person)), at + 1)
         lists = await asyncio.gather(*(self._behind(shard, tenant, wanted, position) for shard in shards))
         newest = sorted((one for found in lists for one in found), reverse=True)[:_BATCH]
         rows = await asyncio.gather(*(self._fields(run) for _, run in newest))

@@ -20,6 +20,7 @@ async def may_reply(context: Context, address: str) -> bool:
     if context.channel not in CHANNELS:
         return True
     store = context.services.core.store
-    key = KEYS["replies"].at(0, context.services.tenant, context.channel, address)
+    owner = context.services.tenant, context.channel, address
+    key = KEYS["replies"].at(store.shard_of_person(*owner), *owner)
     await store.command("SET", key, 0, "EX", _DAY, "NX")
     return int(await store.command("INCR", key)) <= MOST_REPLIES

@@ -23,4 +23,4 @@ async def say(context: Context, seen: Mapping[str, Any], name: str, press: Mappi
     content = content_of(said, files.attachments, press or {}, same_chat=press is not None)
     order, caller = orders.to_person(context, said["text"], content, context.chat)
     identity = f"{context.identity}:{name}" if name else context.identity
-    await context.services.core.sending.send(order, caller, Repeat(identity, "scenario"))
+    await context.services.core.sending.send(order, caller, Repeat(identity, "scenario", is_own=True))

@@ -1,26 +1,28 @@
 """The answers to the questions of forms, as a table: a row for each person (C-95).
 
 A person that answers again replaces its answer. Rows are kept for 400 days after their last answer, and are deleted
-with the person.
+with the person. They are in the shard of the person; a table is merged from all shards.
 """
 
 import asyncio
 import time
 from collections.abc import Mapping
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from core.errors import Invalid
 from core.model.clock import from_ms, in_ms
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.stores.people import KEPT
 from scenarios.stores.variables import read_fields
 
-SHARD = 0
 MOST_ROWS = 100_000
+"""Of a form; each shard keeps an equal part."""
 PAGE = 1000
 
 
@@ -43,13 +45,13 @@ class Row(Struct, frozen=True):
 
 class Table(Struct, frozen=True):
     """A page of a form. `columns`: those of the page, in the order of the questions; the rows in that of their first
-    answer. `next`: where the next page begins, None if this is the last one.
+    answer. `next`: the cursor of the next page, None if this is the last one.
     """
 
     form: str
     columns: list[str]
     rows: list[Row]
-    next: int | None = None
+    next: str | None = None
 
 
 class Forms:
@@ -62,17 +64,19 @@ class Forms:
         """Store an answer; a repeat changes nothing."""
         channel, _, address = person.partition(":")
         text = msgspec.json.encode(answer, enc_hook=str).decode()
-        arguments = (tenant, form, channel, address, field, text, answer.at, in_ms(KEPT), MOST_ROWS)
-        await self._store.run("note_form_answer", SHARD, *arguments)
+        most = max(1, MOST_ROWS // self._store.shards)
+        arguments = (tenant, form, channel, address, field, text, answer.at, in_ms(KEPT), most)
+        await self._store.run("note_form_answer", self._store.shard_of_person(tenant, channel, address), *arguments)
 
     async def names(self, tenant: str) -> list[str]:
         """Return the forms with answers."""
-        return sorted(await self._store.command("SMEMBERS", KEYS["forms"].at(SHARD, tenant)))
+        keys = [KEYS["forms"].at(shard, tenant) for shard in range(self._store.shards)]
+        found = await asyncio.gather(*(self._store.command("SMEMBERS", key) for key in keys))
+        return sorted(set(chain.from_iterable(found)))
 
-    async def table(self, tenant: str, form: str, begin: int = 0, limit: int = PAGE) -> Table:
-        """Return a page of the rows of a form."""
-        key = KEYS["form_people"].at(SHARD, tenant, form)
-        people = await self._store.command("ZRANGE", key, begin, begin + limit - 1)
+    async def table(self, tenant: str, form: str, cursor: str = "", limit: int = PAGE) -> Table:
+        """Return a page of the rows of a form. Raises Invalid CURSOR_MALFORMED."""
+        people, following = await self._people(tenant, form, cursor, limit)
         answered = await asyncio.gather(*(self._answers(tenant, form, one) for one in people))
         found = list(zip(people, answered, strict=True))
         columns: dict[str, int] = {}
@@ -80,13 +84,32 @@ class Forms:
             columns |= {name: one.n for name, one in answers.items() if one.n < columns.get(name, one.n + 1)}
         rows = [_row(person, answers) for person, answers in found if answers]
         ordered = sorted(columns, key=lambda name: (columns[name], name))
-        return Table(form, ordered, rows, begin + limit if len(people) == limit else None)
+        return Table(form, ordered, rows, following)
+
+    async def _people(self, tenant: str, form: str, cursor: str, limit: int) -> tuple[list[str], str | None]:
+        """Return the next people of all shards in the order of their first answers, and the cursor behind them: how
+        many of each shard were read.
+        """
+        read = _read_counts(cursor, self._store.shards)
+        keys = [KEYS["form_people"].at(shard, tenant, form) for shard in range(self._store.shards)]
+        pages = await asyncio.gather(
+            *(
+                self._store.command("ZRANGE", key, count, count + limit - 1, "WITHSCORES")
+                for key, count in zip(keys, read, strict=True)
+            )
+        )
+        found = [(at, shard, person) for shard, page in enumerate(pages) for person, at in page]
+        page = sorted(found, key=lambda one: one[:2])[:limit]
+        for _, shard, _ in page:
+            read[shard] += 1
+        return [person for *_, person in page], "-".join(map(str, read)) if len(page) == limit else None
 
     async def of_person(self, tenant: str, person: str) -> dict[str, Any]:
         """Return what the bot remembers of a person: `variables`, and `forms` with their answers."""
         channel, _, address = person.partition(":")
-        fields = await self._store.command("HGETALL", KEYS["person"].at(SHARD, tenant, channel, address))
-        names = await self._store.command("SMEMBERS", KEYS["forms_of"].at(SHARD, tenant, channel, address))
+        shard = self._store.shard_of_person(tenant, channel, address)
+        fields = await self._store.command("HGETALL", KEYS["person"].at(shard, tenant, channel, address))
+        names = await self._store.command("SMEMBERS", KEYS["forms_of"].at(shard, tenant, channel, address))
         now = time.time_ns() // 1_000_000 + self._store.clock_offset_ms
         forms = {name: await self._answers(tenant, name, person) for name in sorted(names)}
         answers = {name: {field: one.value for field, one in found.items()} for name, found in forms.items()}
@@ -94,8 +117,17 @@ class Forms:
 
     async def _answers(self, tenant: str, form: str, person: str) -> dict[str, Answer]:
         channel, _, address = person.partition(":")
-        fields = await self._store.command("HGETALL", KEYS["form_row"].at(SHARD, tenant, channel, address, form))
+        shard = self._store.shard_of_person(tenant, channel, address)
+        fields = await self._store.command("HGETALL", KEYS["form_row"].at(shard, tenant, channel, address, form))
         return {name: msgspec.json.decode(text, type=Answer) for name, text in fields.items()}
+
+
+def _read_counts(cursor: str, shards: int) -> list[int]:
+    """Return how many rows of each shard come before a cursor. Raises Invalid CURSOR_MALFORMED."""
+    counts = [int(count) for count in cursor.split("-") if count.isdecimal()] if cursor else [0] * shards
+    if len(counts) != shards:
+        raise Invalid("CURSOR_MALFORMED", "This is not a cursor of this list.", "cursor")
+    return counts
 
 
 def _row(person: str, answers: Mapping[str, Answer]) -> Row:

@@ -4,8 +4,12 @@
 
 Guarantees: a state is one of a person in a channel and ends by itself. A record is kept for 400 days after the person's
 last event and has at most 20 chats. A username leads to the person who was last seen with it.
+
+All that is known of a person is in its shard, with the person's entries in the lists by tenant and by username. So a
+record and its entries change in one step, and whoever looks for people reads the lists of all shards.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,7 +20,6 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.updates import rights
 
-SHARD = 0
 KEPT = timedelta(days=400)
 _KEPT_MS = in_ms(KEPT)
 
@@ -59,26 +62,31 @@ class People:
 
     async def _meet(self, channel: str, user: str, chat: str, names: Mapping[str, Any]) -> str:
         written = [text for name, value in names.items() for text in (name, _name(value))]
-        state: str = await self._store.run("meet_person", SHARD, self._tenant, channel, user, chat, _KEPT_MS, *written)
-        return state
+        about = self._tenant, channel, user, chat
+        return str(await self._store.run("meet_person", self._shard(channel, user), *about, _KEPT_MS, *written))
 
     async def set_state(self, channel: str, user: str, state: str, lifetime: timedelta) -> None:
         """Set the state of a person for a time; "" clears it."""
-        await self._store.run("set_state", SHARD, self._tenant, channel, user, state, in_ms(lifetime), _KEPT_MS)
+        words = self._tenant, channel, user, state, in_ms(lifetime), _KEPT_MS
+        await self._store.run("set_state", self._shard(channel, user), *words)
 
     async def keyboard(self, channel: str, user: str) -> str:
         """Return the version of the keyboard that a person has (U-18), "" if none was sent."""
-        key = KEYS["person"].at(SHARD, self._tenant, channel, user)
-        return str(await self._store.command("HGET", key, "keyboard") or "")
+        return str(await self._store.command("HGET", self._key(channel, user), "keyboard") or "")
 
     async def set_keyboard(self, channel: str, user: str, version: str) -> None:
-        key = KEYS["person"].at(SHARD, self._tenant, channel, user)
+        key = self._key(channel, user)
         await self._store.command("HSET", key, "keyboard", version)
         await self._store.command("PEXPIRE", key, _KEPT_MS, "NX")  # a record of a person who was met has a lifetime
 
     async def all(self) -> AsyncIterator[tuple[str, str]]:
         """Yield the channel and the id of all people that the bot has met; one that comes meanwhile perhaps."""
-        key, cursor = KEYS["people"].at(SHARD, self._tenant), "0"
+        for shard in range(self._store.shards):
+            async for channel, user in self._all_of(shard):
+                yield channel, user
+
+    async def _all_of(self, shard: int) -> AsyncIterator[tuple[str, str]]:
+        key, cursor = KEYS["people"].at(shard, self._tenant), "0"
         seen: set[str] = set()
         while True:
             cursor, rows = await self._store.command("ZSCAN", key, cursor, "COUNT", 500)
@@ -92,8 +100,9 @@ class People:
 
     async def find(self, channel: str, user: str) -> Person | None:
         """Return the record of a person, None if there is none."""
-        key = KEYS["person"].at(SHARD, self._tenant, channel, user)
-        username, first_name, last_name, chats, first, last = await self._store.read_hash(key, *_FIELDS)
+        username, first_name, last_name, chats, first, last = await self._store.read_hash(
+            self._key(channel, user), *_FIELDS
+        )
         if first is None or last is None:
             return None
         names = (username or "", first_name or "", last_name or "")
@@ -104,8 +113,21 @@ class People:
         name = _name(username).encode().lower().decode()  # only ASCII letters, as in the script
         if not name:
             return None
-        found: str | None = await self._store.command("GET", KEYS["username"].at(SHARD, self._tenant, channel, name))
-        return found
+        shards = range(self._store.shards)
+        found = await asyncio.gather(*(self._named_in(shard, channel, name) for shard in shards))
+        return max(found, key=lambda one: one[0])[1]
+
+    async def _named_in(self, shard: int, channel: str, name: str) -> tuple[int, str | None]:
+        """Return how long the entry of a username lasts, which is longer the later the person was seen, and its id."""
+        key = KEYS["username"].at(shard, self._tenant, channel, name)
+        left, user = await asyncio.gather(self._store.command("PTTL", key), self._store.command("GET", key))
+        return left, user
+
+    def _shard(self, channel: str, user: str) -> int:
+        return self._store.shard_of_person(self._tenant, channel, user)
+
+    def _key(self, channel: str, user: str) -> str:
+        return KEYS["person"].at(self._shard(channel, user), self._tenant, channel, user)
 
 
 def _name(value: Any) -> str:

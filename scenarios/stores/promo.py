@@ -22,7 +22,6 @@ from core.redis.store import Store
 from scenarios.placeholders import HTML
 from scenarios.stores import step_results
 
-SHARD = 0
 MOST = 100_000
 """Codes of a tenant."""
 LENGTH = 8
@@ -83,6 +82,7 @@ class Promos:
     def __init__(self, store: Store, tenant: str) -> None:
         self._store = store
         self._tenant = tenant
+        self._shard = store.shard_of(tenant)
 
     async def store(self, promo: Promo) -> Promo:
         """Store a code; return it, or that of an earlier attempt at its step, or the same code of another step.
@@ -91,7 +91,9 @@ class Promos:
         """
         code, record = promo.code.upper(), _record(promo)
         limits = (MOST, in_ms(FORGOTTEN), step_results.KEPT_MS)
-        reply = await self._store.run("store_promo", SHARD, self._tenant, promo.step, code, record, promo.ends, *limits)
+        reply = await self._store.run(
+            "store_promo", self._shard, self._tenant, promo.step, code, record, promo.ends, *limits
+        )
         if reply[0] == "full":
             raise Conflict("TOO_MANY_PROMOS", f"there are {MOST} promo codes already")
         stored = msgspec.json.decode(reply[1], type=Promo)
@@ -106,7 +108,7 @@ class Promos:
         """
         before = f'{{"id":{promo.id},{_record(promo)[1:]}'
         arguments = (self._tenant, promo.id, before, changed.code.upper(), _record(changed), changed.ends)
-        reply = await self._store.run("change_promo", SHARD, *arguments)
+        reply = await self._store.run("change_promo", self._shard, *arguments)
         if reply[0] == "taken":
             raise Conflict("PROMO_TAKEN", f"the code {changed.code} belongs to another promo")
         if reply[0] == "changed":
@@ -115,7 +117,7 @@ class Promos:
 
     async def with_id(self, number: int) -> Promo | None:
         """Return the promo with this id."""
-        key = KEYS["promoids"].at(SHARD, self._tenant)
+        key = KEYS["promoids"].at(self._shard, self._tenant)
         found = await self._read(await self._store.command("ZRANGEBYSCORE", key, number, number))
         return found[0] if found else None
 
@@ -127,7 +129,7 @@ class Promos:
     async def newest(self, limit: int, matches: Callable[[Promo], bool] = lambda promo: True) -> list[Promo]:
         """Return the newest codes that match, newest first."""
         found: list[Promo] = []
-        key = KEYS["promolist"].at(SHARD, self._tenant)
+        key = KEYS["promolist"].at(self._shard, self._tenant)
         for first in range(0, _MOST_READ, _PAGE):
             codes = await self._store.command("ZREVRANGE", key, first, first + _PAGE - 1)
             page = await self._read(codes)
@@ -139,7 +141,7 @@ class Promos:
     async def _read(self, codes: Sequence[str]) -> list[Promo]:
         if not codes:
             return []
-        records = await self._store.command("HMGET", KEYS["promos"].at(SHARD, self._tenant), *codes)
+        records = await self._store.command("HMGET", KEYS["promos"].at(self._shard, self._tenant), *codes)
         return [msgspec.json.decode(record, type=Promo) for record in records if record]
 
 

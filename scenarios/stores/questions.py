@@ -15,7 +15,6 @@ from core.redis.store import Store
 from scenarios.engine import Path
 from scenarios.stores import step_results
 
-SHARD = 0
 _LEEWAY = timedelta(minutes=1)
 """A question is found so long after its time limit, which is that of the run."""
 
@@ -46,19 +45,21 @@ class Questions:
         stored = await self._store.command("GET", self._key(event))
         return json.decode(stored, type=AskedBy) if stored else None
 
-    async def answered_by(self, event_run: str) -> AskedBy | None:
+    async def answered_by(self, event: Mapping[str, Any], event_run: str) -> AskedBy | None:
         """Return the question that an event was found to answer at an earlier attempt."""
-        stored = await self._store.command("GET", KEYS["stepresult"].at(SHARD, self._tenant, _step(event_run)))
+        key = KEYS["stepresult"].at(self._shard(event), self._tenant, _step(event_run))
+        stored = await self._store.command("GET", key)
         return json.decode(stored, type=AskedBy) if stored else None
 
-    async def note_answer(self, event_run: str, by: AskedBy) -> None:
+    async def note_answer(self, event: Mapping[str, Any], event_run: str, by: AskedBy) -> None:
         """Note that an event answers this question, before anything is done for it."""
-        text = json.encode(by).decode()
-        await self._store.run("remember_step", SHARD, self._tenant, _step(event_run), text, step_results.KEPT_MS)
+        words = self._tenant, _step(event_run), json.encode(by).decode(), step_results.KEPT_MS
+        await self._store.run("remember_step", self._shard(event), *words)
 
-    async def note_attempt(self, by: AskedBy, event_run: str) -> int:
+    async def note_attempt(self, event: Mapping[str, Any], event_run: str, by: AskedBy) -> int:
         """Count an event as an attempt at the question; return how many there were."""
-        key = KEYS["answer_attempts"].at(SHARD, self._tenant, by.run, ".".join(map(str, by.path)))
+        path = ".".join(map(str, by.path))
+        key = KEYS["answer_attempts"].at(self._shard(event), self._tenant, by.run, path)
         await self._store.command("SADD", key, event_run)
         await self._store.command("PEXPIRE", key, step_results.KEPT_MS)
         return int(await self._store.command("SCARD", key))
@@ -66,7 +67,10 @@ class Questions:
     def _key(self, event: Mapping[str, Any]) -> str:
         person = str(event["user_id"])
         chat = str(event.get("chat_id") or person)
-        return KEYS["question"].at(SHARD, self._tenant, str(event["channel"]), person, chat)
+        return KEYS["question"].at(self._shard(event), self._tenant, str(event["channel"]), person, chat)
+
+    def _shard(self, event: Mapping[str, Any]) -> int:
+        return self._store.shard_of_person(self._tenant, str(event["channel"]), str(event["user_id"]))
 
 
 def _step(event_run: str) -> str:

@@ -19,7 +19,6 @@ from core.redis.store import Store
 from scenarios.placeholders import HTML
 from scenarios.stores import step_results
 
-SHARD = 0
 KEPT = timedelta(days=400)
 MOST_LISTED = 100
 """Requests of one list; a message has room for about as many."""
@@ -53,11 +52,12 @@ class Requests:
     def __init__(self, store: Store, tenant: str) -> None:
         self._store = store
         self._tenant = tenant
+        self._shard = store.shard_of(tenant)
 
     async def store(self, step: str, request: NewRequest) -> int:
         """Store a request; return its id. A repeat of the same step returns the id of the first time."""
         arguments = (self._tenant, step, request.name, compact_json(request), in_ms(KEPT), step_results.KEPT_MS)
-        return int(await self._store.run("store_request", SHARD, *arguments))
+        return int(await self._store.run("store_request", self._shard, *arguments))
 
     async def find(self, number: int) -> Request | None:
         """Return the request with this id."""
@@ -73,7 +73,7 @@ class Requests:
         return await self._read(newest)
 
     async def _ids(self, of: str, since: datetime | None, most: int) -> list[str]:
-        key, low = KEYS["requestlist"].at(SHARD, self._tenant, of), to_ms(since) if since else "-inf"
+        key, low = KEYS["requestlist"].at(self._shard, self._tenant, of), to_ms(since) if since else "-inf"
         ids: list[str] = await self._store.command("ZREVRANGEBYSCORE", key, "+inf", low, "LIMIT", 0, most)
         return ids
 
@@ -81,7 +81,9 @@ class Requests:
         """Return the requests with these ids that are still kept."""
         if not ids:
             return []
-        records = await self._store.command("MGET", *(KEYS["request"].at(SHARD, self._tenant, one) for one in ids))
+        records = await self._store.command(
+            "MGET", *(KEYS["request"].at(self._shard, self._tenant, one) for one in ids)
+        )
         return [msgspec.json.decode(record, type=Request) for record in records if record]
 
 

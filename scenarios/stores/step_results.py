@@ -10,7 +10,6 @@ from core.model.clock import in_ms
 from core.redis.keys import KEYS
 from scenarios.context import Context
 
-SHARD = 0
 KEPT = timedelta(days=7)
 KEPT_MS = in_ms(KEPT)
 
@@ -18,7 +17,7 @@ KEPT_MS = in_ms(KEPT)
 async def recall(context: Context) -> str | None:
     """Return what an earlier execution of this step has remembered."""
     services = context.services
-    key = KEYS["stepresult"].at(SHARD, services.tenant, context.identity)
+    key = KEYS["stepresult"].at(_shard(context), services.tenant, context.identity)
     found: str | None = await services.core.store.command("GET", key)
     return found
 
@@ -27,5 +26,10 @@ async def remember(context: Context, result: str) -> str:
     """Keep a result, unless this step has one already; return the first one."""
     services = context.services
     arguments = (services.tenant, context.identity, result, KEPT_MS)
-    kept: str = await services.core.store.run("remember_step", SHARD, *arguments)
+    kept: str = await services.core.store.run("remember_step", _shard(context), *arguments)
     return kept
+
+
+def _shard(context: Context) -> int:
+    services = context.services
+    return services.core.store.shard_of_person(services.tenant, context.channel, context.person)

@@ -20,7 +20,6 @@ from scenarios.schema.variables import Change, defaults, is_past, scopes_of
 from scenarios.stores import step_results
 from scenarios.stores.people import KEPT
 
-SHARD = 0
 FIELD = "var:"
 """Before the name of a variable, in the record of a person or a chat."""
 _KEPT_MS = in_ms(KEPT)
@@ -53,10 +52,11 @@ class Variables:
         of the step returns what the first time did. Raises Invalid VARIABLE_TOO_LARGE.
         """
         scope, words = changes[0].scope, [word for one in changes for word in _words(one)]
-        owner = _owner(scope, event)
+        channel, owner = _owner(scope, event)
+        shard = self._store.shard_of_person(self._tenant, channel, owner)
         limits = (_KEPT_MS, step_results.KEPT_MS, _MOST_BYTES)
         reply = await self._store.run(
-            "set_variables", SHARD, self._tenant, scope, *owner, f"{step}:{scope}", *limits, *words
+            "set_variables", shard, self._tenant, scope, channel, owner, f"{step}:{scope}", *limits, *words
         )
         if reply[0] == "full":
             raise Invalid("VARIABLE_TOO_LARGE", f"{scope}.{reply[1]} would have more than {_MOST_BYTES // 1024} KiB")
@@ -65,7 +65,8 @@ class Variables:
 
     def _key(self, scope: str, event: Mapping[str, Any]) -> str:
         name = "person" if scope == SCOPES[0] else "chat_variables"
-        return KEYS[name].at(SHARD, self._tenant, *_owner(scope, event))
+        owner = _owner(scope, event)
+        return KEYS[name].at(self._store.shard_of_person(self._tenant, *owner), self._tenant, *owner)
 
 
 def read_fields(fields: Mapping[str, str], now: int) -> dict[str, Any]:

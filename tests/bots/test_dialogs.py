@@ -16,6 +16,8 @@ from core.queue.task import SettleResult
 from core.updates.events import Events, dialogs_tube
 from tests.support.stack import Stack
 
+pytestmark = pytest.mark.parametrize("shards", [1, 16])
+
 EVENT = DialogEvent("1", "telegram-bot", "100001", text="hello")
 AFTER_THE_TURN = State("text", text="!")
 LEASE = timedelta(seconds=30)
@@ -50,7 +52,7 @@ async def queue(stack: Stack) -> Queue:
 
 
 async def attempt_of(stack: Stack, lease: timedelta = LEASE) -> Attempt:
-    (task,) = (await stack.claim(dialogs_tube("telegram-bot").name, lease=lease)).tasks
+    (task,) = await stack.take(dialogs_tube("telegram-bot").name, lease=lease)
     return Attempt(stack.queue, task, lease)
 
 

@@ -14,6 +14,8 @@ from core.updates.events import Event, Events, dialogs_tube
 from tests.support.stack import Stack
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.parametrize("shards", [1, 16])
+
 SOURCE = "4242"
 
 

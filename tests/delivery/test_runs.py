@@ -65,7 +65,9 @@ async def begun(api: Api, folder: Path, user: int = 7) -> tuple[Runs, StoredRun]
     runs = Runs(store, versions, "default")
     event = {"id": str(user), "source": "t", "channel": "vk", "user_id": user, "event_text": "/join"}
     person = f"vk:{user}"
-    run = await runs.begin(run_id(f"vk.t.{user}", person, store.shards), "0.1", person, event, version, ["club.join"])
+    run = await runs.begin(
+        run_id("default", f"vk.t.{user}", person, store.shards), "0.1", person, event, version, ["club.join"]
+    )
     return runs, await runs.record(run, run.run.in_order[0].path, completed({"reached": 1}))
 
 

@@ -204,7 +204,9 @@ async def _call_scenario_verbs(stack: Stack) -> None:
     version = await versions.publish("first", Bot({scenario.name: scenario}))
     person = "echo:7"
     ended, waiting = [
-        await runs.begin(run_id(name, person, stack.store.shards), "0.1", person, {"id": name}, version, ["s.main"])
+        await runs.begin(
+            run_id(TENANT, name, person, stack.store.shards), "0.1", person, {"id": name}, version, ["s.main"]
+        )
         for name in ("e1", "e2")
     ]
     await runs.record(ended, (0, 0), completed())

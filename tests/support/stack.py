@@ -114,16 +114,23 @@ class Stack:
 
     async def tick(self, tube: str = "nobody's", times: int = 3) -> Claim:
         """Claim without taking a task, so that what has fallen due happens."""
-        for _ in range(times - 1):
-            await self.claim(tube, 0)
+        for shard in [*range(1, self.store.shards), *[0] * (times - 1)]:
+            await self.claim(tube, 0, shard=shard)
         return await self.claim(tube, 0)
 
     # the queue
 
     async def claim(
-        self, tube: str = "t", limit: int = 1, *, owner: str = "worker", lease: timedelta = LEASE, account: str = ""
+        self,
+        tube: str = "t",
+        limit: int = 1,
+        *,
+        owner: str = "worker",
+        lease: timedelta = LEASE,
+        account: str = "",
+        shard: int = 0,
     ) -> Claim:
-        return await self.queue.claim(0, ClaimRequest(tube, owner, limit, lease, FLOOR, account))
+        return await self.queue.claim(shard, ClaimRequest(tube, owner, limit, lease, FLOOR, account))
 
     async def settle_all(self, ends: Sequence[tuple[Task, Settlement]]) -> list[Settled]:
         """Settle attempts, those of each shard together, a page in one step."""
@@ -135,21 +142,22 @@ class Stack:
         return states
 
     async def take(self, tube: str = "t", limit: int = 1, **options: Any) -> list[Task]:
-        return list((await self.claim(tube, limit, **options)).tasks)
+        """Take up to `limit` tasks of each shard."""
+        claims = [await self.claim(tube, limit, shard=shard, **options) for shard in range(self.store.shards)]
+        return [task for claim in claims for task in claim.tasks]
 
     async def state(self, task_id: str) -> str:
         return str((await self.queue.inspector.peek(task_id)).state)
 
     async def finish_all(self, tube: str = "t") -> list[str]:
-        """Take and settle until the tube is empty; return the bodies in their order."""
+        """Take and settle until the tube is empty; return the bodies in their order, those of each shard together."""
         done: list[str] = []
-        while True:
-            claim = await self.claim(tube, 100)
-            for task in claim.tasks:
-                await self.queue.settle(task)
-                done.append(task.body)
-            if not claim.tasks and not 0 <= claim.next_at <= claim.now:
-                return done
+        for shard in range(self.store.shards):
+            while (claim := await self.claim(tube, 100, shard=shard)).tasks or 0 <= claim.next_at <= claim.now:
+                for task in claim.tasks:
+                    await self.queue.settle(task)
+                    done.append(task.body)
+        return done
 
     # deliveries
 

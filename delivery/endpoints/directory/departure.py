@@ -13,6 +13,7 @@ from core.jobs import Actor
 from core.model.people import User, id_text
 from core.orders.templates import Templates
 from core.redis.keys import KEYS
+from core.redis.store import Store
 from delivery.services import ApiServices
 from providers.sign_in.signing_out import sign_out
 
@@ -28,7 +29,7 @@ async def delete_person(services: ApiServices, tenant: str, user: User) -> None:
     erase = services.core.deliveries.of_person.erase
     await _end_all(services, tenant, _names(user), _DELETED)
     await erase(tenant, id_text(user.id))
-    await _forget_dialogs(services, tenant, user)
+    await _forget_dialogs(services.core.store, tenant, user)
     await Templates(services.core.store).delete_all(tenant, user.id)
     await services.core.directory.users.delete(tenant, user.id)
     await _end_all(services, tenant, _names(user), _DELETED)
@@ -44,14 +45,15 @@ async def merge_people(services: ApiServices, tenant: str, kept: str, other: str
     return merge
 
 
-async def _forget_dialogs(services: ApiServices, tenant: str, user: User) -> None:
+async def _forget_dialogs(store: Store, tenant: str, user: User) -> None:
     """Delete the state of the bots' dialogs with a person, its variables and its answers to forms."""
     for channel, addresses in user.contacts.items():
         for address in addresses:
+            shard = store.shard_of_person(tenant, channel, address)
             for name in ("dialog", "replies", "person", "chat_variables"):
-                await services.core.store.command("DEL", KEYS[name].at(0, tenant, channel, address))
-            await services.core.store.command("ZREM", KEYS["people"].at(0, tenant), f"{channel}:{address}")
-            await services.core.store.run("forget_forms", 0, tenant, channel, address)
+                await store.command("DEL", KEYS[name].at(shard, tenant, channel, address))
+            await store.command("ZREM", KEYS["people"].at(shard, tenant), f"{channel}:{address}")
+            await store.run("forget_forms", shard, tenant, channel, address)
 
 
 async def _end_all(services: ApiServices, tenant: str, names: Sequence[str], reason: str) -> None:

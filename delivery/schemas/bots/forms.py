@@ -13,7 +13,7 @@ from delivery.schemas.requests import RequestModel
 class FormQuery(RequestModel, frozen=True):
     """The page of a form."""
 
-    cursor: Annotated[str, Meta(pattern="^[0-9]{1,9}$")] | UnsetType = UNSET
+    cursor: Annotated[str, Meta(pattern="^[0-9]{1,9}(-[0-9]{1,9})*$")] | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 1000})] | UnsetType = UNSET
 
 
@@ -57,4 +57,4 @@ class FormTable(Struct):
     @classmethod
     def of(cls, table: Any) -> "FormTable":
         rows = [FormRow(one.person, write_time(one.first), write_time(one.last), one.answers) for one in table.rows]
-        return cls(table.form, table.columns, rows, None if table.next is None else str(table.next))
+        return cls(table.form, table.columns, rows, table.next)

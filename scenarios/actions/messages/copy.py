@@ -46,7 +46,9 @@ async def execute(context: Context) -> Ending | Waiting:
     text = cut_text(text, ParseMode.HTML, LONGEST_CAPTION if files.attachments else LONGEST_TEXT)
     content = Content(ParseMode.HTML, attachments=tuple(files.attachments), reply_to=replied)
     order, caller = to_person(context, text, content, chat)
-    accepted = await context.services.core.sending.send(order, caller, Repeat(context.identity, "scenario"))
+    accepted = await context.services.core.sending.send(
+        order, caller, Repeat(context.identity, "scenario", is_own=True)
+    )
     await _remember(context, chat, accepted.key)
     return Waiting(accepted.key, one=True, is_new=not accepted.repeated)
 
@@ -82,7 +84,9 @@ def _origin(event: Event) -> str:
 
 def _key(context: Context, chat: str, message: Any) -> str:
     name = f"copy:{context.channel}:{context.chat}:{message}:{chat}"
-    return KEYS["stepresult"].at(0, context.services.tenant, name)
+    services = context.services
+    shard = services.core.store.shard_of_person(services.tenant, context.channel, context.chat)
+    return KEYS["stepresult"].at(shard, services.tenant, name)
 
 
 async def _remember(context: Context, chat: str, delivery: HistoryKey) -> None:

@@ -38,7 +38,8 @@ async def execute(context: Context) -> Ending | Waiting:
         if not await may_reply(context, address):
             return failed(f"this address has got {MOST_REPLIES} messages in a day, and gets no more")
         order, caller = orders.to_person(context, said["text"], content, address)
-    accepted = await context.services.core.sending.send(order, caller, Repeat(context.identity, "scenario"))
+    repeat = Repeat(context.identity, "scenario", is_own=not to)
+    accepted = await context.services.core.sending.send(order, caller, repeat)
     await remember(context, keyboard)
     if accepted.state is DeliveryState.SCHEDULED:
         return stored(accepted.key)

@@ -17,6 +17,8 @@ from providers.telegram_bot import events as telegram_events
 from tests.support.stack import Stack
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.parametrize("shards", [1, 16])
+
 Json = dict[str, Any]
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -173,9 +175,10 @@ async def test_parts_that_are_added_again_after_a_crash_between_two_writes_are_p
     stack: Stack, gathering: Gathering
 ) -> None:
     await gathering.add("bot", "album", part(1))
-    (task,) = [key async for key in stack.redis.scan_iter("queue:{0}:task:*")]
-    await stack.queue.cancel(f"0.{task.rpartition(':')[2]}")  # as if the process had died before it put the task
-    await stack.redis.delete("queue:{0}:seen:parts.bot")
+    shard = stack.store.shard_of("bot album")
+    (task,) = [key async for key in stack.redis.scan_iter(f"queue:{{{shard}}}:task:*")]
+    await stack.queue.cancel(f"{shard}.{task.rpartition(':')[2]}")  # as if the process had died before it put the task
+    await stack.redis.delete(f"queue:{{{shard}}}:seen:parts.bot")
     await gathering.add("bot", "album", part(1))
     async with working(gathering):
         assert await put_events(stack, 1) == [["1"]]

@@ -9,6 +9,8 @@ from scenarios.actions.people.request import request_of
 from scenarios.stores.requests import Requests
 from tests.scenarios.actions.conftest import PRIVATE, TENANT, Bench
 
+pytestmark = pytest.mark.parametrize("shards", [1, 16])
+
 DAY_MS = 24 * 3600 * 1000
 ANNA_WRITES = {
     **PRIVATE,

@@ -80,6 +80,7 @@ class Installation(BotFolder):
 
     def __init__(self, stack: Stack, folder: Path) -> None:
         self.stack = stack
+        self.url = stack.server.url
         super().__init__(folder)
         self.courier = FakeCourier(respond=_numbered(), shows=EVERY_FEATURE)
         self.types: dict[str, ActionType] = dict(installed_actions().types)
@@ -97,7 +98,7 @@ class Installation(BotFolder):
     async def start(self, kind: type[Store] = Store, **options: Any) -> Running:
         """Starts a process with a store of this kind; returns when it works."""
         resources = AsyncExitStack()
-        store = await kind.open(self.stack.server.url, self.stack.store.shards)
+        store = await kind.open(self.url, self.stack.store.shards)
         resources.push_async_callback(store.close)
         pictures = FileCache(self.folder.parent / "pictures", 10**6, timedelta(days=1))
         given = Options(TENANT, self.timezone, self.rules, models=self.models, pictures=pictures, **self.bot_api)
@@ -134,7 +135,7 @@ class Installation(BotFolder):
     async def put_event(self, event: Mapping[str, Any]) -> str:
         await Events(QueueClient(self.stack.store), TENANT).put("test", event)
         stored = {**event, "source": "test"}
-        return run_id(identity(TENANT, stored), person_of(stored), self.stack.store.shards)
+        return run_id(TENANT, identity(TENANT, stored), person_of(stored), self.stack.store.shards)
 
     @property
     def directory(self) -> Directory:
@@ -144,7 +145,7 @@ class Installation(BotFolder):
         return await self._reader.read(TENANT, run)
 
     async def exists(self, run: str) -> bool:
-        return bool(await self.stack.redis.exists(f"run:{{{run.partition('.')[0]}}}:{run}"))
+        return bool(await self.stack.store.command("EXISTS", f"run:{{{run.partition('.')[0]}}}:{run}"))
 
     async def over(self, run: str, within: float = WITHIN) -> RunView:
         """Waits until the run is over."""
@@ -181,9 +182,9 @@ def _numbered() -> Respond:
 
 
 @pytest.fixture
-async def bare(server: Server, tmp_path: Path) -> AsyncIterator[Installation]:
+async def bare(server: Server, shards: int, tmp_path: Path) -> AsyncIterator[Installation]:
     """An installation in which nothing runs yet."""
-    stack = await Stack.open(server)
+    stack = await Stack.open(server, shards)
     folder = tmp_path / "bot"
     folder.mkdir()
     installation = Installation(stack, folder)

@@ -11,6 +11,8 @@ from tests.scenarios.execution.conftest import Installation, Running, states
 from tests.support.stack import TENANT
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.parametrize("shards", [1, 16])
+
 FORM = """
 start:
   actions:

@@ -221,7 +221,7 @@ async def test_a_run_that_was_begun_goes_on_if_its_event_would_start_nothing_now
     active, stack = ActiveBot(installation.folder), installation.stack
     versions = Versions(stack.store)
     event = {"id": "e1", "source": "test", "channel": "echo", "user_id": PERSON, "event_text": "b"}
-    run, person = run_id(identity(TENANT, event), person_of(event), stack.store.shards), person_of(event)
+    run, person = run_id(TENANT, identity(TENANT, event), person_of(event), stack.store.shards), person_of(event)
     version = await versions.current(active.version, active.bot)
     await Runs(stack.store, versions, TENANT).begin(run, "0.1", person, event, version, ["s.main"])
     await installation.start()

@@ -31,7 +31,8 @@ def scheduled(installation: Installation) -> Installation:
     return installation
 
 
-@pytest.mark.row("C-96")
+@pytest.mark.row("C-96", "S-12")
+@pytest.mark.parametrize("shards", [1, 16])
 async def test_a_moment_starts_one_run_for_each_person_also_with_two_processes(scheduled: Installation) -> None:
     await scheduled.start()
     await scheduled.start()

@@ -45,7 +45,7 @@ async def put(stack: Stack, tenant: str, number: int, text: str = "x") -> str:
     event: dict[str, Any] = {"id": f"e{number}", "channel": "echo", "user_id": PERSON, "chat_id": PERSON}
     await Events(QueueClient(stack.store), tenant).put("@api", {**event, "event_text": text})
     stored = {**event, "source": "@api"}
-    return run_id(identity(tenant, stored), person_of(stored), stack.store.shards)
+    return run_id(tenant, identity(tenant, stored), person_of(stored), stack.store.shards)
 
 
 async def both(installation: Installation, tmp_path: Path, **options: Any) -> Running:

@@ -11,6 +11,8 @@ from scenarios.stores.variables import Variables
 from tests.scenarios.execution.conftest import Installation
 from tests.support.stack import TENANT
 
+pytestmark = pytest.mark.parametrize("shards", [1, 16])
+
 EVENT = {"channel": "echo", "user_id": "7", "chat_id": "-100"}
 
 
@@ -50,9 +52,10 @@ async def test_a_repeated_step_counts_once_and_a_value_ends(installation: Instal
 async def test_an_event_keeps_a_variable_that_lasts_longer_than_its_person(installation: Installation) -> None:
     store, seconds = installation.stack.store, 500 * 86400
     await Variables(store, TENANT).change("run:3", EVENT, [Change("person", "x", "set", "y", seconds)])
-    await store.run("meet_person", 0, TENANT, "echo", "7", "", in_ms(timedelta(days=400)))
-    await store.run("set_state", 0, TENANT, "echo", "7", "s", 1000, in_ms(timedelta(days=400)))
-    left = await store.command("PTTL", KEYS["person"].at(0, TENANT, "echo", "7"))
+    shard = store.shard_of_person(TENANT, "echo", "7")
+    await store.run("meet_person", shard, TENANT, "echo", "7", "", in_ms(timedelta(days=400)))
+    await store.run("set_state", shard, TENANT, "echo", "7", "s", 1000, in_ms(timedelta(days=400)))
+    left = await store.command("PTTL", KEYS["person"].at(shard, TENANT, "echo", "7"))
     assert left > in_ms(timedelta(days=499))
 
 

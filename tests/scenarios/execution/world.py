@@ -125,7 +125,7 @@ class World:
             except Crash:
                 self.has_crashed = True
         self.store.left = None
-        run = run_id(f"{TENANT}/echo.test.e{number}", f"echo:{number}", 1)
+        run = run_id(TENANT, f"{TENANT}/echo.test.e{number}", f"echo:{number}", 1)
         stored = await Runs(self.stack.store, Versions(self.stack.store), TENANT).load(run)
         assert stored.is_over
         return [

@@ -37,7 +37,7 @@ class BotInProcesses(BotFolder):
         person = VK.address(number)
         event = {"id": f"{text}{number}", "channel": "vk", "user_id": person, "chat_id": person, "event_text": text}
         await Events(QueueClient(self.installation.core.store), TENANT).put("test", event)
-        return run_id(identity(TENANT, {**event, "source": "test"}), person_of(event), 1)
+        return run_id(TENANT, identity(TENANT, {**event, "source": "test"}), person_of(event), 1)
 
     async def is_over(self, run: str) -> bool:
         """Also while the server is down, it answers in time."""
