@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from core.errors import SetupError
 from core.jobs import Actor, StoredJob
 from core.jobs.record import zone_of
-from core.redis.keys import KEYS
 from core.redis.store import Store
 from jobs.signals import Pause
 from providers.models import Models, Prompt
@@ -45,7 +44,7 @@ class Outside:
     async def complete(self, job: StoredJob, prompt: Prompt, now: datetime) -> str:
         """Return the text of a language model. Raises Pause until midnight if the user's budget is used up; AiError."""
         local = now.astimezone(zone_of(job.record.timezone))
-        key = KEYS["model_budget"].at(0, job.id.tenant, job.id.user, local.strftime("%Y-%m-%d"))
+        key = self.store.tenant_key("model_budget", job.id.tenant, job.id.user, local.strftime("%Y-%m-%d"))
         used = int(await self.store.command("GET", key) or 0) if self.budget else 0
         if self.budget and used >= self.budget:
             midnight = (local + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)

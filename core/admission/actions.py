@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from core.errors import malformed_cursor
 from core.model.clock import from_ms, to_ms
-from core.redis.keys import KEYS
 from core.redis.store import Store
 
 KEPT = 20_000
@@ -64,7 +63,7 @@ class ActionLog:
     async def write(self, tenant: str, action: Action) -> None:
         """Add an action of now. Raises StoreError."""
         fields = [str(part) for name in action.__struct_fields__ for part in (name, getattr(action, name))]
-        await self._store.command("XADD", KEYS["actions"].at(0, tenant), "MAXLEN", "~", KEPT, "*", *fields)
+        await self._store.command("XADD", self._store.tenant_key("actions", tenant), "MAXLEN", "~", KEPT, "*", *fields)
 
     async def page(
         self, tenant: str, wanted: ActionFilter, cursor: str | None, limit: int
@@ -85,7 +84,7 @@ class ActionLog:
         return found, None
 
     async def _newest(self, tenant: str, since: datetime | None, before: str | None) -> AsyncIterator[LoggedAction]:
-        key, oldest = KEYS["actions"].at(0, tenant), str(to_ms(since)) if since else "-"
+        key, oldest = self._store.tenant_key("actions", tenant), str(to_ms(since)) if since else "-"
         while True:
             latest = f"({before}" if before else "+"
             rows = await self._store.command("XREVRANGE", key, latest, oldest, "COUNT", _PAGE)

@@ -17,11 +17,11 @@ from uuid import uuid4
 from core.backup.clients import check_unused
 from core.backup.key_space import KeySpace
 from core.backup.values import GONE, StoredValue
-from core.errors import DataMoved, LayoutUnknown, SetupError
+from core.errors import DataMoved, SetupError
 from core.model.text.plurals import counted
-from core.redis.keys import KEYS, LAYOUT
+from core.redis.keys import KEYS
 from core.redis.migration_mark import MigrationMark, Side
-from core.redis.server_checks import explained_layout
+from core.redis.server_checks import refuse_other_layout
 
 _MARK = KEYS["migration"].at(0)
 _SKEW_MS = 5000
@@ -65,8 +65,7 @@ class Migration:
             raise SetupError(f"there are no data of Ada on the server at {self.source.name}; set ADA_REDIS_URL")
         for shard in range(int(found)):
             layout = await self.source.command("GET", KEYS["layout"].at(shard))
-            if layout not in (None, str(LAYOUT).encode()):
-                raise LayoutUnknown(f"{LayoutUnknown.code}: {explained_layout(layout.decode())}")
+            refuse_other_layout(None if layout is None else layout.decode(), int(found))
         return int(found)
 
     async def _begin(self) -> MigrationMark:

@@ -20,7 +20,7 @@ from core.backup.values import Command, StoredValue, writing
 from core.errors import SetupError
 from core.model.text.plurals import counted
 from core.redis.connection import Connection, Reply, ServerAddress, Word
-from core.redis.keys import LAYOUT, is_ours
+from core.redis.keys import is_ours, layout_of_shards
 
 _MARK = "ada:restore"
 """A key in the database beside that of Ada."""
@@ -37,9 +37,9 @@ def check_archive(file: IO[bytes], shards: int) -> End:
     file.seek(0)
     archive = ArchiveReader(file)
     layout, needed = archive.header.layout, archive.header.shards
-    if layout != LAYOUT:
+    if layout != (known := layout_of_shards(needed)):
         raise ArchiveFault(
-            f"the backup has layout {layout}, this version of Ada works with {LAYOUT}; use the version that made it"
+            f"the backup has layout {layout}, this version of Ada works with {known}; use the version that made it"
         )
     if needed != shards:
         raise ArchiveFault(f"the backup has {counted(needed, 'shard')}; set ADA_SHARDS={needed}")

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from core.directory.paging import Page, all_ids, page_of_ids
 from core.directory.records import (
     PAGE,
-    SHARD,
     Records,
     decode_record,
     encode_record,
@@ -35,7 +34,6 @@ from core.model.people import (
     faults_of_group,
     id_text,
 )
-from core.redis.keys import KEYS
 
 C = TypeVar("C", Group, Supergroup)
 M = TypeVar("M", User, Group)
@@ -126,14 +124,14 @@ class Collections(Generic[C, M]):
 
     async def page(self, tenant: str, *, cursor: str | None = None, limit: int = 100) -> Page[C]:
         """Return a page of collections, sorted by id as text. Raises Invalid CURSOR_MALFORMED."""
-        key = KEYS["collectionids"].at(SHARD, tenant, self._kind.name)
+        key = self._records.store.tenant_key("collectionids", tenant, self._kind.name)
         ids, following = await page_of_ids(self._records.store, key, cursor, limit)
         found = await self._records.values(tenant, self._kind.value, ids)
         return Page([await self._with_members(tenant, one) for one in found if one], following)
 
     async def with_member(self, tenant: str, member: Id) -> list[C]:
         """Return the collections that have a member, sorted by id as text; none for an unknown member."""
-        key = KEYS["member_of"].at(SHARD, tenant, self._kind.name, id_text(member))
+        key = self._records.store.tenant_key("member_of", tenant, self._kind.name, id_text(member))
         found = await self._records.values(tenant, self._kind.value, await all_ids(self._records.store, key))
         return [one for one in found if one]
 
@@ -179,7 +177,7 @@ class Collections(Generic[C, M]):
 
     def key_of_members(self, tenant: str, given: Id) -> str:
         """Return the sorted set of the members' ids."""
-        return KEYS["members"].at(SHARD, tenant, self._kind.name, id_text(given))
+        return self._records.store.tenant_key("members", tenant, self._kind.name, id_text(given))
 
     async def sizes(self, tenant: str, ids: Sequence[Id]) -> list[int]:
         """Return how many members each of these collections has, in their order; 0 for an unknown one."""

@@ -20,7 +20,6 @@ from msgspec.structs import replace
 from core.directory.directory import Directory
 from core.directory.link_codes import code_hash, new_code
 from core.directory.records import (
-    SHARD,
     ImportRunning,
     decode_record,
     encode_record,
@@ -108,15 +107,15 @@ class Linking:
         address, code, call = canonical(channel, address), new_code(), secrets.token_hex(8)
         link = link_id(channel, address)
         hashed = code_hash(await self._installation_secret(), f"{tenant}:{link}", code)
-        arguments = (tenant, link, canonical_email(email), channel, address, hashed, call, *self._limits())
-        reply = await self._store.run("request_link", SHARD, *arguments)
+        arguments = (link, canonical_email(email), channel, address, hashed, call, *self._limits())
+        reply = await self._store.run_for_tenant("request_link", tenant, *arguments)
         if reply[0] != "requested":
             raise _refusal(reply)
         try:
             user = await self._directory.users.find(tenant, reply[1])
             await mailer.send_code(user, channel, code, self._lifetime)
         except BaseException:  # whatever it is, also a cancellation: a code that was not mailed does not count
-            await self._store.run("withdraw_link", SHARD, tenant, link, call)
+            await self._store.run_for_tenant("withdraw_link", tenant, link, call)
             raise
         return LinkRequest(link, from_ms(reply[2]))
 
@@ -145,8 +144,8 @@ class Linking:
             if found is None:
                 raise _refusal(["missing"])
             linked, version, record = found
-            arguments = (tenant, link, hashed, call, version, record, MOST_GUESSES)
-            reply = await self._store.run("confirm_link", SHARD, *arguments)
+            arguments = (link, hashed, call, version, record, MOST_GUESSES)
+            reply = await self._store.run_for_tenant("confirm_link", tenant, *arguments)
             if reply[0] == "linked":
                 return linked
             if reply[0] != "changed":
@@ -155,7 +154,7 @@ class Linking:
     async def _find(self, tenant: str, link: str) -> tuple[Link, str, str] | None:
         """Return what a link would make, the version of the person's record, and its record with the contact."""
         user_id, channel, address = await self._store.read_hash(
-            KEYS["link"].at(SHARD, tenant, link), "user", "channel", "address"
+            self._store.tenant_key("link", tenant, link), "user", "channel", "address"
         )
         record = await self._directory.records.find(tenant, User, user_id) if user_id else None
         if record is None or channel is None or address is None:
@@ -177,7 +176,7 @@ class Linking:
 
 async def installation_secret(store: Store) -> bytes:
     """Return the secret with which this installation hashes codes."""
-    name = KEYS["secret"].at(SHARD, "links")
+    name = KEYS["secret"].at(0, "links")
     await store.command("SET", name, secrets.token_hex(32), "NX")
     return str(await store.command("GET", name)).encode()
 

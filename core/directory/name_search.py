@@ -8,9 +8,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
 from core.directory.paging import pages_of_ids
-from core.directory.records import SHARD, Records
+from core.directory.records import Records
 from core.model.people import User, name_words
-from core.redis.keys import KEYS
 
 _LAST = "\U0010ffff"
 
@@ -30,7 +29,7 @@ async def by_name(
     if not prefixes:
         return
     rarest = max(prefixes, key=len)
-    key, end = KEYS["names"].at(SHARD, tenant), f"[{rarest}{_LAST}"
+    key, end = records.store.tenant_key("names", tenant), f"[{rarest}{_LAST}"
     async for page in pages_of_ids(records.store, key, after or rarest, size, end):
         users = await records.values(tenant, User, [entry.partition(" ")[2] for entry in page])
         yield [NameHit(entry, _fitting(user, entry, rarest, prefixes)) for entry, user in zip(page, users, strict=True)]

@@ -8,11 +8,10 @@ supergroups that contain it (docs/decisions/0036).
 from collections import defaultdict
 
 from core.directory.paging import all_ids
-from core.directory.records import SHARD, Records, limit_reached, user_not_found
+from core.directory.records import Records, limit_reached, user_not_found
 from core.errors import Conflict, NotFound, Refused
 from core.model.history_key import Id
 from core.model.people import Group, ObjectKind, Ownership, Supergroup, User, id_text
-from core.redis.keys import KEYS
 
 
 class Ownerships:
@@ -50,7 +49,7 @@ class Ownerships:
 
     async def owns(self, tenant: str, user: Id, kind: ObjectKind, object_id: Id) -> bool:
         """Return whether a person owns a group or supergroup; false if one of them is unknown."""
-        key = KEYS["owned"].at(SHARD, tenant, id_text(user))
+        key = self._records.store.tenant_key("owned", tenant, id_text(user))
         return await self._records.store.command("ZSCORE", key, f"{kind}:{id_text(object_id)}") is not None
 
     async def of(self, tenant: str, user: Id) -> list[Ownership]:
@@ -59,7 +58,7 @@ class Ownerships:
         if owner is None:
             raise user_not_found(user)
         ids: defaultdict[str, list[str]] = defaultdict(list)
-        for owned in await all_ids(self._records.store, KEYS["owned"].at(SHARD, tenant, id_text(user))):
+        for owned in await all_ids(self._records.store, self._records.store.tenant_key("owned", tenant, id_text(user))):
             kind, _, object_id = owned.partition(":")
             ids[kind].append(object_id)
         groups = [one for one in await self._records.values(tenant, Group, ids["group"]) if one]

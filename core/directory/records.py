@@ -17,14 +17,10 @@ from core.errors import Conflict, Invalid, NotFound, Refused
 from core.model.compact_json import compact_json
 from core.model.history_key import Id
 from core.model.people import Group, Supergroup, User, id_text, name_words
-from core.redis.keys import KEYS
 from core.redis.store import Store
 
 PAGE = 500
 """Records or members of one call: the server needs about 0.2 ms."""
-
-SHARD = 0
-"""Everything of the directory is in one shard: a write concerns people, groups and indexes at once."""
 
 T = TypeVar("T", User, Group, Supergroup)
 
@@ -87,12 +83,14 @@ class Records:
 
     async def find(self, tenant: str, shape: type[T], given: Id) -> str | None:
         """Return the record of one id, None if there is none."""
-        record: str | None = await self.store.command("HGET", _hash_of(tenant, shape), id_text(given))
+        record: str | None = await self.store.command("HGET", self._hash_of(tenant, shape), id_text(given))
         return record
 
     async def write(self, function: str, tenant: str, *arguments: str) -> Any:
-        """Run a function that writes; return its reply. Raises ImportRunning."""
-        reply = await self.store.run(function, SHARD, tenant, *arguments)
+        """Run a function that writes; return its reply. Everything of a tenant's directory is in one shard: a write
+        concerns people, groups and indexes at once. Raises ImportRunning.
+        """
+        reply = await self.store.run_for_tenant(function, tenant, *arguments)
         if isinstance(reply, list) and reply[0] == "importing":
             raise ImportRunning
         return reply
@@ -102,14 +100,13 @@ class Records:
         found: list[T | None] = []
         rest = iter(ids)
         while page := list(islice(rest, PAGE)):
-            records = await self.store.command("HMGET", _hash_of(tenant, shape), *page)
+            records = await self.store.command("HMGET", self._hash_of(tenant, shape), *page)
             found += [decode_record(record, shape) if record else None for record in records]
         return found
 
-
-def _hash_of(tenant: str, shape: type) -> str:
-    name, *kind = _HASHES[shape]
-    return KEYS[name].at(SHARD, tenant, *kind)
+    def _hash_of(self, tenant: str, shape: type) -> str:
+        name, *kind = _HASHES[shape]
+        return self.store.tenant_key(name, tenant, *kind)
 
 
 def user_not_found(user: Id) -> NotFound:

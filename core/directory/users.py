@@ -11,7 +11,6 @@ from core.directory.name_search import by_name
 from core.directory.paging import Page, pages_of_ids, read_cursor, write_cursor
 from core.directory.records import (
     PAGE,
-    SHARD,
     Records,
     decode_record,
     encode_record,
@@ -34,7 +33,6 @@ from core.model.people import (
     faults_of_user,
     id_text,
 )
-from core.redis.keys import KEYS
 
 # People read for one page of a filtered list. Beyond it the page ends early, with a cursor.
 _MOST_READ = 5000
@@ -227,8 +225,8 @@ class Users:
         if wanted.group is not None:
             return self._groups.key_of_members(tenant, wanted.group)
         if wanted.role is not None:
-            return KEYS["role"].at(SHARD, tenant, wanted.role)
-        return KEYS["userids"].at(SHARD, tenant)
+            return self._records.store.tenant_key("role", tenant, wanted.role)
+        return self._records.store.tenant_key("userids", tenant)
 
     async def _by_index(self, tenant: str, wanted: _Filter) -> list[User]:
         """Return the one person with this e-mail address or contact, if the other conditions are true too."""
@@ -241,7 +239,7 @@ class Users:
 
     async def _indexed(self, tenant: str, index: str, field: str) -> User | None:
         """Return the person that an index names. None if it is deleted meanwhile."""
-        user_id = await self._records.store.command("HGET", KEYS[index].at(SHARD, tenant), field)
+        user_id = await self._records.store.command("HGET", self._records.store.tenant_key(index, tenant), field)
         return (await self.lookup(tenant, [user_id]))[0] if user_id is not None else None
 
     async def _change(self, tenant: str, user: Id, changed: Callable[[User], User]) -> User:

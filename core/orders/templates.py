@@ -15,11 +15,9 @@ from core.errors import Conflict, NotFound
 from core.model.compact_json import compact_json
 from core.model.history_key import Id
 from core.model.people import id_text
-from core.redis.keys import KEYS
 from core.redis.store import Store
 
 MOST = 100
-_SHARD = 0
 _OF_ALL = "all"
 
 
@@ -44,12 +42,12 @@ class Templates:
     async def list(self, tenant: str, person: Id | None) -> Sequence[Template]:
         """Return the templates that a person may use, its own first, by title."""
         owners = [None] if person is None else [person, None]
-        found = [await self._store.command("HVALS", _key(tenant, owner)) for owner in owners]
+        found = [await self._store.command("HVALS", self._key(tenant, owner)) for owner in owners]
         return [one for texts in found for one in sorted(map(_decode, texts), key=lambda one: one.title.casefold())]
 
     async def save(self, tenant: str, person: Id | None, template: Template) -> Template:
         """Keep a template under a new id. Raises Conflict TOO_MANY_TEMPLATES."""
-        key = _key(tenant, person)
+        key = self._key(tenant, person)
         if await self._store.command("HLEN", key) >= MOST:
             raise Conflict("TOO_MANY_TEMPLATES", f"At most {MOST} templates are kept. Delete one first.")
         saved = replace(template, id=secrets.token_hex(6), shared=person is None)
@@ -58,15 +56,14 @@ class Templates:
 
     async def delete(self, tenant: str, person: Id | None, template: str) -> None:
         """Delete a template. Raises NotFound TEMPLATE_NOT_FOUND, also for a template of another owner."""
-        key = _key(tenant, person)
+        key = self._key(tenant, person)
         if await self._store.command("HGET", key, template) is None:
             raise NotFound("TEMPLATE_NOT_FOUND", "There is no such template of yours.")
         await self._store.command("HDEL", key, template)
 
     async def delete_all(self, tenant: str, person: Id) -> None:
         """Delete the templates of a person that is deleted."""
-        await self._store.command("DEL", _key(tenant, person))
+        await self._store.command("DEL", self._key(tenant, person))
 
-
-def _key(tenant: str, person: Id | None) -> str:
-    return KEYS["templates"].at(_SHARD, tenant, _OF_ALL if person is None else f"user:{id_text(person)}")
+    def _key(self, tenant: str, person: Id | None) -> str:
+        return self._store.tenant_key("templates", tenant, _OF_ALL if person is None else f"user:{id_text(person)}")

@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 
 from core.errors import DataMoved, FunctionFault, LayoutUnknown, ShardsDiffer, StoreRefuses
 from core.redis.connection import Reply, encoded
-from core.redis.keys import KEYS, LAYOUT
+from core.redis.keys import KEYS, layout_of_shards
 from core.redis.migration_mark import MigrationMark
 from core.redis.notifications import SETTING, Notifications, ensure_notifications, merged_flags
 from core.redis.primary import GRACE_MS
@@ -124,15 +124,16 @@ async def check_layout(store: Store) -> None:
     await check_migration(store)
     await check_shards(store)
     for shard in range(store.shards):
-        found = await layout_of(store, shard)
-        if found not in (None, str(LAYOUT)):
-            raise LayoutUnknown(f"{LayoutUnknown.code}: {explained_layout(found)}")
+        refuse_other_layout(await layout_of(store, shard), store.shards)
 
 
-def explained_layout(found: str) -> str:
-    """Return why data of this layout are refused, and what to do. Pure."""
-    return (
-        f"the data on this server has layout {found}, this version of Ada works with {LAYOUT}. "
+def refuse_other_layout(found: str | None, shards: int) -> None:
+    """Refuse data with another layout than those of this version have in so many shards. Pure. Raises LayoutUnknown."""
+    if found in (None, str(layout_of_shards(shards))):
+        return
+    raise LayoutUnknown(
+        f"{LayoutUnknown.code}: "
+        f"the data on this server has layout {found}, this version of Ada works with {layout_of_shards(shards)}. "
         "Start the version that wrote it, or give this version its own server or database."
     )
 
@@ -169,7 +170,7 @@ async def sign_layout(store: Store) -> None:
     try:
         await store.command("SET", KEYS["shards"].at(0), store.shards, "NX")
         for shard in range(store.shards):
-            await store.command("SET", KEYS["layout"].at(shard), LAYOUT, "NX")
+            await store.command("SET", KEYS["layout"].at(shard), layout_of_shards(store.shards), "NX")
             await store.run("note_primary", shard, GRACE_MS)
     except StoreRefuses:
         return

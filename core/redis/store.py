@@ -170,6 +170,14 @@ class Store:
         """
         return self.shard_of(own_name(tenant, f"{channel}:{address}"))
 
+    def shard_of_tenant(self, tenant: str) -> int:
+        """Return the shard of everything that belongs to a tenant as a whole (docs/decisions/0139)."""
+        return self.shard_of(tenant)
+
+    def tenant_key(self, name: str, tenant: str, *parts: str) -> str:
+        """Return a key of a tenant, which is the first part of its name."""
+        return KEYS[name].at(self.shard_of_tenant(tenant), tenant, *parts)
+
     def home_of(self, *command: Word) -> int:
         """Return whose primary has the key of a command: its shard. 0 for a command without a key, and without a
         cluster, where it makes no difference.
@@ -184,6 +192,10 @@ class Store:
     async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
         """Run the function `name`. Raises FunctionFault (a bug in Ada), StoreRefuses or StoreUnavailable."""
         return await self._run(self._pipelines_of(name), name, shard, arguments)
+
+    async def run_for_tenant(self, name: str, tenant: str, *arguments: Argument) -> Any:
+        """Do `run` in the shard of a tenant, which is the first argument."""
+        return await self.run(name, self.shard_of_tenant(tenant), tenant, *arguments)
 
     async def run_replicated(self, name: str, shard: int, *arguments: Argument) -> Any:
         """Do `run`; with durability `replica` it returns when a replica has what was written by then. Also raises

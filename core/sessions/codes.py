@@ -5,6 +5,8 @@ void; in an hour at most 5 are mailed to one address. No response reveals whethe
 responses, their time and the limits are the same, because the mail is sent after the answer (docs/decisions/0102).
 
 Guarantees of a link: 256 random bits, stored as a hash; it signs in once, within 10 minutes.
+
+The id of a code and a link name the shard of their tenant, in which their record stands.
 """
 
 import asyncio
@@ -35,11 +37,11 @@ from core.model.history_key import Id
 from core.model.people import canonical_email, faults_of_email, id_text
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from core.sessions.placed_secrets import new_secret, shard_in
 
 log = logging.getLogger(__name__)
 
 LINK_LIFETIME = timedelta(minutes=10)
-_SHARD = 0
 _MS = timedelta(milliseconds=1)
 
 
@@ -77,11 +79,12 @@ class SignInCodes:
         raise_first(faults_of_email(email))
         if self._mailer is None:
             raise Conflict("MAIL_NOT_SET_UP", "No code can be mailed: ADA_SMTP_URL is not set.")
-        code, code_id, email = new_code(), secrets.token_urlsafe(16), canonical_email(email)
+        shard, code, email = self._store.shard_of_tenant(tenant), new_code(), canonical_email(email)
+        code_id = new_secret(shard, 16)
         of = "sign-in:" + blake2b(email.encode(), digest_size=16).hexdigest()
         hashed = code_hash(await installation_secret(self._store), code_id, code)
         limits = (LIFETIME // _MS, MOST_MAILS, MAIL_PERIOD // _MS)
-        reply = await self._store.run("request_sign_in", _SHARD, code_id, tenant, email, of, hashed, *limits)
+        reply = await self._store.run("request_sign_in", shard, code_id, tenant, email, of, hashed, *limits)
         if reply[0] == "mails":
             detail = f"At most {MOST_MAILS} codes an hour are mailed to one address."
             raise TooMany("TOO_MANY_MAILS", detail, int(reply[1]) * _MS)
@@ -107,7 +110,7 @@ class SignInCodes:
         """Use the code up; return whose it was. Raises Forbidden CODE_WRONG, whatever the reason."""
         hashed = code_hash(await installation_secret(self._store), code_id, code)
         arguments = (code_id, hashed, secrets.token_hex(8), MOST_GUESSES)
-        reply = await self._store.run("confirm_sign_in", _SHARD, *arguments)
+        reply = await self._store.run("confirm_sign_in", shard_in(code_id, self._store.shards), *arguments)
         if reply[0] != "confirmed":
             detail = f"The code is wrong or no longer valid. After {MOST_GUESSES} wrong codes request a new one."
             raise Forbidden("CODE_WRONG", detail, "code")
@@ -122,18 +125,17 @@ class SignInLinks:
 
     async def create(self, tenant: str, person: Id) -> str:
         """Return the secret of a new link for a person."""
-        secret = secrets.token_urlsafe(32)
+        secret = new_secret(self._store.shard_of_tenant(tenant), 32)
         stored = msgspec.json.encode(Proven(tenant, id_text(person))).decode()
-        await self._store.command("SET", _key_of(secret), stored, "PX", LINK_LIFETIME // _MS)
+        await self._store.command("SET", self._key_of(secret), stored, "PX", LINK_LIFETIME // _MS)
         return secret
 
     async def use(self, secret: str) -> Proven:
         """Use the link up; return whose it was. Raises Forbidden LINK_USED."""
-        stored = await self._store.command("GETDEL", _key_of(secret))
+        stored = await self._store.command("GETDEL", self._key_of(secret))
         if stored is None:
             raise Forbidden("LINK_USED", "The link was used or has expired. Ask the bot for a new one.", "link")
         return msgspec.json.decode(stored, type=Proven)
 
-
-def _key_of(secret: str) -> str:
-    return KEYS["signinlink"].at(_SHARD, hash_of(secret))
+    def _key_of(self, secret: str) -> str:
+        return KEYS["signinlink"].at(shard_in(secret, self._store.shards), hash_of(secret))

@@ -1,10 +1,11 @@
 """Begins, finds and ends sessions.
 
 A secret has 256 random bits, so a plain SHA-256 is enough: it cannot be guessed. A session is a string with a time to
-live, and an entry in the list of the sessions of its key or person, by which all of them are ended at once.
+live, and an entry in the list of the sessions of its key or person, by which all of them are ended at once. Both are in
+the shard of the tenant, which the secret names.
 """
 
-import secrets
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -19,8 +20,8 @@ from core.model.people import id_text
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.sessions.identity import Identity
+from core.sessions.placed_secrets import new_secret, shard_in
 
-_SHARD = 0
 LIFETIME_OF_KEYS = timedelta(hours=12)
 LIFETIME_OF_PEOPLE = timedelta(days=14)
 
@@ -64,18 +65,19 @@ class Sessions:
         return await self._begin(stored, LIFETIME_OF_PEOPLE)
 
     async def _begin(self, session: _Session, lifetime: timedelta) -> NewSession:
-        secret = secrets.token_urlsafe(32)
+        shard = self._store.shard_of_tenant(session.tenant)
+        secret = new_secret(shard, 32)
         hashed = hash_of(secret)
         identity = await self._identity(session, hashed)
         if identity is None:
             raise session_ended()
-        listed, ttl_ms = _list_of(identity), lifetime // timedelta(milliseconds=1)
+        listed, ttl_ms = self._list_of(identity), lifetime // timedelta(milliseconds=1)
         now = to_ms(datetime.now(UTC))
         await self._store.command("ZREMRANGEBYSCORE", listed, "-inf", now)
         await self._store.command("ZADD", listed, now + ttl_ms, hashed)  # first: what is listed can be ended
         await self._store.command("PEXPIRE", listed, ttl_ms)
         encoded = msgspec.json.encode(session).decode()
-        await self._store.command("SET", KEYS["session"].at(_SHARD, hashed), encoded, "PX", ttl_ms)
+        await self._store.command("SET", KEYS["session"].at(shard, hashed), encoded, "PX", ttl_ms)
         return NewSession(secret, identity, lifetime)
 
     async def find(self, secret: str) -> Identity | None:
@@ -83,7 +85,8 @@ class Sessions:
         if it has ended.
         """
         hashed = hash_of(secret)
-        stored = await self._store.command("GET", KEYS["session"].at(_SHARD, hashed))
+        key = KEYS["session"].at(shard_in(secret, self._store.shards), hashed)
+        stored = await self._store.command("GET", key)
         return await self._identity(msgspec.json.decode(stored, type=_Session), hashed) if stored else None
 
     async def _identity(self, session: _Session, hashed: str) -> Identity | None:
@@ -100,23 +103,26 @@ class Sessions:
     async def end(self, identity: Identity) -> None:
         """End the session of a request; a request with an API key has none."""
         if identity.session:
-            await self._store.command("DEL", KEYS["session"].at(_SHARD, identity.session))
-            await self._store.command("ZREM", _list_of(identity), identity.session)
+            await self._store.command("DEL", *self._keys(identity, [identity.session]))
+            await self._store.command("ZREM", self._list_of(identity), identity.session)
 
     async def end_all(self, identity: Identity) -> None:
         """End all sessions of the same person or key."""
-        listed = _list_of(identity)
+        listed = self._list_of(identity)
         hashes = await self._store.command("ZRANGE", listed, 0, -1)
         if hashes:
-            await self._store.command("DEL", *(KEYS["session"].at(_SHARD, one) for one in hashes))
+            await self._store.command("DEL", *self._keys(identity, hashes))
             await self._store.command("ZREM", listed, *hashes)
+
+    def _keys(self, identity: Identity, hashes: Iterable[str]) -> list[str]:
+        shard = self._store.shard_of_tenant(identity.tenant)
+        return [KEYS["session"].at(shard, one) for one in hashes]
+
+    def _list_of(self, identity: Identity) -> str:
+        """Return the key of the list, by which `delete_user.lua` ends the sessions of a deleted person."""
+        whose = f"user:{id_text(identity.person.id)}" if identity.person else f"key:{identity.key.id}"
+        return self._store.tenant_key("sessions", identity.tenant, whose)
 
 
 def session_ended() -> Forbidden:
     return Forbidden("SESSION_ENDED", "The session has ended. Sign in again.")
-
-
-def _list_of(identity: Identity) -> str:
-    """Return the key of the list. `lua/directory/functions/delete_user.lua` ends the sessions of a deleted person."""
-    whose = f"user:{id_text(identity.person.id)}" if identity.person else f"key:{identity.key.id}"
-    return KEYS["sessions"].at(_SHARD, identity.tenant, whose)

@@ -26,7 +26,6 @@ KEPT = timedelta(days=7)
 MiB = 2**20
 _PART = 256 * 1024
 """Bytes of one key: others on the server have their turn, and a backup reads many keys at once."""
-_SHARD = 0
 _HASH_BYTES = 16
 
 
@@ -66,8 +65,8 @@ class Uploads:
         if not size:
             raise Invalid("FILE_EMPTY", f"The file {name} is empty.")
         parts = -(-size // _PART)
-        words = tenant, upload_id, name, size, parts, self._tenant_limit, in_ms(UNUSED)
-        state, *used = await self._store.run("reserve_upload", _SHARD, *words)
+        words = upload_id, name, size, parts, self._tenant_limit, in_ms(UNUSED)
+        state, *used = await self._store.run_for_tenant("reserve_upload", tenant, *words)
         if state == "full":
             raise self._full(used[0])
         if state == "new":
@@ -88,7 +87,7 @@ class Uploads:
         file.seek(0)
         number = 0
         while part := file.read(_PART):
-            if not await self._store.run("write_upload_part", _SHARD, tenant, upload_id, number, part):
+            if not await self._store.run_for_tenant("write_upload_part", tenant, upload_id, number, part):
                 return
             number += 1
 
@@ -98,7 +97,7 @@ class Uploads:
         return [stored.upload if stored else None for stored in found]
 
     async def _keep(self, tenant: str, ids: Sequence[str], until: int) -> list[_StoredUpload | None]:
-        rows = await self._store.run("keep_uploads", _SHARD, tenant, until, *ids)
+        rows = await self._store.run_for_tenant("keep_uploads", tenant, until, *ids)
         return [_stored(upload_id, row) if row else None for upload_id, row in zip(ids, rows, strict=True)]
 
     async def find(self, tenant: str, upload_id: str) -> Upload:
@@ -124,12 +123,12 @@ class Uploads:
         """Read the parts over a connection of its own: its replies are bytes, and the calls of others do not wait
         behind them. Returns False if one is missing.
         """
-        connection = await self._store.shard_map.of(_SHARD).open(encoding=None)
+        shard = self._store.shard_of_tenant(tenant)
+        connection = await self._store.shard_map.of(shard).open(encoding=None)
         try:
             for number in range(stored.parts):
-                part = await connection.request(
-                    "GET", KEYS["uploadpart"].at(_SHARD, tenant, stored.upload.id, str(number))
-                )
+                key = KEYS["uploadpart"].at(shard, tenant, stored.upload.id, str(number))
+                part = await connection.request("GET", key)
                 if part is None:
                     return False
                 file.write(part)
@@ -139,7 +138,7 @@ class Uploads:
 
     async def delete(self, tenant: str, upload_id: str) -> None:
         """Remove a file at once; deliveries that name it are sent without it. Raises NotFound FILE_NOT_FOUND."""
-        if not await self._store.run("delete_upload", _SHARD, tenant, upload_id):
+        if not await self._store.run_for_tenant("delete_upload", tenant, upload_id):
             raise not_found(upload_id)
 
 

@@ -111,8 +111,8 @@ def delivery_body(**more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def store(server: Server) -> AsyncIterator[Store]:
-    opened = await Store.open(server.url, patience=2.0)
+async def store(server: Server, shards: int) -> AsyncIterator[Store]:
+    opened = await Store.open(server.url, shards, patience=2.0)
     yield opened
     await opened.close()
 

@@ -8,6 +8,9 @@ import pytest
 from yarl import URL
 
 from tests.delivery.conftest import Api, ApiResponse, Couriers, read
+from tests.support.servers import one_and_many_shards
+
+__all__ = ["one_and_many_shards"]
 
 ANNA = {
     "id": 1,

@@ -23,21 +23,21 @@ from tests.couriers.test_vk import VkProvider
 from tests.delivery.conftest import Api, delivery_body
 from tests.delivery.test_deliveries import finished
 from tests.delivery.test_directory_commands import Ada, ada, result
-from tests.support.servers import Server
+from tests.support.servers import Server, one_and_many_shards
 from tests.support.stack import Stack
 
-__all__ = ["ada"]
+__all__ = ["ada", "one_and_many_shards"]
 
 CONTENT = bytes(range(256)) * 4000  # four parts, the last one short
 UNKNOWN = "0" * 32
 
 
 @pytest.fixture
-async def telegram(server: Server, tmp_path: Path) -> AsyncIterator[BotApiServer]:
+async def telegram(server: Server, shards: int, tmp_path: Path) -> AsyncIterator[BotApiServer]:
     """The sandbox of the Bot API, and a real courier for it."""
     bot_api = BotApiServer(SandboxState())
     await bot_api.start()
-    stack = await Stack.open(server)
+    stack = await Stack.open(server, shards)
     courier = await telegram_bot.open(telegram_bot.Settings(bot_api.token, bot_api.url), tmp_path)
     await stack.courier(courier)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
     yield bot_api
@@ -79,10 +79,10 @@ async def test_a_file_of_this_machine_arrives_byte_for_byte(
 
 
 async def test_an_upload_arrives_byte_for_byte_by_mail_in_vk_and_over_mtproto(
-    api: Api, server: Server, tmp_path: Path
+    api: Api, server: Server, shards: int, tmp_path: Path
 ) -> None:
     mail, vk, mtproto = MailProvider(tmp_path), VkProvider(tmp_path), TelegramProvider(tmp_path)
-    stack = await Stack.open(server)
+    stack = await Stack.open(server, shards)
     for provider in (mail, vk, mtproto):
         await provider.start()
         await stack.courier(await provider.open())  # type: ignore[arg-type]  # typed for the stack's own class
@@ -191,9 +191,9 @@ class TestSmallLimit:
             assert text in err
 
 
-async def test_the_files_of_a_tenant_have_a_limit_together(server: Server) -> None:
+async def test_the_files_of_a_tenant_have_a_limit_together(server: Server, shards: int) -> None:
     async with AsyncExitStack() as closing:
-        store = await Store.open(server.url)
+        store = await Store.open(server.url, shards)
         closing.push_async_callback(store.close)
         uploads = Uploads(store, tenant_limit=2 * MiB)
         first = await uploads.store("a", "first", BytesIO(bytes(MiB)))
@@ -204,11 +204,11 @@ async def test_the_files_of_a_tenant_have_a_limit_together(server: Server) -> No
         await uploads.store("a", "second", BytesIO(bytes(MiB + 1)))
 
 
-async def test_an_upload_that_broke_off_is_not_there_and_the_next_one_completes_it(server: Server) -> None:
-    store = await Store.open(server.url)
+async def test_an_upload_that_broke_off_is_not_there_and_the_next_one_completes_it(server: Server, shards: int) -> None:
+    store = await Store.open(server.url, shards)
     uploads = Uploads(store)
     whole = await uploads.store("a", "x.pdf", BytesIO(CONTENT))
-    await store.redis.delete(f"uploads:{{0}}:part:a:{whole.id}:2")
+    await store.command("DEL", store.tenant_key("uploadpart", "a", whole.id, "2"))
     assert await uploads.keep("a", [whole.id]) == [None]
     assert await uploads.store("a", "x.pdf", BytesIO(CONTENT)) is not None
     read = BytesIO()

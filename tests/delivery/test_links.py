@@ -5,6 +5,9 @@ import pytest
 from core.directory.link_codes import ALPHABET
 from tests.delivery.conftest import Api
 from tests.support.outbox import Outbox
+from tests.support.servers import one_and_many_shards
+
+__all__ = ["one_and_many_shards"]
 
 LINK = {"email": "anna@example.org", "channel": "telegram", "address": "100001"}
 

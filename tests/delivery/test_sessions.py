@@ -1,5 +1,6 @@
 """Signing in to the console: the cookie, its end, and which requests it is good for."""
 
+import re
 import time
 from http.cookies import SimpleCookie
 
@@ -8,7 +9,10 @@ import pytest
 from core.admission.api_keys import ApiKeys
 from delivery.http.options import Options
 from tests.delivery.conftest import Api, ApiResponse
+from tests.support.servers import one_and_many_shards
 from tests.support.waiting import until
+
+__all__ = ["one_and_many_shards"]
 
 
 def cookie_of(response: ApiResponse) -> SimpleCookie:
@@ -57,7 +61,7 @@ async def test_a_key_signs_in_and_its_secret_and_that_of_the_session_are_stored_
     assert (response.status, response.json["kind"], response.json["id"]) == (201, "key", key.id)
     assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "Strict", "/")
     assert (cookie["secure"], int(cookie["max-age"])) == ("", 12 * 3600)
-    assert len(cookie.value) == 43
+    assert re.fullmatch(r"\d+\.[\w-]{43}", cookie.value)
     assert cookie.value not in response.body.decode()
     stored = [(name, await api.store.redis.dump(name) or b"") for name in await api.keys()]
     for hidden in (secret, cookie.value):
@@ -140,6 +144,15 @@ async def test_signing_out_ends_this_session_or_all_of_the_key(api: Api) -> None
     assert (await first.call("GET", "/v1/me")).code == "SESSION_ENDED"
     names = [name for name in await api.keys() if name.startswith("session")]
     assert len(names) == 2, "that of the stranger and its list"
+
+
+@pytest.mark.row("W-01")
+@pytest.mark.parametrize("secret", ["0.x", "15.x", "16.x", "99999.x", f"{'9' * 200}.x", "-1.x", "٣.x", ".x", "x"])
+async def test_a_secret_that_was_made_up_signs_nobody_in(api: Api, secret: str) -> None:
+    """Whatever shard it names."""
+    assert await api.services.sessions.find(secret) is None
+    for proof, code in (({"link": secret}, "LINK_USED"), ({"code_id": secret, "code": "ABCDEF"}, "CODE_WRONG")):
+        assert (await sign_in(api, proof)).code == code
 
 
 @pytest.mark.row("W-01")

@@ -27,6 +27,14 @@ on_both_servers = pytest.mark.parametrize("server", ["valkey", "redis"], indirec
 """Runs a test on Valkey and on Debian's Redis, for subjects that could differ (Lua, expiry, persistence)."""
 
 
+@pytest.fixture(name="shards", params=[1, 16], ids="{}-shards".format)
+def one_and_many_shards(request: pytest.FixtureRequest) -> int:
+    """Runs the tests of a file that imports it with one shard and with many: what they show stands in the shard of its
+    tenant or person.
+    """
+    return int(request.param)
+
+
 def needs_package(package: str, program: str) -> pytest.MarkDecorator:
     """Skips the test if the program of a system package is missing; the summary names the package."""
     return pytest.mark.skipif(shutil.which(program) is None, reason=lacking(package))

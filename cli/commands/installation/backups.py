@@ -41,7 +41,7 @@ from core.errors import SetupError, StoreUnavailable
 from core.model.text.plurals import counted
 from core.redis.cluster import ShardMap
 from core.redis.connection import ServerAddress
-from core.redis.keys import LAYOUT
+from core.redis.keys import layout_of_shards
 from core.redis.sentinels import PrimaryNotFound, find_primary
 from core.redis.server_checks import check_layout, layout_of
 from core.redis.store import Store
@@ -72,7 +72,9 @@ async def back_up(configuration: Configuration, arguments: Namespace) -> int:
     async with backed_up_server(settings) as url:
         shards = await stored_shards(url, settings)
         with written_whole(arguments.file) as file:
-            archive = ArchiveWriter(file, ArchiveHeader(FORMAT, LAYOUT, shards, int(time.time() * 1000)))
+            archive = ArchiveWriter(
+                file, ArchiveHeader(FORMAT, layout_of_shards(shards), shards, int(time.time() * 1000))
+            )
 
             async def taken() -> str:
                 return f"backup: {counted(archive.entries, 'key')}"

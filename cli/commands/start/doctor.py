@@ -17,7 +17,7 @@ from cli.services.sign_in import check_secret_key
 from cli.services.store import redis_url
 from cli.settings.settings import Configuration, Settings, channels, courier_module, load
 from core.errors import DataMoved, LayoutUnknown, SetupError, ShardsDiffer, StoreRefuses, StoreUnavailable
-from core.redis.keys import LAYOUT
+from core.redis.keys import layout_of_shards
 from core.redis.notifications import SETTING, ensure_notifications
 from core.redis.refusals import grant
 from core.redis.server_checks import check_channels, check_layout, check_settings, check_writes, notification_problem
@@ -157,7 +157,7 @@ async def check_data_layout(store: Store) -> Finding:
         await check_layout(store)
     except (DataMoved, LayoutUnknown, ShardsDiffer) as error:
         return Finding("layout", False, str(error))
-    return Finding("layout", True, str(LAYOUT))
+    return Finding("layout", True, str(layout_of_shards(store.shards)))
 
 
 async def check_clock(store: Store) -> Finding:

@@ -9,13 +9,14 @@ the journal stays until the last page is written, by whichever process: `write_p
 in one step, so a page is written exactly once.
 """
 
+import asyncio
 import secrets
 from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
 
-from core.directory.records import SHARD, ImportRunning
+from core.directory.records import ImportRunning
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -54,29 +55,29 @@ class Journal:
 
     async def begin(self, kind: str, rows: int) -> None:
         """Lock the directory of the tenant. Continues an interrupted import first. Raises ImportRunning."""
-        arguments = (self._tenant, self._token, kind, rows, LEASE_MS)
-        reply = await self._store.run("begin_import", SHARD, *arguments)
+        arguments = (self._token, kind, rows, LEASE_MS)
+        reply = await self._store.run_for_tenant("begin_import", self._tenant, *arguments)
         if reply[0] == "running" and reply[1] == "writing" and await roll_forward(self._store, self._tenant, IDLE_MS):
-            reply = await self._store.run("begin_import", SHARD, *arguments)
+            reply = await self._store.run_for_tenant("begin_import", self._tenant, *arguments)
         if reply[0] == "running":
             raise ImportRunning
 
     async def add(self, steps: Sequence[Step], done: int) -> None:
         """Add a page; `done`: rows checked so far. Without steps it only prolongs the lease. Raises ImportLost."""
         page = _pack(steps) if steps else b""
-        arguments = (self._tenant, self._token, self._pages, page, done, LEASE_MS)
-        if not await self._store.run("journal_import", SHARD, *arguments):
+        arguments = (self._token, self._pages, page, done, LEASE_MS)
+        if not await self._store.run_for_tenant("journal_import", self._tenant, *arguments):
             raise ImportLost
         self._pages += bool(steps)
 
     async def commit(self) -> None:
         """Decide that all pages are written. Raises ImportLost, and nothing is written."""
-        if not await self._store.run("commit_import", SHARD, self._tenant, self._token, self._pages):
+        if not await self._store.run_for_tenant("commit_import", self._tenant, self._token, self._pages):
             raise ImportLost
 
     async def abort(self) -> None:
         """End an import that is not committed. Nothing was written."""
-        await self._store.run("abort_import", SHARD, self._tenant, self._token)
+        await self._store.run_for_tenant("abort_import", self._tenant, self._token)
 
 
 async def roll_forward(store: Store, tenant: str, idle_ms: int = 0) -> bool:
@@ -85,22 +86,33 @@ async def roll_forward(store: Store, tenant: str, idle_ms: int = 0) -> bool:
     `idle_ms`: leave it to the process that writes it if that wrote a page within this time.
     """
     while True:
-        left = await store.run("write_import", SHARD, tenant, idle_ms)
+        left = await store.run_for_tenant("write_import", tenant, idle_ms)
         if left <= 0:
             return bool(left == 0)
         idle_ms = 0
 
 
 async def roll_forward_all(store: Store) -> int:
-    """Continue the committed imports of all tenants whose process is gone. Returns how many were completed."""
-    tenants = await store.command("ZRANGE", KEYS["imports"].at(SHARD), 0, -1)
+    """Continue the committed imports of all tenants whose process is gone. Returns how many were completed. Raises
+    StoreError if a primary does not answer, after those of the others.
+    """
+    shards = (_roll_forward_shard(store, shard) for shard in range(store.shards))
+    completed = await asyncio.gather(*shards, return_exceptions=True)
+    for fault in completed:
+        if isinstance(fault, BaseException):
+            raise fault
+    return sum(one for one in completed if isinstance(one, int))
+
+
+async def _roll_forward_shard(store: Store, shard: int) -> int:
+    tenants = await store.command("ZRANGE", KEYS["imports"].at(shard), 0, -1)
     return sum([await roll_forward(store, tenant, IDLE_MS) for tenant in tenants])
 
 
 async def progress(store: Store, tenant: str) -> ImportProgress:
     """Return how far the import of a tenant is."""
     fields = ("state", "kind", "rows", "done", "pages", "next")
-    state, kind, *numbers = await store.read_hash(KEYS["import"].at(SHARD, tenant), *fields)
+    state, kind, *numbers = await store.read_hash(store.tenant_key("import", tenant), *fields)
     rows, done, pages, written = (int(number or 0) for number in numbers)
     if state is None:
         return ImportProgress()

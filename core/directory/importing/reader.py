@@ -6,10 +6,8 @@ from typing import TypeVar
 
 from core.directory.directory import Directory
 from core.directory.paging import all_ids
-from core.directory.records import SHARD
 from core.model.history_key import Id
 from core.model.people import Group, Supergroup, User
-from core.redis.keys import KEYS
 from core.redis.store import Store
 
 PAGE = 100
@@ -64,7 +62,7 @@ class Reader:
         return await self._fields("contacts", contacts)
 
     async def _fields(self, index: str, fields: Sequence[str]) -> list[str | None]:
-        key = KEYS[index].at(SHARD, self._tenant)
+        key = self._store.tenant_key(index, self._tenant)
         found: list[str | None] = []
         for page in in_pages(fields):
             found += await self._store.command("HMGET", key, *page)
@@ -74,18 +72,18 @@ class Reader:
         """Return the ids in a sorted set of relations: `members` or `member_of` of a kind and id, `owned` of a person,
         `owners` of an object.
         """
-        return await all_ids(self._store, KEYS[key].at(SHARD, self._tenant, *of))
+        return await all_ids(self._store, self._store.tenant_key(key, self._tenant, *of))
 
     async def count(self, key: str, *of: str) -> int:
         """Return how many ids the sorted set has."""
-        count: int = await self._store.command("ZCARD", KEYS[key].at(SHARD, self._tenant, *of))
+        count: int = await self._store.command("ZCARD", self._store.tenant_key(key, self._tenant, *of))
         return count
 
     async def among(self, ids: Sequence[str], key: str, *of: str) -> set[str]:
         """Return those of the ids that are in the sorted set."""
         found: set[str] = set()
         for page in in_pages(ids):
-            scores = await self._store.command("ZMSCORE", KEYS[key].at(SHARD, self._tenant, *of), *page)
+            scores = await self._store.command("ZMSCORE", self._store.tenant_key(key, self._tenant, *of), *page)
             found |= {one for one, score in zip(page, scores, strict=True) if score is not None}
         return found
 

@@ -17,12 +17,20 @@ from core.redis.keys.key import Key, Lifetime, regex_of
 from core.redis.keys.people import PEOPLE
 from core.redis.keys.queue import QUEUE
 
-__all__ = ["KEYS", "LAYOUT", "PERMANENT", "Key", "Lifetime", "bell", "is_ours", "kind_of"]
+__all__ = ["KEYS", "LAYOUT", "PERMANENT", "Key", "Lifetime", "bell", "is_ours", "kind_of", "layout_of_shards"]
 
 # The layout of the keys below and their content. Versions of Ada with the same number work side by side on one server;
 # a version with another number refuses to start (docs/decisions/0020). Raise it when an older function would misread
 # data of a newer one, or the other way round; not for a key or field that the older function does not touch.
 LAYOUT = 5
+
+
+def layout_of_shards(shards: int) -> int:
+    """Return the layout of data in this many shards: with several, a tenant has not stood in shard 0 since
+    docs/decisions/0139.
+    """
+    return LAYOUT if shards == 1 else LAYOUT + 1
+
 
 _TABLE = (*DELIVERIES, *QUEUE, *PEOPLE, *ACCESS, *CONVERSATIONS, *JOBS, *INSTALLATION)
 

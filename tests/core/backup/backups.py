@@ -5,13 +5,14 @@ from typing import IO
 
 from core.backup import ArchiveHeader, ArchiveReader, ArchiveWriter, check_archive, restore, take_snapshot
 from core.redis.connection import ServerAddress
-from core.redis.keys import LAYOUT
+from core.redis.keys import layout_of_shards
 from tests.support.servers import Server
 
 
-async def backup(server: Server, layout: int = LAYOUT, shards: int = 1) -> io.BytesIO:
+async def backup(server: Server, layout: int | None = None, shards: int = 1) -> io.BytesIO:
     file = io.BytesIO()
-    await take_snapshot(ServerAddress.parse(server.url), ArchiveWriter(file, ArchiveHeader(1, layout, shards, 0)))
+    header = ArchiveHeader(1, layout or layout_of_shards(shards), shards, 0)
+    await take_snapshot(ServerAddress.parse(server.url), ArchiveWriter(file, header))
     return file
 
 

@@ -4,6 +4,9 @@ import pytest
 
 from core.directory import Directory
 from core.redis.store import Store
+from tests.support.servers import one_and_many_shards
+
+__all__ = ["one_and_many_shards"]
 
 TENANT = "university"
 OTHER = "college"

@@ -56,8 +56,8 @@ async def test_a_person_deleted_meanwhile_is_left_out(directory: Directory, scho
 class WatchedStore(Store):
     """Records how many members or records each command asks for."""
 
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
+    def __init__(self, url: str, shards: int) -> None:
+        super().__init__(url, shards)
         self.sizes: list[int] = []
 
     async def command(self, *command: Word) -> Any:
@@ -81,7 +81,7 @@ async def test_a_supergroup_of_ten_thousand_expands_without_holding_up_others(
     for n, name in enumerate(groups):
         await directory.groups.create(TENANT, Group(name), [(n * 25 + m) % count for m in range(50)])
     await directory.supergroups.create(TENANT, Supergroup("all", None, groups))
-    watched = WatchedStore(store.url)
+    watched = WatchedStore(store.url, store.shards)
     expanding = asyncio.create_task(Directory(watched).expander.expand(TENANT, [], ["all"]))
     pings = 0
     while not expanding.done():

@@ -140,7 +140,7 @@ async def test_a_large_group_is_deleted_in_steps_and_cannot_be_used_meanwhile(
         await directory.users.create(TENANT, User(n))
     await directory.groups.create(TENANT, Group("A"))
     await directory.groups.add_members(TENANT, "A", people)
-    assert await store.run("delete_collection", 0, TENANT, "group", "A") == 700
+    assert await store.run_for_tenant("delete_collection", TENANT, "group", "A") == 700
     for attempt in (directory.groups.find(TENANT, "A"), directory.groups.add_member(TENANT, "A", 1)):
         assert (await code_of(attempt))[0] == "GROUP_NOT_FOUND"
     await directory.groups.create(TENANT, Group("A"), [5])
@@ -241,4 +241,4 @@ async def test_the_number_of_relations_is_limited(directory: Directory, store: S
     await directory.supergroups.add_member(TENANT, "S", groups[0])
     await directory.ownerships.own(TENANT, 1, "group", groups[0])
     await directory.users.delete(TENANT, 1)
-    assert await store.command("ZCARD", "directory:{0}:owners:university:group:g0") == 0
+    assert await store.command("ZCARD", store.tenant_key("owners", TENANT, "group:g0")) == 0

@@ -12,7 +12,6 @@ from core.directory.csv_cells import FileKind
 from core.directory.importing import Imported, Importing, ImportRefused, ImportRunning, RowError
 from core.directory.importing.journal import ImportLost, Journal
 from core.model.people import Group, Ownership, Supergroup, User, UserChange
-from core.redis.keys import KEYS
 from core.redis.store import Store
 from tests.core.directory.conftest import OTHER, TENANT
 from tests.support.servers import Server, on_both_servers
@@ -474,8 +473,8 @@ async def test_an_import_whose_process_ends_before_the_commit_leaves_nothing(
     gone = Journal(store, TENANT)
     await gone.begin("users", 2)
     await gone.add([("user", "1", '{"id":1,"version":"x"}')], 1)
-    await store.redis.pexpire(KEYS["import"].at(0, TENANT), 1)
-    await store.redis.pexpire(KEYS["importpages"].at(0, TENANT), 1)
+    await store.redis.pexpire(store.tenant_key("import", TENANT), 1)
+    await store.redis.pexpire(store.tenant_key("importpages", TENANT), 1)
     await until(lambda: not [key for key in server.all_keys() if ":import:" in key or ":importpages:" in key])
     assert await importing.recover() == 1
     assert directory_keys(server) == []
@@ -491,7 +490,7 @@ async def test_a_committed_import_is_completed_by_another_process(
     for name in ("a", "b", "c"):
         await gone.add([("group", name, f'{{"id":"{name}","version":"x"}}')], 1)
     await gone.commit()
-    await store.run("write_import", 0, TENANT, 0)  # its first page, then the process ends
+    await store.run_for_tenant("write_import", TENANT, 0)  # its first page, then the process ends
     assert [group.id for group in (await directory.groups.page(TENANT)).items] == ["a"]
     assert await importing.recover() == 0  # it may still be at work
     store.clock_offset_ms = 60_000
@@ -521,11 +520,11 @@ async def test_the_progress_of_an_import_can_be_read(store: Store, importing: Im
     found = await importing.progress(TENANT)
     assert (found.state, found.kind, found.rows, found.done) == ("checking", "users", 40, 40)
     await journal.commit()
-    await store.run("write_import", 0, TENANT, 0)
+    await store.run_for_tenant("write_import", TENANT, 0)
     found = await importing.progress(TENANT)
     assert (found.state, found.rows, found.done) == ("writing", 40, 20)
     await importing.recover()
-    await store.run("write_import", 0, TENANT, 0)
+    await store.run_for_tenant("write_import", TENANT, 0)
 
 
 @pytest.mark.row("D-31")

@@ -30,6 +30,9 @@ class PlainStore:
     async def command(self, *command: Any) -> Any:
         return await self.redis.execute_command(*command)  # type: ignore[no-untyped-call]
 
+    def tenant_key(self, name: str, *parts: str) -> str:
+        return KEYS[name].at(0, *parts)
+
 
 class Records:
     """Writes what the scripts write."""

@@ -5,6 +5,8 @@ import json
 from argparse import Namespace
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from io import BytesIO
 
 import pytest
 from redis.crc import key_slot
@@ -15,10 +17,18 @@ from cli.commands.installation.cluster import print_plan
 from cli.commands.installation.queue import stats as print_stats
 from cli.commands.start.cluster_findings import check_cluster
 from cli.commands.start.replication_findings import check_replication
+from core.admission.actions import Action, ActionLog
+from core.admission.api_keys import ApiKeys
+from core.audit.invariants.invariant import parse_key
+from core.directory import Directory
+from core.directory.importing import Importing
+from core.directory.importing.journal import Journal
 from core.errors import SetupError, StoreError, StoreUnavailable
 from core.model.durability import Durability
 from core.model.history_key import HistoryKey
+from core.model.people import Group, User
 from core.model.states import Status
+from core.orders.templates import Template, Templates
 from core.queue import NewTask, Queue, TaskFilter
 from core.queue.task import ClaimRequest
 from core.queue.task_search import SearchPosition
@@ -30,6 +40,8 @@ from core.redis.keys import KEYS
 from core.redis.libraries import register
 from core.redis.server_checks import check, sign_layout
 from core.redis.store import Store
+from core.sessions import Sessions, SignInLinks
+from core.uploads import Uploads
 from tests.support.audited import violations_in
 from tests.support.cluster import Cluster, ClusterNode
 from tests.support.delivery_progress import statuses
@@ -425,3 +437,98 @@ def test_a_backup_of_a_cluster_is_refused_before_anything_is_read() -> None:
     with pytest.raises(SetupError, match="names a cluster: save each of its primaries"):
         refuse_cluster("redis+cluster://127.0.0.1:1")
     refuse_cluster("redis+sentinel://127.0.0.1:1/ada")
+
+
+# what belongs to a tenant
+
+
+@pytest.mark.row("S-12")
+async def test_what_belongs_to_a_tenant_stands_on_the_owner_of_its_shard(store: Store, cluster: Cluster) -> None:
+    """Users, groups, sessions, links to sign in, files, templates, and an import that is written."""
+    tenants = list({store.shard_of_tenant(f"school {n}"): f"school {n}" for n in range(20)}.values())
+    shards = {store.shard_of_tenant(tenant) for tenant in tenants}
+    for tenant in tenants:
+        await furnish(store, tenant)
+    found = {key: node for node in cluster.nodes if node.is_primary for key in node.ask("KEYS", "*")}
+    owned = [(key, node, *place) for key, node in found.items() if (place := parse_key(key)) and place[0].name in OWNED]
+    assert {kind.name for _, _, kind, _, _ in owned} == OWNED
+    for key, node, kind, shard, parts in owned:
+        assert node is cluster.owner(shard), key
+        assert shard in shards, key
+        assert "tenant" not in kind.parts or shard == store.shard_of_tenant(parts[0]), key
+    assert {shard for *_, shard, _ in owned} == shards
+    assert {node.port for _, node, *_ in owned} == {cluster.owner(shard).port for shard in shards}
+    assert len({node.port for _, node, *_ in owned}) > 1
+    store.clock_offset_ms = 60_000
+    assert await Importing(store, Directory(store)).recover() == len(tenants)
+    assert [await is_member(store, tenant) for tenant in tenants] == [True] * len(tenants)
+    assert await violations_in(store) == []
+
+
+OWNED = {
+    *(
+        "users",
+        "userids",
+        "names",
+        "emails",
+        "contacts",
+        "role",
+        "collections",
+        "collectionids",
+        "members",
+        "member_of",
+    ),
+    *("owned", "owners", "import", "importpages", "imports"),
+    *("session", "sessions", "signinlink", "upload", "uploadpart", "uploadlist", "templates", "actions"),
+}
+
+
+async def furnish(store: Store, tenant: str) -> None:
+    """Give a tenant something of each kind. Its import is committed and then left alone, as by a process that dies."""
+    directory = Directory(store)
+    anna = User(1, "Anna", "anna@example.org", contacts={"sms": ["+79991112233"]}, role="staff")
+    await directory.users.create(tenant, anna)
+    await directory.groups.create(tenant, Group("a"), [1])
+    await directory.ownerships.own(tenant, 1, "group", "a")
+    sessions = Sessions(store, directory, ApiKeys(store))
+    begun = [await sessions.begin_as_person(tenant, 1) for _ in range(3)]
+    await sessions.end(begun[0].identity)
+    assert [(await sessions.find(one.secret)) is not None for one in begun] == [False, True, True]
+    link = await SignInLinks(store).create(tenant, 1)
+    assert (await SignInLinks(store).use(link)).tenant == tenant
+    await SignInLinks(store).create(tenant, 1)
+    file, read = await Uploads(store).store(tenant, "a.txt", BytesIO(tenant.encode())), BytesIO()
+    assert await Uploads(store).load(tenant, file.id, read)
+    assert read.getvalue() == tenant.encode()
+    await Templates(store).save(tenant, 1, Template(title="Hello", message={"text": "hello"}))
+    await ActionLog(store).write(tenant, Action("Anna", "1", "api", "POST /v1/groups", "/v1/groups", 1, ""))
+    journal = Journal(store, tenant)
+    await journal.begin("groups", 1)
+    await journal.add([("group", "b", '{"id":"b","version":"x"}'), ("join_group", "b", "1")], 1)
+    await journal.commit()
+
+
+@pytest.mark.row("S-09")
+async def test_an_import_is_completed_while_the_primary_of_another_tenant_is_down(
+    store: Store, cluster: Cluster
+) -> None:
+    lost = next(node for node in cluster.nodes[1:3] if cluster.owner(0) is not node)  # it has no replica
+    tenants = {store.shard_of_tenant(f"school {n}"): f"school {n}" for n in range(20)}
+    for tenant in tenants.values():
+        await furnish(store, tenant)
+    others = [tenant for shard, tenant in tenants.items() if cluster.owner(shard) is not lost]
+    assert 0 < len(others) < len(tenants)
+    store.clock_offset_ms = 60_000
+    lost.freeze()
+    recovering = asyncio.create_task(Importing(store, Directory(store)).recover())
+    try:
+        for tenant in others:
+            await until(partial(is_member, store, tenant), within=8)
+        assert not recovering.done()
+    finally:
+        lost.resume()
+    assert await recovering == len(tenants)
+
+
+async def is_member(store: Store, tenant: str) -> bool:
+    return await Directory(store).groups.has_member(tenant, "b", 1)

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from cli.main import main
 from core.errors import LayoutUnknown, ShardsDiffer
 from core.queue import connect
-from core.redis.keys import LAYOUT
+from core.redis.keys import LAYOUT, layout_of_shards
 from core.redis.server_checks import sign_layout
 from core.redis.store import Store
 from tests.support.servers import Server
@@ -25,10 +25,10 @@ async def start(server: Server, shards: int = 1) -> None:
 async def test_the_first_start_signs_every_shard_and_the_next_one_agrees(server: Server, client: Redis) -> None:
     for _ in range(2):
         await start(server, 2)
-    assert [await client.get(f"layout:{{{shard}}}") for shard in range(2)] == [str(LAYOUT)] * 2
+    assert [await client.get(f"layout:{{{shard}}}") for shard in range(2)] == [str(layout_of_shards(2))] * 2
 
 
-@pytest.mark.parametrize("found", [str(LAYOUT + 1), "nonsense"])
+@pytest.mark.parametrize("found", [str(LAYOUT), str(LAYOUT + 2), "nonsense"])
 async def test_data_of_another_layout_is_refused_and_unchanged(server: Server, client: Redis, found: str) -> None:
     await client.set("layout:{1}", found)
     with pytest.raises(LayoutUnknown, match="LAYOUT_UNKNOWN"):
