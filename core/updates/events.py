@@ -22,7 +22,7 @@ from core.queue import NewTask, QueueClient, Tube, own_name
 from core.updates.choice_answers import answered
 
 TUBE = "events"
-KINDS = ("text", "callback", "new_member", "left_member", "join_request", "edited", "inline_query")
+KINDS = ("text", "callback", "new_member", "left_member", "changed_member", "join_request", "edited", "inline_query")
 MAX_BYTES = 128 * 1024
 """Of an event as JSON."""
 

@@ -25,9 +25,17 @@ from providers.telegram_bot.event_fields import (
     reply_of,
 )
 
-ALLOWED = ("message", "edited_message", "callback_query", "inline_query", "chat_member", "chat_join_request")
-"""The kinds of updates that the bot asks for. The last two come only to administrators of a group; inline queries only
-if they are switched on for the bot.
+ALLOWED = (
+    "message",
+    "edited_message",
+    "callback_query",
+    "inline_query",
+    "chat_member",
+    "my_chat_member",
+    "chat_join_request",
+)
+"""The kinds of updates that the bot asks for. `chat_member` and requests to join come only to administrators of a
+group; inline queries only if they are switched on for the bot.
 """
 
 _CONTENTS = ("text", "caption", *FILES, "contact", "location", "venue", "poll", "dice")
@@ -131,11 +139,35 @@ def _query(update_id: str, query: Json, now: datetime) -> Arrival | None:
 def _member(update_id: str, change: Json, now: datetime) -> Arrival | None:
     new, was = change["new_chat_member"], _is_member(change["old_chat_member"])
     if was == _is_member(new):
-        return None
+        return _changed(update_id, change) if was else None
     if was:
         return _left(change["chat"], change["from"], new["user"], at(change["date"]))
     base = {**link_of(change.get("invite_link")), **at(change["date"])}
     return _joined(change["chat"], change["from"], [new["user"]], f"u{new['user']['id']}", base)
+
+
+def _own(update_id: str, change: Json, now: datetime) -> Arrival | None:
+    """Return the event of other rights of the bot itself; that it joins or leaves a group, a message reports."""
+    stays = _is_member(change["old_chat_member"]) and _is_member(change["new_chat_member"])
+    return _changed(update_id, change) if stays and change["chat"]["type"] != "private" else None
+
+
+def _changed(update_id: str, change: Json) -> Arrival | None:
+    """Return the event of a member who was promoted or restricted, or has other rights or another title than before."""
+    old, new = change["old_chat_member"], change["new_chat_member"]
+    if {**old, "user": None} == {**new, "user": None}:
+        return None
+    event = {
+        **head_of(update_id, "changed_member", new["user"], change["chat"]),
+        **at(change["date"]),
+        "member_status": new["status"],
+        "member_status_before": old["status"],
+        "member_rights": [name for name, value in new.items() if name.startswith("can_") and value is True],
+        **({"member_title": str(new["custom_title"])} if new.get("custom_title") else {}),
+        **({"member_until": date_of(new["until_date"])} if new.get("until_date") else {}),
+        **_initiator(change["from"]),
+    }
+    return Arrival(event)
 
 
 def _request(update_id: str, request: Json, now: datetime) -> Arrival | None:
@@ -154,7 +186,7 @@ def _joined(chat: Json, initiator: Json, members: Sequence[Json], part: str, bas
         **head_of(part, "new_member", members[0], chat),
         **base,
         "members": [person_of(member) for member in members],
-        **{f"initiator_{name}": value for name, value in person_of(initiator).items() if name != "is_bot"},
+        **_initiator(initiator),
     }
     return Arrival(event, f"join.{chat['id']}.{initiator['id']}")
 
@@ -165,9 +197,13 @@ def _left(chat: Json, initiator: Json, member: Json, base: Json) -> Arrival:
     event = {
         **head_of(f"{'m' if 'message_id' in base else 'u'}{member['id']}", "left_member", member, chat),
         **base,
-        **{f"initiator_{name}": value for name, value in person_of(initiator).items() if name != "is_bot"},
+        **_initiator(initiator),
     }
     return Arrival(event, f"left.{chat['id']}.{member['id']}")
+
+
+def _initiator(user: Json) -> dict[str, Any]:
+    return {f"initiator_{name}": value for name, value in person_of(user).items() if name != "is_bot"}
 
 
 def _is_member(member: Json) -> bool:
@@ -226,6 +262,7 @@ _READERS = {
     "callback_query": _press,
     "inline_query": _query,
     "chat_member": _member,
+    "my_chat_member": _own,
     "chat_join_request": _request,
 }
 _MERGES = {"text": _merged_album, "new_member": _merged_joins, "left_member": _merged_departures}

@@ -21,12 +21,19 @@ _FILES = ("photo", "video", "audio", "doc", "audio_message", "sticker")
 _KINDS = {"doc": "document", "audio_message": "voice"}
 """VK's type of a file → that of an event, where they differ."""
 
+_MEMBERS = {
+    "chat_invite_user": "new_member",
+    "chat_invite_user_by_link": "new_member",
+    "chat_kick_user": "left_member",
+}
+"""What has happened in a chat → the kind of the event."""
+
 Json = Mapping[str, Any]
 
 
 def read_arrival(event: Json, now: datetime) -> Arrival | None:
-    """Return the event; None unless a person writes, or presses a button. Never raises, whatever the event is.
-    `now`: the date of a press, which has none of its own.
+    """Return the event; None unless a person writes, presses a button, or joins or leaves a chat. Never raises,
+    whatever the event is. `now`: the date of a press, which has none of its own.
     """
     event_id, content = event.get("event_id"), event.get("object")
     if not isinstance(event_id, str) or not event_id or not isinstance(content, dict):
@@ -46,7 +53,7 @@ def _message(event_id: str, message: Json) -> Arrival | None:
     if int(message["from_id"]) <= 0:
         return None  # another community
     if "action" in message:
-        return None  # a notice, for example of a new title
+        return _member(event_id, message, message["action"])
     event = {
         **_head(event_id, "text", message["from_id"], message["peer_id"]),
         "message_id": _number(message),
@@ -62,6 +69,20 @@ def _message(event_id: str, message: Json) -> Arrival | None:
     elif (data := _data(payload)) is not None:
         event |= {"kind": "callback", "callback_data": data}
     return Arrival(event)
+
+
+def _member(event_id: str, message: Json, action: Json) -> Arrival | None:
+    """Return the event of a person who joined a chat, left it or was removed; None for another notice, for example of a
+    new title, and for an invitation by e-mail, which names no person.
+    """
+    by, person = int(message["from_id"]), int(action.get("member_id") or message["from_id"])
+    kind = _MEMBERS.get(action["type"])
+    if kind is None or person <= 0:
+        return None
+    joined = {"joined_user_id": person, "joined_user_ids": [person]} if kind == "new_member" else {}
+    head = _head(event_id, kind, person, message["peer_id"])
+    about = {"message_id": _number(message), "event_date": _date(message["date"]), "initiator_user_id": by}
+    return Arrival({**head, **about, **joined})
 
 
 def _number(message: Json) -> Any:

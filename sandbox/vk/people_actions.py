@@ -17,6 +17,7 @@ from sandbox.vk.keyboards import KeyboardButton
 
 _KEPT_ANSWERS = 20
 _MAX_OPEN_PRESSES = 1000
+_BY_LINK = "chat_invite_user_by_link"
 
 
 class PeopleActions:
@@ -32,13 +33,29 @@ class PeopleActions:
 
     def write(self, peer: str, text: str, payload: str = "") -> int:
         """Write as a person; return the number of the message in the dialog. `payload`: of a button that wrote it."""
+        number = self._say(peer, peer, text=text, **({"payload": payload} if payload else {}))
+        self._state.count("vk", "written")
+        self._state.write("vk", peer, text)
+        return number
+
+    def join(self, person: str, chat: str, *, added_by: str = "") -> None:
+        """Join a chat of several people by its link, or be added by another person."""
+        action = {"type": "chat_invite_user", "member_id": int(person)} if added_by else {"type": _BY_LINK}
+        self._say(chat, added_by or person, action=action)
+
+    def leave(self, person: str, chat: str, *, removed_by: str = "") -> None:
+        """Leave a chat of several people, or be removed by another person."""
+        self._say(chat, removed_by or person, action={"type": "chat_kick_user", "member_id": int(person)})
+
+    def _say(self, peer: str, person: str, **content: Any) -> int:
+        """Put a message into a dialog or chat; return its number there."""
         message_id, number = self._community.receive(peer)
         message = {
             "id": message_id,
             "date": int(time.time()),
             "peer_id": int(peer),
-            "from_id": int(peer),
-            "text": text,
+            "from_id": int(person),
+            "text": "",
             "conversation_message_id": number,
             "random_id": 0,
             "out": 0,
@@ -47,13 +64,11 @@ class PeopleActions:
             "fwd_messages": [],
             "important": False,
             "is_hidden": False,
-            **({"payload": payload} if payload else {}),
+            **content,
         }
         actions = ["text", "callback", "open_link"]
         client = {"keyboard": True, "inline_keyboard": True, "button_actions": actions, "lang_id": 0}
         self._events.push("message_new", {"message": message, "client_info": client})
-        self._state.count("vk", "written")
-        self._state.write("vk", peer, text)
         return number
 
     def press(self, peer: str, number: int, button: str) -> str:

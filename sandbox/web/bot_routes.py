@@ -36,6 +36,7 @@ class BotRoutes:
             web.post("/group/telegram-bot", self._set_up_group),
             web.post("/join/telegram-bot", self._join),
             web.post("/leave/telegram-bot", self._leave),
+            web.post("/promote/telegram-bot", self._promote),
         ]
 
     async def _show(self, request: web.Request) -> web.Response:
@@ -115,6 +116,14 @@ class BotRoutes:
         user, chat = read_user(fields), require_group(fields)
         fields.check()
         found(self._joining.leave, user, chat)
+        return web.Response(status=204)
+
+    async def _promote(self, request: web.Request) -> web.Response:
+        fields = await read_body(request)
+        user, chat, by = read_user(fields), require_group(fields), fields.integer("by", 1, HIGHEST_USER) or 0
+        title = optional_text(fields, "title")
+        fields.check()
+        found(self._joining.promote, user, chat, by=by, title=title)
         return web.Response(status=204)
 
 

@@ -17,7 +17,8 @@ models are escaped in them already.
 
 FIELDS: Mapping[str, str] = {
     "channel": "the channel of the answer",
-    "kind": "`text`, `callback`, `new_member`, `left_member`, `join_request`, `edited` or `inline_query`",
+    "kind": "`text`, `callback`, `new_member`, `left_member`, `changed_member`, `join_request`, `edited` or"
+    " `inline_query`",
     "id": "what a repeat has in common with the first",
     "user_id": "the person; of those who join together the first one",
     "username": "its @name, without @",
@@ -75,11 +76,17 @@ FIELDS: Mapping[str, str] = {
     "joined_first_name": "",
     "joined_last_name": "",
     "joined_is_bot": "",
-    "initiator_user_id": "who added or removed the person; a person who came by a link or left is its own initiator",
+    "initiator_user_id": "who added, removed or promoted the person; a person who came by a link or left is its own"
+    " initiator",
     "initiator_username": "",
     "initiator_first_name": "",
     "initiator_last_name": "",
     "initiator_language_code": "",
+    "member_status": "what the person is in the group now: `creator`, `administrator`, `member` or `restricted`",
+    "member_status_before": "what it was before; the same if only its rights have changed",
+    "member_rights": "what an administrator or a restricted person may do now, as a list: `can_invite_users`, …",
+    "member_title": "the title of an administrator",
+    "member_until": "when a restriction ends, ISO 8601 with a zone; missing if it does not end",
     "invite_link": "the link by which a person came or asks to come, if the bot administers the group",
     "invite_link_creates_join_request": "whether an administrator approves who comes by it",
     "invite_link_creator_id": "who made the link",

@@ -20,16 +20,17 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "callback": ("exact", "state", "contains"),
     "new_member": ("group", "link", "creator", "initiator", "default"),
     "left_member": ("group", "initiator", "default"),
+    "changed_member": ("status", "group", "initiator", "default"),
     "join_request": ("group", "link", "creator", "default"),
     "edited": _TEXT,
     "inline_query": tuple(kind for kind in _TEXT if kind != "state"),
 }
 """The sections of a trigger file, one for each kind of event, with their kinds in the order in which they are tried."""
 
-OPTIONAL = ("left_member", "join_request", "edited", "inline_query")
+OPTIONAL = ("left_member", "changed_member", "join_request", "edited", "inline_query")
 """Kinds of events that a bot without triggers for them does not receive."""
 
-OF_GROUPS = ("new_member", "left_member", "join_request")
+OF_GROUPS = ("new_member", "left_member", "changed_member", "join_request")
 """Kinds of events that happen only in groups."""
 
 OUTCOMES = ("completed", "failed", "unknown", "drop")
@@ -101,6 +102,7 @@ class Triggers(Struct, frozen=True):
     callback: Kinds
     new_member: Kinds
     left_member: Kinds = {}
+    changed_member: Kinds = {}
     join_request: Kinds = {}
     edited: Kinds = {}
     inline_query: Kinds = {}

@@ -229,6 +229,9 @@ class _Search:
     def is_creator(self, wanted: str) -> bool:
         return wanted in _names(self._event, *_person("creator"), *_person("invite_link_creator"))
 
+    def is_status(self, wanted: str) -> bool:
+        return wanted in _names(self._event, "member_status")
+
     def is_initiator(self, wanted: str) -> bool:
         return wanted in _names(self._event, *_person("initiator"))
 
@@ -241,6 +244,7 @@ _COMPARISONS: Mapping[str, Callable[[_Search, str], bool]] = {
     "group": _Search.is_group,
     "link": _Search.is_link,
     "creator": _Search.is_creator,
+    "status": _Search.is_status,
     "initiator": _Search.is_initiator,
 }
 

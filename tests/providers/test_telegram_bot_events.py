@@ -241,10 +241,53 @@ def test_an_inline_query_is_of_the_person_in_private() -> None:
     assert {**about, "inline_query_id": "99", "inline_query_offset": "20"}.items() <= event.items()
 
 
-def test_who_leaves_or_changes_a_right_has_not_joined() -> None:
+def test_who_is_removed_from_outside_has_not_left_again() -> None:
     assert change(ANNA, "left", "kicked") is None
-    assert change(ANNA, "member", "administrator") is None
-    assert change(ANNA, "administrator", "member") is None
+
+
+def altered(old: Json, new: Json, chat: Json = GROUP, of: str = "chat_member") -> Json | None:
+    """The event of a person whose ChatMember was changed by Boris."""
+    both = {"old_chat_member": {"user": ANNA, **old}, "new_chat_member": {"user": ANNA, **new}}
+    update = {"update_id": 77, of: {"chat": chat, "from": BORIS, "date": 1_763_712_000, **both}}
+    arrival = read_arrival(update, NOW)
+    return dict(arrival.event) if arrival else None
+
+
+MEMBER: Json = {"status": "member"}
+LEADER = {"status": "administrator", "can_invite_users": True, "can_promote_members": False, "custom_title": "Староста"}
+MUTED = {"status": "restricted", "is_member": True, "can_send_messages": False, "until_date": 1_763_798_400}
+
+
+@pytest.mark.row("C-102")
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        (MEMBER, LEADER, {"member_status": "administrator", "member_status_before": "member",
+                          "member_rights": ["can_invite_users"], "member_title": "Староста"}),
+        (LEADER, MEMBER, {"member_status": "member", "member_status_before": "administrator", "member_rights": []}),
+        (LEADER, {**LEADER, "can_promote_members": True}, {"member_status": "administrator",
+                          "member_status_before": "administrator",
+                          "member_rights": ["can_invite_users", "can_promote_members"], "member_title": "Староста"}),
+        (MEMBER, MUTED, {"member_status": "restricted", "member_status_before": "member", "member_rights": [],
+                         "member_until": "2025-11-22T08:00:00+00:00"}),
+    ],
+    ids=["promoted", "demoted", "other rights", "muted"],
+)  # fmt: skip
+def test_other_rights_of_a_member_are_an_event(old: Json, new: Json, wanted: Json) -> None:
+    event = altered(old, new)
+    assert event is not None
+    assert {name: value for name, value in event.items() if name.startswith("member_")} == wanted
+    about = {"kind": "changed_member", "id": "77", "user_id": 5, "initiator_user_id": 6, "chat_title": "ИВТ-101"}
+    assert about.items() <= event.items()
+
+
+@pytest.mark.row("C-102")
+def test_the_bot_learns_of_its_own_rights_in_groups_but_not_twice_of_its_joins() -> None:
+    own = "my_chat_member"
+    assert (altered(MEMBER, LEADER, of=own) or {})["kind"] == "changed_member"
+    assert altered({"status": "left"}, LEADER, of=own) is None
+    assert altered(MEMBER, LEADER, PRIVATE, of=own) is None
+    assert altered(LEADER, LEADER) is None
 
 
 @pytest.mark.parametrize(

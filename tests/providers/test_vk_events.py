@@ -52,6 +52,36 @@ def test_a_chat_of_several_people_is_a_group() -> None:
     assert event_of(text="x", peer_id=CHAT)["chat_type"] == "group"
 
 
+@pytest.mark.row("C-102")
+@pytest.mark.parametrize(
+    ("action", "kind", "user"),
+    [
+        ({"type": "chat_invite_user", "member_id": 7}, "new_member", 7),
+        ({"type": "chat_invite_user_by_link"}, "new_member", PERSON),
+        ({"type": "chat_kick_user", "member_id": 7}, "left_member", 7),
+        ({"type": "chat_kick_user", "member_id": PERSON}, "left_member", PERSON),
+    ],
+)
+def test_who_joins_or_leaves_a_chat_is_an_event(action: Json, kind: str, user: int) -> None:
+    event = event_of(peer_id=CHAT, action=action)
+    about = {"kind": kind, "user_id": user, "chat_id": CHAT, "chat_type": "group", "initiator_user_id": PERSON}
+    assert about.items() <= event.items()
+    assert event.get("joined_user_ids") == ([user] if kind == "new_member" else None)
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        {"type": "chat_title_update", "text": "ИВТ"},
+        {"type": "chat_invite_user", "member_id": -1},
+        {"type": "chat_invite_user", "member_id": -100, "email": "a@example.org"},
+        {"type": 5},
+    ],
+)
+def test_another_notice_of_a_chat_is_no_event(action: Json) -> None:
+    assert read("message_new", message(peer_id=CHAT, action=action)) is None
+
+
 @pytest.mark.parametrize(
     ("attachment", "wanted"),
     [

@@ -213,6 +213,7 @@ def test_new_members_are_welcomed_by_triggers_of_both_files(select: Any) -> None
 
 ALL_SECTIONS = """
 edited: {exact: {x: a}, "*": b}
+changed_member: {status: {Administrator: a}, group: {ИВТ-21: b}, default: c}
 left_member: {group: {ИВТ-21: c}, initiator: {"@boss": d}, default: e}
 join_request: {link: {"+abc": c}, creator: {maker: d}, default: e}
 inline_query: {starts_with: {книга: a}, "*": b}
@@ -228,6 +229,9 @@ IN_GROUP = {"chat_type": "supergroup", "chat_id": -100}
         ({"kind": "left_member", **IN_GROUP, "chat_title": "ивт-21"}, "c"),
         ({"kind": "left_member", **IN_GROUP, "initiator_username": "Boss"}, "d"),
         ({"kind": "left_member", **IN_GROUP}, "e"),
+        ({"kind": "changed_member", **IN_GROUP, "member_status": "administrator", "chat_title": "ивт-21"}, "a"),
+        ({"kind": "changed_member", **IN_GROUP, "member_status": "member", "chat_title": "ивт-21"}, "b"),
+        ({"kind": "changed_member", **IN_GROUP, "member_status": "restricted"}, "c"),
         ({"kind": "join_request", **IN_GROUP, "invite_link": "https://t.me/+ABC"}, "c"),
         ({"kind": "join_request", **IN_GROUP, "invite_link_creator_username": "maker"}, "d"),
         ({"kind": "join_request", **IN_GROUP}, "e"),

@@ -8,7 +8,9 @@ from delivery.schemas.requests import Id, Label, RequestModel, ShortText
 
 EventId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,128}$", description="a repeat has the same id")]
 ChannelName = Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,32}$", description="the channel in which answers are sent")]
-Kind = Literal["text", "callback", "new_member", "left_member", "join_request", "edited", "inline_query"]
+Kind = Literal[
+    "text", "callback", "new_member", "left_member", "changed_member", "join_request", "edited", "inline_query"
+]  # fmt: skip
 EventText = Annotated[str, Meta(max_length=2**16)]
 LongId = Annotated[str, Meta(max_length=1024)]
 People = Annotated[list[Id], Meta(max_length=100)]
@@ -89,6 +91,11 @@ class EventRequest(RequestModel, frozen=True):
     joined_first_names: Names | UnsetType | None = UNSET
     joined_last_names: Names | UnsetType | None = UNSET
     joined_is_bots: Flags | UnsetType | None = UNSET
+    member_status: OptionalLabel = UNSET
+    member_status_before: OptionalLabel = UNSET
+    member_rights: Names | UnsetType | None = UNSET
+    member_title: OptionalLabel = UNSET
+    member_until: OptionalLabel = UNSET
     invite_link: LongId | UnsetType | None = UNSET
     invite_link_creates_join_request: OptionalFlag = UNSET
     invite_link_creator_id: OptionalId = UNSET

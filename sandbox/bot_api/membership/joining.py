@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from sandbox.bot_api.membership.members import member
+from sandbox.bot_api.membership.members import PERMISSIONS, member
 from sandbox.bot_api.state.bot import Bot
 from sandbox.bot_api.state.chats import Chat
 from sandbox.bot_api.state.errors import ApiError
@@ -76,6 +76,24 @@ class Joining:
         _change(self._bot, group, who, who, {"status": "left"})
         message = group.add(who.user(), {"left_chat_member": who.user()})
         self._bot.updates.add("message", message)
+        self._bot.state.changed()
+
+    def promote(self, user: int, chat: int, *, by: int, rights: Iterable[str] = RIGHTS, title: str = "") -> None:
+        """Be made an administrator with these rights by another person; without rights, an ordinary member again."""
+        given, named = dict.fromkeys(rights, True), {"custom_title": title} if title else {}
+        about = {"can_be_edited": False, "is_anonymous": False, **dict.fromkeys(RIGHTS, False), **given, **named}
+        self._set(user, chat, by, {"status": "administrator", **about} if given else {"status": "member"})
+
+    def restrict(self, user: int, chat: int, *, by: int, allowed: Iterable[str] = (), until: int = 0) -> None:
+        """Be restricted by another person to what is allowed, for ever or until then (seconds since 1970)."""
+        permissions = {**dict.fromkeys(PERMISSIONS, False), **dict.fromkeys(allowed, True)}
+        self._set(user, chat, by, {"status": "restricted", "is_member": True, "until_date": until, **permissions})
+
+    def _set(self, user: int, chat: int, by: int, status: Json) -> None:
+        group = self._group(chat)
+        if not group.group.has(user):
+            raise LookupError(f"{user} is not in the group {chat}")
+        _change(self._bot, group, self._bot.people.get(user), self._bot.people.get(by), status)
         self._bot.state.changed()
 
     def groups_of(self, user: int) -> dict[int, str]:

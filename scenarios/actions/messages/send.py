@@ -25,9 +25,10 @@ async def execute(context: Context) -> Ending | Waiting:
     said = message({**seen, "attachment": files.attachments})
     if said is None:
         return failed("there is nothing to send: no text and no attachment")
-    asked = "answer" in context.step.values.results  # the event is older than the person's last message
+    is_old = "answer" in context.step.values.results  # the event is older than the person's last message
     to, private = context.prepared.own.get("to"), is_private(said, context.event)
-    content = content_of(said, files.attachments, context.event, same_chat=not to and not private and not asked)
+    event = {} if is_old else context.event
+    content = content_of(said, files.attachments, event, same_chat=not to and not private)
     content, keyboard = await with_keyboard(context, content)
     if to or content.remove:
         context.require("send")

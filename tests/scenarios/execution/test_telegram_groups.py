@@ -54,6 +54,12 @@ edited:
 left:
   actions:
     - {type: send, text: "{first_name} больше не с нами ({initiator_user_id})."}
+promoted:
+  actions:
+    - {type: send, text: "{initiator_first_name}: {first_name} — {member_title}, {member_rights|length} прав"}
+changed:
+  actions:
+    - {type: send, text: "{first_name}: {member_status_before} → {member_status}"}
 asked:
   actions:
     - {type: answer_join, chain_drop: failed}
@@ -148,7 +154,9 @@ async def town(bare: Installation, bot_api: BotApi, tmp_path: Path) -> AsyncIter
     bare.write(
         "group_triggers.yaml",
         "text: {exact: {/link: t.link, /closed: t.closed}}\nnew_member: {default: t.welcome}\n"
-        "left_member: {default: t.left}\njoin_request: {group: {Закрытый клуб: t.refused}, default: t.asked}",
+        "left_member: {default: t.left}\n"
+        "changed_member: {status: {administrator: t.promoted}, default: t.changed}\n"
+        "join_request: {group: {Закрытый клуб: t.refused}, default: t.asked}",
     )
     courier = await telegram_bot.open(telegram_bot.Settings(server.token, server.url, timedelta(seconds=5)), tmp_path)
     await bare.stack.courier(courier, QUICK)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
@@ -203,6 +211,21 @@ async def test_who_leaves_a_group_is_named_once(town: Town) -> None:
         "https://"
     )  # later than a second notice
     assert len([text for text in town.texts(GROUP) if "больше не с нами" in text]) == 1
+
+
+@pytest.mark.row("C-102")
+async def test_who_is_promoted_and_who_is_restricted_is_named(town: Town) -> None:
+    joining, people = town.bot_api.server.joining, town.bot_api.server.people
+    for user, name in ((ANNA, "Анна"), (BORIS, "Борис")):
+        people.set_person(user, name=name)
+    await town.next_text(GROUP, lambda: joining.join(ANNA, GROUP))
+    rights = ("can_invite_users", "can_delete_messages")
+    promote = lambda: joining.promote(ANNA, GROUP, by=BORIS, rights=rights, title="староста")  # noqa: E731
+    assert await town.next_text(GROUP, promote) == "Борис: Анна — староста, 2 прав"
+    demote = lambda: joining.promote(ANNA, GROUP, by=BORIS, rights=())  # noqa: E731
+    assert await town.next_text(GROUP, demote) == "Анна: administrator → member"
+    restrict = lambda: joining.restrict(ANNA, GROUP, by=BORIS)  # noqa: E731
+    assert await town.next_text(GROUP, restrict) == "Анна: member → restricted"
 
 
 async def test_a_request_to_join_is_approved_or_declined_by_the_scenario(town: Town) -> None:

@@ -19,6 +19,7 @@ from tests.system.end_to_end.chat import Chat, Phone
 
 pytestmark = pytest.mark.timeout(240)
 
+VK_CHAT = "2000000001"
 TELEGRAM_USER, VK_USER, MAX_USER, NUMBER = 100_001, "200001", 300_001, "+79990100001"
 MAX_GROUP = -70_001
 SECRET = "inbound"
@@ -26,7 +27,12 @@ PROCESSES = (
     ("serve",), ("scenarios",), ("bot", "telegram"), ("bot", "vk"), ("bot", "max"),
     ("courier", "telegram-bot"), ("courier", "vk"), ("courier", "max"), ("courier", "sms"), ("courier", "echo"),
 )  # fmt: skip
-TRIGGERS = 'text: {exact: {"меню": days.ask, "завтра": days.tomorrow, "комнаты": days.rooms}}\n'
+TRIGGERS = """\
+text:
+  exact: {меню: days.ask, завтра: days.tomorrow, комнаты: days.rooms, табло: days.board, место: days.seat}
+new_member: {default: days.joined}
+left_member: {default: days.left}
+"""
 DAYS = """\
 ask:
   actions:
@@ -43,6 +49,17 @@ rooms:
   actions:
     - {type: ask, text: "Какая комната?", options: [101, 102, 103, 104, 105, 106, 107], page: 3}
     - {type: send, text: "Ключ от {answer}", chain: completed}
+board:
+  actions:
+    - {type: send, text: "Свободно 2 места", attachment: schedule.png, inline: [["Обновить"]]}
+    - {type: set, variables: {person.board: "{last_message_id}"}, chain: completed}
+seat:
+  actions:
+    - {type: ask, text: "Чьё место?"}
+    - {type: send, exact_message_id: "{person.board}", text: "Занято: <i>{answer}</i>",
+       inline: [["Занять", "Обновить"]], chain: completed}
+joined: {actions: [{type: send, text: "{joined_user_ids} теперь с нами"}]}
+left: {actions: [{type: send, text: "{user_id} уходит, {initiator_user_id} провожает"}]}
 """
 
 
@@ -58,6 +75,7 @@ async def installation(own_server: Server, tmp_path: Path) -> AsyncIterator[Inst
 
 def write_bot(folder: Path) -> Path:
     (folder / "scenarios").mkdir(parents=True)
+    (folder / "variables.yaml").write_text("person: {board: text}")
     (folder / "triggers.yaml").write_text(TRIGGERS, encoding="utf-8")
     (folder / "group_triggers.yaml").write_text('text: {exact: {"меню": days.ask}}\n', encoding="utf-8")
     (folder / "scenarios" / "days.yaml").write_text(DAYS, encoding="utf-8")
@@ -121,6 +139,15 @@ async def talk_in_telegram(installation: Installation) -> None:
     await chat.press("105")
     await chat.reads("Ключ от 105")
     assert chat.count("Какая комната?") == 1, "the page was turned in place"
+    chat.write("табло")
+    await chat.reads("Свободно 2 места")
+    chat.write("место")
+    await chat.reads("Чьё место?")
+    chat.write("Анна")
+    await chat.reads("Занято: Анна")
+    messages = installation.sandbox.bot_api.people.shown(TELEGRAM_USER)["messages"]
+    board = next(message for message in messages if message["text"] == "Занято: Анна")
+    assert (len(board["buttons"][0]), len(board["files"]), chat.count("Свободно")) == (2, 1, 0)
 
 
 async def talk_in_vk(installation: Installation) -> None:
@@ -139,6 +166,18 @@ async def talk_in_vk(installation: Installation) -> None:
     await find(installation, lambda one: one["number"] == rooms["number"] and one["edited"])
     vk.press(VK_USER, rooms["number"], "105")
     await find(installation, lambda one: one["text"] == "Ключ от 105")
+    vk.write(VK_USER, "табло")
+    board = await find(installation, lambda one: one["text"] == "Свободно 2 места")
+    vk.write(VK_USER, "место")
+    await find(installation, lambda one: one["text"] == "Чьё место?")
+    vk.write(VK_USER, "Анна")
+    taken = await find(installation, lambda one: one["text"] == "Занято: Анна")
+    assert (taken["number"], taken["edited"], len(taken["buttons"][0])) == (board["number"], True, 2)
+    vk.join("200002", VK_CHAT, added_by=VK_USER)
+    vk.leave("200002", VK_CHAT)
+    await until(lambda: len(installation.state.inbox("vk", VK_CHAT)) == 2, within=60)
+    said = [message.text for message in installation.state.inbox("vk", VK_CHAT)]
+    assert said == ["200002 теперь с нами", "200002 уходит, 200002 провожает"]
 
 
 async def talk_in_max(installation: Installation) -> None:
@@ -167,6 +206,15 @@ async def talk_in_max(installation: Installation) -> None:
     await until(lambda: (shown("Какая комната?") or rooms)["edited"], within=60)
     people.press(MAX_USER, rooms["id"], "105")
     assert await until(lambda: shown("Ключ от 105"), within=60)
+    people.write(MAX_USER, "табло")
+    board = await until(lambda: shown("Свободно 2 места"), within=60)
+    people.write(MAX_USER, "место")
+    await until(lambda: shown("Чьё место?"), within=60)
+    people.write(MAX_USER, "Анна")
+    taken = await until(lambda: shown("Занято: Анна"), within=60)
+    assert board
+    assert taken
+    assert (taken["id"], taken["edited"], len(taken["buttons"][0])) == (board["id"], True, 2)
     people.write(MAX_USER, "меню", MAX_GROUP)
     assert await until(lambda: shown("Какой день?", MAX_GROUP), within=60)
 
