@@ -5,6 +5,7 @@ reported, with the command that corrects them, because the operator decides abou
 """
 
 import asyncio
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -20,11 +21,13 @@ from core.redis.primary import GRACE_MS
 from core.redis.refusals import explained
 from core.redis.store import Store
 
+_POLICY = re.compile(r"^maxmemory_policy:(\S+)", re.MULTILINE)
+
 
 @dataclass(frozen=True, slots=True)
 class SettingProblem:
     """A setting with a wrong value. `fatal`: the server itself would delete accepted messages. `server`: which one of a
-    cluster; "" if there is only one.
+    cluster; "" if there is only one. `managed`: the server takes no CONFIG.
     """
 
     setting: str
@@ -33,10 +36,13 @@ class SettingProblem:
     why: str
     fatal: bool
     server: str = ""
+    managed: bool = False
 
     @property
     def correction(self) -> str:
         on = f" at {self.server}" if self.server else ""
+        if self.managed:
+            return f"set {self.setting} to {self.wanted} where the server is managed{on}: it takes no CONFIG"
         return f"redis-cli CONFIG SET {self.setting} {self.wanted} && redis-cli CONFIG REWRITE{on}"
 
     def __str__(self) -> str:
@@ -66,15 +72,32 @@ async def check(store: Store) -> list[SettingProblem]:
 
 
 async def check_settings(store: Store) -> list[SettingProblem]:
-    """Return the wrong settings of each primary. Those that a server hides are left out."""
+    """Return the wrong settings of each primary. Those that a server hides are left out; if it takes no CONFIG, its
+    eviction policy is read from INFO.
+    """
     try:
         answers = await store.command_everywhere("CONFIG", "GET", "maxmemory-policy", "appendonly", "hash-max-*-value")
     except FunctionFault:
-        return []
+        return await _check_policy(store)
     found = {
         server: setting_problems({str(name): str(value) for name, value in answer.items()})
         for server, answer in answers.items()
     }
+    return _named(found)
+
+
+async def _check_policy(store: Store) -> list[SettingProblem]:
+    try:
+        answers = await store.command_everywhere("INFO", "memory")
+    except FunctionFault:
+        return []
+    policies = {server: _POLICY.findall(str(answer)) for server, answer in answers.items()}
+    found = {server: setting_problems({"maxmemory-policy": one[0]} if one else {}) for server, one in policies.items()}
+    return [replace(problem, managed=True) for problem in _named(found)]
+
+
+def _named(found: Mapping[str, list[SettingProblem]]) -> list[SettingProblem]:
+    """Return the problems of all servers; of several, each with its server."""
     if len(found) == 1:
         return next(iter(found.values()))
     return [replace(problem, server=server) for server, problems in found.items() for problem in problems]

@@ -93,6 +93,7 @@ ALONE = (
     Guide("docs/own-redis.md", settings=("ADA_VK_API_URL", "ADA_VK_TOKEN")),
     Guide("docs/deployment.md"),
     Guide("docs/kubernetes.md"),
+    Guide("docs/managed-services.md", {"rediss": "redis", "store.example.org": "127.0.0.1"}),
     Guide("docs/jobs.md"),
     Guide("docs/scenarios.md", found={"RUN": r'"id":\s*"(\d+\.[^"]+)"'}),
     Guide("docs/speech-and-models.md"),
@@ -122,7 +123,11 @@ REFERENCE = (
 )
 """Pages without commands to follow."""
 
-PORTS = {"docs/connect-sms.md": ("13000", "13001", "13002", "13013"), "docs/own-redis.md": ("6379",)}
+PORTS = {
+    "docs/connect-sms.md": ("13000", "13001", "13002", "13013"),
+    "docs/own-redis.md": ("6379",),
+    "docs/managed-services.md": ("6379",),
+}
 """Ports in a guide, in whose place others are used."""
 
 pytestmark = pytest.mark.timeout(900)

@@ -138,6 +138,29 @@ async def test_a_server_that_would_lose_messages_is_reported_with_the_command_th
     await store.close()
 
 
+@pytest.mark.parametrize(("policy", "found"), [("volatile-lru", ["maxmemory-policy"]), ("noeviction", [])])
+@pytest.mark.row("S-18")
+async def test_a_managed_server_without_config_is_refused_if_it_evicts(
+    server: Server, client: Redis, policy: str, found: list[str]
+) -> None:
+    await client.config_set("maxmemory-policy", policy)
+    await client.acl_setuser(
+        "managed",
+        enabled=True,
+        passwords=["+s"],
+        keys=["*"],
+        channels=["*"],
+        categories=["+@all"],
+        commands=["-config"],
+    )
+    store = await Store.open(f"redis://managed:s@127.0.0.1:{server.place.port}/0")
+    problems = await check(store)
+    assert [problem.setting for problem in problems] == found
+    assert all(one.fatal and "set maxmemory-policy to noeviction where" in str(one) for one in problems)
+    await store.close()
+    await client.acl_deluser("managed")
+
+
 def test_settings_that_the_server_does_not_show_are_not_checked() -> None:
     assert setting_problems({}) == []
     assert [problem.setting for problem in setting_problems({"appendonly": "no"})] == ["appendonly"]
