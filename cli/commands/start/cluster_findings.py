@@ -11,7 +11,7 @@ from core.errors import FunctionFault
 from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, Place, view_of
 from core.redis.store import Store
 
-_GUIDE = "docs/cluster.md"
+_RUNBOOK = "docs/runbook.md"
 _OPEN = re.compile(r"\[(\d+)-[<>]-\w+\]")
 """A slot that moves key by key, in CLUSTER NODES."""
 
@@ -31,7 +31,7 @@ async def check_cluster(store: Store, nodes: ClusterNodes) -> Finding:
     detail = f"{len(store.shard_map.primaries())} primaries, {len(places)} nodes, {store.shards} shards"
     if not faults:
         return Finding("cluster", True, detail)
-    return Finding("cluster", False if lost or moving else None, f"{detail}; {'; '.join(faults)}", _GUIDE)
+    return Finding("cluster", False if lost or moving else None, f"{detail}; {'; '.join(faults)}", _RUNBOOK)
 
 
 async def _seen(nodes: ClusterNodes, place: Place) -> ClusterView | str:

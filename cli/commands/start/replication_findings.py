@@ -19,7 +19,7 @@ from core.redis.store import Store
 _REPLICA = re.compile(
     r"^slave\d+:ip=(?P<ip>[^,]+),port=(?P<port>\d+),state=(?P<state>\w+),offset=(?P<offset>\d+)", re.MULTILINE
 )
-_RUNBOOK = "docs/high-availability.md, runbook"
+_RUNBOOK = "docs/runbook.md"
 
 
 async def check_replication(store: Store, durability: Durability) -> AsyncIterator[Finding]:

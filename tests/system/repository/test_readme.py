@@ -18,6 +18,20 @@ def test_every_link_leads_to_a_file(page: Path) -> None:
     assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_place_in_a_page_that_a_link_names_exists(page: Path) -> None:
+    links = re.findall(r"\]\((?!\w+://)([^)#]*)#([^)]+)\)", page.read_text())
+    assert [link for link in links if link[1] not in places_of(page.parent / link[0] if link[0] else page)] == []
+
+
+def places_of(page: Path) -> set[str]:
+    """Return the names by which links reach the headings and the marked places of a page."""
+    text = page.read_text()
+    headings = re.findall(r"^#+ (.+)", text, re.MULTILINE)
+    plain = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+    return {*plain, *re.findall(r'<a id="([^"]+)"', text)}
+
+
 @pytest.mark.parametrize("page", NAMING, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_path_that_is_named_exists(page: Path) -> None:
     paths = re.findall(
