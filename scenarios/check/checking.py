@@ -11,6 +11,7 @@ from scenarios.check.action_fields import check_action, check_settings
 from scenarios.check.attachments import check_attachments
 from scenarios.check.messages import check_message
 from scenarios.check.names import check_names
+from scenarios.check.paths.late_answers import check_late_answers
 from scenarios.check.paths.loops import check_loops, check_sizes
 from scenarios.check.paths.reachability import check_reachability
 from scenarios.check.paths.references import References
@@ -58,6 +59,7 @@ def check(folder: Path, environment: Mapping[str, str] | None = None, actions: A
     check_triggers(loaded.bot, problems)
     check_reachability(loaded.bot, actions.types, problems)
     check_sizes(loaded.bot, problems)
+    check_late_answers(loaded.bot, actions.types, problems)
     check_starts(loaded.bot, actions.types, problems)
     check_loops(loaded.bot, references.splices, problems)
     return Checked(loaded.bot, tuple(problems.in_order()))

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, time, tzinfo
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, json
 
+from core.errors import Invalid
 from scenarios.bot.nodes import MapNode, Node, Scalar, describe, is_empty
 from scenarios.bot.variables import SCOPES, Variable, split_name
 from scenarios.engine import Ending
@@ -26,6 +27,9 @@ _CHANGES = (ADD, APPEND)
 LONGEST_TEXT = 10_000
 """Characters of one value."""
 LONGEST_LIST = 1000
+"""Elements of a list that is set at once; `append` makes it as long as a value may be."""
+MOST_BYTES = 64 * 1024
+"""Of a value as JSON."""
 
 Declared = Mapping[str, Variable]
 """`person.age` → its declaration."""
@@ -132,13 +136,23 @@ _FITTED = {"text": _text, "number": _number, "date": _date, "choice": _choice, "
 
 
 def applied(change: Change, value: Any) -> Any:
-    """Return a variable's value after a change; None if it has none. `value`: None, or what is set."""
+    """Return a variable's value after a change; None if it has none. `value`: None, or what is set. Raises Invalid
+    VARIABLE_TOO_LARGE, as the store does.
+    """
     current = change.default if value is None else value
+    if change.verb == CLEAR:
+        return None
     if change.verb == ADD:
         return (current or 0) + change.value
-    if change.verb == APPEND:
-        return [*(current or []), change.value][:LONGEST_LIST]
-    return change.value if change.verb == SET else None
+    elements = current if is_list(current) else []
+    found = [*elements, change.value] if change.verb == APPEND else change.value
+    if len(json.encode(found, enc_hook=str)) > MOST_BYTES:
+        raise too_large(change.scope, change.name)
+    return found
+
+
+def too_large(scope: str, name: str) -> Invalid:
+    return Invalid("VARIABLE_TOO_LARGE", f"{scope}.{name} would have more than {MOST_BYTES // 1024} KiB")
 
 
 def ending_of_changes(

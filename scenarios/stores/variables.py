@@ -10,20 +10,18 @@ from typing import Any
 
 import msgspec
 
-from core.errors import Invalid
 from core.model.clock import in_ms
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.bot import Bot
 from scenarios.bot.variables import SCOPES, STORED_SCOPES
-from scenarios.schema.variables import Change, defaults, is_past, scopes_of
+from scenarios.schema.variables import MOST_BYTES, Change, defaults, is_past, scopes_of, too_large
 from scenarios.stores import step_results
 from scenarios.stores.people import KEPT
 
 FIELD = "var:"
 """Before the name of a variable, in the record of a person or a chat."""
 _KEPT_MS = in_ms(KEPT)
-_MOST_BYTES = 64 * 1024
 
 
 class Variables:
@@ -54,12 +52,12 @@ class Variables:
         scope, words = changes[0].scope, [word for one in changes for word in _words(one)]
         channel, owner = _owner(scope, event)
         shard = self._store.shard_of_person(self._tenant, channel, owner)
-        limits = (_KEPT_MS, step_results.KEPT_MS, _MOST_BYTES)
+        limits = (_KEPT_MS, step_results.KEPT_MS, MOST_BYTES)
         reply = await self._store.run(
             "set_variables", shard, self._tenant, scope, channel, owner, f"{step}:{scope}", *limits, *words
         )
         if reply[0] == "full":
-            raise Invalid("VARIABLE_TOO_LARGE", f"{scope}.{reply[1]} would have more than {_MOST_BYTES // 1024} KiB")
+            raise too_large(scope, reply[1])
         names, values = reply[1::2], reply[2::2]
         return {name: msgspec.json.decode(value) if value else None for name, value in zip(names, values, strict=True)}
 

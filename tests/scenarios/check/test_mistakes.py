@@ -71,6 +71,21 @@ def test_a_mistake_in_what_an_action_says_is_one_message(
     assert words in problem.message
 
 
+ASK, SLOW = "{type: ask, text: x}", "{type: http_request, url: 'https://example.com'}"
+ANSWER, LATE_ANSWER = "{type: answer_press, text: x}", "{type: answer_press, text: x, chain: any}"
+
+
+@pytest.mark.row("C-102")
+@pytest.mark.parametrize("waiting", [ASK, SLOW])
+def test_an_answer_to_a_press_behind_an_action_that_waits_comes_too_late(tmp_path: Path, waiting: str) -> None:
+    send = "{type: send, text: x, chain: any}"
+    (problem,) = of_actions(tmp_path, waiting, send, LATE_ANSWER)
+    assert (problem.line, problem.severity, problem.code) == (5, "warning", "ANSWER_TOO_LATE")
+    assert f"while {waiting[7:].split(',')[0]} in line 3 waits" in problem.message
+    for actions in ((ANSWER, waiting), (waiting, ANSWER), (send, LATE_ANSWER), (waiting, send, ANSWER, LATE_ANSWER)):
+        assert of_actions(tmp_path, *actions) == ()
+
+
 VARIABLE = "{type: user, placeholder: true, user_state: '', greeting: 'Hi {first_name}'}"
 
 

@@ -6,9 +6,11 @@ import pytest
 
 from core.model.clock import in_ms, to_ms
 from core.redis.keys import KEYS
+from scenarios.check.dry_run import dry_run
+from scenarios.loader import load
 from scenarios.schema.variables import Change
 from scenarios.stores.variables import Variables
-from tests.scenarios.execution.conftest import Installation
+from tests.scenarios.execution.conftest import Installation, states
 from tests.support.stack import TENANT
 
 pytestmark = pytest.mark.parametrize("shards", [1, 16])
@@ -46,6 +48,30 @@ async def test_a_repeated_step_counts_once_and_a_value_ends(installation: Instal
     assert await variables.stored("person", {**EVENT, "user_id": "8"}, now) == {}
     await variables.change("run:2", EVENT, [Change("person", "n", "clear", None, 0)])
     assert await variables.stored("person", EVENT, now + 61_000) == {}
+
+
+@pytest.mark.row("C-93", "C-98")
+@pytest.mark.parametrize("scope", ["person", "run"])
+@pytest.mark.parametrize("element", ["x", "y" * 64], ids=["more than 1000 elements", "more than 64 KiB"])
+async def test_a_dry_run_ends_as_the_real_one_with_a_long_list(
+    installation: Installation, element: str, scope: str
+) -> None:
+    actions = """
+    - {type: set, variables: {person.l: "{event_text}"}}
+    - {type: set, variables: {person.l: {append: one more}}, chain: completed}
+    - {type: send, text: "{person.l|length} elements", chain: completed}
+    - {type: for_each, items: "{person.l}", scenario: each, chain: completed}
+"""
+    installation.write("variables.yaml", f"{scope}: {{l: list}}").actions(actions.replace("person", scope))
+    text = ",".join([element] * 975)
+    text += ",x" * 25
+    await installation.start()
+    real = await installation.play(text)
+    dry = dry_run(load(installation.folder).bot, {**EVENT, "event_text": text}).rows
+    assert [row.outcome for row in dry] == states(real)
+    assert [row.send["text"] for row in dry if row.send] == installation.texts
+    assert [row.why.endswith(action.error) for row, action in zip(dry, real.actions, strict=True)] == [True] * 4
+    assert any(action.error for action in real.actions)
 
 
 @pytest.mark.row("C-93")
