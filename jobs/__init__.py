@@ -10,10 +10,11 @@ Neighbours: `core.jobs` below; siblings (`bots`, `scenarios`, `delivery`) are no
 from core.jobs import Actor, DailyWindow, Schedule
 from jobs.iteration import Iteration
 from jobs.job import Job
+from jobs.limits.limit import Limit
 from jobs.recording.calls import RetryPolicy
 from jobs.recording.children import Child, ChildFailed
 from jobs.registry import Registry
-from jobs.signals import Finished, Found, NotDone, Pause, RollBack, Unclear, UnitFailed
+from jobs.signals import Finished, Found, NotDone, Pause, RollBack, Throttled, Unclear, UnitFailed
 from jobs.worker import JobWorker
 
 __all__ = [
@@ -26,12 +27,14 @@ __all__ = [
     "Iteration",
     "Job",
     "JobWorker",
+    "Limit",
     "NotDone",
     "Pause",
     "Registry",
     "RetryPolicy",
     "RollBack",
     "Schedule",
+    "Throttled",
     "Unclear",
     "UnitFailed",
 ]

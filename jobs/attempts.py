@@ -26,6 +26,7 @@ from jobs.code_names import left_to_others
 from jobs.external_services import Outside
 from jobs.iteration import Iteration
 from jobs.job import Job
+from jobs.limits.slots import WAITS, Slots
 from jobs.losses import BACKOFF, Losses
 from jobs.reasons import reason_for_operator, reason_for_user
 from jobs.recording.guard import Guard
@@ -41,31 +42,62 @@ _LEFT_FOR = timedelta(seconds=10)
 class Attempts:
     """One per process. `is_stopping`: whether the process was asked to end."""
 
-    def __init__(self, jobs: Jobs, losses: Losses, outside: Outside, is_stopping: Callable[[], bool]) -> None:
+    def __init__(
+        self, jobs: Jobs, losses: Losses, outside: Outside, slots: Slots, is_stopping: Callable[[], bool]
+    ) -> None:
         self._jobs = jobs
+        self._slots = slots
         self._losses = losses
         self._outside = outside
         self._is_stopping = is_stopping
 
     async def make(self, kind: type[Job], job: StoredJob, attempt: Attempt) -> Result:
-        """Make an attempt. Returns what becomes of its task."""
+        """Make an attempt within the limits of its kind. Returns what becomes of its task."""
+        task, holder = attempt.task, _holder_of(attempt)
+        if reason := await self._slots.take(kind.limits, job, holder, task):
+            return await self._waits(job, reason)
+        try:
+            result = await self._begin(kind, job, attempt, holder)
+        except (Exception, asyncio.CancelledError):
+            await self._release(kind, holder, attempt)
+            raise
+        await self._release(kind, holder, attempt)
+        return result
+
+    async def leave(self, kind: type[Job], attempt: Attempt) -> None:
+        """Give up the place of a task, that does nothing any more, among those that wait for slots."""
+        await self._release(kind, attempt.task.task_id, attempt)
+
+    async def _release(self, kind: type[Job], by: str, attempt: Attempt) -> None:
+        if kind.limits:
+            await self._slots.release(by, attempt.task)
+
+    async def _waits(self, job: StoredJob, reason: str) -> Result:
+        """Let a job wait until it gets its slots; the job says so."""
+        if job.record.reason != reason:
+            waiting = StoredJob(job.id, replace(job.record, reason=reason), job.version)
+            await self._jobs.storage.save(waiting, puts_task=False)
+        return WAITS
+
+    async def _begin(self, kind: type[Job], job: StoredJob, attempt: Attempt, holder: str) -> Result:
         if job.record.begun and (reason := left_to_others(kind, job.record, await self._jobs.storage.steps(job.id))):
             return await self._left(job, reason, attempt)
-        holder = f"{attempt.task.token} {attempt.task.id}"
         is_again = job.record.begun and not job.record.suspended
         line = f"iteration {job.record.iteration + 1} goes on" if is_again else ""
         beginning = StoredJob(job.id, self._begun(kind, job.record), job.version)
         begun = await self._jobs.storage.save(beginning, line, holder=holder)
         if begun is None:  # it was changed at this moment
             return Retry(timedelta(0), checkpoint=attempt.checkpoint)
-        guard = Guard(self._jobs.storage, begun, holder, lambda: self._must_stop(attempt), attempt.holds_lease)
+        guard = Guard(
+            self._jobs.storage, begun, holder, lambda: self._must_stop(attempt), lambda: self._holds(holder, attempt)
+        )
         self._losses.begin(guard)
         return await self._run(kind, guard, attempt)
 
     async def _run(self, kind: type[Job], guard: Guard, attempt: Attempt) -> Result:
         try:
             steps = dict(await self._jobs.storage.steps(guard.job.id))
-            iteration = Iteration(guard, steps, self._outside, self._jobs, kind.state_class())
+            iteration = Iteration(guard, steps, self._outside, self._jobs, kind.state_class(), kind.limits)
             fault = await run_job(kind, iteration, guard)
             if isinstance(fault, Suspended):
                 return await self._suspended(iteration, guard, attempt, fault)
@@ -92,6 +124,9 @@ class Attempts:
             except (Exception, Interrupted, Lost) as other:  # noqa: BLE001 - the code of a job
                 return other
         return fault
+
+    def _holds(self, holder: str, attempt: Attempt) -> bool:
+        return attempt.holds_lease() and self._slots.holds(holder, attempt.task)
 
     def _must_stop(self, attempt: Attempt) -> bool:
         return self._is_stopping() or attempt.cancelled.is_set()
@@ -133,6 +168,7 @@ class Attempts:
         """Put the job off until it is time, or its signal comes."""
         job = guard.job
         after = replace(job.record, due=to_ms(wanted.until), suspended=True, waits_for=wanted.waits_for)
+        after = replace(after, reason=wanted.reason)
         suspended = StoredJob(job.id, after, job.version, own=iteration.own_state)
         if await self._jobs.storage.end_iteration(suspended, guard.holder) == "signalled":
             await guard.write("over")
@@ -210,6 +246,11 @@ class Attempts:
         except AdaError as refusal:
             log.info("job %s: not failed: %s", job.id.name, refusal)
         return Done()
+
+
+def _holder_of(attempt: Attempt) -> str:
+    """Return the name of an attempt in the store."""
+    return f"{attempt.task.token} {attempt.task.id}"
 
 
 def _is_last(kind: type[Job], attempt: Attempt, fault: BaseException) -> bool:

@@ -5,7 +5,7 @@ unit that was recorded is never begun again, in this iteration and in later ones
 job writes. Before each unit and effect, and after each step, the state of the job is known (U-11).
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,6 +16,8 @@ from core.jobs.record import OwnState, zone_of
 from core.jobs.units import NULL, STEP
 from core.model.clock import to_ms
 from jobs.external_services import Outside
+from jobs.limits.limit import Limit
+from jobs.limits.turns import Turns
 from jobs.recording.branches import Branches
 from jobs.recording.calls import Calls, RetryPolicy
 from jobs.recording.children import Child, Children
@@ -29,6 +31,7 @@ from jobs.recording.own_state import NO_STATE, StateClass
 from jobs.recording.places import UNIT
 from jobs.recording.results import returned_form, stored_form
 from jobs.recording.waiting import Waiting
+from jobs.signals import Throttled
 from providers.models import Prompt
 
 
@@ -44,6 +47,7 @@ class Iteration:
         outside: Outside,
         jobs: Jobs,
         state_class: StateClass = NO_STATE,
+        limits: Sequence[Limit] = (),
     ) -> None:
         self._job = guard.job
         self.user = self._job.id.user
@@ -59,6 +63,7 @@ class Iteration:
         self._effects = Effects(guard, now)
         self._waiting = Waiting(guard, steps, now)
         self._calls = Calls(guard, steps, now)
+        self._turns = Turns(outside.store, limits, guard, jobs)
         self._branches = Branches(guard)
         self._children = Children(guard, steps, self._waiting, jobs)
         self.compensations = Compensations(self._effects)
@@ -76,16 +81,18 @@ class Iteration:
         retry: RetryPolicy | None = None,
         timeout: timedelta | None = None,
         heartbeat: timedelta | None = None,
+        limit: str = "",
     ) -> Any:
         """Return the result of `call(*arguments)`, stored under `name`: a repeated iteration gets it without a call.
 
         A result is what JSON makes of it, also at the first run: a tuple is a list, a dataclass a dict, a datetime a
         text. `returns`: a type to which that is converted. `retry`: after which errors the call is made again; the
         pauses need no process, as `sleep`. `timeout`: a call that takes longer raises TimeoutError; so does one that
-        calls `heartbeat` less often than the limit of that name.
+        calls `heartbeat` less often than the limit of that name. `limit`: that of the class whose `rate` the call
+        keeps; if its turn is later than in a second, the iteration sleeps.
 
         Raises what the call raises; Invalid RESULT_NOT_JSON, RESULT_TOO_LARGE, RESULT_OF_OTHER_TYPE, NAME_USED_TWICE,
-        NAME_MALFORMED.
+        NAME_MALFORMED, LIMIT_UNKNOWN.
         """
         with self._names.used("step", name):
             known = self._steps.get(f"{STEP}{name}")
@@ -93,7 +100,8 @@ class Iteration:
                 return returned_form(name, msgspec.Raw(known.encode()), returns)
             self._guard.check()
             limited = self._calls.limited(f"{STEP}{name}", call, timeout, heartbeat)
-            stored = stored_form(name, await self._retried(f"{STEP}{name}", retry, limited(*arguments)))
+            await self._turns.take(limit)
+            stored = stored_form(name, await self._retried(f"{STEP}{name}", retry, limit, limited(*arguments)))
             result = returned_form(name, stored, returns)
             await self._guard.record("step", f"{STEP}{name}", bytes(stored).decode())
             return result
@@ -140,6 +148,7 @@ class Iteration:
         retry: RetryPolicy | None = None,
         timeout: timedelta | None = None,
         heartbeat: timedelta | None = None,
+        limit: str = "",
     ) -> Any:
         """Do something outside once, for ever, or `per_iteration`: the intent is stored before the call, its result
         after it. It begins only while the job runs and the process is not stopping.
@@ -156,8 +165,8 @@ class Iteration:
         with self._names.used("effect", name):
             limited = self._calls.limited(f"effect:{name}", call, timeout, heartbeat)
             how = (exists, per_iteration, idempotent_for, returns, idempotency_key)
-            doing = self._effects.do(Effect(name, limited, arguments, *how))
-            return await self._retried(f"effect:{name}", retry, doing)
+            doing = self._effects.do(Effect(name, limited, arguments, *how, turn=lambda: self._turns.take(limit)))
+            return await self._retried(f"effect:{name}", retry, limit, doing)
 
     async def gather(self, *branches: Awaitable[Any], at_once: int = 10) -> list[Any]:
         """Return the results of these calls of `step`, `effect` or functions of the job. At most `at_once` run at the
@@ -258,9 +267,13 @@ class Iteration:
         """Those that an earlier iteration has done for ever, outside of `each`, sorted."""
         return sorted(self._effects.skipped)
 
-    async def _retried(self, name: str, policy: RetryPolicy | None, doing: Awaitable[Any]) -> Any:
+    async def _retried(self, name: str, policy: RetryPolicy | None, limit: str, doing: Awaitable[Any]) -> Any:
         try:
             return await doing
+        except Throttled as refusal:
+            if not limit:
+                raise
+            raise await self._turns.refuse(limit, refusal) from None
         except Exception as fault:
             await self._calls.again(name, policy, fault)
             raise

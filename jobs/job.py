@@ -13,12 +13,14 @@ have stored is not done again. Guide: docs/jobs.md.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, ClassVar
 
 from core.errors import Invalid
 from core.jobs.schedule import Schedule
 from jobs.iteration import Iteration
+from jobs.limits.limit import Limit
 from jobs.recording.own_state import StateClass
 
 
@@ -28,7 +30,7 @@ class Job(ABC):
     struct that can be made without arguments; `state_version` grows when what it stores changes, and `migrate_state`
     converts it. `version`: an iteration that has begun with another one is left to a process that has that one.
     `concurrency`: how many iterations run at once in a process (100); `pace`: how many begin or go on in a
-    second, in all.
+    second, in all; `limits`: other bounds over all processes.
     `checks_names`: False if names of steps, effects and waits are in files that are not found (jobs/code_names.py).
     """
 
@@ -41,6 +43,7 @@ class Job(ABC):
     version: ClassVar[str] = ""
     concurrency: ClassVar[int | None] = None
     pace: ClassVar[float | None] = None
+    limits: ClassVar[Sequence[Limit]] = ()
     checks_names: ClassVar[bool] = True
 
     @classmethod

@@ -14,6 +14,7 @@ from core.errors import SetupError
 from core.jobs import Schedule
 from core.jobs.record import KIND
 from jobs.job import Job
+from jobs.limits.limit import check_limits
 
 GROUP = "ada.jobs"
 
@@ -50,6 +51,7 @@ def _check(kind: type[Job]) -> None:
         raise SetupError(f"the job {_place(kind)} needs a `schedule = Schedule(…)`")
     if kind.concurrency is not None and kind.concurrency < 1:
         raise SetupError(f"`concurrency` of the job {_place(kind)} is a number from 1; it is {kind.concurrency!r}")
+    check_limits(kind.limits)
     if not iscoroutinefunction(kind.run):
         raise SetupError(f"`run` of the job {_place(kind)} needs to be `async def`")
 

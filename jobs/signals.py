@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from core.errors import AdaError
@@ -38,6 +38,16 @@ class NotDone(AdaError):
     """The call of an effect certainly did nothing outside, so it may be repeated."""
 
 
+class Throttled(NotDone):
+    """The service has refused the call because of its rate, so it did nothing. `after`: how long the service refuses
+    all calls of this limit; None if it does not say that.
+    """
+
+    def __init__(self, after: timedelta | None = None) -> None:
+        super().__init__("the service refuses more calls for a time")
+        self.after = after
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """The result of `exists` if the effect took place and the service knows what its call returned."""
@@ -65,13 +75,14 @@ class Blocked(BaseException):
 
 class Suspended(BaseException):
     """The iteration sleeps until a time, or until one of the signals `waits_for` comes; its process has nothing to do
-    for it. Not for jobs to catch.
+    for it. `reason`: why, as the job shows it. Not for jobs to catch.
     """
 
-    def __init__(self, until: datetime, waits_for: Sequence[str]) -> None:
+    def __init__(self, until: datetime, waits_for: Sequence[str], reason: str = "") -> None:
         super().__init__(f"until {until}")
         self.until = until
         self.waits_for = list(waits_for)
+        self.reason = reason
 
 
 class Interrupted(BaseException):

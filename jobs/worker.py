@@ -20,6 +20,7 @@ from core.services import Services
 from jobs.attempts import Attempts
 from jobs.external_services import Outside
 from jobs.job import Job
+from jobs.limits.slots import Slots
 from jobs.losses import Losses
 from jobs.notices.notifier import Notifier
 from jobs.recovery.changed_code import report_changed_code
@@ -63,10 +64,17 @@ class JobWorker:
         self._storage = self.jobs.storage
         self._losses = Losses(self.jobs)
         self._stop_requested = asyncio.Event()
-        self._attempts = Attempts(self.jobs, self._losses, outside or Outside(store), self._stop_requested.is_set)
+        self._slots = Slots(store, lease)
+        self._attempts = Attempts(
+            self.jobs, self._losses, outside or Outside(store), self._slots, self._stop_requested.is_set
+        )
         self._workers = {tube_of(kind.name): self._worker(kind, concurrency, lease) for kind in registry.kinds.values()}
         notify = (notifier or Notifier(Services.on(store))).handle
         self._workers[NOTICES] = client.worker(NOTICES, notify, _NOTICES_AT_ONCE, lease=lease)
+
+    @property
+    def _has_limits(self) -> bool:
+        return any(kind.limits for kind in self.registry.kinds.values())
 
     def _worker(self, kind: type[Job], concurrency: int, lease: timedelta) -> Worker:
         """Return the worker of a kind. A job that blocks the event loop loses its lease, and so do its neighbours:
@@ -91,11 +99,12 @@ class JobWorker:
             counts = (found[Standing.INTERRUPTED], found[Standing.DUE], found[Standing.TAKEN])
             log.info("jobs that were interrupted and go on: %s; due: %s; with another process: %s", *counts)
         watchdog = asyncio.create_task(self.watchdog.run())
+        slots = asyncio.create_task(self._slots.extend() if self._has_limits else self._stop_requested.wait())
         report = asyncio.create_task(report_changed_code(self._store, self.jobs, self.registry.kinds))
         try:
             await asyncio.gather(self._stop_requested.wait(), *(worker.run() for worker in self._workers.values()))
         finally:
-            await cancel_and_wait(watchdog, report)
+            await cancel_and_wait(watchdog, report, slots)
 
     async def publish(self) -> None:
         """Publish the kinds of this process, and create their tubes."""
@@ -112,13 +121,15 @@ class JobWorker:
 
     async def handle(self, attempt: Attempt) -> Result:
         """Return one attempt at one iteration."""
-        job = await self._storage.read(job_id_of(attempt.task.lane))
+        job_id = job_id_of(attempt.task.lane)
+        job, kind = await self._storage.read(job_id), self.registry.kinds[job_id.kind]
         if job is None or job.record.task != attempt.task.task_id or not job.record.has_task:
+            await self._attempts.leave(kind, attempt)
             return None  # of an earlier generation, or of an iteration that has ended or was suspended
         delay = await self._losses.delay(job, attempt)
         if delay is not None:
             return delay
         try:
-            return await self._attempts.make(self.registry.kinds[job.id.kind], job, attempt)
+            return await self._attempts.make(kind, job, attempt)
         finally:
             self._losses.end(job.id)

@@ -202,7 +202,12 @@ class JobStorage:
 def place_of(job_id: JobId, shards: int) -> tuple[int, str]:
     """Return the shard of a job, and its name in keys."""
     base = f"{job_id.tenant}/{job_id.kind}.{job_id.user}"  # all keys of a kind and user are in one shard
-    return crc32(base.encode()) % shards, f"{job_id.tenant}/{job_id.name}"
+    return crc32(base.encode()) % shards, key_name(job_id)
+
+
+def key_name(job_id: JobId) -> str:
+    """Return the name of a job in keys, which is also the lane of its tasks."""
+    return f"{job_id.tenant}/{job_id.name}"
 
 
 def job_id_of(name: str) -> JobId:

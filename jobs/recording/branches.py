@@ -47,6 +47,7 @@ class Branches:
             raise self._guard.suspend(
                 min(one.until for one in suspended),
                 [signal for one in suspended for signal in one.waits_for],
+                next((one.reason for one in suspended if one.reason), ""),
             )
         return list(ends)
 

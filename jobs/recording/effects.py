@@ -28,7 +28,7 @@ Call = Callable[..., Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The declaration of an effect. See `Iteration.effect`."""
+    """The declaration of an effect. See `Iteration.effect`. `turn`: waits until the call may begin."""
 
     name: str
     call: Call
@@ -38,6 +38,7 @@ class Effect:
     idempotent_for: timedelta | None
     returns: Any
     key: str = ""
+    turn: Callable[[], Awaitable[None]] | None = None
 
     @property
     def id(self) -> str:
@@ -90,6 +91,8 @@ class Effects:
 
     async def _done(self, effect: Effect, begun: UnitRecord | None) -> UnitRecord:
         """Call an effect and record it. `begun`: the record of a call before, which is repeated with the same key."""
+        if effect.turn:
+            await effect.turn()
         record = begun or self._intent(effect)
         await self._begin(effect, record, is_first=begun is None)
         key = {"idempotency_key": record.key} if effect.idempotent_for else {}

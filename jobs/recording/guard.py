@@ -88,12 +88,12 @@ class Guard:
             raise self.ending
         self.job = saved
 
-    def suspend(self, until: datetime, waits_for: Sequence[str]) -> Suspended:
-        """End the attempt; the iteration goes on at this time, or when one of these signals comes. In a branch only
-        that ends. Returns what is raised for it.
+    def suspend(self, until: datetime, waits_for: Sequence[str], reason: str = "") -> Suspended:
+        """End the attempt; the iteration goes on at this time, or when one of these signals comes. `reason`: as the job
+        shows it. In a branch only that ends. Returns what is raised for it.
         """
         self.check()
-        ending = Suspended(until, waits_for)
+        ending = Suspended(until, waits_for, reason)
         if not BRANCH.get():
             self.ending = ending
         return ending

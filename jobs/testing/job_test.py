@@ -11,7 +11,7 @@ from core.jobs.notices import TUBE as NOTICES
 from core.jobs.storage import tube_of
 from core.jobs.views import JobView, view_of
 from core.model.clock import from_ms, in_ms, to_ms
-from core.queue import Attempt, Result, Retry
+from core.queue import Attempt, Result, Retry, Suspend
 from core.queue.task import Claim, ClaimRequest, Settlement, SettleResult, Task
 from core.redis.store import Store
 from core.services import Services, open_services
@@ -137,7 +137,11 @@ class JobTest:
             self._crashes.revive()
             self._set_clock(self.now + LEASE)
             return
-        await self._core.queue.settle_page(0, [(task, self._settlement(result))])
+        if isinstance(result, Suspend):
+            due = to_ms(self.now + result.longest)
+            await self._core.queue.suspend(task, due, leaves_lane=result.leaves_lane)
+        else:
+            await self._core.queue.settle_page(0, [(task, self._settlement(result))])
 
     def _settlement(self, result: Result) -> Settlement:
         if not isinstance(result, Retry):

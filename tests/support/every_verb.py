@@ -1,5 +1,6 @@
 """Calls every verb of core, for tests of rules that hold for all of them."""
 
+import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -230,6 +231,14 @@ async def _call_job_verbs(stack: Stack) -> None:
     await jobs.storage.end_iteration(begun, "attempt", "ended")
     await jobs.stop(job_id, Actor.ADMIN)
     await jobs.storage.drop_ended()
+    limits = json.dumps([["kind:hunt", 1]])
+    for job in ("university/hunt.1", "university/hunt.2"):
+        await stack.store.run("take_slots", 0, job, f"attempt at {job}", f"task of {job}", 1000, limits)
+    await stack.store.run("extend_slots", 0, 1000, "university/hunt.1", "attempt at university/hunt.1")
+    await stack.store.run("release_slots", 0, "university/hunt.1", "attempt at university/hunt.1", 1000)
+    for _ in range(2):
+        await stack.store.run("take_turn", 0, "limit:shop", "university/hunt.1", 1, 1000)
+    await stack.store.run("refuse_calls", 0, "limit:shop", 1000)
 
 
 async def _import_and_link(stack: Stack) -> None:

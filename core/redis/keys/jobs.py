@@ -32,4 +32,17 @@ JOBS = (
     Key("job_signal", "job-signal:{s}:<id>:<signal>", "string", Lifetime.TTL, "a signal that was sent in the last day"),
     Key("job_log", "job-log:{s}:<id>", "list", Lifetime.FOREVER, "the last 1000 lines of a job: number, ms, text"),
     Key("job_bell", "job-bell:{s}:<id>", "string", Lifetime.TTL, "exists while the log of a job is followed"),
+    Key("job_slots", "job-slots:{s}:<limit>", "zset", Lifetime.TTL, "jobs with a slot of a limit by the ms of its end"),
+    Key("job_queue", "job-queue:{s}:<limit>", "zset", Lifetime.TTL, "jobs that wait for a slot by the ms since when"),
+    Key("job_queues", "job-queues:{s}", "set", Lifetime.TTL, "the limits for whose slots jobs wait"),
+    Key(
+        "job_slot",
+        "job-slot:{s}:<id>",
+        "hash",
+        Lifetime.TTL,
+        "of a job with slots, or that waits for them: `limits` (JSON), `by` (the attempt or the task), `since` (ms)",
+    ),
+    Key("job_calls", "job-calls:{s}:<limit>", "list", Lifetime.TTL, "ms of the last calls of a limit, newest first"),
+    Key("job_turns", "job-turns:{s}:<limit>", "zset", Lifetime.TTL, "jobs that wait for a call by the ms of the turn"),
+    Key("job_refused", "job-refused:{s}:<limit>", "string", Lifetime.TTL, "ms until which a service refuses all calls"),
 )
