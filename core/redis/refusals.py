@@ -47,6 +47,8 @@ _REFUSED_WRITES = {
 _PASSING = frozenset(_REFUSED_WRITES) - {"MISCONF"}
 """States of a fail-over: they pass by themselves, or another server is the primary."""
 
+_OF_A_SLOT = frozenset({"ASK", "CLUSTERDOWN", "MOVED", "TRYAGAIN"})
+
 
 def malformed_url(fault: ValueError) -> SetupError:
     return SetupError(f"REDIS_URL_MALFORMED: ADA_REDIS_URL cannot be read: {fault}. It looks like {URL_FORM}.")
@@ -79,13 +81,22 @@ def refused_write(fault: Exception) -> StoreRefuses | None:
     """Return the error for a server that writes nothing at present; None if the error is another one."""
     if isinstance(fault, OutOfMemoryError):
         return StoreFull()
-    found = _REFUSED_WRITES.get(str(fault).partition(" ")[0].rstrip(":"))
+    found = _REFUSED_WRITES.get(_first_word(fault))
     return StoreRefuses(*found) if found else None
 
 
 def may_pass(fault: Exception) -> bool:
     """Return whether an error reply means a state that ends with a fail-over."""
-    return str(fault).partition(" ")[0].rstrip(":") in _PASSING
+    return _first_word(fault) in _PASSING
+
+
+def is_about_slot(fault: Exception) -> bool:
+    """Return whether an error reply is about the slot of its key: other slots of the server may work."""
+    return _first_word(fault) in _OF_A_SLOT
+
+
+def _first_word(fault: Exception) -> str:
+    return str(fault).partition(" ")[0].rstrip(":")
 
 
 def wrong_scheme(address: ServerAddress) -> SetupError:

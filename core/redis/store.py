@@ -30,8 +30,8 @@ from core.redis.connection import PROTOCOL, ServerAddress, Word, encoded
 from core.redis.first_check import check_primary
 from core.redis.keys import KEYS
 from core.redis.pipelines import LibraryLoads, Pipeline, Pipelines, ReplicatedPipeline
-from core.redis.pipelines.pipeline import FAIL_OVER
-from core.redis.pipelines.pipelines import Between
+from core.redis.pipelines.refusal_times import FAIL_OVER
+from core.redis.pipelines.routes import Routes
 from core.redis.primary import Primary
 from core.redis.refusals import explained, malformed_url, refused_write, wrong_scheme
 from core.redis.sentinels import PrimaryNotFound
@@ -79,9 +79,9 @@ class Store:
         self.worked_tubes: set[str] = set()
         self.tubes_changed = asyncio.Event()
 
-        def make(kind: type[Pipeline], at: Topology, between: Between) -> Pipeline:
+        def make(kind: type[Pipeline], at: Topology, routes: Routes) -> Pipeline:
             fail_over = patience if self.shard_map.cluster else FAIL_OVER
-            return kind(at, patience, guards=primary.notes, between=between, fail_over=fail_over)
+            return kind(at, patience, notes=primary.notes, routes=routes, fail_over=fail_over)
 
         self.pipelines = Pipelines(self.shard_map, partial(make, Pipeline))
         replicates = durability is Durability.REPLICA

@@ -3,7 +3,7 @@
 import os
 import secrets
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -128,8 +128,15 @@ class Cluster:
 
     def owner_of(self, key: str) -> ClusterNode:
         """The primary of a key without a tag."""
-        slot = key_slot(key.encode())
-        ports = [row[2][1] for node in self.nodes for row in node.ask("CLUSTER", "SLOTS") or [] if _has(row, slot)]
+        return self.owners([key])[0]
+
+    def owners(self, keys: Sequence[str]) -> list[ClusterNode]:
+        """The primaries of keys without a tag."""
+        views = [node.ask("CLUSTER", "SLOTS") or [] for node in self.nodes]
+        return [self._owner(key_slot(key.encode()), views) for key in keys]
+
+    def _owner(self, slot: int, views: Sequence[Sequence[Any]]) -> ClusterNode:
+        ports = [row[2][1] for view in views for row in view if row[0] <= slot <= row[1]]
         return next(node for node in self.nodes if node.port == max(ports, key=ports.count))
 
     def move(self, shard: int, to: ClusterNode) -> None:
@@ -141,6 +148,20 @@ class Cluster:
             self.begin_key_by_key(shard, to)
             self.end_key_by_key(shard, to)
         await_sync(lambda: self.owner(shard) is to, 20, "a slot that has moved")
+
+    def move_all(self, targets: Mapping[int, ClusterNode]) -> None:
+        """Move the slots of shards, those of each two nodes at once, one pair after another: two nodes that move slots
+        to each other at the same time wait for each other until one gives up.
+        """
+        owners = dict(zip(targets, self.owners(list(map(str, targets))), strict=True))
+        for pair in {(owners[shard], targets[shard]) for shard in targets}:
+            self._move_between(*pair, [shard for shard in targets if (owners[shard], targets[shard]) == pair])
+
+    def _move_between(self, source: ClusterNode, target: ClusterNode, shards: Sequence[int]) -> None:
+        ranges = [slot for shard in shards for slot in [key_slot(str(shard).encode())] * 2]
+        source.command("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", *ranges, "NODE", target.id)
+        keys = list(map(str, shards))
+        await_sync(lambda: set(self.owners(keys)) == {target}, 20, "slots that have moved")
 
     def begin_key_by_key(self, shard: int, to: ClusterNode) -> None:
         """Begin to move a slot as redis-cli does: key by key."""
@@ -176,7 +197,3 @@ class Cluster:
             node.resume()
             node.kill()
             node.client.close()
-
-
-def _has(row: Sequence[Any], slot: int) -> bool:
-    return bool(row[0] <= slot <= row[1])

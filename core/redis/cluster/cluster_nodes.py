@@ -5,7 +5,7 @@ User, password and options are those of every node. Called by `core.redis.cluste
 
 import asyncio
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from redis.exceptions import AuthenticationError, RedisError, ResponseError
@@ -135,10 +135,15 @@ async def view_of(nodes: ClusterNodes, place: Place) -> ClusterView:
 
 
 def _slot_range(row: Sequence[Reply], asked: str) -> SlotRange:
-    """Read a row of CLUSTER SLOTS. A node that names no host has that of the node that was asked."""
+    """Read a row of CLUSTER SLOTS."""
     first, last, *servers = row
-    owner, *replicas = ((host if host not in (None, "", "?") else asked, int(port)) for host, port, *_ in servers)
+    owner, *replicas = ((host_of(host, asked), int(port)) for host, port, *_ in servers)
     return SlotRange(first, last, owner, tuple(replicas))
+
+
+def host_of(named: str | None, asked: str) -> str:
+    """Return the host of a node that another one has named: if it has named none, its own, which was asked."""
+    return asked if named in (None, "", "?") else str(named)
 
 
 def _not_found(nodes: ClusterNodes, faults: Sequence[Exception]) -> PrimaryNotFound:
@@ -154,10 +159,3 @@ def _not_found(nodes: ClusterNodes, faults: Sequence[Exception]) -> PrimaryNotFo
             return PrimaryNotFound("CLUSTER_REFUSES", f"a node of {nodes} refuses: {fault}", is_wrong_name=True)
     reason = (str(faults[0]) or type(faults[0]).__name__) if faults else "none is known"
     return PrimaryNotFound("CLUSTER_UNREACHABLE", f"no node of {nodes} answers: {reason}")
-
-
-def hosts_text(places: Mapping[Place, Sequence[int]]) -> str:
-    """Return which shards each primary has, for the log."""
-    return "; ".join(
-        f"{host}:{port} has {', '.join(map(str, shards)) or 'none'}" for (host, port), shards in places.items()
-    )

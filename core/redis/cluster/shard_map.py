@@ -3,19 +3,21 @@
     redis+cluster://user:password@host:port,host:port     some nodes of the cluster; they name the others
 
 The map is read from the nodes at the start, and again whenever a call or a connection shows that it is old: MOVED, a
-lost connection, a subscription that the server closed. One reading at a time serves all that need it. The map may be
-wrong at any moment: a node refuses what it does not own, so a wrong map costs a repetition and nothing else.
+lost connection, a subscription that the server closed. One reading at a time serves all that need it. A MOVED names the
+new owner of one slot, which is followed before anything is read. The map may be wrong at any moment: a node refuses
+what it does not own, so a wrong map costs a repetition and nothing else.
 
 Used by `core.redis.store` and every reader with a connection of its own.
 """
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 
 from redis.crc import key_slot
 
-from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, Place, hosts_text, is_cluster_url, newest_view
+from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, Place, host_of, is_cluster_url, newest_view
 from core.redis.connection import Connection
 from core.redis.keys import KEYS
 from core.redis.sentinels import PrimaryNotFound
@@ -25,6 +27,9 @@ log = logging.getLogger(__name__)
 
 WITHOUT_SHARD = tuple(key.pattern for key in KEYS.values() if "{s}" not in key.pattern)
 """Keys of the installation. In a cluster each has a slot of its own; their homes follow those of the shards."""
+
+# Seconds from one reading of the map to the next: many slots may move in a second, and every reading asks all nodes.
+_SPACING = 0.1
 
 
 class ShardMap:
@@ -42,6 +47,7 @@ class ShardMap:
         self._listeners: list[Callable[[], None]] = []
         self._changed: asyncio.Future[None] | None = None
         self._reading: asyncio.Task[None] | None = None
+        self._next_reading = 0.0  # by time.monotonic
 
     def __str__(self) -> str:
         """Return the URL without the password, for people."""
@@ -97,17 +103,38 @@ class ShardMap:
 
     async def refresh(self) -> None:
         """Read the map, together with all that need it now. Without an answer it stays as it is."""
-        if not self.cluster:
-            return
+        if self.cluster:
+            await asyncio.wait([self._begin_reading()])
+
+    def _begin_reading(self) -> "asyncio.Task[None]":
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._read_or_keep(), name="shard map")
-        await asyncio.wait([self._reading])
+        return self._reading
 
     async def _read_or_keep(self) -> None:
+        await asyncio.sleep(self._next_reading - time.monotonic())
+        self._next_reading = time.monotonic() + _SPACING
         try:
             await self.read()
         except PrimaryNotFound as fault:
             log.debug("the map of the shards stays as it is: %s", fault)
+
+    def follow(self, primary: Topology, home: int, moved: str) -> bool:
+        """Follow the MOVED with which a primary has refused a call of a home. Return whether another primary has it.
+
+        Only the node that the map names is believed, and only about the slot of this home: it has given the slot away.
+        Any other one may be behind. The map is read as well: it may differ in more.
+        """
+        slot, _, place = moved.partition(" ")[2].partition(" ")
+        if not self.cluster or slot != str(self._slots[home]):
+            return False
+        if self._homes[home] is primary:
+            host, _, port = place.rpartition(":")
+            owner = self._at((host_of(host, primary.address.host), int(port)))
+            places = zip(self._slots, self._homes, strict=True)
+            self._set([owner if known == self._slots[home] else old for known, old in places])
+            self._begin_reading()
+        return self._homes[home] is not primary
 
     async def pause(self, primary: Topology, seconds: float) -> None:
         """Wait until the next attempt to reach this primary; less long if it turns out to be another server."""
@@ -119,19 +146,25 @@ class ShardMap:
         """Follow a view; an older one than before is ignored. A slot that has no owner keeps the one before."""
         if self._view and view.rank < self._view.rank:
             return
-        level, self._view = logging.INFO if self._view else logging.DEBUG, view
         owners = [view.owner_of(slot) for slot in self._slots]
-        homes = [self._at(owner) if owner else old for owner, old in zip(owners, self._homes, strict=True)]
+        self._set([self._at(one) if one else old for one, old in zip(owners, self._homes, strict=True)])
+        self._view = view
+
+    def _set(self, homes: list[Topology]) -> None:
         if homes == self._homes:
             return
         self._homes = homes
-        places = {one: [home for home, at in enumerate(owners) if at == one and home < self.shards] for one in owners}
-        log.log(level, "shards: %s", hosts_text({one: shards for one, shards in places.items() if one}))
+        log.log(logging.INFO if self._view else logging.DEBUG, "shards: %s", self._text())
         if self._changed and not self._changed.done():
             self._changed.set_result(None)
         self._changed = None
         for listener in self._listeners:
             listener()
+
+    def _text(self) -> str:
+        """Return which shards each primary has, for the log."""
+        shards = {at.place: [home for home in homes if home < self.shards] for at, homes in self.primaries().items()}
+        return "; ".join(f"{place} has {', '.join(map(str, shards[place])) or 'none'}" for place in sorted(shards))
 
     def _at(self, place: Place) -> Topology:
         if place not in self._known:

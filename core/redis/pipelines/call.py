@@ -14,7 +14,7 @@ from core.redis.refusals import refused_write
 class Call(Struct, eq=False):
     """A command with its caller's future. `deadline`: monotonic seconds after which it is not repeated. `home`: whose
     primary must get it (`core.redis.cluster`). `is_unclear`: a connection broke before its reply, so that it may have
-    run.
+    run. `redirections`: how often a server has named another one.
     """
 
     packed: bytes
@@ -22,6 +22,7 @@ class Call(Struct, eq=False):
     deadline: float
     home: int = 0
     is_unclear: bool = False
+    redirections: int = 0
 
 
 def fault_of(call: Call, refusal: RedisError) -> Exception:

@@ -3,7 +3,8 @@
     call ─▶ waiting ─▶ one write ─▶ server ─▶ replies in order ─▶ the callers' futures
 
 Guarantee: commands are written and answered in the order of their calls; a call that the server refuses because of its
-state (READONLY, NOREPLICAS, CLUSTERDOWN …) is repeated on a new connection, behind those in flight. When the connection
+state (READONLY, NOREPLICAS, CLUSTERDOWN …) is repeated on a new connection, behind those in flight. One whose slot has
+moved (MOVED) is repeated at the primary that the answer names; this connection stays. When the connection
 breaks, it is unknown whether the commands in flight ran. Every command must therefore be safe to repeat: the pipeline
 repeats it on the next connection until its deadline. After that the caller gets `StoreUnavailable`.
 """
@@ -12,8 +13,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from functools import partial
+from collections.abc import Collection, Sequence
 
 from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
@@ -23,6 +23,9 @@ from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import Connection, Reply, Word, encoded
 from core.redis.outage_log import OutageLog
 from core.redis.pipelines.call import Call, fail, fault_of
+from core.redis.pipelines.primary_notes import PrimaryNotes
+from core.redis.pipelines.refusal_times import FAIL_OVER, RefusalTimes
+from core.redis.pipelines.routes import Routes
 from core.redis.refusals import may_pass, refused_write
 from core.redis.topology import PrimaryMoved, Topology
 
@@ -30,19 +33,18 @@ log = logging.getLogger(__name__)
 
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
-# Seconds that a fail-over takes. A server that refuses writes for longer needs its operator.
-FAIL_OVER = 5.0
 # Bytes of one write. Beyond it the server answers the first commands while the last are still being written.
 _WRITE = 256 * 1024
 # Flush early at this many waiting calls, so the server works while we encode the next ones.
 _EARLY = 8
+# A call that is sent on more often waits like one that meets an outage: the nodes disagree.
+_REDIRECTIONS = 5
 
 
 class Pipeline:
     """`patience`: seconds for which a command is repeated over broken connections. `silence`: seconds without a reply,
-    while replies are due, after which the connection is cut. `guards`: calls that go before every batch to a server
-    that was a replica at the login (`core.redis.primary`). `between` is awaited between two connections and returns
-    whether there is to be another one. `fail_over`: seconds after which a state that refuses writes is not waited for.
+    while replies are due, after which the connection is cut. `notes`: see `PrimaryNotes`. `routes`: where calls go
+    whose shard another primary has. `fail_over`: seconds after which a state that refuses writes is not waited for.
     """
 
     def __init__(
@@ -50,23 +52,22 @@ class Pipeline:
         topology: Topology,
         patience: float = 30.0,
         silence: float = 10.0,
-        guards: Sequence[bytes] = (),
-        between: "Callable[[Pipeline], Awaitable[bool]] | None" = None,
+        notes: Sequence[bytes] = (),
+        routes: Routes | None = None,
         fail_over: float = FAIL_OVER,
     ) -> None:
-        self._topology = topology
+        self.topology = topology
         self._patience = patience
         self._silence = silence
         self._waiting: deque[Call] = deque()
         self._in_flight: deque[Call] = deque()
-        self._guards = guards
-        self._between = between
-        self._fail_over = fail_over
-        self._refused: list[Call] = []  # to be repeated on the next connection
-        self._refusal: RedisError | None = None
-        self._is_leaving = False
+        self._notes = PrimaryNotes(notes)
+        self._routes = routes
+        self._refusals = RefusalTimes(fail_over)
+        self._refused: list[Call] = []  # to be repeated when no reply is due
+        self._refusal: RedisError | None = None  # why, if the connection has to end
+        self._is_passing_on = False
         self._has_passed_on = False
-        self._refusing = (0.0, 0.0)  # since when, and when last, by time.monotonic
         self._connection: Connection | None = None
         self._flushing = False
         self._task: asyncio.Task[None] | None = None
@@ -90,35 +91,35 @@ class Pipeline:
 
     def resume(self, call: Call) -> None:
         """Send a call behind all that wait."""
-        loop = asyncio.get_running_loop()
         self._waiting.append(call)
         if not self._in_flight or len(self._waiting) >= _EARLY:
             self._write()
-        if self._waiting and not self._flushing:
-            self._flushing = True
-            loop.call_soon(self._flush)
+        if self._waiting:
+            self._flush_soon()
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="redis pipeline")
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing was written without an answer."""
-        return not self._refused and not self._is_due()
+    def take_over(self, home: int) -> None:
+        """Note the primary of a home before its first call: another one had it before."""
+        self._notes.add(home)
 
     def give_up(self, homes: Collection[int]) -> list[Call]:
         """Remove the waiting calls of these homes; return them in order."""
         calls, self._waiting = self._waiting, deque()
         self._waiting.extend(call for call in calls if call.home not in homes)
-        self._has_passed_on = bool(homes)
+        self._notes.forget(homes)
+        self._refusals.forget(homes)
+        self._has_passed_on |= bool(homes)
         return [call for call in calls if call.home in homes]
 
-    def leave(self, *, at_once: bool) -> None:
-        """Write nothing more on this connection and close it when the replies are there, or at once."""
-        if self._connection:
-            self._is_leaving = True
-            if at_once:
-                self._connection.cut(PrimaryMoved())
-            self._leaves_server()
+    def pass_on(self, *, at_once: bool) -> None:
+        """Write nothing more until all replies are there, and pass on what other primaries have; or close the
+        connection `at_once`, because this primary has nothing any more.
+        """
+        self._is_passing_on = True
+        if at_once and self._connection:
+            self._connection.cut(PrimaryMoved())
+        self._flush_soon()
 
     async def close(self) -> None:
         """Close the connection. Callers whose reply is still due get StoreUnavailable."""
@@ -134,18 +135,19 @@ class Pipeline:
                 pause = pause if self._refused else _FIRST_PAUSE
             self._waiting.extendleft(reversed(self._unanswered()))
             self._fail_expired()
-            if self._between and not await self._between(self):
+            self._has_passed_on = False
+            if self._routes and not await self._routes.read_again(self.topology):
                 self._task = None
                 return
             if self._has_passed_on:  # what was refused has gone to another primary; the other calls do not wait for it
-                pause, self._has_passed_on = _FIRST_PAUSE, False
+                pause = _FIRST_PAUSE
                 continue
-            await self._topology.pause(pause)
+            await self.topology.pause(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _connect(self) -> Connection | None:
         try:
-            connection = await self._topology.open(self._take, on_resume=self._write)
+            connection = await self.topology.open(self._take, on_resume=self._write)
         except (AuthenticationError, ResponseError) as fault:
             if refused_write(fault):  # at the first call of the connection
                 self._refuse_waiting(fault)
@@ -160,7 +162,7 @@ class Pipeline:
 
     async def _serve(self, connection: Connection) -> None:
         """Write commands and take replies until the connection is lost."""
-        self._connection, self._is_leaving = connection, False
+        self._connection, self._refusal = connection, None
         watching = asyncio.create_task(self._watch(connection), name="redis silence")
         try:
             self._write()
@@ -170,20 +172,27 @@ class Pipeline:
             self._connection = None
             connection.close()
 
+    def _flush_soon(self) -> None:
+        if not self._flushing:
+            self._flushing = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
     def _flush(self) -> None:
         self._flushing = False
         self._write()
 
     def _write(self) -> None:
         """Write the waiting commands, as far as the server reads them."""
-        connection = self._connection
-        if self._leaves_server():
+        if self._holds_back():
             return
+        connection = self._connection
         while self._waiting and connection and not connection.paused and not connection.lost.done():
-            connection.write(self._next_batch())
+            connection.write(self._next_batch(connection))
 
-    def _next_batch(self) -> bytes:
-        batch, size = self._guarding(), 0
+    def _next_batch(self, connection: Connection) -> bytes:
+        notes = self._notes.next(connection)
+        self._in_flight.extend(notes)
+        batch, size = [note.packed for note in notes], 0
         while self._waiting and size < _WRITE:
             call = self._waiting.popleft()
             batch.append(call.packed)
@@ -191,57 +200,63 @@ class Pipeline:
             self._in_flight.append(call)
         return b"".join(batch)
 
-    def _guarding(self) -> list[bytes]:
-        """Return what goes before a batch: a replica may be promoted at any moment, and is noted before it is used."""
-        connection = self._connection
-        if not connection or not connection.is_replica:
-            return []
-        for guard in self._guards:
-            answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-            answer.add_done_callback(partial(_note_promotion, connection))
-            self._in_flight.append(Call(guard, answer, 0.0))
-        return list(self._guards)
-
     def _take(self, reply: Reply) -> None:
         """Pass a reply to the caller of the oldest command in flight."""
         self._answered += 1
         self._answer(self._in_flight.popleft(), reply)
-        if self._refused or self._is_leaving:
-            self._leaves_server()
+        if self._refused or self._is_passing_on:
+            self._flush_soon()
 
     def _answer(self, call: Call, reply: Reply) -> None:
         if call.answer.done():
             return
         if not isinstance(reply, RedisError):
             call.answer.set_result(reply)
-        elif may_pass(reply) and time.monotonic() < call.deadline and self._passes_soon():
+        elif may_pass(reply) and time.monotonic() < call.deadline and self._is_repeated(call, reply):
             self._refused.append(call)
-            self._refusal = reply
         else:
             call.answer.set_exception(fault_of(call, reply))
 
+    def _is_repeated(self, call: Call, refusal: RedisError) -> bool:
+        """Return whether a call goes to another primary, or is worth repeating here."""
+        if self._goes_elsewhere(call, refusal):
+            return True
+        if is_new := self._refusals.is_new(refusal, call.home):
+            self._refusal = refusal
+        return is_new
+
+    def _goes_elsewhere(self, call: Call, refusal: RedisError) -> bool:
+        """Return whether a call is to be passed on, because the refusal names its primary."""
+        is_disputed = call.redirections >= _REDIRECTIONS
+        if is_disputed or not self._routes or not self._routes.is_redirected(self.topology, call.home, refusal):
+            return False
+        call.redirections += 1
+        self._is_passing_on = True
+        return True
+
     # states in which the server refuses writes
 
-    def _passes_soon(self) -> bool:
-        """Note a refusal. Returns whether the state is so new that it may end with a fail-over."""
-        now, (since, last) = time.monotonic(), self._refusing
-        since = now if now - last > self._fail_over else since
-        self._refusing = since, now
-        return now - since < self._fail_over
-
-    def _leaves_server(self) -> bool:
-        """Leave a server that refuses writes or is not the primary of all calls any more, as soon as no reply is due.
-        Returns whether nothing may be written.
+    def _holds_back(self) -> bool:
+        """Return whether nothing may be written until all replies are there: calls were refused, or other primaries
+        have some. Then leave a server that refuses; else pass on what others have, and go on.
         """
-        if not (self._refused or self._is_leaving) or not self._connection:
+        if not (self._refused or self._is_passing_on):
             return False
-        if not self._is_due():
-            self._connection.cut(self._refusal if self._refused and self._refusal else PrimaryMoved())
-        return True
+        if self._is_due():
+            return True
+        if self._refusal and self._connection:
+            self._connection.cut(self._refusal)
+            return True
+        self._waiting.extendleft(reversed(self._refused))
+        self._refused.clear()
+        self._is_passing_on = False
+        if self._routes:
+            self._routes.pass_on(self.topology)
+        return False
 
     def _refuse_waiting(self, refusal: RedisError) -> None:
         self._outage.failed(refusal)
-        if may_pass(refusal) and self._passes_soon():
+        if may_pass(refusal) and self._refusals.is_new(refusal):
             return
         waiting, self._waiting = self._waiting, deque()
         for call in waiting:
@@ -278,8 +293,3 @@ class Pipeline:
     def _fail_all(self, fault: StoreUnavailable) -> None:
         fail([*self._unanswered(), *self._waiting], fault)
         self._waiting.clear()
-
-
-def _note_promotion(connection: Connection, answer: "asyncio.Future[Reply]") -> None:
-    if not answer.cancelled() and answer.exception() is None:
-        connection.is_replica = False

@@ -4,23 +4,23 @@
                                                                             go to the new one, later ones after them
 
 Guarantee: the calls of a shard keep their order over a move. They go to the new primary when nothing is in flight at
-the old one any more; until then they wait there.
+the old one any more; until then they wait there. The old one's connection stays for the shards that it still has.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
-from core.redis.cluster.shard_map import ShardMap
+from redis.exceptions import RedisError
+
+from core.redis.cluster import ShardMap
 from core.redis.pipelines.pipeline import Pipeline
+from core.redis.pipelines.routes import Routes
 from core.redis.topology import Topology
-
-Between = Callable[[Pipeline], Awaitable[bool]]
-"""Awaited by a pipeline between two connections; returns whether it is still used."""
 
 
 class Pipelines:
     """`make`: returns the pipeline of a primary."""
 
-    def __init__(self, shard_map: ShardMap, make: Callable[[Topology, Between], Pipeline]) -> None:
+    def __init__(self, shard_map: ShardMap, make: Callable[[Topology, Routes], Pipeline]) -> None:
         self._map = shard_map
         self._make = make
         self._known: dict[Topology, Pipeline] = {}
@@ -45,7 +45,7 @@ class Pipelines:
 
     def _at(self, primary: Topology) -> Pipeline:
         if primary not in self._known:
-            self._known[primary] = self._make(primary, self._between)
+            self._known[primary] = self._make(primary, self)
         return self._known[primary]
 
     def _moved(self, pipeline: Pipeline) -> set[int]:
@@ -59,19 +59,26 @@ class Pipelines:
         used = self._map.primaries()
         for primary, pipeline in list(self._known.items()):
             if self._moved(pipeline):
-                pipeline.leave(at_once=primary not in used)
-                if pipeline.is_idle:
-                    self._pass_on(pipeline)
+                pipeline.pass_on(at_once=primary not in used)
 
-    async def _between(self, pipeline: Pipeline) -> bool:
+    # Routes
+
+    async def read_again(self, primary: Topology) -> bool:
         await self._map.refresh()
-        self._pass_on(pipeline)
-        return pipeline in self._of
+        self.pass_on(primary)
+        return self._at(primary) in self._of
 
-    def _pass_on(self, pipeline: Pipeline) -> None:
-        """Hand over the waiting calls whose home another primary has. Nothing is in flight."""
+    def is_redirected(self, primary: Topology, home: int, refusal: RedisError) -> bool:
+        """Return whether a refusal is a MOVED with which this home has gone to another primary, at once: the node that
+        had it knows best. The rest of the map is read beside that.
+        """
+        return str(refusal).startswith("MOVED ") and self._map.follow(primary, home, str(refusal))
+
+    def pass_on(self, primary: Topology) -> None:
+        pipeline = self._at(primary)
         moved = self._moved(pipeline)
         for home in moved:
             self._of[home] = self._at(self._map.of(home))
+            self._of[home].take_over(home)
         for call in pipeline.give_up(moved):
             self._of[call.home].resume(call)

@@ -39,18 +39,19 @@ class ReplicatedPipeline(Pipeline):
         super().__init__(topology, patience, **options)
         self._held: list[tuple[Call, Reply]] = []
         self._is_confirming = False
-        self._mark: Reply = None  # the reply to the mark of the batch
+        self._marked: Call  # whose shard has the mark of the batch
+        self._mark: Reply = None  # the reply to it
         self._has_replica = False
 
     def _write(self) -> None:
-        connection = self._connection
-        if self._leaves_server():
+        if self._holds_back():
             return
+        connection = self._connection
         if self._is_confirming or not self._waiting or not connection or connection.lost.done():
             return
-        self._is_confirming, self._mark = True, None
-        mark = _mark(self._waiting[0].home, in_cluster=self._topology.must_be_primary)
-        connection.write((self._next_batch() if self._has_replica else b"") + mark + _WAIT)
+        self._is_confirming, self._marked, self._mark = True, self._waiting[0], None
+        mark = _mark(self._marked.home, in_cluster=self.topology.must_be_primary)
+        connection.write((self._next_batch(connection) if self._has_replica else b"") + mark + _WAIT)
 
     def _take(self, reply: Reply) -> None:
         self._answered += 1
@@ -62,12 +63,11 @@ class ReplicatedPipeline(Pipeline):
             self._confirm(self._mark if isinstance(self._mark, RedisError) else reply)
 
     def _confirm(self, reply: Reply) -> None:
-        """Answer the calls of a batch. A refused mark or WAIT means that the server is no primary of them any more: the
-        connection is cut, and the batch repeated on the next one.
+        """Answer the calls of a batch. A refused mark or WAIT means that the server is not the primary of them any
+        more: the batch is repeated, at the primary that the refusal names, or on the next connection.
         """
         if isinstance(reply, RedisError):
-            assert self._connection
-            self._connection.cut(reply)
+            self._repeat_batch(reply)
             return
         held, self._held, self._is_confirming = self._held, [], False
         had_replica, self._has_replica = self._has_replica, reply >= 1
@@ -80,6 +80,14 @@ class ReplicatedPipeline(Pipeline):
             fail(self._waiting, _without_replica())
             self._waiting.clear()
         self._write()
+
+    def _repeat_batch(self, refusal: RedisError) -> None:
+        assert self._connection
+        if self._goes_elsewhere(self._marked, refusal):
+            self._waiting.extendleft(reversed(self._unanswered()))
+            self._write()
+        else:
+            self._connection.cut(refusal)
 
     def _unanswered(self) -> list[Call]:
         for call, reply in self._held:

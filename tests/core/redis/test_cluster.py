@@ -143,6 +143,18 @@ async def test_a_node_that_is_cut_off_is_not_believed_although_its_epoch_is_the_
     assert shard_map.of(0).place == "b:1", "an older view"
 
 
+@pytest.mark.row("S-11")
+async def test_only_the_node_that_has_a_slot_by_the_map_is_believed_when_it_names_another_one() -> None:
+    shard_map = ShardMap("redis+cluster://127.0.0.1:1", 1)
+    first, slot = shard_map.of(0), key_slot(b"0")
+    assert not shard_map.follow(first, 0, f"MOVED {slot + 1} 127.0.0.1:2"), "the slot of another key"
+    assert shard_map.follow(first, 0, f"MOVED {slot} :2"), "a node that names no host has the same one"
+    assert shard_map.of(0).place == "127.0.0.1:2"
+    assert shard_map.follow(first, 0, f"MOVED {slot} 127.0.0.1:3"), "an answer that is late"
+    assert shard_map.of(0).place == "127.0.0.1:2"
+    await shard_map.close()
+
+
 # calls
 
 
@@ -186,11 +198,25 @@ async def test_calls_of_a_shard_keep_their_order_while_its_slot_moves(store: Sto
 
 
 @pytest.mark.row("S-11")
+async def test_a_moved_shard_is_followed_on_the_connections_that_are_open(store: Store, cluster: Cluster) -> None:
+    target, others = elsewhere(cluster, 3), [n for n in range(SHARDS) if n != 3]
+    before = [await store.command_at(n, "CLIENT", "ID") for n in range(SHARDS)]
+    await asyncio.to_thread(cluster.move, 3, target)
+    await store.command("SET", "moved:{3}", "x")
+    assert target.ask("GET", "moved:{3}") == "x"
+    after = [await store.command_at(n, "CLIENT", "ID") for n in range(SHARDS)]
+    assert [after[n] for n in others] == [before[n] for n in others]
+
+
+@pytest.mark.row("S-11")
 async def test_a_new_primary_gets_the_library_by_itself(store: Store, cluster: Cluster) -> None:
+    """It is noted as the primary of the shard before the first call, which finds no new epoch to begin."""
     target = elsewhere(cluster, 5)
     target.ask("FUNCTION", "FLUSH")
+    before = int(await store.command("HGET", KEYS["primary"].at(5), "epoch") or 0)
     await asyncio.to_thread(cluster.move, 5, target)
-    assert await store.run_each("note_primary", [(5, (0,))] * 3) == [1, 0, 0]
+    assert await store.run_each("note_primary", [(5, (0,))] * 3) == [0, 0, 0]
+    assert await store.command("HGET", KEYS["primary"].at(5), "epoch") == str(before + 1)
     assert store.library.name in str(target.ask("FUNCTION", "LIST"))
 
 

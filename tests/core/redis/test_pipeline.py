@@ -119,7 +119,7 @@ async def test_calls_go_to_a_new_primary_when_the_old_one_has_answered_those_in_
     link: CuttableLink, server: Server
 ) -> None:
     shard_map = OneShard(server.url_through(link.port))
-    routes = Pipelines(shard_map, lambda at, between: Pipeline(at, between=between))
+    routes = Pipelines(shard_map, lambda at, routes: Pipeline(at, routes=routes))
     await routes.of(0).call("PING")
     calls = [routes.of(0).call("RPUSH", "list", 0)]
     link.block_requests()

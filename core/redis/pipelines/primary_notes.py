@@ -1,0 +1,47 @@
+"""The calls that note the primary of a shard (`core.redis.primary`), as far as they go before other calls."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from functools import partial
+
+from redis.exceptions import ResponseError
+
+from core.redis.connection import Connection, Reply
+from core.redis.library import is_missing
+from core.redis.pipelines.call import Call
+from core.redis.refusals import may_pass
+
+
+class PrimaryNotes:
+    """`packed`: the call of each shard. Each due one goes before every batch until the server has made the note."""
+
+    def __init__(self, packed: Sequence[bytes]) -> None:
+        self._packed = packed
+        self._due: set[int] = set()
+
+    def add(self, home: int) -> None:
+        """Note a home that another primary has had until now. Keys without a shard need no note."""
+        if home < len(self._packed):
+            self._due.add(home)
+
+    def forget(self, homes: Collection[int]) -> None:
+        self._due.difference_update(homes)
+
+    def next(self, connection: Connection) -> list[Call]:
+        """Return the calls that go before a batch. A replica may be promoted at any moment, so all are due there."""
+        if connection.is_replica:
+            self._due.update(range(len(self._packed)))
+        calls = []
+        for home in sorted(self._due):
+            answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+            answer.add_done_callback(partial(self._take, connection, home))
+            calls.append(Call(self._packed[home], answer, 0.0, home))
+        return calls
+
+    def _take(self, connection: Connection, home: int, answer: "asyncio.Future[Reply]") -> None:
+        fault = None if answer.cancelled() else answer.exception()
+        if not answer.cancelled() and fault is None:
+            connection.is_replica = False
+            self._due.discard(home)
+        elif isinstance(fault, ResponseError) and not may_pass(fault) and not is_missing(fault):
+            self._due.discard(home)  # the user may not: there is no epoch then

@@ -1,0 +1,22 @@
+"""A cluster of three primaries, each with a replica."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.cluster import Cluster
+
+
+@pytest.fixture(scope="package")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    opened = Cluster(tmp_path_factory.mktemp("cluster"), replicas=3)
+    opened.start()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def cluster(nodes: Cluster) -> Cluster:
+    """Whole and empty."""
+    nodes.repair()
+    return nodes
