@@ -11,7 +11,6 @@ from delivery.endpoints import (
     health,
     imports,
     inbound,
-    jobs,
     links,
     pages,
     runs,
@@ -22,6 +21,8 @@ from delivery.endpoints import (
 from delivery.endpoints.console import actions, api_keys, audits, live, me, processes, sessions
 from delivery.endpoints.directory import contacts, ownerships, users
 from delivery.endpoints.directory.collections import groups, list_members, supergroups
+from delivery.endpoints.jobs import control as jobs
+from delivery.endpoints.jobs import mending
 from delivery.endpoints.monitoring import figures, lanes, overview
 from delivery.endpoints.queue import tasks as queue
 from delivery.endpoints.queue import tubes
@@ -240,11 +241,15 @@ ROUTES = (
           200, JobView, body=job_schemas.JobChange, body_is_optional=True, repeats=Repeats.STORED),
     Route("POST", Job + ":stop", "End a job; it can be started again", "manage", jobs.stop,
           200, JobView, body=job_schemas.JobChange, body_is_optional=True, repeats=Repeats.STORED),
-    Route("GET", Job + "/units", "List what became of a job's items and effects", "read", jobs.list_units,
+    Route("GET", Job + "/steps", "List what the iteration has stored, in its order", "read", mending.list_steps,
+          200, job_schemas.StepPage, query=job_schemas.StepQuery, headers=_LINK),
+    Route("POST", Job + ":reset", "Repeat an iteration from one of its steps", "manage", mending.reset,
+          200, job_schemas.JobResetResult, body=job_schemas.JobReset, repeats=Repeats.STORED),
+    Route("GET", Job + "/units", "List what became of a job's items and effects", "read", mending.list_units,
           200, job_schemas.UnitPage, query=job_schemas.UnitQuery, headers=_LINK),
-    Route("POST", Job + "/units:resolve", "Say what became of something unknown", "manage", jobs.resolve_unit,
+    Route("POST", Job + "/units:resolve", "Say what became of something unknown", "manage", mending.resolve_unit,
           204, body=job_schemas.UnitResolution, repeats=Repeats.STORED),
-    Route("POST", Job + "/units:reset", "Do a unit or an effect again", "manage", jobs.reset_unit,
+    Route("POST", Job + "/units:reset", "Do a unit or an effect again", "manage", mending.reset_unit,
           204, body=job_schemas.UnitReset, repeats=Repeats.STORED),
     Route("GET", Job + "/log", "The live log of a job; Last-Event-ID resumes it", "read", jobs.follow_log,
           200, sse.CONTENT_TYPE, query=job_schemas.LogQuery),

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from core.jobs import JobState, StoredJob
 from core.jobs.job_log import LogLine
+from core.jobs.mending.steps import ResetPlan, StepView
 from core.jobs.units import UnitView
 from core.jobs.views import JobView, view_of
 from core.model.compact_json import compact_json
@@ -44,6 +45,21 @@ def format_unit(unit: UnitView) -> str:
     facts = [unit.reason, f"result {compact_json(unit.result)}" if unit.result is not None else None]
     details = "; ".join(fact for fact in facts if fact)
     return f"{unit.id:<30} {unit.status:<8} {_time(unit.at) or '-':<19}  iteration {unit.iteration}  {details}".rstrip()
+
+
+def format_step(step: StepView) -> str:
+    facts = [step.reason, f"result {compact_json(step.result)}" if step.result is not None else None]
+    details = "; ".join(fact for fact in facts if fact)
+    return f"{step.id:<30} {step.status:<9} {_time(step.at):<19}  {details}".rstrip()
+
+
+def format_plan(plan: ResetPlan, *, is_dry: bool) -> str:
+    """Return what a reset drops and what stays, one per line."""
+    dropped, kept = ("would be dropped", "would stay") if is_dry else ("dropped", "stays")
+    lines = [f"{dropped}: {step.id}" for step in plan.dropped] + [
+        f"{kept}: {step.id} ({step.status})" for step in plan.kept
+    ]
+    return "\n".join(lines)
 
 
 def _state(view: JobView) -> str:

@@ -13,11 +13,13 @@ from core.jobs.due_times import due_again, in_window
 from core.jobs.job_log import JobLog
 from core.jobs.kinds import JobKinds
 from core.jobs.listing import Wanted, page_of_jobs
+from core.jobs.mending.steps import JobSteps
 from core.jobs.notices import notice_of
 from core.jobs.record import (
     JobId,
     JobRecord,
     Parent,
+    ResetPoint,
     StoredJob,
     checked_parameters,
     line_of,
@@ -28,6 +30,7 @@ from core.jobs.schedule import Schedule, StoredSchedule
 from core.jobs.signals import checked_signal, send
 from core.jobs.states import Actor, JobState, Verb, check_actor, may_override, next_state
 from core.jobs.storage import JobStorage
+from core.jobs.transitions import repeated, started
 from core.jobs.units import NULL, JobUnits
 from core.model.clock import from_ms, to_ms
 from core.redis.store import Store
@@ -46,6 +49,7 @@ class Jobs:
         self.kinds = JobKinds(store)
         self.storage = JobStorage(store)
         self.units = JobUnits(store)
+        self.steps = JobSteps(store, self.storage)
         self.log = JobLog(store)
 
     async def start(
@@ -70,27 +74,10 @@ class Jobs:
         zone_of(timezone or "UTC")
         kind = await self.kinds.find(job_id.kind)
 
-        def started(record: JobRecord, now: datetime) -> JobRecord:
-            zone = timezone or record.timezone
-            own_schedule = StoredSchedule.of(schedule) if schedule else record.schedule
-            follows = own_schedule.schedule if own_schedule else kind.schedule
-            due = to_ms(follows.in_window(at, zone_of(zone)) if at else follows.first(now, zone_of(zone)))
-            return JobRecord(
-                record.state,
-                parameters=record.parameters if given is None else given,
-                timezone=zone,
-                reason=kind.waiting,
-                generation=record.generation,
-                iteration=record.iteration,
-                anchor=due,
-                due=due,
-                created=record.created or to_ms(now),
-                own=record.own,
-                schedule=own_schedule,
-                parent=parent,
-            )
+        def changed(record: JobRecord, now: datetime) -> JobRecord:
+            return started(record, now, kind, given, timezone, at, schedule, parent)
 
-        return await self._change(job_id, Verb.START, by, started, f"started by {by}")
+        return await self._change(job_id, Verb.START, by, changed, f"started by {by}")
 
     async def pause(
         self,
@@ -151,6 +138,18 @@ class Jobs:
             names = [JobId(tenant, kind, user), *await self.storage.keyed(tenant, kind, user)]
             found += [await self.storage.read(name) for name in names]
         return [job for job in found if job]
+
+    async def reset(self, job_id: JobId, point: ResetPoint, by: Actor) -> StoredJob:
+        """Drop what an iteration has stored from a step on (`steps.plan`), and let it go on from there. Raises NotFound
+        JOB_NOT_FOUND, STEP_NOT_FOUND; Conflict JOB_IN_HAND, JOB_TOOK_BACK; Forbidden JOB_PAUSED_BY_OTHER.
+        """
+        kind = await self.kinds.schedule(job_id.kind)
+        await self.steps.check(job_id, point)
+
+        def changed(record: JobRecord, now: datetime) -> JobRecord:
+            return repeated(record, now, kind)
+
+        return await self._change(job_id, Verb.RESET, by, changed, f"reset to {point.name} by {by}", point=point)
 
     async def change(
         self,
@@ -260,6 +259,7 @@ class Jobs:
         expected: int = 0,
         *,
         by_job: bool = False,
+        point: ResetPoint | None = None,
     ) -> StoredJob:
         """Change the state by the table. Another change at the same moment is applied first, then this one is tried on
         its result.
@@ -281,7 +281,7 @@ class Jobs:
                 after = replace(after, changed=to_ms(now))
             changing = StoredJob(job_id, after, job.version if job else 0, own=job.own if job else None)
             notice = notice_of(verb, changing, by_job=by_job)
-            if saved := await self.storage.save(changing, log, notice=notice):
+            if saved := await self.storage.save(changing, log, notice=notice, point=point):
                 return saved
         raise _changes_too_often()
 

@@ -133,6 +133,13 @@ class StoredJob(Struct, frozen=True):
         return is_paused and self.record.service in ("", service)
 
 
+class ResetPoint(Struct, frozen=True):
+    """The result from which on those of an iteration are dropped. `again`: also those of effects and items."""
+
+    name: str
+    again: bool = False
+
+
 def checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters in the form in which they are stored. Raises Invalid PARAMETERS_TOO_LARGE,
     PARAMETERS_MALFORMED.

@@ -35,6 +35,7 @@ class Verb(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     STOP = "stop"
+    RESET = "reset"
     CHANGE = "change"
     FAIL = "fail"
     FINISH = "finish"
@@ -49,6 +50,12 @@ NEXT: dict[Verb, dict[JobState | None, JobState]] = {
         JobState.PAUSED: JobState.STOPPED,
         JobState.FAILED: JobState.STOPPED,
     },
+    Verb.RESET: {
+        JobState.RUNNING: JobState.RUNNING,
+        JobState.PAUSED: JobState.PAUSED,
+        JobState.STOPPED: JobState.RUNNING,
+        JobState.FAILED: JobState.RUNNING,
+    },
     Verb.CHANGE: {state: state for state in JobState},
     Verb.FAIL: {JobState.RUNNING: JobState.FAILED},
     Verb.FINISH: {JobState.RUNNING: JobState.STOPPED},
@@ -62,6 +69,7 @@ VERB_MEANINGS = {
     Verb.RESUME: "who paused it, or a higher actor, lets it go on where it was",
     Verb.STOP: "a user or an administrator ends it; a user's stop does not end the pause of an administrator, so that "
     "only an administrator starts the job again",
+    Verb.RESET: "the iteration is repeated from one of its steps; a job that has ended begins again with that",
     Verb.CHANGE: "the parameters are changed; the next iteration works with them",
     Verb.FAIL: "an iteration failed for good",
     Verb.FINISH: "the job has reached its end",

@@ -7,8 +7,9 @@ from zlib import crc32
 import msgspec
 from msgspec.structs import replace
 
+from core.errors import Conflict
 from core.jobs.notices import Notice
-from core.jobs.record import JobId, JobRecord, OwnState, StoredJob, line_of
+from core.jobs.record import JobId, JobRecord, OwnState, ResetPoint, StoredJob, line_of
 from core.jobs.states import JobState
 from core.model.clock import from_ms
 from core.model.compact_json import compact_json
@@ -59,11 +60,13 @@ class JobStorage:
         holder: str = "",
         puts_task: bool = True,
         notice: Notice | None = None,
+        point: ResetPoint | None = None,
     ) -> StoredJob | None:
         """Store a job if its version is still that of `job`; returns it with its new version, otherwise None.
 
         A job that runs, or resumes by itself, gets a task for its next iteration, unless the attempt `holder` begins
-        that now. `notice`: put as a task in the same step.
+        that now. `notice`: put as a task in the same step. `point`: what is stored from it on is dropped. Raises
+        Conflict JOB_IN_HAND if that would drop effects while an attempt may be at them.
         """
         shard, name = self._place(job.id)
         record, row = self._with_task(job, shard) if puts_task and not holder else (job.record, ())
@@ -71,8 +74,11 @@ class JobStorage:
         message = NewTask(notice.encode(), job.id.tenant, name).row(self._ids.next()) if notice else ()
         base = f"{job.id.tenant}/{job.id.kind}.{job.id.user}" if job.id.key else ""
         words = (job.id.tenant, name, job.version, record.state, _json(record), due, holder, base)
-        beside = ("1" if record.parent else "", line_of(log), compact_json(message), tube_of(job.id.kind))
-        version = await self._store.run("save_job", shard, *words, *beside, *row)
+        reset = (point.name, "1" if point.again else "") if point else ("", "")
+        beside = (line_of(log), compact_json(message), tube_of(job.id.kind))
+        version = await self._store.run("save_job", shard, *words, "1" if record.parent else "", *reset, *beside, *row)
+        if version < 0:
+            raise Conflict("JOB_IN_HAND", "The job is at work at this moment. Pause it, and try again a moment later.")
         return StoredJob(job.id, record, version, own=job.own) if version else None
 
     async def drop_ended(self) -> int:

@@ -168,19 +168,23 @@ class JobUnits:
         return stored, _decoded(stored)
 
 
+def shown_result(result: msgspec.Raw) -> Any:
+    """Return a result, None in place of a large one."""
+    return msgspec.json.decode(result) if len(bytes(result)) <= _LARGEST_SHOWN else None
+
+
 def _decoded(stored: str) -> UnitRecord:
     return msgspec.json.decode(stored, type=UnitRecord)
 
 
 def _view(unit: str, record: UnitRecord) -> UnitView:
-    shown = record.result if len(bytes(record.result)) <= _LARGEST_SHOWN else NULL
     return UnitView(
         unit,
         record.status,
         record.iteration,
         at=from_ms(record.at) if record.at else None,
         reason=record.reason or None,
-        result=msgspec.json.decode(shown),
+        result=shown_result(record.result),
         unit=record.unit or None,
         idempotency_key=record.key or None,
     )

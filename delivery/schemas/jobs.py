@@ -1,10 +1,12 @@
 """The types of jobs: bodies, queries and responses."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from core.jobs.mending.steps import StepView
 from core.jobs.states import JobState
 from core.jobs.units import Outcome, UnitStatus, UnitView
 from core.jobs.views import JobView
@@ -132,6 +134,43 @@ class UnitReset(RequestModel, frozen=True):
 
     unit: UnitId
     by: By = "user"
+
+
+class StepQuery(RequestModel, frozen=True):
+    """The page of a list of steps."""
+
+    cursor: Annotated[str, Meta(pattern="^[0-9]{1,20}$")] | UnsetType = UNSET
+    limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 100})] | UnsetType = UNSET
+
+
+class StepPage(Struct):
+    """A page of what an iteration has stored, in the order in which it was stored first. `next`: the cursor of the next
+    page.
+    """
+
+    steps: list[StepView]
+    next: str | None
+
+
+class JobReset(RequestModel, frozen=True, rename={"from_": "from"}):
+    """The step from which an iteration is repeated: a step by its name, or what the list of steps shows. `again`: also
+    the effects and items from there on are done again, otherwise they keep their results. `dry_run`: nothing changes.
+    """
+
+    from_: Annotated[str, Meta(min_length=1, max_length=2000, description="for example search, or effect:apply 7")]
+    again: bool = False
+    dry_run: bool = False
+    by: By = "user"
+
+
+class JobResetResult(Struct):
+    """The job, and of its iteration what was dropped and what has stayed, of each the first 1000; in a dry run, what
+    would be.
+    """
+
+    job: JobView
+    dropped: Sequence[StepView]
+    kept: Sequence[StepView]
 
 
 class SignInRequest(RequestModel, frozen=True):

@@ -106,6 +106,8 @@ RULES = [
     ("POST", "/v1/jobs/{job_id}:pause", "manage", "stored"),
     ("POST", "/v1/jobs/{job_id}:resume", "manage", "stored"),
     ("POST", "/v1/jobs/{job_id}:stop", "manage", "stored"),
+    ("GET", "/v1/jobs/{job_id}/steps", "read", "none"),
+    ("POST", "/v1/jobs/{job_id}:reset", "manage", "stored"),
     ("GET", "/v1/jobs/{job_id}/units", "read", "none"),
     ("POST", "/v1/jobs/{job_id}/units:resolve", "manage", "stored"),
     ("POST", "/v1/jobs/{job_id}/units:reset", "manage", "stored"),

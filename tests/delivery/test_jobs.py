@@ -4,8 +4,9 @@ import asyncio
 from datetime import UTC, datetime, time, timedelta
 
 import pytest
+from msgspec.structs import replace
 
-from core.jobs import DailyWindow, JobId, Schedule
+from core.jobs import DailyWindow, JobId, Schedule, StoredJob
 from core.model.clock import to_ms
 from tests.delivery.conftest import Api
 
@@ -163,6 +164,34 @@ async def test_what_is_not_known_is_listed_resolved_and_reset(hunting: Api) -> N
     assert (await hunting.call("POST", f"{where}/units:reset", {**seven, "by": "limit"})).code == "WRONG_VALUE"
     _, secret = await hunting.services.api_keys.create("a reader", {"read"})
     assert (await hunting.as_key(secret).call("POST", f"{where}/units:reset", seven)).status == 403
+
+
+@pytest.mark.row("U-29")
+async def test_the_steps_of_a_job_are_listed_and_it_is_reset_to_one_of_them(hunting: Api) -> None:
+    where = (await hunting.call("POST", "/v1/jobs", ANNA)).headers["Location"]
+    storage, job_id = hunting.services.core.jobs.storage, JobId("default", "hunt", "42")
+    begun = await hunting.services.core.jobs.find(job_id)
+    assert await storage.save(StoredJob(job_id, replace(begun.record, begun=True), begun.version), holder="1 attempt")
+    await storage.write(job_id, "1 attempt", "step", "step:search", "[7]")
+    await storage.write(job_id, "1 attempt", "intent", "effect:apply 7", '{"status":"done","result":5}')
+    await hunting.services.core.jobs.fail(job_id, "no letter")
+    page = (await hunting.call("GET", f"{where}/steps?limit=10")).json
+    assert [(step["id"], step["status"], step["result"]) for step in page["steps"]] == [
+        ("step:search", "done", [7]),
+        ("effect:apply 7", "done", 5),
+    ]
+    assert page["next"] is None
+    reset = {"from": "search"}
+    for dry_run, state in ((True, "failed"), (False, "running")):
+        answer = (await hunting.call("POST", f"{where}:reset", {**reset, "dry_run": dry_run})).json
+        assert [step["id"] for step in answer["dropped"]] == ["step:search"]
+        assert [step["id"] for step in answer["kept"]] == ["effect:apply 7"]
+        assert answer["job"]["state"] == state
+    gone = await hunting.call("POST", f"{where}:reset", reset)
+    assert (gone.status, gone.code) == (404, "STEP_NOT_FOUND")
+    _, secret = await hunting.services.api_keys.create("a manager", {"manage"})
+    for body, status in (({**reset, "by": "admin"}, 404), ({"from": "effect:apply 7", "by": "admin"}, 403)):
+        assert (await hunting.as_key(secret).call("POST", f"{where}:reset", body)).status == status
 
 
 async def test_a_job_that_is_started_again_keeps_what_is_not_given(hunting: Api) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.jobs import Actor
+from core.jobs.mending.steps import point_of
 from jobs import Job
 from jobs.code_names import unknown_names
 from jobs.recovery.changed_code import report_changed_code
@@ -109,6 +110,24 @@ async def test_a_job_that_is_stopped_and_started_begins_with_the_new_code(
         await test.jobs.stop(test.id_of("order.1"), Actor.ADMIN)
         await test.start("order.1")
         await test.signal("order.1", "accepted")
+        assert (await test.job("order.1")).result == "sent"
+
+
+@pytest.mark.row("U-29")
+async def test_a_reset_iteration_is_left_to_code_that_knows_its_effects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = version(tmp_path, monkeypatch=monkeypatch)
+    after = version(tmp_path, ('f"ask {iteration.user}"', 'f"request {iteration.user}"'), monkeypatch=monkeypatch)
+    async with JobTest.open(before) as test:
+        await test.start("order.1")
+        test.deploy(after)
+        await test.jobs.reset(test.id_of("order.1"), point_of("search"), Actor.ADMIN)
+        await test.advance(timedelta(minutes=1))
+        assert "'effect:ask 1'" in str((await test.job("order.1")).reason), "it would take place under two names"
+        test.deploy(before)
+        await test.advance(timedelta(minutes=1))
+        await test.signal("order.1", "approved")
         assert (await test.job("order.1")).result == "sent"
 
 

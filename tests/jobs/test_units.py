@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cli.command import add_json_option
+from cli.command import CommandFailed, add_json_option
 from cli.commands.installation.jobs import ACTIONS, declare
 from core.errors import Conflict, Invalid, NotFound
 from core.jobs import Actor, JobId, JobState
@@ -211,6 +211,14 @@ async def test_the_command_line_lists_resolves_and_resets(
     await ada_jobs("resolve", "hunt.1", "effect:apply 7", "done", "--result", '{"id": 5}')
     await ada_jobs("reset", "hunt.1", "effect:apply 8")
     assert 'done     -                    iteration 0  result {"id":5}' in await ada_jobs("units", "hunt.1")
+    await playground.jobs.storage.write(ANNA, "1 attempt", "step", "step:search", "[7]")
+    steps = await ada_jobs("show", "hunt.1", "--steps")
+    assert [line.split()[0] for line in steps.splitlines()[-2:]] == ["effect:apply", "step:search"]
+    assert steps.endswith("result [7]\n")
+    with pytest.raises(CommandFailed, match="a unit, or --from STEP"):
+        await ada_jobs("reset", "hunt.1")
+    assert await ada_jobs("reset", "hunt.1", "--from", "search", "--dry-run") == "would be dropped: step:search\n"
+    assert await ada_jobs("reset", "hunt.1", "--from", "search") == "dropped: step:search\n"
     with pytest.raises(Conflict, match="What became of 'effect:apply 7' is known: done"):
         await ada_jobs("resolve", "hunt.1", "effect:apply 7", "not-done")
     with pytest.raises(Invalid, match="--result is not JSON"):

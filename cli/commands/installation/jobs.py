@@ -12,10 +12,17 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from cli.client.format_jobs import format_job, format_job_line, format_log_line, format_unit
+from cli.client.format_jobs import format_job_line, format_log_line
 from cli.command import FAILURE, SUCCESS, Command, add_json_option
+from cli.commands.installation.jobs_mending import (
+    MENDING,
+    declare_mending,
+    declare_positional,
+    decoded,
+    job_of,
+    show_steps,
+    shown,
+)
 from cli.commands.installation.queue import print_result
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy
@@ -27,9 +34,8 @@ from cli.services.sign_in import open_sign_in
 from cli.services.store import open_store
 from cli.settings.settings import Configuration, load
 from core.errors import Invalid
-from core.jobs import Actor, JobId, Jobs, JobState, Schedule, StoredJob
+from core.jobs import Actor, Jobs, JobState, Schedule, StoredJob
 from core.jobs.job_log import BEGIN
-from core.jobs.units import Outcome, UnitStatus
 from core.jobs.views import view_of
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.services import open_services
@@ -50,15 +56,13 @@ def declare(parser: ArgumentParser) -> None:
         metavar="list|show|start|change|signal|pause|resume|stop|log|units|resolve|reset",
         title="without one, run jobs until Ctrl-C",
     )
-    for declare_some in (_declare_finding, _declare_changes, _declare_reading, _declare_repairs):
+    for declare_some in (_declare_finding, _declare_changes, _declare_reading, declare_mending):
         declare_some(actions.add_parser)
     for name, subparser in actions.choices.items():
         if name != "list":
             subparser.add_argument("job", metavar="KIND.USER", help="the job, for example hunt.42")
-        if name in ("resolve", "reset"):
-            subparser.add_argument("unit", help="as `units` shows it, for example 'effect:apply 7'")
-        if name == "resolve":
-            subparser.add_argument("outcome", choices=("done", "not-done"), help="did it take place?")
+    declare_positional(actions.choices)
+    for subparser in actions.choices.values():
         subparser.add_argument("--tenant", default="default", help="whose jobs (default)")
         add_json_option(subparser, default=SUPPRESS)
 
@@ -69,16 +73,14 @@ def _declare_finding(add_action: AddParser) -> None:
     list_parser.add_argument("--kind", default="", help="only jobs of this kind")
     list_parser.add_argument("--search", default="", metavar="TEXT", help="with this in the parameters or own state")
     list_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of jobs ({_LIMIT})")
-    add_action("show", help="show one job")
+    show_parser = add_action("show", help="show one job")
+    show_parser.add_argument("--steps", action="store_true", help="and what its iteration has stored, in order")
 
 
 def _declare_reading(add_action: AddParser) -> None:
     log_parser = add_action("log", help="show the last lines of a job's log")
     log_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of lines ({_LIMIT})")
     log_parser.add_argument("--follow", action="store_true", help="then each new line, until Ctrl-C")
-    units_parser = add_action("units", help="list what became of a job's items, effects and steps")
-    units_parser.add_argument("--status", choices=list(UnitStatus), help="only those with this status")
-    units_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of units ({_LIMIT})")
 
 
 def _declare_changes(add_action: AddParser) -> None:
@@ -103,12 +105,6 @@ def _declare_changes(add_action: AddParser) -> None:
     pause_parser.add_argument("--reason", default="", help="shown to the user")
     add_action("resume", help="let a paused job go on where it was")
     add_action("stop", help="end a job; it can be started again")
-
-
-def _declare_repairs(add_action: AddParser) -> None:
-    resolve_parser = add_action("resolve", help="say what became of something unknown")
-    resolve_parser.add_argument("--result", default="null", metavar="JSON", help="what a done effect returns (null)")
-    add_action("reset", help="forget a unit or an effect, so that it is done again")
 
 
 def run(arguments: Namespace) -> int:
@@ -187,44 +183,47 @@ async def list_jobs(jobs: Jobs, arguments: Namespace) -> int:
 
 
 async def show(jobs: Jobs, arguments: Namespace) -> int:
-    return shown(arguments, await jobs.find(_job(arguments)))
+    job = await jobs.find(job_of(arguments))
+    return await show_steps(jobs, arguments, job) if arguments.steps else shown(arguments, job)
 
 
 async def start(jobs: Jobs, arguments: Namespace) -> int:
     given = arguments.parameters
-    parameters = None if given is None else _decoded("--parameters", given, dict[str, Any])
+    parameters = None if given is None else decoded("--parameters", given, dict[str, Any])
     at, schedule = _time(arguments.at), _schedule(arguments)
     zone = arguments.timezone
-    job = await jobs.start(_job(arguments), parameters, zone, Actor.ADMIN, at=at, schedule=schedule)
+    job = await jobs.start(job_of(arguments), parameters, zone, Actor.ADMIN, at=at, schedule=schedule)
     return shown(arguments, job)
 
 
 async def change(jobs: Jobs, arguments: Namespace) -> int:
-    changes = _decoded("--parameters", arguments.parameters, dict[str, Any])
+    changes = decoded("--parameters", arguments.parameters, dict[str, Any])
     zone, schedule = arguments.timezone, _schedule(arguments)
-    return shown(arguments, await jobs.change(_job(arguments), changes, Actor.ADMIN, timezone=zone, schedule=schedule))
+    return shown(
+        arguments, await jobs.change(job_of(arguments), changes, Actor.ADMIN, timezone=zone, schedule=schedule)
+    )
 
 
 async def signal(jobs: Jobs, arguments: Namespace) -> int:
-    job_id = _job(arguments)
-    await jobs.signal(job_id, arguments.name, _decoded("--data", arguments.data, Any), by=Actor.ADMIN)
+    job_id = job_of(arguments)
+    await jobs.signal(job_id, arguments.name, decoded("--data", arguments.data, Any), by=Actor.ADMIN)
     return shown(arguments, await jobs.find(job_id))
 
 
 async def pause(jobs: Jobs, arguments: Namespace) -> int:
-    return shown(arguments, await jobs.pause(_job(arguments), Actor.ADMIN, arguments.reason))
+    return shown(arguments, await jobs.pause(job_of(arguments), Actor.ADMIN, arguments.reason))
 
 
 async def resume(jobs: Jobs, arguments: Namespace) -> int:
-    return shown(arguments, await jobs.resume(_job(arguments), Actor.ADMIN))
+    return shown(arguments, await jobs.resume(job_of(arguments), Actor.ADMIN))
 
 
 async def stop(jobs: Jobs, arguments: Namespace) -> int:
-    return shown(arguments, await jobs.stop(_job(arguments), Actor.ADMIN))
+    return shown(arguments, await jobs.stop(job_of(arguments), Actor.ADMIN))
 
 
 async def show_log(jobs: Jobs, arguments: Namespace) -> int:
-    job = await jobs.find(_job(arguments))
+    job = await jobs.find(job_of(arguments))
     lines = await jobs.log.last(job.id, arguments.limit)
     for line in lines:
         print_result(arguments, line, format_log_line(line))
@@ -233,45 +232,6 @@ async def show_log(jobs: Jobs, arguments: Namespace) -> int:
             print_result(arguments, line, format_log_line(line))
             sys.stdout.flush()
     return SUCCESS
-
-
-async def list_units(jobs: Jobs, arguments: Namespace) -> int:
-    """Return one line per unit or effect, also with `--json`."""
-    job = await jobs.find(_job(arguments))
-    status = UnitStatus(arguments.status) if arguments.status else None
-    left, cursor = arguments.limit, None
-    while cursor != "" and left > 0:
-        units, cursor = await jobs.units.page(job.id, status, cursor or "", _LIMIT)
-        for unit in units[:left]:
-            print_result(arguments, unit, format_unit(unit))
-        left -= len(units)
-    return SUCCESS
-
-
-async def resolve(jobs: Jobs, arguments: Namespace) -> int:
-    job, outcome = await jobs.find(_job(arguments)), Outcome(arguments.outcome.replace("-", "_"))
-    await jobs.units.resolve(job.id, arguments.unit, outcome, _decoded("--result", arguments.result, Any))
-    return shown(arguments, job)
-
-
-async def reset(jobs: Jobs, arguments: Namespace) -> int:
-    job = await jobs.find(_job(arguments))
-    await jobs.units.reset(job.id, arguments.unit)
-    return shown(arguments, job)
-
-
-def shown(arguments: Namespace, job: StoredJob) -> int:
-    print_result(arguments, view_of(job), format_job(job))
-    return SUCCESS
-
-
-def _decoded(option: str, text: str, type_: Any) -> Any:
-    """Read parameters written as JSON. Raises Invalid PARAMETERS_MALFORMED."""
-    try:
-        return msgspec.json.decode(text, type=type_)
-    except msgspec.DecodeError as fault:
-        wanted = "JSON" if type_ is Any else "a JSON object"
-        raise Invalid("PARAMETERS_MALFORMED", f"{option} is not {wanted}: {fault}") from None
 
 
 def _time(text: str | None) -> datetime | None:
@@ -288,10 +248,6 @@ def _schedule(arguments: Namespace) -> Schedule | None:
     return Schedule(timedelta(seconds=arguments.every) if arguments.every else None, cron=arguments.cron)
 
 
-def _job(arguments: Namespace) -> JobId:
-    return JobId.parse(arguments.tenant, arguments.job)
-
-
 ACTIONS: Mapping[str, Callable[[Jobs, Namespace], Awaitable[int]]] = {
     "list": list_jobs,
     "show": show,
@@ -302,9 +258,7 @@ ACTIONS: Mapping[str, Callable[[Jobs, Namespace], Awaitable[int]]] = {
     "resume": resume,
     "stop": stop,
     "log": show_log,
-    "units": list_units,
-    "resolve": resolve,
-    "reset": reset,
+    **MENDING,
 }
 
 COMMANDS = {"jobs": Command(declare, run)}

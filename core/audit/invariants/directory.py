@@ -22,7 +22,9 @@ _WHY = "which of the two is right is unknown"
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One value: of a field of a hash (HGET), the score of a member (ZSCORE), or a fact of a task (TASK)."""
+    """One value: of a field of a hash (HGET), the score of a member (ZSCORE), a fact of a task (TASK), or the ms
+    that a key still has (PTTL), as text.
+    """
 
     command: str
     key: str

@@ -3,7 +3,8 @@
 I22: a job that runs, or whose pause ends by itself, has a live task in the tube `jobs.<kind>`.
 I23: the record of a job agrees with its state, the list of its tenant, the indexes `jobs_due` and `jobs_ended`, and the
 counts by state.
-I24: results of steps are kept only for an iteration that has begun and not ended.
+I24: results of steps, and their order, are kept without a limit only for an iteration that has begun and not ended,
+and for a time after the end of its job.
 
 I22 and I24, and of I23 what concerns one job, are implications, checked on one atomic read. The counts are compared
 between two reads of all jobs of a tenant: what is equal in both did not change between them.
@@ -68,6 +69,9 @@ def _of_job(shard: int, job: str, field: str, value: str) -> Iterator[Implicatio
     tenant = job.partition("/")[0]
     for read, holds, wanted in _places(shard, tenant, job, record):
         yield Implication("I23", (seen,), read, holds, wanted)
+    for kept in ("job_steps", "job_order"):
+        left, wanted = _LEFT[record.state in _ENDED, record.begun]
+        yield Implication("I24", (seen,), Read("PTTL", KEYS[kept].at(shard, job), ""), left, wanted)
     if record.next is not None:
         yield from _of_task(shard, job, seen, record)
 
@@ -112,17 +116,28 @@ def _of_listed(shard: int, tenant: str, job: str, _: str) -> Iterator[Implicatio
 
 
 def _of_step(shard: int, job: str, step: str, _: str) -> Iterator[Implication]:
-    def has_begun(found: str | None) -> bool:
-        record = record_of(found)
-        return record is not None and record.begun
+    yield from _of_work(shard, job, Read("HGET", KEYS["job_steps"].at(shard, job), step))
 
-    seen = Premise(Read("HGET", KEYS["job_steps"].at(shard, job), step))
-    yield Implication(
-        "I24", (seen,), Read("HGET", KEYS["job"].at(shard, job), "record"), has_begun, "an iteration that has begun"
-    )
+
+def _of_order(shard: int, job: str, name: str, _: str) -> Iterator[Implication]:
+    yield from _of_work(shard, job, Read("ZSCORE", KEYS["job_order"].at(shard, job), name))
+
+
+def _of_work(shard: int, job: str, read: Read) -> Iterator[Implication]:
+    seen = Premise(read)
+    yield Implication("I24", (seen,), Read("HGET", KEYS["job"].at(shard, job), "record"), _is_there, "a job with steps")
 
 
 Holds = Callable[[str | None], bool]
+
+_GONE, _UNLIMITED = "-2", "-1"
+_LEFT: Mapping[tuple[bool, bool], tuple[Holds, str]] = {
+    (False, False): (lambda found: found == _GONE, "absent"),
+    (False, True): (lambda found: found in (_GONE, _UNLIMITED), "no TTL: the iteration has begun"),
+    (True, False): (lambda found: found != _UNLIMITED, "a TTL: the job has ended"),
+    (True, True): (lambda found: found != _UNLIMITED, "a TTL: the job has ended"),
+}
+"""Whether a job has ended and its iteration has begun → what the time to live of its steps is."""
 
 
 def _is_there(found: str | None) -> bool:
@@ -139,6 +154,7 @@ _BY_KIND: Mapping[str, Callable[[int, str, str, str], Iterator[Implication]]] = 
     "jobs_ended": _of_ended,
     "jobs": _of_listed,
     "job_steps": _of_step,
+    "job_order": _of_order,
 }
 
 KINDS = tuple(_BY_KIND)

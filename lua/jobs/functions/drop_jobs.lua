@@ -12,7 +12,8 @@ local function drop(id)
   redis_call('ZREM', Key.jobs(tenant), id)
   redis_call('SREM', Key.job_keys(base), id)
   if state then redis_call('HINCRBY', Key.job_counts(tenant), state, -1) end
-  redis_call('DEL', Key.job(id), Key.job_steps(id), Key.job_signals(id), Key.job_log(id), Key.job_bell(id))
+  JobSteps.drop(id)
+  redis_call('DEL', Key.job(id), Key.job_signals(id), Key.job_log(id), Key.job_bell(id))
 end
 
 return function(limit)

@@ -30,7 +30,7 @@ return function(id, holder, expected, document, due, log, own, waits_for, tube, 
   if waits_for then
     if own ~= '' then redis_call('HSET', Key.job(id), 'own', own) end
   else
-    redis_call('DEL', Key.job_steps(id))
+    JobSteps.drop(id)
     redis_call('HDEL', Key.job(id), 'own')
   end
   redis_call('ZADD', Key.jobs_due(), due, id)

@@ -6,16 +6,9 @@
 -- EVENTS  del of the bell of the job's log
 -- INVARIANT what is being done at this moment is not changed
 
--- Returns whether the attempt that has taken the job still has its task. A holder is `token task`.
-local function is_running(id)
-  local token, task = string.match(redis_call('HGET', Key.job(id), 'holder') or '', '(%d+ .*) (%S+)$')
-  local lease = task and redis_call('HGET', Key.taken(), task)
-  return lease and Record.read_lease(lease) == token
-end
-
 return function(id, name, expected, value, item, log)
   if redis_call('HGET', Key.job_units(id), name) ~= expected then return 'changed' end
-  if cjson.decode(expected).status == 'begun' and is_running(id) then return 'in_hand' end
+  if cjson.decode(expected).status == 'begun' and JobAttempt.is_running(id) then return 'in_hand' end
   if value ~= '' then redis_call('HSET', Key.job_units(id), name, value) else redis_call('HDEL', Key.job_units(id), name) end
   if item ~= '' then redis_call('HDEL', Key.job_units(id), item) end
   JobLog.append_log(id, log)

@@ -11,7 +11,7 @@ return function(id, holder, entry, name, value)
   if stored[1] ~= holder then return 'lost' end
   local is_there = redis_call('LREM', Key.job_signals(id), 1, entry) == 1
   if not is_there and redis_call('HGET', Key.job_steps(id), name) ~= value then return 'taken' end
-  redis_call('HSET', Key.job_steps(id), name, value)
+  JobSteps.write(id, name, value)
   redis_call('HDEL', Key.job(id), 'losses')
   return stored[2]
 end

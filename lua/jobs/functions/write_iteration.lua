@@ -11,9 +11,10 @@
 -- INVARIANT I24; only the attempt that began the iteration last writes; no effect begins in a job that does not run
 
 local function write(id, kind, name, value, is_late)
-  if (kind == 'step' or kind == 'line') and not is_late then redis_call('HSET', Key.job_steps(id), name, value) end
+  if (kind == 'step' or kind == 'line') and not is_late then JobSteps.write(id, name, value) end
   -- A process with other code sees by it what the iteration has begun.
-  if kind == 'intent' then redis_call('HSET', Key.job_steps(id), name, '') end
+  if kind == 'intent' then JobSteps.write(id, name, '') end
+  if kind == 'unit' and value ~= '' and not is_late then JobSteps.note(id, name) end
   if (kind == 'unit' or kind == 'intent') and value ~= '' then redis_call('HSET', Key.job_units(id), name, value) end
   if kind == 'unit' and value == '' then redis_call('HDEL', Key.job_units(id), name) end
   if kind == 'over' then redis_call('HDEL', Key.job(id), 'holder') end
@@ -29,7 +30,7 @@ return function(id, holder, kind, name, value, log, place, own)
   if kind == 'intent' and state ~= 'running' then return state end
   write(id, kind, name, value, is_late)
   if own ~= '' then redis_call('HSET', Key.job(id), 'own', own) end
-  if own ~= '' and not is_late then redis_call('HSET', Key.job_steps(id), place, own) end
+  if own ~= '' and not is_late then JobSteps.write(id, place, own) end
   if log ~= '' then JobLog.append_log(id, log) end
   return state
 end

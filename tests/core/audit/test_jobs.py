@@ -38,6 +38,10 @@ DAMAGES = [
     ("I23", ["DEL", COUNTS]),
     ("I24", ["HSET", "job-steps:{0}:" + RUNNING, "search", "[]"]),
     ("I24", ["HSET", "job-steps:{0}:university/hunt.9", "search", "[]"]),
+    ("I24", ["HSET", "job-steps:{0}:" + STOPPED, "search", "[]"]),
+    ("I24", ["ZADD", "job-order:{0}:" + RUNNING, "1", "search"]),
+    ("I24", ["ZADD", "job-order:{0}:" + STOPPED, "1", "search"]),
+    ("I24", ["ZADD", "job-order:{0}:university/hunt.9", "1", "search"]),
 ]
 
 

@@ -3,15 +3,15 @@
 import re
 from collections.abc import AsyncGenerator
 from datetime import time, timedelta
-from typing import Any
 
 from aiohttp import web
 
-from core.errors import Forbidden, Invalid
+from core.errors import Invalid
 from core.jobs import Actor, DailyWindow, JobId, Schedule
 from core.jobs.job_log import BEGIN, LogLine
 from core.jobs.views import view_of
 from delivery.endpoints.directory.reading import optional
+from delivery.endpoints.jobs.reading import actor, job_id
 from delivery.endpoints.sending.tracking import forced_end
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.input.timestamps import read_time
@@ -31,13 +31,13 @@ _LINE = re.compile(r"[0-9]{1,15}")
 async def start(request: Request[schemas.JobRequest, NoParameters]) -> Response:
     """Start a job, or start it again after it was stopped or has failed."""
     body = request.body
-    job_id = JobId(request.tenant, body.kind, str(body.user), optional(body.key) or "")
+    started = JobId(request.tenant, body.kind, str(body.user), optional(body.key) or "")
     given, zone, at = optional(body.parameters), optional(body.timezone), optional(body.at)
     job = await request.services.core.jobs.start(
-        job_id,
+        started,
         given,
         zone,
-        _actor(request, body.by),
+        actor(request, body.by),
         at=read_time(at, "at", request.options.max_days_ahead) if at else None,
         schedule=_schedule(optional(body.schedule)),
     )
@@ -46,17 +46,17 @@ async def start(request: Request[schemas.JobRequest, NoParameters]) -> Response:
 
 async def change(request: Request[schemas.JobParameters, NoParameters]) -> Response:
     """Change parameters, time zone and schedule of a job."""
-    body, actor = request.body, _actor(request, request.body.by)
+    body, by = request.body, actor(request, request.body.by)
     zone, schedule = optional(body.timezone), _schedule(optional(body.schedule))
     jobs = request.services.core.jobs
     changes = optional(body.parameters) or {}
-    return Response(view_of(await jobs.change(_id(request), changes, actor, timezone=zone, schedule=schedule)))
+    return Response(view_of(await jobs.change(job_id(request), changes, by, timezone=zone, schedule=schedule)))
 
 
 async def signal(request: Request[schemas.JobSignal, NoParameters]) -> Response:
     """Send a signal to a job."""
-    body, actor = request.body, _actor(request, request.body.by)
-    await request.services.core.jobs.signal(_id(request), body.name, body.data, signal_id=body.id, by=actor)
+    body, by = request.body, actor(request, request.body.by)
+    await request.services.core.jobs.signal(job_id(request), body.name, body.data, signal_id=body.id, by=by)
     return Response(None, 204)
 
 
@@ -73,55 +73,28 @@ async def list_page(request: Request[None, schemas.JobQuery]) -> Response:
 
 async def show(request: PlainRequest) -> Response:
     """Show one job."""
-    return Response(view_of(await request.services.core.jobs.find(_id(request))))
+    return Response(view_of(await request.services.core.jobs.find(job_id(request))))
 
 
 async def pause(request: ChangeRequest) -> Response:
     """Pause a job; the unit in hand is finished."""
     reason = request.body.reason if request.body else ""
-    return Response(view_of(await request.services.core.jobs.pause(_id(request), _actor_of(request), reason)))
+    return Response(view_of(await request.services.core.jobs.pause(job_id(request), _actor_of(request), reason)))
 
 
 async def resume(request: ChangeRequest) -> Response:
     """Let a paused job go on where it was."""
-    return Response(view_of(await request.services.core.jobs.resume(_id(request), _actor_of(request))))
+    return Response(view_of(await request.services.core.jobs.resume(job_id(request), _actor_of(request))))
 
 
 async def stop(request: ChangeRequest) -> Response:
     """End a job; it can be started again."""
-    return Response(view_of(await request.services.core.jobs.stop(_id(request), _actor_of(request))))
-
-
-async def list_units(request: Request[None, schemas.UnitQuery]) -> Response:
-    """Return one page of what is recorded of a job's items and effects."""
-    query, jobs = request.query, request.services.core.jobs
-    job = await jobs.find(_id(request))
-    units, cursor = await jobs.units.page(
-        job.id, optional(query.status), optional(query.cursor) or "", query.limit or _PAGE
-    )
-    page = schemas.UnitPage(units, cursor or None)
-    return Response(page, headers=next_page_link(request.http, page.next))
-
-
-async def resolve_unit(request: Request[schemas.UnitResolution, NoParameters]) -> Response:
-    """Record what became of something unknown; the job goes on with that."""
-    body, jobs = request.body, request.services.core.jobs
-    job = await jobs.find(_id(request))
-    await jobs.units.resolve(job.id, body.unit, body.outcome, body.result, _actor(request, body.by))
-    return Response(None, 204)
-
-
-async def reset_unit(request: Request[schemas.UnitReset, NoParameters]) -> Response:
-    """Forget a unit or an effect, so that it is done again."""
-    jobs = request.services.core.jobs
-    job = await jobs.find(_id(request))
-    await jobs.units.reset(job.id, request.body.unit, _actor(request, request.body.by))
-    return Response(None, 204)
+    return Response(view_of(await request.services.core.jobs.stop(job_id(request), _actor_of(request))))
 
 
 async def follow_log(request: Request[None, schemas.LogQuery]) -> web.StreamResponse:
     """Stream the log after the line that the client has seen, and every new line, until the client leaves."""
-    job, after = await request.services.core.jobs.find(_id(request)), _after(request)
+    job, after = await request.services.core.jobs.find(job_id(request)), _after(request)
     response = web.StreamResponse(headers=sse.HEADERS)
     await response.prepare(request.http)
     lines: AsyncGenerator[LogLine, None] = request.services.core.jobs.log.follow(job.id, after)
@@ -147,15 +120,7 @@ def _after(request: Request[None, schemas.LogQuery]) -> str:
 
 
 def _actor_of(request: ChangeRequest) -> Actor:
-    return _actor(request, request.body.by if request.body else "user")
-
-
-def _actor(request: Request[Any, Any], by: str) -> Actor:
-    """Return the actor of a request. Raises Forbidden ADMIN_NEEDED."""
-    actor = Actor(by)
-    if actor is Actor.ADMIN and not request.key.permits("admin"):
-        raise Forbidden("ADMIN_NEEDED", "To act as an administrator the key needs the scope admin.")
-    return actor
+    return actor(request, request.body.by if request.body else "user")
 
 
 def _schedule(given: schemas.JobSchedule | None) -> Schedule | None:
@@ -168,8 +133,3 @@ def _schedule(given: schemas.JobSchedule | None) -> Schedule | None:
     window = DailyWindow(time.fromisoformat(begin), time.fromisoformat(end)) if begin and end else None
     seconds = optional(given.seconds)
     return Schedule(timedelta(seconds=seconds) if seconds else None, window, optional(given.cron) or "")
-
-
-def _id(request: Request[Any, Any]) -> JobId:
-    """Read the id of a job. Raises NotFound JOB_NOT_FOUND."""
-    return JobId.parse(request.tenant, request.http.match_info["job_id"])

@@ -1,0 +1,112 @@
+"""The actions of `jobs` that look into a job and mend it, and what all its actions have in common."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from cli.client.format_jobs import format_job, format_plan, format_step, format_unit
+from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
+from cli.commands.installation.queue import print_result
+from core.errors import Invalid
+from core.jobs import Actor, JobId, Jobs, StoredJob
+from core.jobs.mending.steps import point_of
+from core.jobs.units import Outcome, UnitStatus
+from core.jobs.views import view_of
+
+_LIMIT = 100
+
+
+def declare_mending(add_action: Callable[..., ArgumentParser]) -> None:
+    units_parser = add_action("units", help="list what became of a job's items, effects and steps")
+    units_parser.add_argument("--status", choices=list(UnitStatus), help="only those with this status")
+    units_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of units ({_LIMIT})")
+    resolve_parser = add_action("resolve", help="say what became of something unknown")
+    resolve_parser.add_argument("--result", default="null", metavar="JSON", help="what a done effect returns (null)")
+    reset_parser = add_action("reset", help="repeat an iteration from a step, or forget one unit or effect")
+    reset_parser.add_argument(
+        "--from", dest="from_", metavar="STEP", help="repeat from here; effects keep their results"
+    )
+    reset_parser.add_argument("--again", action="store_true", help="do the effects and items from there on again, too")
+    reset_parser.add_argument("--dry-run", action="store_true", help="show what is dropped and what stays")
+
+
+def declare_positional(actions: Mapping[str, ArgumentParser]) -> None:
+    """Declare what stands after the name of the job."""
+    actions["resolve"].add_argument("unit", help="as `units` shows it, for example 'effect:apply 7'")
+    actions["resolve"].add_argument("outcome", choices=("done", "not-done"), help="did it take place?")
+    actions["reset"].add_argument(
+        "unit", nargs="?", help="as `units` shows it; it is done again, whatever became of it"
+    )
+
+
+async def show_steps(jobs: Jobs, arguments: Namespace, job: StoredJob) -> int:
+    """Return the facts, and one line per result; with `--json` only the lines."""
+    if not arguments.json:
+        shown(arguments, job)
+    cursor: str | None = None
+    while cursor != "":
+        steps, cursor = await jobs.steps.page(job.id, cursor or "", _LIMIT)
+        for step in steps:
+            print_result(arguments, step, format_step(step))
+    return SUCCESS
+
+
+async def list_units(jobs: Jobs, arguments: Namespace) -> int:
+    """Return one line per unit or effect, also with `--json`."""
+    job = await jobs.find(job_of(arguments))
+    status = UnitStatus(arguments.status) if arguments.status else None
+    left, cursor = arguments.limit, None
+    while cursor != "" and left > 0:
+        units, cursor = await jobs.units.page(job.id, status, cursor or "", _LIMIT)
+        for unit in units[:left]:
+            print_result(arguments, unit, format_unit(unit))
+        left -= len(units)
+    return SUCCESS
+
+
+async def resolve(jobs: Jobs, arguments: Namespace) -> int:
+    job, outcome = await jobs.find(job_of(arguments)), Outcome(arguments.outcome.replace("-", "_"))
+    await jobs.units.resolve(job.id, arguments.unit, outcome, decoded("--result", arguments.result, Any))
+    return shown(arguments, job)
+
+
+async def reset(jobs: Jobs, arguments: Namespace) -> int:
+    job = await jobs.find(job_of(arguments))
+    if (arguments.unit is None) == (arguments.from_ is None):
+        raise CommandFailed("reset needs a unit, or --from STEP", WRONG_USAGE)
+    if arguments.unit is not None:
+        await jobs.units.reset(job.id, arguments.unit)
+        return shown(arguments, job)
+    point = point_of(arguments.from_, again=arguments.again)
+    plan = await jobs.steps.plan(job.id, point)
+    if not arguments.dry_run:
+        await jobs.reset(job.id, point, Actor.ADMIN)
+    print_result(arguments, plan, format_plan(plan, is_dry=arguments.dry_run))
+    return SUCCESS
+
+
+def shown(arguments: Namespace, job: StoredJob) -> int:
+    print_result(arguments, view_of(job), format_job(job))
+    return SUCCESS
+
+
+def decoded(option: str, text: str, type_: Any) -> Any:
+    """Read parameters written as JSON. Raises Invalid PARAMETERS_MALFORMED."""
+    try:
+        return msgspec.json.decode(text, type=type_)
+    except msgspec.DecodeError as fault:
+        wanted = "JSON" if type_ is Any else "a JSON object"
+        raise Invalid("PARAMETERS_MALFORMED", f"{option} is not {wanted}: {fault}") from None
+
+
+def job_of(arguments: Namespace) -> JobId:
+    return JobId.parse(arguments.tenant, arguments.job)
+
+
+MENDING: Mapping[str, Callable[[Jobs, Namespace], Awaitable[int]]] = {
+    "units": list_units,
+    "resolve": resolve,
+    "reset": reset,
+}

@@ -1,0 +1,56 @@
+"""The record of a job after a change. Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from core.jobs.due_times import in_window
+from core.jobs.kinds import JobKind
+from core.jobs.record import JobRecord, Parent, zone_of
+from core.jobs.schedule import Schedule, StoredSchedule
+from core.jobs.states import JobState
+from core.model.clock import to_ms
+
+
+def started(
+    record: JobRecord,
+    now: datetime,
+    kind: JobKind,
+    parameters: Mapping[str, Any] | None,
+    timezone: str | None,
+    at: datetime | None,
+    schedule: Schedule | None,
+    parent: Parent | None,
+) -> JobRecord:
+    """Return the record of a job that is started; what is None stays as it was."""
+    zone = timezone or record.timezone
+    own_schedule = StoredSchedule.of(schedule) if schedule else record.schedule
+    follows = own_schedule.schedule if own_schedule else kind.schedule
+    due = to_ms(follows.in_window(at, zone_of(zone)) if at else follows.first(now, zone_of(zone)))
+    return JobRecord(
+        record.state,
+        parameters=record.parameters if parameters is None else dict(parameters),
+        timezone=zone,
+        reason=kind.waiting,
+        generation=record.generation,
+        iteration=record.iteration,
+        anchor=due,
+        due=due,
+        created=record.created or to_ms(now),
+        own=record.own,
+        schedule=own_schedule,
+        parent=parent,
+    )
+
+
+def repeated(record: JobRecord, now: datetime, kind: Schedule | None) -> JobRecord:
+    """Return the record of a job whose iteration goes on from an earlier step, at once if its window is open. It has
+    the version of the code with which it has begun. A pause stays.
+    """
+    if record.state is not JobState.PAUSED:
+        record = replace(record, paused_by=None, reason="", service="")
+    repeating = replace(record, begun=True, suspended=False, waits_for=[], result=msgspec.Raw(b"null"))
+    return replace(repeating, due=to_ms(in_window(kind, now, record)))

@@ -1,0 +1,1 @@
+"""The endpoints of long-running jobs."""

@@ -1,0 +1,16 @@
+-- job_attempt: the attempt that has taken a job; its holder is `token task`
+
+-- Returns whether it still has its task.
+function JobAttempt.is_running(id)
+  local token, task = string.match(redis_call('HGET', Key.job(id), 'holder') or '', '(%d+ .*) (%S+)$')
+  local lease = task and redis_call('HGET', Key.taken(), task)
+  return lease and Record.read_lease(lease) == token
+end
+
+-- The attempt that still runs may record the unit in hand, but no results of steps: what begins next must not use them.
+function JobAttempt.let_go(id)
+  local attempt = redis_call('HGET', Key.job(id), 'holder')
+  if attempt and attempt:sub(1, 5) ~= 'late:' then
+    redis_call('HSET', Key.job(id), 'holder', 'late:' .. attempt)
+  end
+end
