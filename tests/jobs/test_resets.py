@@ -275,6 +275,14 @@ async def test_a_name_that_no_list_has_is_refused() -> None:
             point_of(name)
 
 
+async def test_results_of_one_moment_keep_their_order(playground: Playground) -> None:
+    begun = await playground.jobs.start(ANNA)
+    assert await playground.jobs.storage.save(begun, holder="1 attempt")
+    names = [f"step:{number}" for number in range(60, 0, -1)]
+    await asyncio.gather(*(playground.jobs.storage.write(ANNA, "1 attempt", "step", name, "1") for name in names))
+    assert [step.id for step in (await playground.jobs.steps.page(ANNA))[0]] == names
+
+
 async def test_a_long_list_comes_in_pages(playground: Playground) -> None:
     async def run(iteration: Iteration) -> None:
         for number in range(25):
