@@ -26,7 +26,8 @@ end
 local function is_from_outside(id, name)
   if name:sub(1, 7) == 'effect:' or name:sub(1, 6) == 'child\t' or name:sub(1, 6) == 'state\t' then return true end
   if name:sub(1, 5) ~= 'wait ' then return false end
-  return redis_call('HGET', Key.job_steps(id), name):find('^{"answer":"received"') ~= nil
+  local stored = redis_call('HGET', Key.job_steps(id), name)
+  return stored:find('^{"answer":"received"') ~= nil
 end
 
 -- Forgets the effects and items from a place on.
