@@ -1,4 +1,5 @@
-"""bench footprint: memory and start of `./ada up`, with everything simulated and with one channel, and of two commands.
+"""bench footprint: memory and start of `./ada up`, with everything simulated (also with ADA_PROCESSES=few) and with one
+channel, and of two commands.
 
 Memory is PSS: what a process has alone and its share of what it has with others. `--beside COMMIT` measures an earlier
 commit, too, in turn with this one, with the libraries that are installed here.
@@ -24,8 +25,8 @@ from bench.harness.report import Rows, log_progress, median, report_target
 from cli.command import CommandFailed
 
 THIS = "this"
-EVERYTHING, ONE_CHANNEL = "everything", "one channel"
-MEMORY_TARGETS = {EVERYTHING: 350.0, ONE_CHANNEL: 200.0}
+EVERYTHING, FEW, ONE_CHANNEL = "everything", "everything in few processes", "one channel"
+MEMORY_TARGETS = {EVERYTHING: 350.0, FEW: 350.0, ONE_CHANNEL: 200.0}
 START_TARGET, COMMAND_TARGET = 4.0, 150.0
 COMMANDS = ("--help", "show --help")
 _TIMES = 7
@@ -44,7 +45,7 @@ async def measure(arguments: Namespace, rows: Rows) -> None:
         if arguments.beside:
             systems[arguments.beside] = unpack(arguments.beside, Path(directory) / "code")
         async with gateway(Path(directory)) as sms:
-            for fleet, settings in ((EVERYTHING, {}), (ONE_CHANNEL, sms)):
+            for fleet, settings in ((EVERYTHING, {}), (FEW, {"ADA_PROCESSES": "few"}), (ONE_CHANNEL, sms)):
                 for system, code in systems.items():
                     log_progress(f"./ada up, {fleet}: {system}")
                     await measure_fleet(fleet, settings, system, code, rows)

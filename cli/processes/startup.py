@@ -5,6 +5,7 @@ import gc
 import logging
 import signal
 import sys
+import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
@@ -39,9 +40,16 @@ def configure_logging(settings: Settings) -> None:
         logging.getLogger("telethon").setLevel(logging.CRITICAL)  # it logs every connection; the courier reports faults
 
 
+_STOPS: dict[threading.Thread, tuple[asyncio.AbstractEventLoop, asyncio.Event]] = {}
+"""The events of `stop_requested` in other threads than the main one, which receives the signals."""
+
+
 def stop_requested() -> asyncio.Event:
     """Return an event that SIGTERM and SIGINT set. A second signal ends the process at once."""
     event, loop = asyncio.Event(), asyncio.get_running_loop()
+    if threading.current_thread() is not threading.main_thread():
+        _STOPS[threading.current_thread()] = loop, event
+        return event
 
     def request(number: int) -> None:
         loop.remove_signal_handler(number)
@@ -50,6 +58,16 @@ def stop_requested() -> asyncio.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, request, number)
     return event
+
+
+def request_stop(thread: threading.Thread) -> bool:
+    """Set the event of a thread; return whether it has one."""
+    if thread not in _STOPS:
+        return False
+    loop, event = _STOPS[thread]
+    with suppress(RuntimeError):  # the loop is closed: the thread ends
+        loop.call_soon_threadsafe(event.set)
+    return True
 
 
 def collect_garbage_less_often() -> None:

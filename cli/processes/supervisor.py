@@ -45,13 +45,27 @@ STOP_TIMEOUT = 10.0
 """Seconds that a child has to end after SIGTERM."""
 
 
+class RestartDelays:
+    """The growing pauses before the restarts of one child."""
+
+    def __init__(self) -> None:
+        self._crashes = 0
+
+    def after(self, seconds: float) -> float:
+        """Return the pause, in seconds, after a run of this length."""
+        self._crashes = 0 if seconds > STABLE_AFTER else self._crashes
+        delay = RESTART_DELAYS[min(self._crashes, len(RESTART_DELAYS) - 1)]
+        self._crashes += 1
+        return delay
+
+
 class ChildFailed(Exception):
     """The child ended for good before it was ready. The message is shown to the user."""
 
 
 def announce(**facts: Any) -> None:
     """Report that this child process is ready. Called once."""
-    print(f"{READY}{json.dumps(facts, ensure_ascii=False)}", flush=True)
+    print(f"{READY}{json.dumps(facts, ensure_ascii=False)}\n", end="", flush=True)  # one write: threads print, too
 
 
 def read_announcement(line: str) -> Announcement | None:
@@ -62,14 +76,18 @@ def read_announcement(line: str) -> Announcement | None:
     return announcement
 
 
+FINAL_EXIT_CODES = frozenset({SUCCESS, WRONG_USAGE, OPERATOR_NEEDED})
+"""Exit codes after which a restart would change nothing."""
+
+
 @dataclass(frozen=True)
 class ChildSpec:
     """The plan of one child process. Children of the highest `stage` are stopped first, those of one stage together.
 
-    `command` is a program with its arguments; with `forked` a Python module with its arguments.
-    `environment` is added to ours; a variable for whose name `may_receive` is false is withheld. `pass_fds` are
-    inherited file descriptors. A child that exits with one of `final_exit_codes` is not restarted, nor is a
-    `needed` child that ends before it was ready once. Lines for which `is_shown` is false are dropped.
+    `command` is a program with its arguments; with `forked` a Python module with its arguments. It is ready after as
+    many `announcements`. `environment` is added to ours; a variable for whose name `may_receive` is false is withheld.
+    `pass_fds` are inherited file descriptors. A child that exits with one of `final_exit_codes` is not restarted, nor
+    is a `needed` child that ends before it was ready once. Lines for which `is_shown` is false are dropped.
     """
 
     name: str
@@ -78,11 +96,12 @@ class ChildSpec:
     environment: Mapping[str, str] = field(default_factory=dict)
     parse_ready: Callable[[str], Announcement | None] = read_announcement
     pass_fds: tuple[int, ...] = ()
-    final_exit_codes: frozenset[int] = frozenset({SUCCESS, WRONG_USAGE, OPERATOR_NEEDED})
+    final_exit_codes: frozenset[int] = FINAL_EXIT_CODES
     is_shown: Callable[[str], bool] = bool
     may_receive: Callable[[str], bool] = bool
     needed: bool = False
     forked: bool = False
+    announcements: int = 1
 
     def whole_environment(self) -> dict[str, str]:
         found = {**os.environ, "PYTHONUNBUFFERED": "1", **self.environment}
@@ -115,7 +134,7 @@ class SupervisedChild:
         self._stop_timeout = stop_timeout
         self._process: Process | None = None
         self._is_stopping = False
-        self._was_ready = False
+        self._announcements = 0
         self._last_line = ""
         self._task = asyncio.create_task(self._run())
 
@@ -124,21 +143,19 @@ class SupervisedChild:
         return self._task.done()
 
     async def _run(self) -> None:
-        crashes = 0
+        delays = RestartDelays()
         while True:
             started = time.monotonic()
             code = await self._run_once()
             if self._is_final(code):
                 return
-            crashes = 0 if time.monotonic() - started > STABLE_AFTER else crashes
-            delay = RESTART_DELAYS[min(crashes, len(RESTART_DELAYS) - 1)]
-            crashes += 1
+            delay = delays.after(time.monotonic() - started)
             self._print(f"ended ({describe_exit(code)}), restarts in {delay} s")
             await asyncio.sleep(delay)
 
     async def _run_once(self) -> int:
         """Run one process to its end; return its exit code."""
-        self._was_ready = False
+        self._announcements = 0
         process = self._process = await start_process(self.spec)
         await self._read_lines(process)
         return await process.wait()  # asyncio closes the pipe that die_with_parent needs
@@ -161,9 +178,9 @@ class SupervisedChild:
                 self._last_line = line
                 self._print(line)
             return
-        if self._was_ready:  # Valkey reports once for each socket
+        self._announcements += 1
+        if self._announcements != self.spec.announcements:  # Valkey reports once for each socket
             return
-        self._was_ready = True
         self._print(READY_LINE)
         if not self.ready.done():
             self.ready.set_result(announcement)

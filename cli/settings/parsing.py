@@ -8,6 +8,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, time, timedelta, tzinfo
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
 from urllib.parse import urlsplit
@@ -29,6 +30,14 @@ class Address:
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Processes(StrEnum):
+    """How `./ada up` runs couriers and bots: each in a process of its own, or all couriers in one and all bots in
+    another."""
+
+    MANY = "many"
+    FEW = "few"
 
 
 Quotas = Mapping[str, Quota]
@@ -128,6 +137,13 @@ def parse_durability(text: str) -> Durability:
         raise ValueError("which is neither local nor replica") from None
 
 
+def parse_processes(text: str) -> Processes:
+    try:
+        return Processes(text)
+    except ValueError:
+        raise ValueError("which is neither many nor few") from None
+
+
 PARSERS: Mapping[Any, Callable[[str], Any]] = {
     str: str,
     int: parse_int,
@@ -138,6 +154,7 @@ PARSERS: Mapping[Any, Callable[[str], Any]] = {
     tzinfo: parse_timezone,
     Address: parse_address,
     Durability: parse_durability,
+    Processes: parse_processes,
     QuietHours: parse_quiet_hours,
     Quotas: parse_quotas,
     Timezones: parse_timezones,

@@ -16,7 +16,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from cli.settings.parsing import Address, Quotas, Timezones, parse
+from cli.settings.parsing import Address, Processes, Quotas, Timezones, parse
 from cli.settings.sources import PREFIX, RawSetting, collect
 from cli.suggestion import did_you_mean
 from core.admission.quiet_hours import QuietHours
@@ -53,6 +53,7 @@ class Settings:
     api_key: str | None = field(default=None, repr=False)
     metrics_key: str | None = field(default=None, repr=False)
     data: Path = Path("data")
+    processes: Processes = Processes.MANY
     timezone: tzinfo = UTC
     tenant_timezones: Timezones = field(default_factory=dict)
     quiet_hours: QuietHours | None = QuietHours(time(0), time(7))

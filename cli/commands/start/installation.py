@@ -24,6 +24,7 @@ from cli.processes.embedded_valkey import DirectoryInUse, EmbeddedValkey, free_p
 from cli.processes.forked_process import start_fork_server
 from cli.processes.ports import check_is_free
 from cli.processes.supervisor import Announcement, ChildFailed, ChildSpec, PrintLine, Supervisor
+from cli.settings.parsing import Processes
 from cli.settings.secrets import BOT, receiver
 from cli.settings.settings import Configuration, Settings
 from core.redis.cancel_and_wait import cancel_and_wait
@@ -71,6 +72,7 @@ class Installation:
     not_ready: Mapping[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict, repr=False)
     is_forked: bool = False
+    shares_processes: bool = False
 
     def child(self, name: str, stage: int, *args: str) -> ChildSpec:
         """Return a child that runs a verb of Ada."""
@@ -97,6 +99,7 @@ async def start_everything(configuration: Configuration, print_line: PrintLine) 
                 installation = Installation(tools_url, get_or_create_api_key(settings), data, supervisor)
                 installation.environment["ADA_REDIS_URL"] = url
                 installation.is_forked = is_forked
+                installation.shares_processes = settings.processes is Processes.FEW
                 await start_after_store(configuration, supervisor, installation)
                 yield installation
             finally:
@@ -228,8 +231,13 @@ def simulated(environment: Mapping[str, str], own: Collection[str]) -> dict[str,
 
 async def start_couriers(supervisor: Supervisor, installation: Installation) -> None:
     """Start all couriers and bots at once. A process that is late stays supervised and is in `not_ready`."""
-    specs = [installation.child(channel, COURIERS, "courier", channel) for channel in installation.channels]
-    specs += [installation.child(f"bot {channel}", COURIERS, "bot", channel) for channel in installation.bots]
+    couriers = [installation.child(channel, COURIERS, "courier", channel) for channel in installation.channels]
+    bots = [installation.child(f"bot {channel}", COURIERS, "bot", channel) for channel in installation.bots]
+    if installation.shares_processes:
+        groups = {"couriers": couriers, "bots": bots}
+        specs = [shared_child(name, children) for name, children in groups.items() if children]
+    else:
+        specs = [*couriers, *bots]
     own = [name for name in ("scenarios", "jobs") if getattr(installation, name)]
     specs += [ada_child(name, COURIERS, installation.environment, name) for name in own]
     timeout = START_TIMEOUT if installation.inbox else COURIER_START_TIMEOUT
@@ -250,6 +258,20 @@ def ada_child(name: str, stage: int, environment: Mapping[str, str], *args: str)
 def forked_child(name: str, stage: int, environment: Mapping[str, str], *args: str) -> ChildSpec:
     """Return such a child that shares the memory of its libraries with others."""
     return replace(ada_child(name, stage, environment, *args), command=("cli", *args), forked=True)
+
+
+def shared_child(name: str, children: Sequence[ChildSpec]) -> ChildSpec:
+    """Return one child that runs the verbs of these children, with the secrets of all of them."""
+    first = children[0]
+    verbs = [" ".join(child.command[child.command.index("cli") + 1 :]) for child in children]
+    before = first.command[: first.command.index("cli")]
+    return replace(
+        first,
+        name=name,
+        command=(*before, "cli.processes.shared_process", *verbs),
+        may_receive=lambda setting: any(child.may_receive(setting) for child in children),
+        announcements=len(children),
+    )
 
 
 async def start_required(supervisor: Supervisor, spec: ChildSpec) -> Announcement:
