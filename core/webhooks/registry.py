@@ -5,7 +5,8 @@ Called by `delivery/endpoints/webhooks.py`; `core.webhooks.event_reader` and `co
 """
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ MOST_WEBHOOKS = 16
 """Webhooks of one tenant."""
 
 ATTEMPTS_KEPT = 100
+_RECENT_SECONDS = 0.5
 _VERSION = "version"
 _KICKS = 50
 
@@ -36,13 +38,17 @@ async def stored_webhooks(store: Store) -> tuple[str | None, list[Webhook]]:
 
 
 class Webhooks:
-    """One per process."""
+    """One per process. The webhooks of all tenants are a small registry in shard 0; what is written at each attempt is
+    in the shard of the tenant, for 30 days after the last one.
+    """
 
     def __init__(self, store: Store, queue: Queue, client: WebhookClient) -> None:
         self._store = store
         self._queue = queue
         self._client = client
         self._cached: tuple[str | None, list[Webhook]] = (None, [])
+        self._by_id: Mapping[str, Webhook] = {}
+        self._looked = 0.0
 
     async def create(self, tenant: str, url: str, events: Sequence[EventType]) -> Webhook:
         """Create a webhook; it receives the events from now on. Raises Invalid WEBHOOK_URL_MALFORMED,
@@ -58,6 +64,7 @@ class Webhooks:
         return webhook
 
     async def _save(self, webhook: Webhook, most: int) -> bool:
+        self._looked = 0.0
         record = webhooks.encode(webhook)
         return bool(await self._store.run("store_webhook", 0, webhook.tenant, webhook.id, record, most))
 
@@ -72,9 +79,11 @@ class Webhooks:
 
     async def all(self) -> list[Webhook]:
         """Return the webhooks of all tenants, the oldest first. They are read again only if one has changed."""
+        self._looked = time.monotonic()
         version = await self.version()
         if version != self._cached[0]:
             self._cached = await stored_webhooks(self._store)
+            self._by_id = {webhook.id: webhook for webhook in self._cached[1]}
         return self._cached[1]
 
     async def version(self) -> str | None:
@@ -89,12 +98,28 @@ class Webhooks:
             raise NotFound("WEBHOOK_NOT_FOUND", "There is no such webhook.")
         return webhooks.read_webhook(text)
 
+    async def find_recent(self, tenant: str, webhook_id: str) -> Webhook:
+        """Return a webhook as it was at most half a second ago, without a call for each message. One that seems to be
+        gone or disabled is read again, because that ends the message. Raises NotFound WEBHOOK_NOT_FOUND.
+        """
+        if time.monotonic() - self._looked > _RECENT_SECONDS:
+            await self.all()
+        webhook = self._by_id.get(webhook_id)
+        if webhook is None or webhook.tenant != tenant or webhook.disabled:
+            return await self.find(tenant, webhook_id)
+        return webhook
+
     async def delete(self, tenant: str, webhook_id: str) -> int:
         """Delete a webhook and the messages that wait for it; return how many. Raises NotFound WEBHOOK_NOT_FOUND."""
+        self._looked = 0.0
         if not await self._store.run("remove_webhook", 0, tenant, webhook_id):
             raise NotFound("WEBHOOK_NOT_FOUND", "There is no such webhook.")
+        await self._store.command("DEL", *(self._key_of(kind, tenant, webhook_id) for kind in ("attempts", "health")))
         cancelled = await self._queue.cancel_by(TaskFilter(user=webhook_id, tube=webhooks.TUBE))
         return cancelled.cancelled + cancelled.flagged
+
+    def _key_of(self, kind: str, tenant: str, webhook_id: str) -> str:
+        return KEYS[kind].at(self._store.shard_of_tenant(tenant), webhook_id)
 
     async def disable(self, webhook: Webhook) -> None:
         """Send nothing more to this webhook until a replay."""
@@ -109,14 +134,15 @@ class Webhooks:
 
     async def record(self, webhook: Webhook, attempt: AttemptRecord) -> tuple[int, int, int]:
         """Note an attempt. Returns the server's ms now, of the last success and of the last replay (0: none)."""
-        arguments = webhook.tenant, webhook.id, webhooks.encode(attempt), int(attempt.succeeded), ATTEMPTS_KEPT
-        now, succeeded, replayed = await self._store.run("record_attempt", 0, *arguments)
+        shard = self._store.shard_of_tenant(webhook.tenant)
+        arguments = webhook.id, webhooks.encode(attempt), int(attempt.succeeded), ATTEMPTS_KEPT
+        now, succeeded, replayed = await self._store.run("record_attempt", shard, *arguments)
         return now, succeeded, replayed
 
     async def state(self, tenant: str, webhook_id: str) -> WebhookState:
         """Return what waits, and the last attempts. Raises NotFound WEBHOOK_NOT_FOUND."""
         await self.find(tenant, webhook_id)
-        texts = await self._store.command("LRANGE", KEYS["attempts"].at(0, webhook_id), 0, -1)
+        texts = await self._store.command("LRANGE", self._key_of("attempts", tenant, webhook_id), 0, -1)
         pending = await self.pending(webhook_id)
         dead = len(await self._dead(webhook_id))
         return WebhookState(max(0, pending - dead), dead, [webhooks.read_attempt(text) for text in texts])
@@ -131,8 +157,7 @@ class Webhooks:
         many. Raises NotFound WEBHOOK_NOT_FOUND.
         """
         webhook = await self.find(tenant, webhook_id)
-        now = str(await self._now())
-        await self._store.command("HSET", KEYS["health"].at(0, webhook_id), "replayed", now)
+        await self._store.run("note_replay", self._store.shard_of_tenant(tenant), webhook_id)
         if webhook.disabled:
             await self._save(replace(webhook, disabled=0), 0)
         dead = await self._dead(webhook_id)

@@ -69,7 +69,7 @@ class WebhookSender:
     async def handle(self, attempt: Attempt) -> Result:
         task = attempt.task
         try:
-            webhook = await self._webhooks.find(task.tenant, task.user)
+            webhook = await self._webhooks.find_recent(task.tenant, task.user)
         except NotFound:
             return Done("the webhook was deleted")
         if webhook.disabled:

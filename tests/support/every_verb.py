@@ -286,6 +286,7 @@ async def _call_webhook_verbs(stack: Stack) -> None:
         reader = EventReader(stack.store, 0, stack.queue, webhooks, ReadingLimits())
         await reader.step()
         await webhooks.record(webhook, AttemptRecord("msg_1", "finished", 1, 0, 0, 200))
+        await webhooks.replay(TENANT, webhook.id)
         await webhooks.delete(TENANT, deleted.id)
 
 

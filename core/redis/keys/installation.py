@@ -104,7 +104,7 @@ INSTALLATION = (
         "health",
         "webhooks:{s}:health:<id>",
         "hash",
-        Lifetime.FOREVER,
+        Lifetime.TTL,
         "of a webhook: `succeeded` and `replayed`, the ms of its last success and replay",
     ),
     Key(

@@ -13,15 +13,21 @@ from standardwebhooks import WebhookVerificationError
 
 from cli.commands.start.doctor import check_webhooks
 from core.courier.interface import Message, Outcome, Rejected, Sent
+from core.errors import NotFound
 from core.model.states import Reason, Status
 from core.queue import Bury, Retry, TaskFilter
+from core.redis.keys import KEYS
 from core.webhooks import runtime
+from core.webhooks.registry import Webhooks
 from core.webhooks.sender import Failure, RetryRules, decide
 from core.webhooks.webhook import EventType
 from tests.core.webhooks.conftest import QUICK, Installation
 from tests.core.webhooks.receiver import Receiver, hang, status
+from tests.support.servers import one_and_many_shards
 from tests.support.stack import TENANT, FakeCourier, people
 from tests.support.waiting import stays, until
+
+__all__ = ["one_and_many_shards"]
 
 
 def refuse_the_second(message: Message) -> Outcome:
@@ -296,3 +302,46 @@ class TestTheDecisionAfterAFailure:
         asked = decide(Failure(1, 0, 0, 0, 0, wait=1000), RULES)
         assert isinstance(asked, Retry)
         assert asked.after == timedelta(seconds=1000)
+
+
+@pytest.mark.row("S-12")
+async def test_what_is_written_at_each_attempt_stands_in_the_shard_of_the_tenant(
+    installation: Installation, receiver: Receiver
+) -> None:
+    store = installation.stack.store
+    webhook = await installation.add(receiver)
+    await installation.webhooks.test(TENANT, webhook.id)
+    await installation.webhooks.replay(TENANT, webhook.id)
+    shard = store.shard_of_tenant(TENANT)
+    own = {KEYS[kind].at(shard, webhook.id) for kind in ("attempts", "health")}
+    assert {key for key in installation.stack.server.all_keys() if webhook.id in key} == own
+    assert all([await store.command("PTTL", key) > 0 for key in own])
+    await installation.webhooks.delete(TENANT, webhook.id)
+    assert not {key for key in installation.stack.server.all_keys() if webhook.id in key}
+
+
+async def test_what_another_process_knows_of_a_webhook_ends_a_message_only_when_it_is_so_now(
+    installation: Installation, receiver: Receiver
+) -> None:
+    """Each process keeps the webhooks for half a second."""
+    here, stack = installation.webhooks, installation.stack
+    elsewhere = Webhooks(stack.store, stack.queue, installation.client)
+    webhook = await installation.add(receiver)
+    await here.disable(webhook)
+    assert (await elsewhere.find_recent(TENANT, webhook.id)).disabled
+    await here.replay(TENANT, webhook.id)
+    assert not (await elsewhere.find_recent(TENANT, webhook.id)).disabled, "at once: it is read again"
+    with pytest.raises(NotFound):
+        await elsewhere.find_recent("another", webhook.id)
+    await here.delete(TENANT, webhook.id)
+    with pytest.raises(NotFound):
+        await here.find_recent(TENANT, webhook.id)
+
+    async def is_gone() -> bool:
+        try:
+            await elsewhere.find_recent(TENANT, webhook.id)
+        except NotFound:
+            return True
+        return False
+
+    await until(is_gone, within=5)
