@@ -55,9 +55,11 @@ async def running() -> AsyncIterator[JobTest]:
     Single.begun, Single.gate = [], asyncio.Semaphore(0)
     async with JobTest.open(Single) as test:
         worker = asyncio.create_task(test.worker.run())
-        yield test
-        test.worker.stop(timedelta(seconds=5))
-        await worker
+        try:
+            yield test
+        finally:
+            test.worker.stop(timedelta(seconds=0))
+            await worker
 
 
 async def start(test: JobTest, *users: str) -> None:
