@@ -8,6 +8,7 @@ A provider of SMS may report by the id of the message alone: then each message i
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
@@ -43,30 +44,44 @@ class References:
         self._scope = channel, account
 
     async def note(self, references: Sequence[Reference]) -> None:
-        """Note messages that were sent. Those that were read meanwhile are recorded as read. Raises StoreError."""
+        """Note messages that were sent. Those that were read meanwhile are recorded as read. Raises StoreError; then
+        call it again.
+        """
+        by_shard = defaultdict[int, list[Reference]](list)
+        for one in references:
+            by_shard[self._shard(one.peer)].append(one)
+        for shard, of_shard in by_shard.items():
+            for start in range(0, len(of_shard), _PAGE):
+                await self._note_page(shard, of_shard[start : start + _PAGE])
+
+    async def _note_page(self, shard: int, references: Sequence[Reference]) -> None:
         ttl_ms = _TTL // timedelta(milliseconds=1)
-        for start in range(0, len(references), _PAGE):
-            rows = [[one.peer, one.number, _member(one)] for one in references[start : start + _PAGE]]
-            covered = await self._store.run("note_references", 0, *self._scope, ttl_ms, compact_json(rows))
-            for member in covered:
-                await self._record(member)
+        rows = [[one.peer, one.number, _member(one)] for one in references]
+        for member in await self._store.run("note_references", shard, *self._scope, ttl_ms, compact_json(rows)):
+            await self._record(member)
 
     async def mark_read(self, peer: str, number: int) -> None:
         """Record the messages of this dialog up to `number` as read. Raises StoreError; then call it again."""
-        members = await self._store.run("mark_read", 0, *self._scope, peer, number)
+        members = await self._store.run("mark_read", self._shard(peer), *self._scope, peer, number)
         for member in members:
             await self._record(member)
         if members:
-            await self._store.command("ZREM", KEYS["references"].at(0, *self._scope, peer), *members)
+            await self._store.command("ZREM", self._key(peer), *members)
 
     async def report(self, reference: str, status: Status) -> bool:
         """Record what a provider reports of a message that was noted under its reference; return whether a history
         changed. Raises NotFound REFERENCE_UNKNOWN, StoreError.
         """
-        members = await self._store.command("ZRANGE", KEYS["references"].at(0, *self._scope, reference), 0, -1)
+        members = await self._store.command("ZRANGE", self._key(reference), 0, -1)
         if not members:
             raise NotFound("REFERENCE_UNKNOWN", "No message is known by this id.")
         return any([await self._record(member, status) for member in members])
+
+    def _shard(self, peer: str) -> int:
+        return self._store.shard_of(f"{self._scope[0]}:{peer}")
+
+    def _key(self, peer: str) -> str:
+        return KEYS["references"].at(self._shard(peer), *self._scope, peer)
 
     async def _record(self, member: str, status: Status = Status.READ) -> bool:
         text, name = _read_member(member)

@@ -65,7 +65,8 @@ async def _view(store: Store, queue: Queue, process: ProcessRecord) -> ProcessVi
         return ProcessView(process)
     scopes = [f"account:{process.account}", f"method:{process.account}"]
     until = {scope: at for scope, at in (await queue.throttles_of(process.name)).items() if scope in scopes}
-    rate = await store.command("HGET", KEYS["rate"].at(0, process.name, process.account), "rate")
+    shard = store.shard_of_account(process.name, process.account)
+    rate = await store.command("HGET", KEYS["rate"].at(shard, process.name, process.account), "rate")
     throttles = [Throttle(scope.partition(":")[0], at) for scope, at in sorted(until.items())]
     return ProcessView(process, throttles, round(float(rate), 2) if rate else None)
 

@@ -219,13 +219,14 @@ class Queue:
         """Slow an account down in every process, after its provider refused it for its speed. `calls`: how many of this
         process were accepted in the second before.
         """
-        await self._store.run("learn_rate", 0, tube, account, calls)
+        await self._store.run("learn_rate", self._store.shard_of_account(tube, account), tube, account, calls)
 
     async def reserve_call(self, tube: str, account: str) -> tuple[int, int]:
         """Reserve the next moment for a call of an account. Returns (ms until its throttle ends or 0, ms until the call
         or -1 if its rate is not limited).
         """
-        throttled, wait = await self._store.run("reserve_call", 0, tube, account)
+        shard = self._store.shard_of_account(tube, account)
+        throttled, wait = await self._store.run("reserve_call", shard, tube, account)
         return throttled, wait
 
     async def throttles(self, tube: str, shard: int, scopes: Sequence[str]) -> dict[str, int]:

@@ -178,6 +178,10 @@ class Store:
         """Return a key of a tenant, which is the first part of its name."""
         return KEYS[name].at(self.shard_of_tenant(tenant), tenant, *parts)
 
+    def shard_of_account(self, tube: str, account: str) -> int:
+        """Return the shard of what all processes of an outside account share: the rate of its calls."""
+        return self.shard_of(f"{tube}:{account}")
+
     def home_of(self, *command: Word) -> int:
         """Return whose primary has the key of a command: its shard. 0 for a command without a key, and without a
         cluster, where it makes no difference.

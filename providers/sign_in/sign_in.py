@@ -16,6 +16,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from providers.sign_in.client import GrantRefused, ServiceUnavailable, error_of, fetch_token
 from providers.sign_in.services import Service, find_service
+from providers.sign_in.stored import shard_of
 from providers.sign_in.tokens import KeyLost, Tokens
 from providers.sign_in.vault import Undecryptable, Vault
 
@@ -78,25 +79,24 @@ class SignIn:
         """Return the address that the user opens; what it begins can be confirmed once. Raises Invalid
         SERVICE_UNKNOWN."""
         find_service(self._services, service)
-        link = secrets.token_urlsafe(32)
         invitation = Invitation(SignedIn(tenant, service, user), person)
-        await self._store_step("link", link, invitation, lifetime)
+        link = await self._store_step("link", invitation, lifetime)
         return f"{self._url}{PAGE}{link}"
 
     async def find(self, link: str) -> Invitation:
         """Return the invitation of the last part of an address that `begin` has returned. Raises Invalid
         SIGN_IN_UNKNOWN.
         """
-        return self._decoded(await self._store.command("GET", _link_key(link)), Invitation)
+        return self._decoded(await self._store.command("GET", self._key("link", link)), Invitation)
 
     async def confirm(self, link: str, browser: str) -> str:
         """Return the address of the service to which the browser goes. Raises Invalid SIGN_IN_UNKNOWN,
         SERVICE_UNKNOWN."""
-        signed_in = self._decoded(await self._store.command("GETDEL", _link_key(link)), Invitation).signed_in
-        service, state = find_service(self._services, signed_in.service), secrets.token_urlsafe(32)
+        signed_in = self._decoded(await self._store.command("GETDEL", self._key("link", link)), Invitation).signed_in
+        service = find_service(self._services, signed_in.service)
         client = WebApplicationClient(service.client_id)
         verifier = client.create_code_verifier(64)
-        await self._store_step("state", state, _Begun(signed_in, verifier, _digest(browser)), LIFETIME)
+        state = await self._store_step("state", _Begun(signed_in, verifier, _digest(browser)), LIFETIME)
         address: str = client.prepare_request_uri(
             service.authorize_url,
             redirect_uri=self._url + CALLBACK,
@@ -122,10 +122,10 @@ class SignIn:
         begin again.
         """
         state = _state_of(query)
-        begun = self._decoded(await self._store.command("GET", _state_key(state)), _Begun)
+        begun = self._decoded(await self._store.command("GET", self._key("state", state)), _Begun)
         if not secrets.compare_digest(begun.browser, _digest(browser)):
             raise Invalid("SIGN_IN_OTHER_BROWSER", "This sign-in was begun in another browser.", "state")
-        if not await self._store.command("DEL", _state_key(state)):
+        if not await self._store.command("DEL", self._key("state", state)):
             raise _unknown()
         try:
             token = await self._fetch(begun, query, state)
@@ -153,11 +153,20 @@ class SignIn:
         )
         return await fetch_token(service, body)
 
-    async def _store_step(self, step: str, secret: str, value: Invitation | _Begun, lifetime: timedelta) -> None:
-        """Store a step. Only a digest of the secret is stored."""
-        encrypted = self._vault.encrypt(msgspec.json.encode(value).decode())
-        words = (value.signed_in.tenant, value.signed_in.user, step, _digest(secret), encrypted)
-        await self._store.run("begin_sign_in", 0, *words, lifetime // timedelta(milliseconds=1))
+    async def _store_step(self, step: str, value: Invitation | _Begun, lifetime: timedelta) -> str:
+        """Store a step with its user and return its secret, which names the shard. Only a digest of it is stored."""
+        tenant, user = value.signed_in.tenant, value.signed_in.user
+        shard, encrypted = shard_of(self._store, tenant, user), self._vault.encrypt(msgspec.json.encode(value).decode())
+        secret = f"{shard}.{secrets.token_urlsafe(32)}"
+        words = tenant, user, step, _digest(secret), encrypted, lifetime // timedelta(milliseconds=1)
+        await self._store.run("begin_sign_in", shard, *words)
+        return secret
+
+    def _key(self, step: str, secret: str) -> str:
+        """Return the key of a step; for a secret that names no shard one that is not there."""
+        shard = secret.partition(".")[0]
+        known = int(shard) if shard.isdecimal() and len(shard) < 6 else 0
+        return KEYS[f"sign_in_{step}"].at(known % self._store.shards, _digest(secret))
 
     def _decoded(self, stored: str | None, kind: type[_Value]) -> _Value:
         """Decrypt a stored value. Raises Invalid SIGN_IN_UNKNOWN."""
@@ -173,14 +182,6 @@ def _unknown() -> Invalid:
 
 def _state_of(query: str) -> str:
     return parse_qs(query).get("state", [""])[0]
-
-
-def _link_key(link: str) -> str:
-    return KEYS["sign_in_link"].at(0, _digest(link))
-
-
-def _state_key(state: str) -> str:
-    return KEYS["sign_in_state"].at(0, _digest(state))
 
 
 def _digest(secret: str) -> str:

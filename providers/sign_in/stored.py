@@ -1,51 +1,73 @@
 """Reads of stored sign-ins that need no key."""
 
+import asyncio
+import re
 from collections.abc import AsyncIterator
+from itertools import chain
 
+from core.model.tenants import own_name
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from providers.sign_in.vault import Undecryptable, Vault
 
 _PAGE = 500
+_TOKENS = re.compile(r"sign-in:\{\d+\}:tokens:([^:]*):(.*)", re.DOTALL)
 
 
-def tokens_key(tenant: str, user: str) -> str:
-    return KEYS["sign_in_tokens"].at(0, tenant, user)
+def shard_of(store: Store, tenant: str, user: str) -> int:
+    """Return the shard of a user's sign-ins; for CHANNEL:ADDRESS that of all that belongs to this person."""
+    return store.shard_of(own_name(tenant, user))
+
+
+def tokens_key(store: Store, tenant: str, user: str) -> str:
+    return KEYS["sign_in_tokens"].at(shard_of(store, tenant, user), tenant, user)
 
 
 async def services_of(store: Store, tenant: str, user: str) -> list[str]:
     """Return the services that a user has signed in to, sorted."""
-    return sorted(await store.command("HKEYS", tokens_key(tenant, user)))
+    return sorted(await store.command("HKEYS", tokens_key(store, tenant, user)))
 
 
 async def forget(store: Store, tenant: str, user: str, service: str = "") -> dict[str, str]:
     """Delete the tokens of a user for a service. Without a service: for all of them, and sign-ins that have begun
     cannot be finished. Returns what was deleted: the stored tokens by service.
     """
-    deleted = iter(await store.run("forget_sign_ins", 0, tenant, user, service))
+    deleted = iter(await store.run("forget_sign_ins", shard_of(store, tenant, user), tenant, user, service))
     return dict(zip(deleted, deleted, strict=True))
 
 
 async def reset(store: Store) -> int:
     """Sign all users of all tenants out, so that a new key may be used. Returns how many users."""
     signed_out = [bool(await forget(store, *person)) async for person in people_with_tokens(store)]
-    await store.command("DEL", KEYS["sign_in_keys"].at(0))
+    for key in keys_by_shard(store):
+        await store.command("DEL", key)
     return sum(signed_out)
+
+
+def keys_by_shard(store: Store) -> list[str]:
+    """Return the names of the sets of fingerprints: each shard has that of the keys of its tokens."""
+    return [KEYS["sign_in_keys"].at(shard) for shard in range(store.shards)]
 
 
 async def keys_in_use(store: Store) -> set[str]:
     """Return the fingerprints of the keys with which tokens were encrypted."""
-    return set(await store.command("SMEMBERS", KEYS["sign_in_keys"].at(0)))
+    found = await asyncio.gather(*(store.command("SMEMBERS", key) for key in keys_by_shard(store)))
+    return set(chain.from_iterable(found))
 
 
 async def people_with_tokens(store: Store) -> AsyncIterator[tuple[str, str]]:
     """Yield (tenant, user) of all tokens, each perhaps more than once."""
-    prefix, cursor = tokens_key("", "").removesuffix(":"), "0"
+    for homes in store.shard_map.primaries().values():
+        async for person in _people_at(store, homes[0]):
+            yield person
+
+
+async def _people_at(store: Store, home: int) -> AsyncIterator[tuple[str, str]]:
+    cursor = "0"
     while True:
-        cursor, keys = await store.command("SCAN", cursor, "MATCH", f"{prefix}*", "COUNT", _PAGE)
-        for key in keys:
-            tenant, _, user = key.removeprefix(prefix).partition(":")
-            yield tenant, user
+        cursor, keys = await store.command_at(home, "SCAN", cursor, "MATCH", "sign-in:*:tokens:*", "COUNT", _PAGE)
+        for match in filter(None, map(_TOKENS.fullmatch, keys)):
+            yield match[1], match[2]
         if str(cursor) == "0":
             return
 
@@ -53,7 +75,7 @@ async def people_with_tokens(store: Store) -> AsyncIterator[tuple[str, str]]:
 async def unreadable(store: Store, vault: Vault) -> AsyncIterator[tuple[str, str, str]]:
     """Yield (tenant, user, service) of the tokens that cannot be decrypted."""
     async for tenant, user in people_with_tokens(store):
-        for service, stored in (await store.command("HGETALL", tokens_key(tenant, user))).items():
+        for service, stored in (await store.command("HGETALL", tokens_key(store, tenant, user))).items():
             try:
                 vault.decrypt(stored)
             except Undecryptable:

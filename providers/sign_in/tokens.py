@@ -20,7 +20,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from providers.sign_in.client import GrantRefused, ServiceUnavailable, fetch_token, revoke_token
 from providers.sign_in.services import Service, find_service
-from providers.sign_in.stored import keys_in_use, people_with_tokens, tokens_key
+from providers.sign_in.stored import keys_by_shard, keys_in_use, people_with_tokens, shard_of, tokens_key
 from providers.sign_in.vault import Undecryptable, Vault
 
 log = logging.getLogger(__name__)
@@ -76,10 +76,6 @@ class _Place(NamedTuple):
     service: str
     user: str
 
-    @property
-    def key(self) -> str:
-        return tokens_key(self.tenant, self.user)
-
 
 class _Read(NamedTuple):
     """`stored`: the tokens as they are stored."""
@@ -110,11 +106,12 @@ class Tokens:
 
     async def write(self, tenant: str, service: str, user: str, token: Mapping[str, Any]) -> None:
         """Store what the service has returned at the sign-in. Raises ServiceUnavailable, KeyLost."""
+        await self.check_keys()
         await self._replace(_Place(tenant, service, user), "", self._encrypted(StoredTokens.of(token)))
 
     async def exist(self, tenant: str, service: str, user: str) -> bool:
         """Return whether there are tokens of a user."""
-        return bool(await self._store.command("HEXISTS", tokens_key(tenant, user), service))
+        return bool(await self._store.command("HEXISTS", tokens_key(self._store, tenant, user), service))
 
     async def revoke(self, deleted: Mapping[str, str]) -> None:
         """Have the services revoke tokens that were deleted here: stored tokens by service. A failure is one line in
@@ -132,22 +129,28 @@ class Tokens:
     async def rotate(self) -> int:
         """Encrypt all tokens with the first key, after which the other keys are not needed. Returns how many.
 
-        Raises KeyLost, Undecryptable.
+        First every shard notes the new key, so that processes without it write nothing from then on. After a crash a
+        repeat does the rest. Raises KeyLost, Undecryptable.
         """
         await self.check_keys()
-        count = 0
+        count, (new, *others) = 0, self._vault.fingerprints
+        for key in keys_by_shard(self._store) if await keys_in_use(self._store) else ():
+            await self._store.command("SADD", key, new)
         async for tenant, user in people_with_tokens(self._store):
-            for service, stored in (await self._store.command("HGETALL", tokens_key(tenant, user))).items():
+            for service, stored in (
+                await self._store.command("HGETALL", tokens_key(self._store, tenant, user))
+            ).items():
                 again = self._vault.encrypt(self._vault.decrypt(stored))
                 count += await self._replace(_Place(tenant, service, user), stored, again)
-        if others := self._vault.fingerprints[1:]:
-            await self._store.command("SREM", KEYS["sign_in_keys"].at(0), *others)
+        for key in keys_by_shard(self._store) if others else ():
+            await self._store.command("SREM", key, *others)
         return count
 
     async def _refreshed(self, place: _Place) -> _Read:
         """Return the tokens after a refresh by this process, or by another one that is faster."""
         service = find_service(self._services, place.service)
-        lock, owner = KEYS["sign_in_refresh"].at(0, f"{place.key}:{place.service}"), secrets.token_hex(8)
+        shard, owner = shard_of(self._store, place.tenant, place.user), secrets.token_hex(8)
+        lock = KEYS["sign_in_refresh"].at(shard, f"{self._key(place)}:{place.service}")
         while not await self._store.command("SET", lock, owner, "NX", "PX", _LOCK_MS):  # noqa: ASYNC110 - it is in Redis
             await asyncio.sleep(_AGAIN)
         try:
@@ -187,14 +190,15 @@ class Tokens:
     async def _replace(self, place: _Place, expected: str, encrypted: str) -> bool:
         """Return False if the tokens are not the expected ones any more. Raises KeyLost."""
         words = (place.tenant, place.user, place.service, expected, encrypted)
-        replaced = await self._store.run("replace_tokens", 0, *words, *self._vault.fingerprints)
+        shard = shard_of(self._store, place.tenant, place.user)
+        replaced = await self._store.run("replace_tokens", shard, *words, *self._vault.fingerprints)
         if replaced == _FOREIGN:
             raise KeyLost
         return bool(replaced == _REPLACED)
 
     async def _read(self, place: _Place) -> _Read:
         """Return the tokens of a user. Raises SignInExpired, KeyLost."""
-        stored = await self._store.command("HGET", place.key, place.service)
+        stored = await self._store.command("HGET", self._key(place), place.service)
         if stored is None:
             raise SignInExpired("the user has not signed in")
         try:
@@ -202,6 +206,9 @@ class Tokens:
         except SignInExpired:
             await self.check_keys()
             raise
+
+    def _key(self, place: _Place) -> str:
+        return tokens_key(self._store, place.tenant, place.user)
 
     def _decrypted(self, stored: str) -> StoredTokens:
         """Return the stored tokens. Raises SignInExpired if they cannot be read."""

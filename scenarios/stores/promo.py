@@ -82,7 +82,7 @@ class Promos:
     def __init__(self, store: Store, tenant: str) -> None:
         self._store = store
         self._tenant = tenant
-        self._shard = store.shard_of(tenant)
+        self._shard = store.shard_of_tenant(tenant)
 
     async def store(self, promo: Promo) -> Promo:
         """Store a code; return it, or that of an earlier attempt at its step, or the same code of another step.

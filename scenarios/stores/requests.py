@@ -52,7 +52,7 @@ class Requests:
     def __init__(self, store: Store, tenant: str) -> None:
         self._store = store
         self._tenant = tenant
-        self._shard = store.shard_of(tenant)
+        self._shard = store.shard_of_tenant(tenant)
 
     async def store(self, step: str, request: NewRequest) -> int:
         """Store a request; return its id. A repeat of the same step returns the id of the first time."""

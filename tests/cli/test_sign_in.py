@@ -161,7 +161,7 @@ async def test_doctor_and_audit_notice_a_lost_key(installation: Installation, ad
     assert (await found())[:2] == ([False], 1), "another key"
     installation.environment["ADA_SECRET_KEY"] = (installation.folder / "lost").read_text()
     assert (await found())[:2] == ([True], 0)
-    await installation.store.command("HSET", tokens_key("default", "42"), "vacancies", "damaged")
+    await installation.store.command("HSET", tokens_key(installation.store, "default", "42"), "vacancies", "damaged")
     good, code, text = await found()
     assert (good, code) == ([True], 1)
     assert "I25 sign-in:{0}:tokens:default:42: vacancies" in text

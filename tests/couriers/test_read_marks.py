@@ -187,6 +187,23 @@ async def test_a_mark_that_overtakes_the_noting_of_its_message_is_not_lost(stack
     assert await shown() == ["read", "read", "sent"]
 
 
+@pytest.mark.row("D-37", "S-12")
+@pytest.mark.parametrize("shards", [1, 16])
+async def test_the_dialogs_of_an_account_are_noted_by_shard_and_read_one_by_one(stack: Stack) -> None:
+    await stack.courier(FakeCourier())
+    key = (await stack.deliver(*people(20))).key
+    await stack.finished(key)
+    references = References(stack.store, DeliveryReports(stack.store), "echo", "ada")
+    names = [EntryName(key.shard, key.suffix, "echo", 0, number + 1, number, 0, 1) for number in range(20)]
+    await references.mark_read("dialog 3", 7)
+    await references.note([Reference(f"dialog {n}", 7, str(n), name) for n, name in enumerate(names)])
+    await references.mark_read("dialog 5", 6)
+    await references.mark_read("dialog 8", 8)
+    assert await references.report("dialog 9", Status.READ)
+    shown = await statuses(stack, key, "echo")
+    assert [number for number, status in enumerate(shown) if status == "read"] == [3, 8, 9]
+
+
 @pytest.mark.row("D-37")
 async def test_marks_may_come_twice_and_in_any_order(stack: Stack) -> None:
     references, message_to, shown = await delivered(stack)

@@ -18,11 +18,10 @@ from core.audit.invariants.sign_ins import damaged_tokens, lost_keys
 from core.errors import StoreError
 from core.model.text.plurals import counted
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.keys import KEYS
 from core.redis.server_checks import check_layout
 from core.redis.store import Store
 from providers.sign_in import Vault
-from providers.sign_in.stored import keys_in_use, tokens_key, unreadable
+from providers.sign_in.stored import keys_by_shard, tokens_key, unreadable
 
 # A repair may reveal another violation, so the audit is repeated, at most this often.
 PASSES = 5
@@ -125,12 +124,14 @@ async def unreadable_tokens(store: Store, settings: Settings) -> AsyncIterator[V
     if not keys and settings.sign_in is None:
         return
     vault = Vault(keys) if keys else None
-    lost = await keys_in_use(store) - set(vault.fingerprints if vault else ())
-    for violation in lost_keys(KEYS["sign_in_keys"].at(0), sorted(lost)):
-        yield violation
-    if vault and not lost:
+    known, is_lost = set(vault.fingerprints if vault else ()), False
+    for key in keys_by_shard(store):
+        for violation in lost_keys(key, sorted(set(await store.command("SMEMBERS", key)) - known)):
+            is_lost = True
+            yield violation
+    if vault and not is_lost:
         async for tenant, user, service in unreadable(store, vault):
-            yield damaged_tokens(tokens_key(tenant, user), service)
+            yield damaged_tokens(tokens_key(store, tenant, user), service)
 
 
 def print_violation(violation: Violation, as_json: bool) -> None:

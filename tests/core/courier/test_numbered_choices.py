@@ -15,6 +15,8 @@ from sandbox.state import SandboxState
 from sandbox.vk import VkServer
 from tests.support.stack import TENANT, Stack
 
+pytestmark = pytest.mark.parametrize("shards", [1, 16])
+
 PHONE, PERSON = "+79990000001", "200001"
 DAYS = Content(inline=[[Button("Сегодня", "today")], [Button("Завтра", "tomorrow")]])
 
@@ -59,7 +61,8 @@ async def test_a_number_answers_the_last_sms(stack: Stack, state: SandboxState) 
     assert [one.text for one in state.inbox("sms", PHONE)] == ["Когда?\n1. Сегодня\n2. Завтра"]
     assert await meaning(stack, "sms", PHONE) == "tomorrow"
     assert await meaning(stack, "sms", "+79990000002") == ""
-    seconds = await stack.store.command("TTL", KEYS["choices"].at(0, TENANT, "sms", PHONE))
+    owner = TENANT, "sms", PHONE
+    seconds = await stack.store.command("TTL", KEYS["choices"].at(stack.store.shard_of_person(*owner), *owner))
     assert 0 < int(seconds) <= LIFETIME.total_seconds()
 
 

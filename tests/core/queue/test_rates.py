@@ -8,6 +8,8 @@ import pytest
 from tests.support.servers import on_both_servers
 from tests.support.stack import Stack
 
+pytestmark = pytest.mark.parametrize("shards", [1, 16])
+
 pytestmark = on_both_servers
 
 ACCOUNT = ("t", "ada")

@@ -1,13 +1,23 @@
 """The key of the tokens: foreign keys, a change of the key, tokens that no key reads, and the reset."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from core.redis.keys import KEYS
-from core.redis.store import Store
+from core.redis.connection import Word
+from core.redis.store import Argument, Store
 from providers.sign_in import KeyLost, SignInExpired, Tokens, Vault
-from providers.sign_in.stored import keys_in_use, people_with_tokens, reset, services_of, tokens_key, unreadable
+from providers.sign_in.stored import (
+    keys_by_shard,
+    keys_in_use,
+    people_with_tokens,
+    reset,
+    services_of,
+    shard_of,
+    tokens_key,
+    unreadable,
+)
 from providers.sign_in.vault import Undecryptable, new_key
 from tests.support.servers import Server
 
@@ -16,11 +26,39 @@ OLD, NEW = new_key(), new_key()
 TOKEN: dict[str, Any] = {"access_token": "x"}
 
 
+@pytest.fixture(params=[1, 16])
+def shards(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
 @pytest.fixture
-async def store(server: Server) -> Any:
-    store = await Store.open(server.url)
+async def store(server: Server, shards: int) -> Any:
+    store = await Store.open(server.url, shards)
     yield store
     await store.close()
+
+
+class Killed(BaseException):
+    """The process is killed."""
+
+
+class MortalStore(Store):
+    """Kills the process at the n-th call. `left` counts down."""
+
+    left = 0
+
+    async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
+        self._live()
+        return await super().run(name, shard, *arguments)
+
+    async def command(self, *command: Word) -> Any:
+        self._live()
+        return await super().command(*command)
+
+    def _live(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise Killed
 
 
 def tokens_with(store: Store, *keys: str) -> Tokens:
@@ -50,7 +88,7 @@ async def test_a_process_checks_that_it_has_all_keys(store: Store) -> None:
 async def test_damaged_tokens_need_a_new_sign_in(store: Store) -> None:
     tokens = tokens_with(store, OLD)
     await tokens.write(*ANNA, TOKEN)
-    await store.command("HSET", tokens_key("university", "1"), "vacancies", "damaged")
+    await store.command("HSET", tokens_key(store, "university", "1"), "vacancies", "damaged")
     with pytest.raises(SignInExpired, match="cannot be read"):
         await tokens.access_token(*ANNA)
 
@@ -68,10 +106,51 @@ async def test_after_a_rotation_the_old_key_is_not_needed(store: Store) -> None:
         await tokens_with(store, OLD).access_token(*ANNA)
 
 
+@pytest.mark.row("S-12")
+async def test_a_rotation_that_is_killed_at_any_call_loses_no_tokens_and_a_repeat_ends_it(
+    store: Store, server: Server, shards: int
+) -> None:
+    mortal = await MortalStore.open(server.url, shards)
+    people = [("university", "vacancies", str(number)) for number in range(8)]
+    for calls in range(1000):
+        await reset(store)
+        for person in people:
+            await tokens_with(store, OLD).write(*person, TOKEN)
+        mortal.left = calls
+        try:
+            await tokens_with(mortal, NEW, OLD).rotate()
+        except Killed:
+            await assert_keys_are_noted(store, people)
+            assert await tokens_with(store, NEW, OLD).rotate() == len(people)
+        assert await keys_in_use(store) == set(Vault([NEW]).fingerprints)
+        assert {await tokens_with(store, NEW).access_token(*person) for person in people} == {"x"}
+        if mortal.left >= 0:
+            break
+    assert calls > 3 * shards
+    await mortal.close()
+
+
+async def assert_keys_are_noted(store: Store, people: Sequence[tuple[str, str, str]]) -> None:
+    """I25: each shard has the fingerprint of each key that has encrypted tokens in it."""
+    for tenant, service, user in people:
+        noted = await store.command("SMEMBERS", keys_by_shard(store)[shard_of(store, tenant, user)])
+        stored = await store.command("HGET", tokens_key(store, tenant, user), service)
+        (used,) = [vault for vault in (Vault([OLD]), Vault([NEW])) if is_readable(vault, stored)]
+        assert set(used.fingerprints) <= set(noted)
+
+
+def is_readable(vault: Vault, stored: str) -> bool:
+    try:
+        vault.decrypt(stored)
+    except Undecryptable:
+        return False
+    return True
+
+
 async def test_tokens_that_no_key_reads_are_listed(store: Store) -> None:
     await tokens_with(store, OLD).write(*ANNA, TOKEN)
     await tokens_with(store, OLD).write("university", "calendar", "1", TOKEN)
-    await store.command("HSET", tokens_key("university", "1"), "calendar", Vault([NEW]).encrypt("{}"))
+    await store.command("HSET", tokens_key(store, "university", "1"), "calendar", Vault([NEW]).encrypt("{}"))
     assert [found async for found in unreadable(store, Vault([OLD]))] == [("university", "1", "calendar")]
     assert [found async for found in unreadable(store, Vault([OLD, NEW]))] == []
 
@@ -83,7 +162,7 @@ async def test_a_reset_signs_all_people_out_and_forgets_the_keys(store: Store) -
     assert {person async for person in people_with_tokens(store)} == people
     assert await reset(store) == len(people)
     assert [person async for person in people_with_tokens(store)] == []
-    assert await store.command("EXISTS", KEYS["sign_in_keys"].at(0)) == 0
+    assert await keys_in_use(store) == set()
     await tokens_with(store, NEW).write(*ANNA, TOKEN)
     assert await tokens_with(store, NEW).access_token(*ANNA) == "x"
 

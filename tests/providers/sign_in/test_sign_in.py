@@ -19,6 +19,12 @@ from tests.providers.sign_in.oauth_server import BROWSER, SECRET, OAuthServer, a
 from tests.support.servers import Server
 from tests.support.waiting import until
 
+
+@pytest.fixture(params=[1, 16])
+def shards(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
 ANNA = ("university", "vacancies", "1")
 KEY = new_key()
 
@@ -65,10 +71,10 @@ def state_of(address: str) -> str:
 
 
 @pytest.fixture
-async def installation(server: Server) -> AsyncIterator[Installation]:
+async def installation(server: Server, shards: int) -> AsyncIterator[Installation]:
     oauth = OAuthServer()
     await oauth.start()
-    store = await Store.open(server.url)
+    store = await Store.open(server.url, shards)
     yield Installation(store, oauth, Vault([KEY]))
     await store.close()
     await oauth.stop()
@@ -81,7 +87,7 @@ async def test_a_user_signs_in_and_the_tokens_are_encrypted_at_rest(installation
     assert parse_qs(urlsplit(address).query)["scope"] == ["read apply"]
     assert await installation.signed_in() == SignedIn(*ANNA)
     assert await installation.tokens.access_token(*ANNA) == "access-1"
-    stored = await installation.store.command("HGETALL", tokens_key("university", "1"))
+    stored = await installation.store.command("HGETALL", tokens_key(installation.store, "university", "1"))
     assert list(stored) == ["vacancies"]
     assert "access-1" not in str(stored)
 
