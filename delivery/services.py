@@ -1,7 +1,7 @@
 """The services that the API calls. `cli` opens them, one set per process."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -69,8 +69,8 @@ class BotReader(Protocol):
 @dataclass(frozen=True, slots=True)
 class ApiServices:
     """The services of one API process: the services of core, and those that only the API has. They raise
-    `core.errors`. `ingress`: what gateways post, by channel; `events`: by tenant, those that have a bot with scenarios;
-    `sign_in`: None without ADA_SIGN_IN.
+    `core.errors`. `ingress`: what gateways post, by channel; `events`: those of a tenant's bot with scenarios,
+    None if it has none; `sign_in`: None without ADA_SIGN_IN.
     """
 
     core: Services
@@ -85,7 +85,7 @@ class ApiServices:
     uploads: Uploads
     webhooks: Webhooks
     ingress: Mapping[str, Ingress]
-    events: Mapping[str, Events] = field(default_factory=dict)
+    events: Callable[[str], Events | None] = lambda tenant: None
     runs: RunReader | None = None
     bots: BotReader | None = None
     forms: FormReader | None = None

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from bots.receiving.poller_lease import PollerLease
+from bots.receiving.poller_lease import Lease, PollerLease
 from core.errors import StoreError
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
@@ -52,10 +52,11 @@ class Source(Protocol):
 
 
 class Poller:
-    """One per process."""
+    """One per process and account. `lease`: by default one of the account alone."""
 
-    def __init__(self, store: Store, source: Source, ingress: Ingress) -> None:
+    def __init__(self, store: Store, source: Source, ingress: Ingress, lease: Lease | None = None) -> None:
         self._store = store
+        self._shared_lease = lease
         self._source = source
         self._ingress = ingress
         self._faults: tuple[type[Exception], ...] = (*source.faults, StoreError)
@@ -67,7 +68,7 @@ class Poller:
         while True:
             try:
                 self._account = self._account or await self._source.sign_in()
-                lease = PollerLease(self._store, self._account)
+                lease = self._shared_lease or PollerLease(self._store, self._account)
                 await lease.acquire()
                 await self._poll_while_held(lease)
             except self._faults as fault:
@@ -75,7 +76,7 @@ class Poller:
             await asyncio.sleep(min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**self._failures))
             self._failures = min(self._failures + 1, 10)
 
-    async def _poll_while_held(self, lease: PollerLease) -> None:
+    async def _poll_while_held(self, lease: Lease) -> None:
         """Return when the lease is lost. Raises what the source raises, and StoreError."""
         polling, holding = asyncio.create_task(self._poll_on()), asyncio.create_task(lease.hold())
         try:

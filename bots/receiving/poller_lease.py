@@ -10,6 +10,7 @@ import logging
 import secrets
 import time
 from datetime import timedelta
+from typing import Protocol
 
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -22,8 +23,21 @@ RENEW_EVERY = 1.0
 TRY_EVERY = 0.5
 
 
+class Lease(Protocol):
+    """The right of a process to get the updates of a bot. Methods raise StoreError."""
+
+    async def acquire(self) -> None:
+        """Wait until this process has the right."""
+
+    async def hold(self) -> None:
+        """Wait until it is lost."""
+
+    async def release(self) -> None:
+        """Let another process poll at once."""
+
+
 class PollerLease:
-    """The lease of one process on one bot."""
+    """The lease of one process on one bot, or on all of its bots: `bots.receiving.shared_lease`."""
 
     def __init__(self, store: Store, bot: str) -> None:
         self._store = store

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bots.receiving.poller_lease import PollerLease
+from bots.receiving.poller_lease import Lease
 from core.errors import StoreError
 from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
@@ -33,14 +33,15 @@ _LONGEST_PAUSE = 15.0
 
 class Polling:
     """Polls for one bot while it has the lease. `gatherer`: makes a worker that runs while this process has the lease
-    and has got all updates that waited, so that the parts of one event are gathered also after a restart.
+    and has got all updates that waited, so that the parts of one event are gathered also after a restart. `caught_up`:
+    is set then.
     """
 
     def __init__(
         self,
         bot: Client,
         ingress: Ingress,
-        lease: PollerLease,
+        lease: Lease,
         allowed: Sequence[str],
         gatherer: Callable[[], Worker] | None = None,
     ) -> None:
@@ -49,7 +50,7 @@ class Polling:
         self._lease = lease
         self._allowed = list(allowed)
         self._gatherer = gatherer
-        self._caught_up = asyncio.Event()
+        self.caught_up = asyncio.Event()
         self._offset: int | None = None
         self._faults = 0
 
@@ -74,7 +75,7 @@ class Polling:
     async def _poll_while_held(self) -> None:
         """Return when the lease is lost. Raises what ends the polling."""
         self._offset = None
-        self._caught_up.clear()
+        self.caught_up.clear()
         parts = [asyncio.create_task(part) for part in (self._poll(), self._lease.hold(), self._gather())]
         try:
             done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
@@ -85,7 +86,7 @@ class Polling:
             await cancel_and_wait(*parts)
 
     async def _gather(self) -> None:
-        await self._caught_up.wait()
+        await self.caught_up.wait()
         if self._gatherer:
             await self._gatherer().run()
         else:
@@ -98,7 +99,7 @@ class Polling:
                 await self._put(update)
                 self._offset = update["update_id"] + 1
             if updates is not None and len(updates) < _LIMIT:
-                self._caught_up.set()
+                self.caught_up.set()
 
     async def _put(self, update: Mapping[str, Any]) -> None:
         """Put an update into the queue. An update that the bot does not answer is only logged."""
@@ -125,7 +126,7 @@ class Polling:
 
     async def _get(self) -> Sequence[Mapping[str, Any]]:
         """Return the next updates, each with its number. Raises BotApiError."""
-        timeout = TIMEOUT if self._caught_up.is_set() else 0
+        timeout = TIMEOUT if self.caught_up.is_set() else 0
         updates = await self._bot.call(
             "getUpdates",
             wait=timeout,

@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
-from cli.settings.bot_folders import BotFolder, has_many, read_bots
+from cli.settings.bot_folders import BotFolder, MayReceive, has_many, read_bots
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration
 from core.errors import SetupError, StoreError
@@ -25,19 +25,30 @@ _SETTLED = 0.3
 
 Start = Callable[[BotFolder], Awaitable[None]]
 Stop = Callable[[str], Awaitable[None]]
+Read = Callable[[Configuration, MayReceive], dict[str, BotFolder]]
 
 
 class BotFolders:
     """Those that a process runs. `process`: as `cli.settings.secrets` names it. `start`: starts a bot, and raises
-    SetupError if it cannot run until its settings change. `stop`: stops that of a tenant.
+    SetupError if it cannot run until its settings change. `stop`: stops that of a tenant. `read`: which bots there are.
     """
 
-    def __init__(self, configuration: Configuration, store: Store, process: str, start: Start, stop: Stop) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        store: Store,
+        process: str,
+        start: Start,
+        stop: Stop,
+        read: Read = read_bots,
+    ) -> None:
         self._configuration = configuration
         self._may_receive = receiver(process)
         self._process = process
         self._faults = BotFaults(store)
         self._start = start
+        self._read_bots = read
+        self._reasons: dict[str, str] = {}
         self._stop = stop
         self._store = store
         self._seen: dict[str, BotFolder] = {}
@@ -64,14 +75,14 @@ class BotFolders:
             await self._stop(tenant)
             del self._seen[tenant]
             if tenant not in found:
-                await self._faults.clear(tenant, self._process)
+                await self.clear(tenant)
         for tenant, bot in found.items():
             if tenant not in self._seen:
                 await self._begin(bot)
                 self._seen[tenant] = bot
 
     async def _read(self) -> dict[str, BotFolder]:
-        return await asyncio.to_thread(read_bots, self._configuration, self._may_receive)
+        return await asyncio.to_thread(self._read_bots, self._configuration, self._may_receive)
 
     async def _begin(self, bot: BotFolder) -> None:
         try:
@@ -83,10 +94,17 @@ class BotFolders:
                 raise
             await self.note(bot.tenant, str(error))
         else:
-            await self._faults.clear(bot.tenant, self._process)
+            await self.clear(bot.tenant)
+
+    async def clear(self, tenant: str) -> None:
+        """Report that the bot of a tenant works. Raises StoreError."""
+        self._reasons.pop(tenant, None)
+        await self._faults.clear(tenant, self._process)
 
     async def note(self, tenant: str, reason: str) -> None:
         """Report that the bot of a tenant has stopped. Raises StoreError."""
-        log.error("the bot of %s has stopped, the others go on: %s", tenant, reason)
+        if self._reasons.get(tenant) != reason:
+            log.error("the bot of %s has stopped, the others go on: %s", tenant, reason)
+        self._reasons[tenant] = reason
         now = int(time.time() * 1000) + self._store.clock_offset_ms
         await self._faults.note(tenant, BotFault(self._process, reason, now))

@@ -3,8 +3,10 @@
 A health check of a container runs beside the process, so it needs no port.
 """
 
+import asyncio
 import time
 from argparse import ArgumentParser
+from collections.abc import Callable
 from pathlib import Path
 
 HEALTH_FILE = "pulse"
@@ -22,3 +24,13 @@ def add_healthy_option(parser: ArgumentParser, process: str) -> None:
 
 def is_healthy(health_file: Path) -> bool:
     return health_file.exists() and time.time() - health_file.stat().st_mtime < UNHEALTHY_AFTER
+
+
+async def touch_while_working(done: Callable[[], int], health_file: Path) -> None:
+    """Touch the file while the process does something, until cancelled. `done`: how much it has done so far."""
+    last = -1
+    while True:
+        if done() > last:
+            last = done()
+            await asyncio.to_thread(health_file.touch)
+        await asyncio.sleep(HEALTH_INTERVAL)

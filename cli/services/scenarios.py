@@ -3,7 +3,9 @@
 import logging
 from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 
+from cli.settings.bot_folders import has_many
 from cli.settings.settings import Settings
 from core.directory import Directory
 from core.queue import QueueClient
@@ -23,10 +25,15 @@ def open_ingress(store: Store, client: QueueClient, settings: Settings) -> Mappi
 
 
 def max_age(settings: Settings) -> timedelta:
+    """Return how old an event of the only bot may be; with several bots, of those that are not polled."""
+    return max_age_of(None if has_many(settings) else settings.scenarios)
+
+
+def max_age_of(folder: Path | None) -> timedelta:
     """Return how old an event may be at the start of the process (C-16): `event_manager.max_event_age_seconds` of the
     bot's settings.yaml. Raises SetupError if there is no such folder.
     """
-    section = load(settings.scenarios).bot.settings.get("event_manager") if settings.scenarios else None
+    section = load(folder).bot.settings.get("event_manager") if folder else None
     seconds = section.get("max_event_age_seconds") if isinstance(section, dict) else None
     try:
         return MAX_AGE if seconds is None else timedelta(seconds=float(seconds))

@@ -22,6 +22,8 @@ TOKENS = {"telegram-bot": "ADA_BOT_TOKEN", "vk": "ADA_VK_TOKEN", "max": "ADA_MAX
 """The channels in which each bot can have an account of its own, with the setting that is the account."""
 
 ENVIRONMENT = ".env"
+SIMULATED = ":sandbox"
+"""The end of the tokens of bots that the sandbox simulates."""
 
 _TENANT = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """As `core.admission.api_keys` names tenants."""
@@ -64,9 +66,8 @@ def is_bot(folder: Path) -> bool:
     return (folder / "scenarios").is_dir() or any(folder.glob("*.yaml"))
 
 
-def bot_folder(configuration: Configuration, tenant: str) -> Path | None:
+def bot_folder(settings: Settings, tenant: str) -> Path | None:
     """Return the folder of a tenant's bot; None if it has none."""
-    settings = configuration.settings
     if settings.scenarios is None:
         return None
     if not has_many(settings):
@@ -87,6 +88,13 @@ def read_bots(configuration: Configuration, may_receive: MayReceive = bool) -> d
         return {settings.bot_tenant: BotFolder(settings.bot_tenant, settings.scenarios, configuration, own)}
     folders = sorted(one for one in settings.scenarios.iterdir() if _TENANT.fullmatch(one.name) and one.is_dir())
     return {folder.name: read_bot(configuration, folder, may_receive) for folder in folders if is_bot(folder)}
+
+
+def read_accounts(configuration: Configuration, may_receive: MayReceive = bool) -> dict[str, BotFolder]:
+    """Return the bots, and the account of the installation if its tenant has no folder: it is sent as, too."""
+    tenant, folder, own = configuration.settings.bot_tenant, Path(), accounts(configuration.raw)
+    without_folder = {tenant: BotFolder(tenant, folder, configuration, own)} if own else {}
+    return {**without_folder, **read_bots(configuration, may_receive)}
 
 
 def read_bot(configuration: Configuration, folder: Path, may_receive: MayReceive) -> BotFolder:
@@ -129,5 +137,6 @@ def without_accounts(raw: Mapping[str, RawSetting]) -> dict[str, RawSetting]:
 
 
 def channels_of_bots(bots: Collection[BotFolder]) -> list[str]:
-    """Return the channels in which one of the bots has an account."""
-    return [channel for channel in TOKENS if any(bot.has_account(channel) for bot in bots)]
+    """Return the channels in which one of the bots has an account that is not simulated."""
+    tokens = {channel: [bot.own[name].text for bot in bots if name in bot.own] for channel, name in TOKENS.items()}
+    return [channel for channel, own in tokens.items() if any(not one.endswith(SIMULATED) for one in own)]

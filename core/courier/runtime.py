@@ -13,7 +13,7 @@ to its scope.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from core.courier.account_throttle import AccountThrottle
 from core.courier.attempt_pool import AttemptPool
@@ -53,39 +53,12 @@ class Runtime:
             store,
             courier.channel,
             self._deliver,
-            options=self._worker_options(),
+            options=worker_options(self._options, courier.parcel),
             account=courier.account,
             on_throttle=self._account.signal,
         )
-        reports = DeliveryReports(store)
-        self._read_marks = ReadMarks(store, reports, courier)
-        self._services = ParcelServices(
-            courier=courier,
-            options=self._options,
-            queue=queue,
-            reader=HistoryReader(store),
-            delivery_reports=reports,
-            attempt_pool=AttemptPool(max(2, self._options.concurrency // courier.batch)),
-            account=self._account,
-            is_stopping=lambda: self._worker.stopping,
-            release_capacity=self._worker.release_capacity,
-            halt=self._halt,
-            read_marks=self._read_marks,
-            choices=Choices(store),
-            files=UploadedFiles(Uploads(store)),
-        )
-
-    def _worker_options(self) -> WorkerOptions:
-        """Return options with capacity for two full parcels: the next one is claimed before the first one ends, and the
-        others are left to other processes.
-        """
-        entries = 2 * self.courier.parcel
-        return WorkerOptions(
-            lease=self._options.lease,
-            max_sleep=self._options.max_sleep,
-            max_tasks=min(entries, _MAX_PARCELS),
-            max_entries=entries,
-        )
+        files = UploadedFiles(Uploads(store))
+        self._services = parcel_services(store, courier, self._options, self._worker, self._account, self._halt, files)
 
     async def run(self, on_registered: Callable[[], None] = lambda: None) -> None:
         """Deliver until `stop()`, or until the account is halted: then the tasks stay queued.
@@ -94,7 +67,7 @@ class Runtime:
         """
         await self._register(ChannelFacts(self.courier.parcel))
         on_registered()
-        marking = asyncio.create_task(self._read_marks.run(), name=f"read marks of {self.courier.channel}")
+        marking = asyncio.create_task(self._services.read_marks.run(), name=f"read marks of {self.courier.channel}")
         try:
             await self._worker.run()
         finally:
@@ -121,8 +94,53 @@ class Runtime:
         await self._register(ChannelFacts(self.courier.parcel, halted=detail))
 
     async def _register(self, facts: ChannelFacts) -> None:
-        announces, display = self.courier.remembers == NEVER, display_of(self.courier)
-        await self._channels.register(self.courier.channel, facts, announces=announces, display=display)
+        await register(self._channels, self.courier, facts)
 
     async def _deliver(self, task: Task, claim: Claim) -> None:
         await ParcelExecutor(self._services, task, claim).run()
+
+
+def worker_options(options: CourierOptions, parcel: int) -> WorkerOptions:
+    """Return options with capacity for two full parcels: the next one is claimed before the first one ends, and the
+    others are left to other processes.
+    """
+    return WorkerOptions(
+        lease=options.lease,
+        max_sleep=options.max_sleep,
+        max_tasks=min(2 * parcel, _MAX_PARCELS),
+        max_entries=2 * parcel,
+    )
+
+
+def parcel_services(
+    store: Store,
+    courier: Courier,
+    options: CourierOptions,
+    worker: Worker,
+    throttle: AccountThrottle,
+    halt: Callable[[str], Awaitable[None]],
+    files: UploadedFiles,
+) -> ParcelServices:
+    """Return what the parcels of a courier need in this process."""
+    reports = DeliveryReports(store)
+    return ParcelServices(
+        courier=courier,
+        options=options,
+        queue=Queue(store),
+        reader=HistoryReader(store),
+        delivery_reports=reports,
+        attempt_pool=AttemptPool(max(2, options.concurrency // courier.batch)),
+        account=throttle,
+        is_stopping=lambda: worker.stopping,
+        release_capacity=worker.release_capacity,
+        halt=halt,
+        read_marks=ReadMarks(store, reports, courier),
+        choices=Choices(store),
+        files=files,
+    )
+
+
+async def register(channels: Channels, courier: Courier, facts: ChannelFacts) -> None:
+    """Register the channel of a courier."""
+    announces, display = courier.remembers == NEVER, display_of(courier)
+    await channels.register(courier.channel, facts, announces=announces, display=display)

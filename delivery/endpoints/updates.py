@@ -35,7 +35,7 @@ def event_of(body: EventRequest) -> dict[str, Any]:
 
 
 def _events(request: Request[Any, Any]) -> Events:
-    events = request.services.events.get(request.tenant)
+    events = request.services.events(request.tenant)
     if events is None:
         raise NotFound("BOT_NOT_SET_UP", "This tenant has no bot with scenarios: see ADA_SCENARIOS and ADA_BOT_TENANT.")
     return events

@@ -1,7 +1,7 @@
 """The HTTP side of the Bot API: /bot<token>/METHOD and /file/bot<token>/PATH."""
 
 import inspect
-from hmac import compare_digest
+import re
 from typing import Any
 
 from aiohttp import web
@@ -29,6 +29,7 @@ from sandbox.http_listener import MAX_BODY, STORED, HttpListener
 from sandbox.state import SandboxState
 
 TOKEN = "4343:sandbox"
+_FURTHER = re.compile(r"[1-9][0-9]{0,15}:sandbox")
 QUERY_LIFETIME = 900.0  # seconds
 
 # By name in lower case: the names of methods are case-insensitive.
@@ -42,7 +43,8 @@ METHODS = {
 
 
 class BotApiServer(HttpListener):
-    """Simulates api.telegram.org for the bot with `token`. `url` replaces https://api.telegram.org.
+    """Simulates api.telegram.org for the bot with `token`. `url` replaces https://api.telegram.org. A token such as
+    5001:sandbox is that of another bot, with people and chats of its own (`people_of`), until it is in `revoked`.
 
     `people` are the actions of the people who use the bot; with `joining` they join groups and leave. `query_lifetime`:
     seconds in which a callback query can be answered. `webhook_pause`: seconds before a failed post of an update is
@@ -60,24 +62,48 @@ class BotApiServer(HttpListener):
         webhook_pause: float = 1.0,
     ) -> None:
         self.token = token
-        updates = Updates()
+        self.revoked: set[str] = set()
         self._state = state
-        self._bot = Bot(state, token, query_lifetime, updates, WebhookSender(updates, webhook_pause))
+        self._times = query_lifetime, webhook_pause
+        self._bot = self._new_bot(token)
+        self._bots = {token: self._bot}
         self.people, self.joining = PeopleActions(self._bot), Joining(self._bot)
         app = web.Application(client_max_size=2 * MAX_BODY)
         app.router.add_route("*", r"/bot{token}/{method}", self._handle)
         app.router.add_get(r"/file/bot{token}/files/{file_id}", self._download)
         super().__init__(app, host, port, "")
 
+    def _new_bot(self, token: str) -> Bot:
+        lifetime, pause = self._times
+        updates = Updates()
+        return Bot(self._state, token, lifetime, updates, WebhookSender(updates, pause))
+
+    def people_of(self, token: str) -> PeopleActions:
+        """Return the actions of the people who use the bot with this token. Raises LookupError if there is none."""
+        bot = self._find(token)
+        if bot is None:
+            raise LookupError(f"there is no bot with the token {token}")
+        return PeopleActions(bot)
+
+    def _find(self, token: str) -> Bot | None:
+        """Return the bot with a token; a further one is made when it is first used."""
+        if token in self.revoked:
+            return None
+        if token not in self._bots and _FURTHER.fullmatch(token):
+            self._bots[token] = self._new_bot(token)
+        return self._bots.get(token)
+
     async def stop(self) -> None:
         """Stop; updates that were not posted to the webhook are kept."""
-        self._bot.webhook_sender.stop()
+        for bot in self._bots.values():
+            bot.webhook_sender.stop()
         await super().stop()
 
     async def start(self) -> None:
         await super().start()
-        if self._bot.webhook is not None:
-            self._bot.webhook_sender.start(self._bot.webhook)
+        for bot in self._bots.values():
+            if bot.webhook is not None:
+                bot.webhook_sender.start(bot.webhook)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         self._state.count(CHANNEL, "http")
@@ -88,39 +114,42 @@ class BotApiServer(HttpListener):
 
     async def _call(self, request: web.Request) -> web.StreamResponse:
         """Run one call. Raises ApiError."""
-        self._check_token(request)
+        bot = self._bot_of(request)
         name, method = METHODS.get(request.match_info["method"].lower(), ("", None))
         if method is None:
             raise ApiError(404, "Not Found: method not found")
         parameters = await read_parameters(request)
         self._state.count(CHANNEL, name)
-        fault = self._fault(name, parameters)
+        fault = self._fault(bot, name, parameters)
         if fault is not None and fault.name in CONNECTION:
             return await respond(request, fault)
-        result: Any = method(self._bot, parameters)
+        result: Any = method(bot, parameters)
         result = await result if inspect.isawaitable(result) else result
         self._state.changed()
         if fault is not None and fault.name in STORED:
             return await respond(request, fault)
         return web.json_response({"ok": True, "result": result})
 
-    def _check_token(self, request: web.Request) -> None:
-        if not compare_digest(request.match_info["token"].encode(), self.token.encode()):
+    def _bot_of(self, request: web.Request) -> Bot:
+        """Return the bot of a request's token. Raises ApiError."""
+        bot = self._find(request.match_info["token"])
+        if bot is None:
             raise ApiError(401, UNAUTHORIZED)
+        return bot
 
-    def _fault(self, method: str, parameters: Parameters) -> Fault | None:
+    def _fault(self, bot: Bot, method: str, parameters: Parameters) -> Fault | None:
         """Return the fault of this call. Raises the ApiError of a fault that refuses it."""
         address = parameters.text("chat_id") or ANY
         fault = self._state.fault(CHANNEL, address, method)
-        check_refused(self._bot, fault, address)
+        check_refused(bot, fault, address)
         return fault
 
     async def _download(self, request: web.Request) -> web.StreamResponse:
         try:
-            self._check_token(request)
+            bot = self._bot_of(request)
         except ApiError as error:
             return web.json_response(error.body(), status=error.code)
-        upload = self._bot.files.get(request.match_info["file_id"])
+        upload = bot.files.get(request.match_info["file_id"])
         if upload is None:
             return web.json_response(ApiError(404, "Not Found").body(), status=404)
         return web.Response(body=upload.content, content_type="application/octet-stream")

@@ -3,6 +3,7 @@
 from aiohttp import web
 
 from sandbox.bot_api import BotApiServer
+from sandbox.bot_api.people_actions import PeopleActions
 from sandbox.web.chat_fields import (
     HIGHEST_USER,
     found,
@@ -17,10 +18,17 @@ from sandbox.web.shown_file import file_response, media_type_of
 
 
 class BotRoutes:
-    """`address` is the id of the person; `chat` is the id of a group, if the person acts there."""
+    """`address` is the id of the person; `chat` is the id of a group, if the person acts there. `bot` is the token of
+    a further bot to write to, to press a button of, and whose chat to show.
+    """
 
     def __init__(self, bot_api: BotApiServer) -> None:
+        self._bot_api = bot_api
         self._people, self._joining = bot_api.people, bot_api.joining
+
+    def _people_of(self, fields: Fields) -> PeopleActions:
+        """Return the actions of people with the bot that is named. Raises Problem if there is none."""
+        return found(self._bot_api.people_of, optional_text(fields, "bot") or self._bot_api.token)
 
     def routes(self) -> list[web.RouteDef]:
         return [
@@ -41,9 +49,9 @@ class BotRoutes:
 
     async def _show(self, request: web.Request) -> web.Response:
         fields = Fields(request.query)
-        chat = _chat(fields, "address")
+        chat, people = _chat(fields, "address"), self._people_of(fields)
         fields.check()
-        return web.json_response(found(self._people.shown, chat))
+        return web.json_response(found(people.shown, chat))
 
     async def _file(self, request: web.Request) -> web.Response:
         name, content = found(self._people.file, request.match_info["attachment"])
@@ -53,16 +61,17 @@ class BotRoutes:
         fields = await read_body(request)
         user, text, chat = read_user(fields), fields.text("text"), read_group(fields)
         person = {name: fields.text(name) for name in ("name", "username", "language") if name in fields}
+        people = self._people_of(fields)
         fields.check()
-        found(self._people.set_person, user, **person)
-        return web.json_response({"message": found(self._people.write, user, text, chat)})
+        found(people.set_person, user, **person)
+        return web.json_response({"message": found(people.write, user, text, chat)})
 
     async def _press(self, request: web.Request) -> web.Response:
         fields = await read_body(request)
         user, message, chat = read_user(fields), fields.integer("message", 1, 2**31) or 0, read_group(fields)
-        button = fields.text("button")
+        button, people = fields.text("button"), self._people_of(fields)
         fields.check()
-        return web.json_response({"query": found(self._people.press, user, message, button, chat)})
+        return web.json_response({"query": found(people.press, user, message, button, chat)})
 
     async def _edit(self, request: web.Request) -> web.Response:
         fields = await read_body(request)

@@ -37,6 +37,10 @@ from tests.support.waiting import until
 ADMIN = "ada_admin"
 
 
+WITH_BOTS = ("default", "api")
+"""The tenants that have a bot with scenarios."""
+
+
 @dataclass(frozen=True, slots=True)
 class ApiResponse:
     """A response, read to its end. `json` is None if the body is not JSON."""
@@ -141,7 +145,7 @@ async def services(store: Store, outbox: Outbox) -> AsyncIterator[ApiServices]:
             webhooks=Webhooks(store, core.queue, client),
             uploads=Uploads(store),
             ingress=dialogs_ingress(core.client, "default"),
-            events={"default": Events(core.client, "default")},
+            events=lambda tenant: Events(core.client, tenant) if tenant in WITH_BOTS else None,
         )
     await client.close()
 

@@ -85,6 +85,6 @@ async def test_an_event_carries_the_scopes_of_the_key_that_handed_it_in(api: Api
 
 async def test_a_client_cannot_take_the_id_of_an_update_of_telegram(api: Api) -> None:
     """The source of Telegram's updates is the tenant, which may have any name, `api` for example."""
-    api.services.events["api"] = telegram = Events(QueueClient(api.store), "api")  # type: ignore[index]  # a dict
+    telegram = Events(QueueClient(api.store), "api")
     assert (await post(await a_key(api, "updates", tenant="api"), channel="telegram-bot")).status == 202
     assert await telegram.put("api", {**EVENT, "channel": "telegram-bot"}), "it is no repeat"

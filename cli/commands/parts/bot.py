@@ -9,6 +9,7 @@ an operator is needed.
 import asyncio
 from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from bots.button_bot import ButtonBot, button_workers
@@ -16,6 +17,7 @@ from bots.receiving.poller import Poller
 from bots.services import BotServices
 from bots.text_bot import TextBot
 from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
+from cli.commands.parts.bots_of_folders import OPENERS, run_bots
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy
 from cli.processes.noted_process import NotedProcess, noted_process
@@ -24,6 +26,7 @@ from cli.processes.supervisor import announce
 from cli.services.bots import open_bot_services
 from cli.services.scenarios import max_age, open_ingress
 from cli.services.store import open_store
+from cli.settings.bot_folders import has_many
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, load
 from core.errors import SetupError
@@ -63,7 +66,8 @@ async def run_bot(configuration: Configuration, channel: str, health_file: Path)
     ):
         stop = stop_requested()
         collect_garbage_less_often()
-        await BOTS[channel](configuration, services, stop, lambda **facts: is_ready(process, **facts))
+        run = run_several(channel) if has_many(configuration.settings) else BOTS[channel]
+        await run(configuration, services, stop, lambda **facts: is_ready(process, **facts))
     return SUCCESS
 
 
@@ -186,6 +190,12 @@ async def work(bot: TextBot | ButtonBot | Worker, stop: asyncio.Event, *beside: 
     await working
     for ended in done:
         ended.result()
+
+
+def run_several(channel: str) -> Run:
+    """Return what runs the bots of a folder of bots in a channel; SMS come from one gateway for all."""
+    several = {one.removesuffix("-bot"): one for one in OPENERS}
+    return partial(run_bots, several[channel]) if channel in several else BOTS[channel]
 
 
 BOTS: Mapping[str, Run] = {"telegram": run_telegram, "sms": run_sms, "vk": run_vk, "max": run_max}

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
+from cli.commands.parts.couriers_of_folders import run_couriers
 from cli.processes.data_directory import prepare_data_directory, private_directory
-from cli.processes.health import HEALTH_FILE, HEALTH_INTERVAL, add_healthy_option, is_healthy
+from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, touch_while_working
 from cli.processes.noted_process import NotedProcess, noted_process
 from cli.processes.startup import collect_garbage_less_often, configure_logging, stop_requested
 from cli.processes.supervisor import announce
 from cli.services.store import open_store
+from cli.settings.bot_folders import TOKENS, has_many
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, channels, courier_module, load
 from core.courier.interface import Courier, HasBalance
@@ -54,9 +56,13 @@ def courier_directory(configuration: Configuration, channel: str) -> Path:
 
 
 async def run_courier(configuration: Configuration, channel: str, directory: Path) -> int:
-    settings = configuration.channel(channel)
+    is_one_of_many = channel in TOKENS and has_many(configuration.settings)
+    settings = None if is_one_of_many else configuration.channel(channel)
     async with open_store(configuration, waits=True) as store, noted_process(store, "courier", channel) as process:
         stop = stop_requested()  # before, a signal simply ends the process
+        if is_one_of_many:
+            await run_couriers(configuration, channel, directory, store, process, stop)
+            return SUCCESS
         courier = await open_courier(channel, settings, directory)
         collect_garbage_less_often()
         try:
@@ -96,7 +102,10 @@ async def deliver(runtime: Runtime, process: NotedProcess, stop: asyncio.Event, 
     stopping = asyncio.create_task(stop.wait())
     stopping.add_done_callback(lambda _: runtime.stop())
     courier = runtime.courier
-    beside = [asyncio.create_task(one) for one in (report_claims(runtime, health_file), note_balance(courier, process))]
+    beside = [
+        asyncio.create_task(one)
+        for one in (touch_while_working(lambda: runtime.claims, health_file), note_balance(courier, process))
+    ]
     try:
         await runtime.run(lambda: is_ready(courier, process))
     finally:
@@ -121,16 +130,6 @@ async def note_balance(courier: Courier, process: NotedProcess) -> None:
         await asyncio.sleep(BALANCE_INTERVAL)
         with suppress(SetupError):  # the provider is away; an attempt shows it
             courier.balance = await courier.check()
-
-
-async def report_claims(runtime: Runtime, health_file: Path) -> None:
-    """Touches the health file while the runtime keeps claiming work."""
-    last_claims = -1
-    while True:
-        if runtime.claims > last_claims:
-            last_claims = runtime.claims
-            await asyncio.to_thread(health_file.touch)
-        await asyncio.sleep(HEALTH_INTERVAL)
 
 
 COMMANDS: Mapping[str, Command] = {"courier": Command(declare, run)}

@@ -18,6 +18,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import partial
 
 from cli.client.first_api_key import stored_api_key
 from cli.command import SUCCESS, Command, CommandFailed
@@ -31,6 +32,7 @@ from cli.services.scenarios import open_ingress
 from cli.services.sending_policy import sending_policy_of
 from cli.services.sign_in import open_sign_in
 from cli.services.store import open_store
+from cli.settings.bot_folders import bot_folder
 from cli.settings.parsing import Address
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
@@ -136,7 +138,7 @@ async def open_api_services(store: Store, settings: Settings) -> AsyncIterator[A
             webhooks=webhooks,
             uploads=Uploads(store, settings.files_total_mb * MiB),
             ingress=await opened_ingress(core, settings),
-            events=events_of(core, settings),
+            events=partial(events_of, core, settings),
             runs=RunReader(store, secret_variables(os.environ)),
             bots=BotReader(store, secret_variables(os.environ)),
             forms=Forms(store),
@@ -212,10 +214,9 @@ async def opened_ingress(core: Services, settings: Settings) -> Mapping[str, Ing
     return ingress
 
 
-def events_of(core: Services, settings: Settings) -> Mapping[str, Events]:
-    """Return the tenant with a bot in ADA_SCENARIOS."""
-    tenant = settings.bot_tenant
-    return {tenant: Events(core.client, tenant, Choices(core.store))} if settings.scenarios else {}
+def events_of(core: Services, settings: Settings, tenant: str) -> Events | None:
+    """Return where the events of a tenant's bot go; None if ADA_SCENARIOS has none for it."""
+    return Events(core.client, tenant, Choices(core.store)) if bot_folder(settings, tenant) else None
 
 
 async def send_webhooks(runtime: WebhookRuntime) -> None:

@@ -24,6 +24,7 @@ from cli.processes.embedded_valkey import DirectoryInUse, EmbeddedValkey, free_p
 from cli.processes.forked_process import start_fork_server
 from cli.processes.ports import check_is_free
 from cli.processes.supervisor import Announcement, ChildFailed, ChildSpec, PrintLine, Supervisor
+from cli.settings.bot_folders import BotFolder, channels_of_bots, has_many, read_bots
 from cli.settings.parsing import Processes
 from cli.settings.secrets import BOT, receiver
 from cli.settings.settings import Configuration, Settings
@@ -162,7 +163,8 @@ async def start_after_store(configuration: Configuration, supervisor: Supervisor
 
 def channels_of(configuration: Configuration) -> Sequence[str]:
     """Return the channels that have an account; without any the sandbox simulates all."""
-    return [channel for channel in CHANNELS if configuration.has_channel(channel)]
+    own = channels_of_bots(bots_of_folders(configuration))
+    return [channel for channel in CHANNELS if configuration.has_channel(channel) or channel in own]
 
 
 def are_forked(channels: Sequence[str], bots: Sequence[str]) -> bool:
@@ -200,7 +202,13 @@ def bots_of(configuration: Configuration, channels: Sequence[str]) -> Sequence[s
         "max": True,  # without a webhook it polls
         "vk": configuration.settings.inbound_vk_secret or "ADA_VK_LONG_POLL" in configuration.raw,
     }
-    return [channel.removesuffix("-bot") for channel in channels if writes.get(channel)]
+    own = channels_of_bots(bots_of_folders(configuration))
+    return [channel.removesuffix("-bot") for channel in channels if writes.get(channel) or channel in own]
+
+
+def bots_of_folders(configuration: Configuration) -> Sequence[BotFolder]:
+    """Return the bots if ADA_SCENARIOS names a folder of bots: they are polled."""
+    return tuple(read_bots(configuration).values()) if has_many(configuration.settings) else ()
 
 
 async def start_sandbox(configuration: Configuration, supervisor: Supervisor, installation: Installation) -> None:

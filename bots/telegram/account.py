@@ -1,0 +1,49 @@
+"""The bot of one tenant beside others in one process, with scenarios."""
+
+import asyncio
+import logging
+from datetime import timedelta
+
+from bots.receiving.accounts import Account
+from bots.receiving.poller_lease import Lease
+from bots.telegram.events import TelegramCalls
+from bots.telegram.polling import Polling
+from core.services import Services
+from core.updates.ingress import MAX_AGE
+from providers.inbound import events_ingress
+from providers.telegram_bot import CHANNEL
+from providers.telegram_bot.client import Client
+from providers.telegram_bot.errors import TOKEN_REFUSED, BotApiError, TokenRefused, WrongToken
+from providers.telegram_bot.events import ALLOWED
+
+log = logging.getLogger(__name__)
+
+_PAUSE = 5.0
+"""Seconds until Telegram is asked again to end a webhook."""
+
+
+def open_account(
+    token: str, api_url: str, services: Services, tenant: str, lease: Lease, max_age: timedelta = MAX_AGE
+) -> Account:
+    """Return the account; its updates are got by polling. Raises SetupError for what is no token."""
+    bot = Client(token, api_url)
+    ingress = events_ingress(services.store, services.client, tenant, max_age)[CHANNEL]
+    polling = Polling(bot, ingress, lease, ALLOWED)
+
+    async def poll() -> None:
+        await _end_webhook(bot)
+        await polling.run()
+
+    return Account(poll, TokenRefused, TelegramCalls(bot).make, bot.close, polling.caught_up)
+
+
+async def _end_webhook(bot: Client) -> None:
+    """End a webhook, beside which Telegram refuses polling, as soon as Telegram can be reached. Raises TokenRefused."""
+    while True:
+        try:
+            return await bot.call("deleteWebhook")  # type: ignore[no-any-return]
+        except WrongToken:
+            raise TokenRefused(TOKEN_REFUSED) from None
+        except BotApiError as fault:
+            log.warning("Telegram is asked again (%s)", type(fault).__name__)
+            await asyncio.sleep(_PAUSE)
