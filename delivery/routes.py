@@ -188,6 +188,8 @@ ROUTES = (
           processes.list_all, 200, process_schemas.ProcessList),
     Route("GET", "/v1/bots", "The bot in force: version, problems of its files, triggers, scenarios", "read",
           scenarios.show, 200, scenario_schemas.Bot),
+    Route("GET", "/v1/bots:all", "The bots, and what of them has stopped; an operator's key lists those of all tenants",
+          "read", scenarios.list_bots, 200, scenario_schemas.BotList),
     Route("POST", "/v1/scenarios:dry-run", "What the bot would do with an event; nothing is sent or written", "read",
           scenarios.dry_run, 200, scenario_schemas.DryRunResult, body=scenario_schemas.DryRunRequest),
     Route("GET", "/v1/scenarios/{name}", "A scenario as a graph, with the place of each action", "read",

@@ -52,10 +52,13 @@ class FormReader(Protocol):
 
 
 class BotReader(Protocol):
-    """The bot in force of a tenant: `scenarios.inspection.bots`. Each raises NotFound BOT_NOT_LOADED."""
+    """The bot in force of a tenant: `scenarios.inspection.bots`. Each but `list` raises NotFound BOT_NOT_LOADED."""
 
     async def show(self, tenant: str) -> Any:
         """Return the bot."""
+
+    async def list(self, tenant: str | None) -> Any:
+        """Return the bot of a tenant, or of all with None, with what has stopped of it."""
 
     async def graph(self, tenant: str, name: str, version: str = "") -> Any:
         """Return a scenario as a graph. Raises NotFound SCENARIO_NOT_FOUND."""

@@ -35,6 +35,7 @@ class BotFaults:
         key = KEYS["bot_faults"].at(0, tenant)
         await self._store.command("HSET", key, fault.part, msgspec.json.encode(fault).decode())
         await self._store.command("EXPIRE", key, _KEPT // timedelta(seconds=1))
+        await self._store.command("SADD", KEYS["bots"].at(0), tenant)
 
     async def clear(self, tenant: str, part: str) -> None:
         """Note that a part works, or that the bot is gone."""

@@ -21,6 +21,13 @@ async def show(request: Request[None, NoParameters]) -> Response:
     return Response(schemas.Bot.of(await _bots(request).show(request.tenant)))
 
 
+async def list_bots(request: Request[None, NoParameters]) -> Response:
+    """List the bots that the key may see: an operator's those of all tenants, another one that of its own."""
+    reader = request.services.bots
+    found = await reader.list(None if request.reaches_all_tenants else request.tenant) if reader else ()
+    return Response(schemas.BotList([schemas.BotRow.of(one) for one in found]))
+
+
 async def graph(request: Request[None, schemas.ScenarioQuery]) -> Response:
     """Return a scenario as a graph. Raises NotFound BOT_NOT_LOADED, SCENARIO_NOT_FOUND."""
     name, version = request.http.match_info["name"], optional(request.query.version) or ""

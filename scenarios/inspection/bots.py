@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from core.errors import NotFound
 from core.model.content import Content
+from core.processes.bot_faults import BotFault, BotFaults
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.updates import events
@@ -61,6 +62,14 @@ class BotView(Struct, frozen=True):
     scenarios: Sequence[ScenarioView]
 
 
+class BotEntry(Struct, frozen=True):
+    """A bot of a list. `active`: None if no process of the scenarios has loaded it; then with a reason in `stopped`."""
+
+    tenant: str
+    active: ActiveVersion | None
+    stopped: Sequence[BotFault]
+
+
 @dataclass(frozen=True, slots=True)
 class DryRow:
     """One action of a dry run, without secrets. `content`: of its message, None without one."""
@@ -95,6 +104,15 @@ class BotReader:
         secrets = secrets_of(version.bot, self._secrets)
         return msgspec.convert(secrets.hidden(msgspec.to_builtins(_view(active, version.bot))), BotView)
 
+    async def list(self, tenant: str | None) -> Sequence[BotEntry]:
+        """Return the bot of a tenant, or of all with None, by tenant."""
+        known = await self._store.command("SMEMBERS", KEYS["bots"].at(0)) if tenant is None else [tenant]
+        entries = [await self._entry(one) for one in sorted(known)]
+        return [one for one in entries if one.active or one.stopped]
+
+    async def _entry(self, tenant: str) -> BotEntry:
+        return BotEntry(tenant, await self._in_force(tenant), await BotFaults(self._store).of(tenant))
+
     async def graph(self, tenant: str, name: str, version: str = "") -> ScenarioGraph:
         """Return a scenario as a graph, of the version in force or of an earlier one. Raises NotFound BOT_NOT_LOADED,
         SCENARIO_NOT_FOUND.
@@ -118,12 +136,15 @@ class BotReader:
             return await asyncio.to_thread(_try, version, stored, fail, unclear, self._secrets)
 
     async def _active(self, tenant: str) -> tuple[ActiveVersion, Version]:
-        stored = await self._store.command("GET", KEYS["active_bot"].at(0, tenant))
-        active = msgspec.json.decode(stored, type=ActiveVersion) if stored else None
+        active = await self._in_force(tenant)
         version = await self._versions.get(active.version) if active else None
         if active is None or version is None:
             raise NotFound("BOT_NOT_LOADED", "No process of the scenarios has loaded a bot of this tenant.")
         return active, version
+
+    async def _in_force(self, tenant: str) -> ActiveVersion | None:
+        stored = await self._store.command("GET", KEYS["active_bot"].at(0, tenant))
+        return msgspec.json.decode(stored, type=ActiveVersion) if stored else None
 
 
 def secrets_of(bot: Bot, known: Mapping[str, str], *values: Mapping[str, Any]) -> Secrets:

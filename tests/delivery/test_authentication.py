@@ -78,6 +78,7 @@ RULES = [
     ("POST", "/v1/audits:repair", "operator", "stored"),
     ("GET", "/v1/processes", "operator", "none"),
     ("GET", "/v1/bots", "read", "none"),
+    ("GET", "/v1/bots:all", "read", "none"),
     ("POST", "/v1/scenarios:dry-run", "read", "none"),
     ("GET", "/v1/scenarios/{name}", "read", "none"),
     ("GET", "/v1/forms", "read", "none"),

@@ -201,3 +201,20 @@ async def test_what_a_bot_remembers_of_a_person_is_exported_and_deleted_with_it(
     nothing = {"person": "vk:7", "variables": {}, "forms": {}}
     assert (await api.call("GET", "/v1/variables?person=vk:7")).json == nothing
     assert (await Forms(store).table("default", "signup")).rows == []
+
+
+@pytest.mark.row("C-100")
+async def test_the_list_of_bots_shows_each_key_its_own_and_an_operator_all(api: Api, folder: Path) -> None:
+    await put_in_force(api, folder)
+    fault = BotFault("bot telegram", "Telegram does not accept the token", 1)
+    await BotFaults(api.store).note("school", fault)
+    rows = (await api.call("GET", "/v1/bots:all")).json["bots"]
+    assert [(one["tenant"], one["is_good"], [part["reason"] for part in one["stopped"]]) for one in rows] == [
+        ("default", True, []),
+        ("school", False, [fault.reason]),
+    ]
+    _, own = await api.services.api_keys.create("own", ["read"])
+    listed = (await api.call("GET", "/v1/bots:all", headers={"Authorization": f"Bearer {own}"})).json["bots"]
+    assert [one["tenant"] for one in listed] == ["default"]
+    await BotFaults(api.store).clear("school", fault.part)
+    assert len((await api.call("GET", "/v1/bots:all")).json["bots"]) == 1

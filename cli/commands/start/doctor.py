@@ -25,6 +25,7 @@ from core.redis.store import Store
 from core.webhooks.registry import stored_webhooks
 from providers.models import AiNotSetUp, LanguageModel, Synthesis, Transcription
 from providers.sign_in.services import read_services
+from scenarios.inspection.bots import BotReader
 
 CLOCK_TOLERANCE = 1.0
 """Seconds between our clock and the server's. The server's clock decides when a delivery is due."""
@@ -112,6 +113,8 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
         yield await check_clock(store)
         yield await check_sign_in(store, configuration.settings)
         yield await check_webhooks(store)
+        async for finding in check_bots(store):
+            yield finding
     finally:
         await store.close()
 
@@ -193,6 +196,18 @@ async def check_webhooks(store: Store) -> Finding:
         detail = f"disabled, because the receiver answered 410: {', '.join(disabled)}"
         return Finding("webhooks", None, detail, "./ada webhook replay ID, or ./ada webhook remove ID")
     return Finding("webhooks", True, str(len(found)))
+
+
+async def check_bots(store: Store) -> AsyncIterator[Finding]:
+    """Emit the bots of tenants, and what of them has stopped while the others go on."""
+    bots = await BotReader(store).list(None)
+    if not bots:
+        yield Finding("bots", None, "there are none (ADA_SCENARIOS)")
+    for bot in bots:
+        for fault in bot.stopped:
+            yield Finding(f"bot of {bot.tenant}", False, f"{fault.part} has stopped: {fault.reason}")
+    if working := [bot.tenant for bot in bots if not bot.stopped]:
+        yield Finding("bots", True, f"{len(working)}: {', '.join(working[:20])}")
 
 
 async def check_channel(configuration: Configuration, channel: str, sign_in: bool) -> Finding:

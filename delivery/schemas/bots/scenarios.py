@@ -72,6 +72,39 @@ class Bot(Struct):
         return convert({**shown["active"], **shown, "loaded_at": write_time(view.loaded_at)}, cls)
 
 
+class StoppedPart(Struct):
+    """A part of a bot that has stopped, `bot telegram` for example, while the rest goes on. `since`: Unix ms."""
+
+    part: str
+    reason: str
+    since: int
+
+
+class BotRow(Struct):
+    """A bot of a tenant. `version`: in force, null if no process has loaded it. `is_good`: whether it has no mistakes.
+    `problem_count`: of the files as they are now. `stopped`: what of it does not work, and why.
+    """
+
+    tenant: str
+    version: str | None
+    folder: str
+    is_good: bool
+    problem_count: int
+    stopped: Sequence[StoppedPart]
+
+    @classmethod
+    def of(cls, entry: Any) -> "BotRow":
+        shown = to_builtins(entry)
+        loaded = shown["active"] or {"version": None, "folder": "", "is_good": False, "problem_count": 0}
+        return convert({**loaded, **shown}, cls)
+
+
+class BotList(Struct):
+    """The bots, by tenant."""
+
+    bots: Sequence[BotRow]
+
+
 class ScenarioQuery(RequestModel, frozen=True):
     """`version`: of the bot; default: the one in force."""
 

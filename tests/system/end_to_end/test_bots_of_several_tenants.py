@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from bench.harness.process_cost import commands_within
 from core.processes.bot_faults import BotFaults
+from core.queue import Queue
 from sandbox.bot_api.people_actions import PeopleActions
 from sandbox.sandbox import Sandbox
 from scenarios.stores.promo import Promos
@@ -21,6 +23,8 @@ from tests.system.crash.process import AdaProcess
 pytestmark = pytest.mark.timeout(240)
 
 PERSON = 100_001
+SECONDS = 10.0
+"""In which the commands of idle processes are counted."""
 PROCESSES = (("scenarios",), ("bot", "telegram"), ("courier", "telegram-bot"))
 BOT = """\
 start:
@@ -145,3 +149,32 @@ async def test_a_bot_that_comes_while_it_runs_is_served_until_its_folder_goes(ch
     await stays(lambda: chats.texts("school-C") == ["school-C 1"])
     chats.write("school-A", "/start")
     await chats.reads("school-A", "school-A 1")
+
+
+@pytest.mark.row("C-100")
+async def test_twenty_idle_bots_cost_as_much_as_two(chats: Chats, tmp_path: Path) -> None:
+    redis, polled = chats.installation.core.redis, chats.installation.sandbox.state
+    await chats_are_polled(chats, "school-A", "school-B")
+    before = await commands_within(redis, SECONDS)
+    calls = polled.counter("telegram-bot", "getUpdates")
+    further = [f"school-{letter}" for letter in "CDEFGHIJKLMNOPQRST"]
+    for tenant in further:
+        write_bot(tmp_path / "bots", tenant)
+    await chats_are_polled(chats, *further)
+    await until(lambda: polled.counter("telegram-bot", "getUpdates") >= calls + len(further), within=60)
+    after = await commands_within(redis, SECONDS)
+    assert before > 0, "commands are counted"
+    assert after <= 1.2 * before
+
+
+async def chats_are_polled(chats: Chats, *tenants: str) -> None:
+    """Wait until each bot has answered once, and all deliveries have ended."""
+    for tenant in tenants:
+        chats.write(tenant, "/start")
+    for tenant in tenants:
+        await chats.reads(tenant, f"{tenant} 1")
+    await until(lambda: is_idle(chats), within=60)
+
+
+async def is_idle(chats: Chats) -> bool:
+    return (await Queue(chats.installation.core.store).inspector.stats()).taken == 0

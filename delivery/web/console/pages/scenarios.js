@@ -26,13 +26,27 @@ export const noBot = () => empty({ title: t("scenarios.none"), text: t("scenario
 const link = (name) => h("a", { href: `#/scenarios/${encodeURIComponent(name)}` }, name);
 
 function showBot(root, context) {
-  const head = h("div"), lists = h("div");
-  paint(root, h("h1", {}, t("page.scenarios")), head, lists);
+  const head = h("div"), lists = h("div"), others = h("div");
+  paint(root, h("h1", {}, t("page.scenarios")), head, others, lists);
+  withStates(others, () => api.get("/v1/bots:all", {}, { signal: context.signal }), ({ bots }) => allBots(bots));
   withStates(head, () => botInForce(context.signal), (bot) => {
     if (!bot) return noBot();
     showLists(lists, bot, context);
     return summary(bot);
   });
+}
+
+/** Returns the bots of all tenants if there are several, or if one has stopped in part. */
+function allBots(bots) {
+  if (bots.length < 2 && !bots.some((one) => one.stopped.length)) return null;
+  return [h("h2", {}, t("scenarios.bots", { count: bots.length })),
+    h("div", { class: "wide-table", tabindex: 0, role: "group", "aria-label": t("scenarios.tenants") }, h("table", {},
+      h("thead", {}, h("tr", {}, ["scenarios.tenant", "scenarios.version", "scenarios.errors", "scenarios.stopped"].map((one) => h("th", { scope: "col" }, t(one))))),
+      h("tbody", {}, bots.map((one) => h("tr", {},
+        h("th", { scope: "row" }, one.tenant),
+        h("td", {}, one.version ? h("code", {}, one.version) : "–"),
+        h("td", { class: "number" }, number(one.problem_count)),
+        h("td", {}, one.stopped.length ? one.stopped.map((part) => h("p", {}, `${part.part}: ${part.reason}`)) : "–"))))))];
 }
 
 function summary(bot) {
