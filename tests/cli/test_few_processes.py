@@ -46,7 +46,7 @@ def test_all_couriers_share_a_process_which_is_started_again_after_a_kill(instal
 def test_a_verb_that_fails_is_started_again_and_one_that_cannot_work_ends_alone(tmp_path: Path) -> None:
     installation = Installation(tmp_path)
     installation.environment["ADA_REDIS_URL"] = "redis://127.0.0.1:1"
-    words = [sys.executable, "-P", "-m", "cli.processes.shared_process", "courier nosuch", "processes", "sandbox"]
+    words = [sys.executable, "-P", "-m", "cli.shared_process", "courier nosuch", "processes", "sandbox"]
     with installation.log.open("w") as log:
         process = subprocess.Popen(words, cwd=tmp_path, env=installation.environment, stdout=log, stderr=log)
     again = "processes ended (exit code 1), restarts in 1 s"  # after the pause of 0.5 s before

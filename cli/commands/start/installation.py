@@ -276,7 +276,7 @@ def shared_child(name: str, children: Sequence[ChildSpec]) -> ChildSpec:
     return replace(
         first,
         name=name,
-        command=(*before, "cli.processes.shared_process", *verbs),
+        command=(*before, "cli.shared_process", *verbs),
         may_receive=lambda setting: any(child.may_receive(setting) for child in children),
         announcements=len(children),
     )

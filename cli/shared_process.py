@@ -1,6 +1,6 @@
 """Runs several verbs in one process, each in a thread with an event loop of its own (ADA_PROCESSES=few).
 
-    python -m cli.processes.shared_process 'courier telegram' 'courier vk'
+    python -m cli.shared_process 'courier telegram' 'courier vk'
 
 A verb that fails is started again after a pause, as the supervisor starts a process again; one that ends for good ends
 alone. Each verb opens its own connections and keeps its own leases, as in a process of its own. What they share is the
