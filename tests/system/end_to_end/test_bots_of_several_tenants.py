@@ -162,9 +162,12 @@ async def test_twenty_idle_bots_cost_as_much_as_two(chats: Chats, tmp_path: Path
         write_bot(tmp_path / "bots", tenant)
     await chats_are_polled(chats, *further)
     await until(lambda: polled.counter("telegram-bot", "getUpdates") >= calls + len(further), within=60)
-    after = await commands_within(redis, SECONDS)
     assert before > 0, "commands are counted"
-    assert after <= 1.2 * before
+
+    async def costs_as_much() -> bool:
+        return await commands_within(redis, SECONDS) <= 1.2 * before
+
+    await until(costs_as_much, within=60)  # the couriers of new bots sign in meanwhile
 
 
 async def chats_are_polled(chats: Chats, *tenants: str) -> None:
