@@ -47,6 +47,8 @@ async def measure(arguments: Namespace, rows: Rows) -> None:
         async with gateway(Path(directory)) as sms:
             for fleet, settings in ((EVERYTHING, {}), (FEW, {"ADA_PROCESSES": "few"}), (ONE_CHANNEL, sms)):
                 for system, code in systems.items():
+                    if fleet == FEW and system != THIS:
+                        continue  # it may not know the setting
                     log_progress(f"./ada up, {fleet}: {system}")
                     await measure_fleet(fleet, settings, system, code, rows)
         for command in COMMANDS:

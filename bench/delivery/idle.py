@@ -63,6 +63,8 @@ def cpu_percentages(
 
 def process_name(command: str) -> str:
     """Return the CLI command, or what else the process is; the rest are shells that end a child with its parent."""
+    if verbs := command.partition(" -m cli.shared_process ")[2]:
+        return f"all {verbs.split()[0]}s"
     others = (name for name in ("valkey-server", "forkserver", "resource_tracker") if name in command)
     return command.partition(" -m cli ")[2].partition(" --")[0] or next(others, "parent watchers")
 
