@@ -1,7 +1,8 @@
 """One courier process with an account for each tenant: a parcel is sent by the account of its tenant, and by no other.
 
     claim ─▶ the account of the task's tenant ─▶ its parcel executor
-                 └─ none, or halted: the parcel waits a minute in the queue, uncounted, until it expires
+                 └─ none, or halted: the parcel waits in the queue, uncounted, until it expires; a second for an
+                    account that may be signing in just now, otherwise a minute
 
 Guarantees: a throttle, a learned rate and a halt concern one account; all accounts share one worker, so an idle one
 costs nothing. Accounts come and go while the process runs. Beside it `core.courier.runtime` has one account for all.
@@ -32,6 +33,9 @@ _PARCEL = 100
 """Recipients of a parcel, for the room of the worker."""
 _WAITS_MS = 60_000
 """How long a parcel waits in the queue for an account."""
+_SIGNS_IN_MS = 10_000
+"""How long a missing account is looked for every second: it signs in when a process starts, or a folder appears."""
+_SOON_MS = 1000
 
 
 @dataclass
@@ -59,6 +63,7 @@ class SeveralAccounts:
         self._queue = Queue(store)
         self._files = UploadedFiles(Uploads(store))
         self._accounts: dict[str, _Account] = {}
+        self._missing: dict[str, int] = {}
         worker = worker_options(self._options, _PARCEL)
         self._worker = Worker(store, channel, self._deliver, options=worker, on_throttle=self._signal)
 
@@ -77,6 +82,7 @@ class SeveralAccounts:
 
         services = parcel_services(self._store, courier, self._options, self._worker, throttle, halt, self._files)
         self._accounts[tenant] = _Account(services, asyncio.create_task(services.read_marks.run()))
+        self._missing.pop(tenant, None)
 
     async def remove(self, tenant: str) -> None:
         """Send them no longer; return when the parcels under way have ended."""
@@ -116,10 +122,15 @@ class SeveralAccounts:
     async def _deliver(self, task: Task, claim: Claim) -> None:
         account = self._accounts.get(task.tenant)
         if account is None or account.halted:
-            await self._queue.release(task, due=task.claimed + _WAITS_MS)
+            await self._queue.release(task, due=task.claimed + (_WAITS_MS if account else self._wait_of(task)))
             return
         under_way = asyncio.current_task()
         assert under_way is not None
         account.parcels.add(under_way)
         under_way.add_done_callback(account.parcels.discard)
         await ParcelExecutor(account.services, task, claim).run()
+
+    def _wait_of(self, task: Task) -> int:
+        """Return how long a parcel waits for an account that is missing (ms)."""
+        since = self._missing.setdefault(task.tenant, task.claimed)
+        return _SOON_MS if task.claimed < since + _SIGNS_IN_MS else _WAITS_MS
