@@ -5,6 +5,7 @@ Called by `core.courier.runtime` (registers), `core.deliveries.deliveries` (cuts
 (refuses unknown channels).
 """
 
+import asyncio
 import json
 import logging
 import time
@@ -26,6 +27,8 @@ log = logging.getLogger(__name__)
 # The parcel size of a channel that has never had a courier: the most that any known provider takes at once.
 _UNKNOWN_PARCEL = 2500
 _CACHED_SECONDS = 1.0
+# Seconds. While the primary of shard 0 is replaced, what is sent in other shards does not wait for it.
+_PATIENCE = 0.1
 _decode_display = msgspec.json.Decoder(Display).decode
 
 
@@ -64,6 +67,7 @@ class Channels:
         self._configured = tuple(configured)
         self._cached: ChannelRegister | None = None
         self._cached_until = float("-inf")
+        self._reading: asyncio.Task[ChannelRegister] | None = None
 
     async def register(
         self, channel: str, facts: ChannelFacts, *, announces: bool = False, display: Display | None = None
@@ -83,10 +87,20 @@ class Channels:
             log.warning("channel %s not registered: %s", channel, fault)
 
     async def current(self) -> ChannelRegister:
-        """Return the register, at most a second old."""
-        if self._cached is not None and time.monotonic() < self._cached_until:
-            return self._cached
-        return await self.read()
+        """Return the register, at most a second old; older while its server does not answer."""
+        if self._cached is None:
+            return await self.read()
+        if time.monotonic() >= self._cached_until:
+            await self._try_to_read()
+        return self._cached
+
+    async def _try_to_read(self) -> None:
+        """Read the register in `_PATIENCE`, or later: one reading at a time."""
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self.read(), name="channels")
+            self._reading.add_done_callback(_note_failure)
+        await asyncio.wait([self._reading], timeout=_PATIENCE)
+        self._cached_until = max(self._cached_until, time.monotonic() + _PATIENCE)
 
     async def read(self) -> ChannelRegister:
         """Return the register, read now."""
@@ -107,3 +121,8 @@ class Channels:
     async def _facts(self) -> Mapping[str, ChannelFacts]:
         registered = await self._store.command("HGETALL", KEYS["channels"].at(0))
         return {channel: ChannelFacts(**json.loads(text)) for channel, text in registered.items()}
+
+
+def _note_failure(reading: "asyncio.Task[ChannelRegister]") -> None:
+    if not reading.cancelled() and (fault := reading.exception()):
+        log.warning("the register of channels was not read: %s", fault)

@@ -1,5 +1,6 @@
-"""A real cluster: three primaries, the first with a replica. Its nodes can be killed, frozen and started again."""
+"""A real cluster: three primaries and their replicas. Its nodes can be killed, frozen and started again."""
 
+import itertools
 import os
 import secrets
 import subprocess
@@ -26,6 +27,7 @@ masterauth {password}
 cluster-enabled yes
 cluster-node-timeout 1500
 cluster-replica-validity-factor 0
+cluster-allow-replica-migration no
 cluster-require-full-coverage no
 appendonly yes
 appendfsync no
@@ -68,6 +70,21 @@ class ClusterNode(Program):
         return str(self.command("CLUSTER", "MYID"))
 
     @property
+    def offset(self) -> int:
+        """How much it has of what its primary has written, or has written itself; 0 if it does not answer."""
+        return self._replication("slave_repl_offset") or self._replication("master_repl_offset")
+
+    @property
+    def began_at(self) -> int:
+        """How much a replica had of what its primary had written when it was promoted."""
+        return self._replication("second_repl_offset") - 1
+
+    def _replication(self, field: str) -> int:
+        with suppress(RedisError):
+            return int(self.client.info("replication").get(field, 0))
+        return 0
+
+    @property
     def is_replicated(self) -> bool:
         """Whether its replica has all that it has written."""
         role = self.ask("ROLE") or []
@@ -76,6 +93,8 @@ class ClusterNode(Program):
 
 class Cluster:
     """`url`: what ADA_REDIS_URL gets: it names one node. Every method returns after its effect.
+
+    `replicas`: the first primary gets the first one, the second the next, and so on.
 
     `program`: the server, by default the embedded Valkey. Redis 7 moves slots only key by key.
     """
@@ -98,7 +117,7 @@ class Cluster:
             node.ask("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
         for node in self.nodes[1:]:
             first.ask("CLUSTER", "MEET", "127.0.0.1", node.port, node.bus)
-        for primary, replica in zip(self.nodes, self.nodes[3:], strict=False):
+        for replica, primary in zip(self.nodes[3:], itertools.cycle(self.nodes[:3]), strict=False):
             self._follow(replica, primary)
         self.await_whole()
 
@@ -182,13 +201,37 @@ class Cluster:
         environment = {**os.environ, "REDISCLI_AUTH": self._password}
         subprocess.run(commands.replace("valkey-cli", "redis-cli"), shell=True, check=True, env=environment, timeout=30)
 
+    def replicas_of(self, primary: ClusterNode) -> list[ClusterNode]:
+        """The nodes that follow a primary."""
+        return [node for node in self.nodes if (node.ask("ROLE") or [""])[0:3:2] == ["slave", primary.port]]
+
+    def hold_replication(self, primary: ClusterNode, replicas: Sequence[ClusterNode]) -> None:
+        """Freeze its replicas and close their links: what it writes from now on reaches none of them."""
+        for replica in replicas:
+            replica.freeze()
+        primary.command("CLIENT", "KILL", "TYPE", "replica")
+
+    def await_promotion(self, replicas: Sequence[ClusterNode]) -> ClusterNode:
+        """Return the first of these replicas that is a primary, as soon as it is one."""
+        return await_sync(lambda: next((node for node in replicas if node.is_primary), None), 60, "a promotion")  # type: ignore[return-value]
+
     def repair(self) -> None:
-        """Let every node run, and remove all keys."""
+        """Let every node run; each replica follows its primary and has caught up."""
         for node in self.nodes:
             node.resume()
             if not node.is_up:
                 node.start()
         self.await_whole()
+        for primary in [node for node in self.nodes if node.is_primary]:
+            written = primary.offset
+            await_sync(lambda: self._have_caught_up(primary, written), 30, "replicas")  # noqa: B023
+
+    def _have_caught_up(self, primary: ClusterNode, written: int) -> bool:
+        return all(replica.offset >= written for replica in self.replicas_of(primary))
+
+    def empty(self) -> None:
+        """Repair everything, and remove all keys."""
+        self.repair()
         for node in self.nodes:
             node.ask("FLUSHALL")
 

@@ -55,6 +55,14 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
         "ten minutes of lost primaries lose and double nothing that was accepted",
         ("-m", "tests.system.failover"),
     ),
+    "cluster": (
+        "ten minutes of lost primaries of a cluster lose, double and reorder nothing that was accepted",
+        ("-m", "tests.system.failover", "--cluster"),
+    ),
+    "slots": (
+        "slots that move during 10,000 sends and 100,000 tasks lose, double and reorder nothing",
+        ("-m", "tests.system.failover", "--slots"),
+    ),
     "benchmarks": ("every benchmark runs and counts what it should", (*PYTEST, "tests/bench")),
     "functions": (
         "every call of the functions of the server is needed by a test",
@@ -71,8 +79,10 @@ def declare(parser: ArgumentParser) -> None:
     parts = ", ".join(f"{name}: {meaning}" for name, (meaning, _) in PARTS.items())
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], metavar="PART", help=f"all by default; {parts}")
     parser.add_argument("--package", action="append", metavar="FOLDER", help="of mutation: core/queue, …; repeatable")
-    parser.add_argument("--seed", type=int, help="of mutation: which changes (1); of failover: the order of blows")
-    parser.add_argument("--seconds", type=float, help="of failover: how long blows are struck (600)")
+    parser.add_argument(
+        "--seed", type=int, help="of mutation: which changes (1); of failover, cluster, slots: which order"
+    )
+    parser.add_argument("--seconds", type=float, help="of failover and cluster: how long blows are struck (600)")
     parser.add_argument("--count", type=int, help="of mutation: how many of each package (100)")
 
 
@@ -82,6 +92,8 @@ def prove(arguments: Namespace) -> int:
     options = {
         "mutation": options_of(arguments, "seed", "count", "package"),
         "failover": options_of(arguments, "seed", "seconds"),
+        "cluster": options_of(arguments, "seed", "seconds"),
+        "slots": options_of(arguments, "seed"),
     }
     results = [passes(part, arguments.json, options.get(part, ())) for part in arguments.parts or PARTS]
     return SUCCESS if all(results) else FAILURE

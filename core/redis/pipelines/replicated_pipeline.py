@@ -12,15 +12,21 @@ written before.
 Before the first batch, and after a batch that no replica has confirmed, the mark goes alone: without a replica the
 calls are refused before they write anything.
 
+A confirmation that comes late may be that of a primary which was frozen until another one was promoted, and of a
+replica that has not noticed it yet. It counts when both confirm the mark once more, after the time that this takes.
+
 Used by `core.redis.store` with ADA_DURABILITY=replica (docs/high-availability.md).
 """
 
+import asyncio
+import math
+import time
 from typing import Any
 
 from redis.exceptions import RedisError
 
 from core.errors import StoreRefuses, StoreUnavailable
-from core.redis.connection import Reply, encoded
+from core.redis.connection import Connection, Reply, encoded
 from core.redis.keys import KEYS
 from core.redis.pipelines.call import Call, fail
 from core.redis.pipelines.pipeline import Pipeline
@@ -28,6 +34,9 @@ from core.redis.topology import Topology
 
 _CONFIRMATION_MS = 2000
 _WAIT = encoded("WAIT", 1, _CONFIRMATION_MS)
+# Seconds. A primary is replaced when it was silent for longer than the first; after the second it knows of it.
+_LATE = 1.0
+_SETTLED = 0.3
 
 
 class ReplicatedPipeline(Pipeline):
@@ -42,6 +51,7 @@ class ReplicatedPipeline(Pipeline):
         self._marked: Call  # whose shard has the mark of the batch
         self._mark: Reply = None  # the reply to it
         self._has_replica = False
+        self._late_at = 0.0  # by time.monotonic
 
     def _write(self) -> None:
         if self._holds_back():
@@ -49,9 +59,13 @@ class ReplicatedPipeline(Pipeline):
         connection = self._connection
         if self._is_confirming or not self._waiting or not connection or connection.lost.done():
             return
-        self._is_confirming, self._marked, self._mark = True, self._waiting[0], None
-        mark = _mark(self._marked.home, in_cluster=self.topology.must_be_primary)
-        connection.write((self._next_batch(connection) if self._has_replica else b"") + mark + _WAIT)
+        self._is_confirming, self._marked = True, self._waiting[0]
+        self._late_at = time.monotonic() + _LATE
+        self._write_mark(connection, self._next_batch(connection) if self._has_replica else b"")
+
+    def _write_mark(self, connection: Connection, batch: bytes = b"") -> None:
+        self._mark = None
+        connection.write(batch + _mark(self._marked.home, in_cluster=self.topology.must_be_primary) + _WAIT)
 
     def _take(self, reply: Reply) -> None:
         self._answered += 1
@@ -69,6 +83,9 @@ class ReplicatedPipeline(Pipeline):
         if isinstance(reply, RedisError):
             self._repeat_batch(reply)
             return
+        if time.monotonic() > self._late_at:
+            asyncio.get_running_loop().call_later(_SETTLED, self._confirm_again, self._connection)
+            return
         held, self._held, self._is_confirming = self._held, [], False
         had_replica, self._has_replica = self._has_replica, reply >= 1
         if self._has_replica:
@@ -80,6 +97,12 @@ class ReplicatedPipeline(Pipeline):
             fail(self._waiting, _without_replica())
             self._waiting.clear()
         self._write()
+
+    def _confirm_again(self, connection: Connection | None) -> None:
+        """Ask for the confirmation of a batch once more, unless it is repeated on another connection."""
+        if connection and connection is self._connection and self._is_confirming:
+            self._late_at = math.inf
+            self._write_mark(connection)
 
     def _repeat_batch(self, refusal: RedisError) -> None:
         assert self._connection

@@ -1,10 +1,13 @@
 """The register of channels, as several processes see it."""
 
+import asyncio
+
 import pytest
 
 from core.deliveries.channels import ChannelFacts, Channels
+from tests.support.servers import Server
 from tests.support.stack import Stack
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 
 
 @pytest.mark.row("D-19")
@@ -30,3 +33,24 @@ async def test_the_register_is_read_once_for_many_deliveries(stack: Stack, monke
     await Channels(stack.store, ()).register("pigeon", ChannelFacts(7))
     assert await here.current() is first
     assert "pigeon" in (await here.read()).names
+
+
+@pytest.mark.row("S-09")
+async def test_the_register_that_is_known_serves_while_its_server_does_not_answer(own_server: Server) -> None:
+    stack = await Stack.open(own_server)
+    here = Channels(stack.store, ())
+    first = await here.current()
+    own_server.pause()
+
+    async def is_served() -> bool:
+        return await asyncio.wait_for(here.current(), 5) is first
+
+    await stays(is_served, during=1.5)
+    own_server.resume()
+    await Channels(stack.store, ()).register("pigeon", ChannelFacts(7))
+
+    async def is_current() -> bool:
+        return "pigeon" in (await here.current()).names
+
+    await until(is_current)
+    await stack.close()

@@ -64,7 +64,7 @@ def nodes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture
 def cluster(nodes: Cluster) -> Cluster:
     """Whole and empty; a test may kill nodes and move slots."""
-    nodes.repair()
+    nodes.empty()
     return nodes
 
 

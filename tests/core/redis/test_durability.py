@@ -1,6 +1,7 @@
 """What each durability keeps when the primary is lost: the lines of the table in docs/high-availability.md (S-06)."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import cast
 
@@ -18,6 +19,7 @@ from tests.support.delivery_progress import statuses
 from tests.support.replica_set import ReplicaSet
 from tests.support.servers import Server
 from tests.support.stack import FakeCourier, Stack, people
+from tests.support.waiting import stays, until
 
 REPORT = ("1:1", "sms", 0, "[]")
 """Of no delivery: nothing is written."""
@@ -116,6 +118,24 @@ async def test_a_primary_that_is_cut_off_loses_what_it_acknowledged_since_and_no
     assert (await tasks_kept(replicated, [kept]), await tasks_kept(replicated, [lost])) == (1, 0)
     for store in inside:
         await store.close()
+
+
+@pytest.mark.row("S-06", "S-10")
+async def test_a_late_confirmation_counts_when_the_primary_confirms_once_more(
+    replicated: Store, replica_set: ReplicaSet
+) -> None:
+    """It was frozen, and another one may have been promoted. Replicas learn of that a moment later."""
+    await Queue(replicated).put("t", NewTask("before"))
+    primary, (replica, _) = replica_set.primary, replica_set.replicas
+    primary.freeze()
+    frozen = time.monotonic()
+    put = asyncio.create_task(Queue(replicated).put("t", NewTask("late")))
+    await until(lambda: time.monotonic() - frozen > 1.2)
+    written = replica.offset
+    primary.resume()
+    await until(lambda: replica.offset > written + 100)
+    await stays(lambda: not put.done(), during=0.1)
+    assert await put
 
 
 @pytest.mark.row("S-06")

@@ -135,9 +135,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.fixture
 def whole(cluster: Cluster) -> Iterator[Cluster]:
     """The cluster, empty; a test may freeze its nodes."""
-    cluster.repair()
+    cluster.empty()
     yield cluster
-    cluster.repair()
+    cluster.empty()
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """`python -m tests.system.failover --seconds 600 --seed 1`: prints one line per blow, then the counts. Exit code 1 if
-something was found.
+something was found. With `--cluster` on three primaries, each with two replicas; with `--slots` slots move there, while
+10,000 messages are sent and 100,000 tasks are done.
 """
 
 import asyncio
@@ -9,12 +10,15 @@ import re
 import sys
 import tempfile
 import time
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from sandbox.sandbox import Sandbox
+from tests.support.cluster import Cluster
 from tests.support.replica_set import ReplicaSet
+from tests.system.failover import slots
 from tests.system.failover.failover import Failover, Outcome, Plan
+from tests.system.failover.servers_under_blows import under_blows
 
 SHOWN = 5
 """Findings of each kind that are printed."""
@@ -25,12 +29,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=Plan.seconds, help="of blows")
     parser.add_argument("--rate", type=float, default=Plan.rate, help="messages a second on each channel")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32)
+    parser.add_argument("--cluster", action="store_true", help="a cluster in place of Sentinels")
+    parser.add_argument("--slots", action="store_true", help="slots of a cluster move, nothing dies")
     parser.add_argument("--keep", type=Path)
     given = parser.parse_args()
     logging.getLogger("core").setLevel(logging.ERROR)
-    plan = Plan(given.seed, given.seconds, given.rate)
     with tempfile.TemporaryDirectory(prefix="ada-failover-") as own:
-        outcome = asyncio.run(prove(given.keep or Path(own), plan))
+        outcome = asyncio.run(prove(given.keep or Path(own), given))
     for kind, found in itertools.groupby(sorted(outcome.findings, key=_kind), _kind):
         print(*itertools.islice(found, SHOWN), f"({kind})", sep="\n")
     print(outcome, flush=True)
@@ -42,20 +47,25 @@ def _kind(finding: str) -> str:
     return re.sub(r"[\d.]+", "", finding.partition(" ")[2])
 
 
-async def prove(directory: Path, plan: Plan) -> Outcome:
+async def prove(directory: Path, given: Namespace) -> Outcome:
     """Start everything in a directory, and run one proof."""
     began = time.monotonic()
 
     def log(line: str) -> None:
         print(f"[{time.monotonic() - began:6.1f} s] {line}", flush=True)
 
-    log(f"seed {plan.seed}")
+    log(f"seed {given.seed}")
     directory.mkdir(parents=True, exist_ok=True)
-    servers, sandbox = ReplicaSet(directory), Sandbox(directory / "sandbox")
+    servers = ReplicaSet(directory) if not given.cluster and not given.slots else Cluster(directory, replicas=6)
+    sandbox = Sandbox(directory / "sandbox")
     try:
         await asyncio.to_thread(servers.start)
         await sandbox.start()
-        return await Failover(servers, sandbox, directory, plan, log).run()
+        if given.slots and isinstance(servers, Cluster):
+            plan = Plan(given.seed, slots.SECONDS, given.rate, slots.CHANNELS)
+            return await slots.move_slots(servers, sandbox, directory, plan, log)
+        plan = Plan(given.seed, given.seconds, given.rate)
+        return await Failover(under_blows(servers), sandbox, directory, plan, log).run()
     finally:
         await sandbox.stop()
         servers.close()

@@ -1,83 +1,125 @@
-"""What happens to the primary: killed, frozen, cut off, promoted without its last writes; each time it returns."""
+"""What happens to a primary: killed, frozen, promoted without its last writes; each time it returns."""
 
 import asyncio
 import random
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
-from tests.support.replica_set import Node, ReplicaSet
+from tests.support.replica_set.node import Program
 from tests.system.soak.nemesis import Log, ShuffledCycle
 
 _HELD = 0.5
 """Seconds for which no write reaches a replica, before the primary is killed."""
 
-OnPromotion = Callable[[float], None]
-"""Gets the moment of a promotion, by time.time."""
+N = TypeVar("N", bound=Program)
 
 
-class Blows:
-    """`counts`: how often each was struck."""
+@dataclass(frozen=True)
+class Target(Generic[N]):
+    """A primary that is struck, with its replicas and the shards that stand on it."""
 
-    def __init__(self, servers: ReplicaSet, seed: int, log: Log, on_promotion: OnPromotion) -> None:
-        self.counts: Counter[str] = Counter()
-        self._servers = servers
-        self._log = log
-        self._on_promotion = on_promotion
-        blows = (self._kill, self._freeze, self._cut_off, self._lose_last_writes, self._kill_replica_and_sentinel)
-        self._cycle = ShuffledCycle(blows, random.Random(seed))
+    primary: N
+    replicas: Sequence[N]
+    shards: Collection[int]
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """`struck`: when the primary was lost; `at`: when there was a new one, both by time.time. `shards`: those on it."""
+
+    struck: float
+    at: float
+    shards: Collection[int]
+
+
+OnPromotion = Callable[[Promotion], None]
+
+
+class Faults(Protocol):
+    """What is done to the servers of a proof. `counts`: how often each was."""
+
+    counts: Counter[str]
+
+    async def begin(self) -> None:
+        """The first one, the same in each proof."""
 
     async def strike(self) -> None:
-        """One blow; returns when everything runs again and two replicas follow the primary."""
-        await self._cycle.next()()
-        await asyncio.to_thread(self._servers.repair)
+        """The next one; returns when everything runs."""
 
-    async def lose_last_writes(self) -> None:
+
+class Blows(ABC, Generic[N]):
+    """`counts`: how often each was struck."""
+
+    def __init__(self, seed: int, log: Log, on_promotion: OnPromotion) -> None:
+        self.counts: Counter[str] = Counter()
+        self._log = log
+        self._chance = random.Random(seed)
+        self._on_promotion = on_promotion
+        self._cycle = ShuffledCycle((self._kill, self._freeze, self._lose_last_writes, *self._others()), self._chance)
+
+    async def strike(self) -> None:
+        """One blow; returns when everything runs again and all replicas follow."""
+        await self._cycle.next()()
+        await asyncio.to_thread(self._repair)
+
+    async def begin(self) -> None:
         """The worst one, then the repair."""
         await self._lose_last_writes()
-        await asyncio.to_thread(self._servers.repair)
+        await asyncio.to_thread(self._repair)
+
+    @abstractmethod
+    def _others(self) -> Sequence[Callable[[], Awaitable[None]]]:
+        """Return the blows that only these servers know."""
+
+    @abstractmethod
+    def _choose(self) -> Target[N]:
+        """Return the primary to strike."""
+
+    @abstractmethod
+    def _hold_replication(self, target: Target[N]) -> None:
+        """Freeze the replicas: no write reaches one of them from now on."""
+
+    @abstractmethod
+    def _await_promotion(self, target: Target[N]) -> str:
+        """Return as soon as there is a new primary; the text names what it lacks."""
+
+    @abstractmethod
+    def _repair(self) -> None:
+        """Let everything run; the replicas catch up."""
 
     async def _kill(self) -> None:
-        old = self._primary("kill")
-        old.kill()
-        await self._promotion(old)
+        target = self._target("kill")
+        target.primary.kill()
+        await self._promotion(target)
 
     async def _freeze(self) -> None:
-        old = self._primary("freeze")
-        old.freeze()
-        await self._promotion(old)
-
-    async def _cut_off(self) -> None:
-        old = self._primary("cut off")
-        self._servers.cut_off(old)
-        await self._promotion(old)
+        target = self._target("freeze")
+        target.primary.freeze()
+        await self._promotion(target)
 
     async def _lose_last_writes(self) -> None:
-        old = self._primary("promote without the last writes")
-        replicas = self._servers.replicas
-        self._servers.hold_replication()
+        target = self._target("promote without the last writes")
+        self._hold_replication(target)
         await asyncio.sleep(_HELD)
-        old.kill()
-        for replica in replicas:
+        target.primary.kill()
+        for replica in target.replicas:
             replica.resume()
-        await self._promotion(old)
+        await self._promotion(target)
 
-    async def _kill_replica_and_sentinel(self) -> None:
-        self.counts["kill a replica and a Sentinel"] += 1
-        self._log("kill a replica and a Sentinel")
-        self._servers.replicas[0].kill()
-        self._servers.sentinels[0].kill()
+    def _target(self, blow: str) -> Target[N]:
+        self._count(blow)
+        return self._choose()
 
-    def _primary(self, blow: str) -> Node:
+    def _count(self, blow: str) -> None:
         self.counts[blow] += 1
         self._log(blow)
-        return self._servers.primary
 
-    async def _promotion(self, old: Node) -> None:
-        began = time.monotonic()
-        most = await asyncio.to_thread(lambda: max(node.offset for node in self._servers.nodes if node is not old))
-        new = await asyncio.to_thread(self._servers.await_promotion, old)
-        self._on_promotion(time.time())
-        missing = most + 1 - int(new.facts().get("second_repl_offset", 0))
-        behind = f", {missing} bytes behind the other replica" if missing > 0 else ""
-        self._log(f"promoted after {time.monotonic() - began:.1f} s{behind}")
+    async def _promotion(self, target: Target[N]) -> None:
+        struck = time.time()
+        lack = await asyncio.to_thread(self._await_promotion, target)
+        self._on_promotion(Promotion(struck, time.time(), target.shards))
+        self._log(f"promoted after {time.time() - struck:.1f} s{lack}")

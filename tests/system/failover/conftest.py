@@ -1,4 +1,4 @@
-"""A cluster of three primaries, each with a replica."""
+"""A cluster of three primaries, each with two replicas."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from tests.support.cluster import Cluster
 
 @pytest.fixture(scope="package")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    opened = Cluster(tmp_path_factory.mktemp("cluster"), replicas=3)
+    opened = Cluster(tmp_path_factory.mktemp("cluster"), replicas=6)
     opened.start()
     yield opened
     opened.close()
@@ -18,5 +18,5 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.fixture
 def cluster(nodes: Cluster) -> Cluster:
     """Whole and empty."""
-    nodes.repair()
+    nodes.empty()
     return nodes

@@ -1,14 +1,15 @@
 """A proof of high availability: people send on every channel while primaries are lost; counterparts keep a book.
 
-senders ─▶ API ─▶ primary, replicas, Sentinels ◀─ couriers ─▶ sandbox: its book ─┐
+senders ─▶ API ─▶ primaries and replicas ◀─ couriers ─▶ sandbox: its book ─┐
                         ▲                                                          verdict
                       blows                       histories of what was accepted ──┘
 """
 
 import asyncio
+import itertools
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,13 +20,13 @@ from core.redis.server_checks import sign_layout
 from core.redis.store import Store
 from sandbox.inbox import Inbox
 from sandbox.sandbox import Sandbox
-from tests.support.replica_set import ReplicaSet
 from tests.support.servers import Server
 from tests.support.stack import Stack
 from tests.support.waiting import until
 from tests.system.crash.installation import Installation
-from tests.system.failover.blows import Blows
-from tests.system.failover.senders import Senders
+from tests.system.failover.blows import Promotion
+from tests.system.failover.senders import Moment, Senders, lane_of
+from tests.system.failover.servers_under_blows import ServersUnderBlows
 from tests.system.soak.nemesis import Log
 
 CHANNELS = ("telegram", "telegram-bot", "vk", "max", "sms", "email")
@@ -62,8 +63,9 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """`gaps`: seconds from each promotion to the next message that was accepted, and until one of those accepted since
-    was sent.
+    """`gaps`: seconds from each promotion to the next message that was accepted on the new primary, and until one of
+    those accepted since was sent. `elsewhere`: the longest time without an accepted message on the other primaries,
+    during each.
     """
 
     plan: Plan
@@ -71,29 +73,32 @@ class Outcome:
     statuses: Counter[str] = field(default_factory=Counter)
     blows: Counter[str] = field(default_factory=Counter)
     gaps: list[tuple[float, float]] = field(default_factory=list)
+    elsewhere: list[float] = field(default_factory=list)
     refused: dict[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         blows = ", ".join(f"{count} {kind}" for kind, count in sorted(self.blows.items()))
         ends = ", ".join(f"{count} {kind}" for kind, count in sorted(self.statuses.items()))
         gaps = "; ".join(f"{accepted:.1f} and {sent:.1f} s" for accepted, sent in self.gaps)
+        elsewhere = ", ".join(f"{pause:.1f}" for pause in self.elsewhere)
         return (
             f"seed {self.plan.seed}: {len(self.findings)} findings; accepted {self.statuses.total()}: {ends}; "
-            f"blows: {blows}; accepted and sent again after each promotion: {gaps}; refused: {self.refused}"
+            f"blows: {blows}; accepted and sent again after each promotion: {gaps}; "
+            f"longest pauses on the other primaries: {elsewhere}; refused: {self.refused}"
         )
 
 
 class Failover:
-    """One proof on a replica set. `log` gets a line for each blow."""
+    """One proof. `log` gets a line for each blow."""
 
-    def __init__(self, servers: ReplicaSet, sandbox: Sandbox, directory: Path, plan: Plan, log: Log) -> None:
+    def __init__(self, servers: ServersUnderBlows, sandbox: Sandbox, directory: Path, plan: Plan, log: Log) -> None:
         self._servers = servers
         self._sandbox = sandbox
         self._directory = directory
         self._plan = plan
         self._log = log
         self._outcome = Outcome(plan)
-        self._promotions: list[float] = []
+        self._promotions: list[Promotion] = []
         self._senders: Senders
         self._open: dict[str, dict[str, str]] = {}  # channel → text → id of those that have not ended
         self._ends: defaultdict[str, dict[str, str]] = defaultdict(dict)  # channel → text → status
@@ -101,9 +106,9 @@ class Failover:
         sandbox.state.messages = Inbox(_BOOK)
 
     async def run(self) -> Outcome:
-        store = await Store.open(self._servers.url)
+        store = await Store.open(self._servers.url, self._servers.shards)
         await sign_layout(store)
-        installation = Installation(Stack(store, cast(Server, self._servers.primary)), self._sandbox, self._directory)
+        installation = Installation(Stack(store, cast(Server, self._servers.one)), self._sandbox, self._directory)
         try:
             await self._play(installation)
             await self._judge(installation)
@@ -112,12 +117,13 @@ class Failover:
         return self._outcome
 
     async def _play(self, installation: Installation) -> None:
-        settings = {"ADA_REDIS_URL": self._servers.url, "ADA_DURABILITY": "replica", "ADA_LEASE": "5s"}
+        servers = {"ADA_REDIS_URL": self._servers.url, "ADA_SHARDS": str(self._servers.shards)}
+        settings = {**servers, "ADA_DURABILITY": "replica", "ADA_LEASE": "5s"}
         api = installation.start_api(**settings)
         couriers = [installation.start("courier", channel, **settings) for channel in self._plan.channels]
         for process in couriers:
             await process.ready()
-        self._senders = Senders(await installation.client_of(api), self._plan.rate)
+        self._senders = Senders(await installation.client_of(api), self._plan.rate, 16 * self._servers.primaries)
         sending = asyncio.create_task(self._senders.run(self._plan.channels))
         await until(lambda: len(self._senders.moments) > len(self._plan.channels), within=30)
         await self._strike()
@@ -127,16 +133,16 @@ class Failover:
         self._outcome.refused = self._senders.refused
 
     async def _strike(self) -> None:
-        blows = Blows(self._servers, self._plan.seed, self._log, self._promotions.append)
+        blows = self._servers.blows(self._plan.seed, self._log, self._promotions.append)
         began = time.monotonic()
-        await blows.lose_last_writes()
+        await blows.begin()
         while self._goes_on(time.monotonic() - began) and blows.counts.total() < self._plan.blows:
             await asyncio.sleep(1.0)
             await blows.strike()
         if self._fewest() < self._plan.sends:
             self._outcome.findings.append(f"only {self._fewest()} messages were accepted on a channel")
         with suppress(AssertionError):
-            await until(self._has_gone_on, within=_FINISHING)
+            await until(lambda: not self._promotions or self._has_gone_on(), within=_FINISHING)
         self._outcome.blows = blows.counts
 
     def _goes_on(self, seconds: float) -> bool:
@@ -147,9 +153,15 @@ class Failover:
         return min(len(accepted) for accepted in self._senders.accepted.values())
 
     def _has_gone_on(self) -> bool:
-        """Whether messages were accepted and sent since the last promotion."""
+        """Whether a message was accepted and sent since the last promotion."""
         inbox, last = self._sandbox.state.messages, self._promotions[-1]
-        return self._senders.moments[-1][0] > last and inbox.read(after=inbox.newest - 1)[0].at > last
+        newest = {message.text for message in inbox.read(after=inbox.newest - _PAGE)}
+        return any(moment.text in newest for moment in self._accepted_since(last))
+
+    def _accepted_since(self, promotion: Promotion) -> Iterable[Moment]:
+        """Return what was accepted on the new primary, from the newest on."""
+        since = itertools.takewhile(lambda moment: moment.at >= promotion.at, reversed(self._senders.moments))
+        return (moment for moment in since if moment.shard in promotion.shards)
 
     # the verdict
 
@@ -165,6 +177,7 @@ class Failover:
                 self._check(channel, text, status, book[channel, text])
         self._outcome.findings += [f"{key} was sent {count} times" for key, count in book.items() if count > 1]
         self._check_gaps()
+        self._check_lanes()
         try:
             await installation.audit()
         except AssertionError as fault:
@@ -203,14 +216,32 @@ class Failover:
     def _check_gaps(self) -> None:
         sent = {message.text: message.at for message in self._sandbox.state.inbox()}
         for promotion in self._promotions:
-            later = [(moment, sent.get(text, 0.0)) for moment, text in self._senders.moments if moment >= promotion]
+            later = [(moment.at, sent.get(moment.text, 0.0)) for moment in self._accepted_since(promotion)]
             first = min((accepted for accepted, _ in later), default=_NEVER)
             # What is in the book before has been accepted before, and the caller has got the answer to its repeat.
-            first_sent = min((at for _, at in later if at >= promotion), default=_NEVER)
-            gaps = first - promotion, first_sent - promotion
+            first_sent = min((at for _, at in later if at >= promotion.at), default=_NEVER)
+            gaps = first - promotion.at, first_sent - promotion.at
             self._outcome.gaps.append(gaps)
             if max(gaps) > GOES_ON:
                 self._outcome.findings.append(f"went on {max(gaps):.1f} s after a promotion")
+            if self._servers.primaries > 1:
+                self._outcome.elsewhere.append(self._pause_elsewhere(promotion))
+
+    def _pause_elsewhere(self, promotion: Promotion) -> float:
+        """Return the longest time without an accepted message in other shards, from the blow to the promotion."""
+        elsewhere = (moment.at for moment in self._senders.moments if moment.shard not in promotion.shards)
+        within = [at for at in elsewhere if promotion.struck < at < promotion.at]
+        pauses = itertools.pairwise([promotion.struck, *within, promotion.at])
+        return max(after - before for before, after in pauses)
+
+    def _check_lanes(self) -> None:
+        """What a lane sent first came first."""
+        last: dict[str, int] = {}
+        for message in self._sandbox.state.inbox():
+            lane, number = lane_of(message.text), int(message.text.split()[1])
+            if lane and last.get(lane, 0) > number:
+                self._outcome.findings.append(f"{message.text} was sent after {last[lane]} of its lane")
+            last[lane] = number
 
 
 async def _ends_within(task: "asyncio.Task[None]", seconds: float) -> bool:
