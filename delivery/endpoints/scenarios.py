@@ -43,12 +43,14 @@ async def dry_run(request: Request[schemas.DryRunRequest, NoParameters]) -> Resp
     views = await request.services.core.channels.views()
     display = next((one.display for one in views if one.name == event["channel"]), None) or Display()
     actions = [_action(one, display) for one in found.rows]
-    return Response(schemas.DryRunResult(found.version, found.started, actions, found.warnings))
+    others = {"ru": {"warnings": found.russian}}
+    return Response(schemas.DryRunResult(found.version, found.started, actions, found.warnings, others))
 
 
 def _action(found: Any, display: Display) -> schemas.DryAction:
     row, shown = found.row, _shown(found, display)
-    return schemas.DryAction(**to_builtins(row), shown=PreviewShown.of(shown) if shown else None)
+    shown_as = PreviewShown.of(shown) if shown else None
+    return schemas.DryAction(**to_builtins(row), translations=found.translations, shown=shown_as)
 
 
 def _shown(found: Any, display: Display) -> Shown | None:

@@ -22,7 +22,7 @@ from scenarios.engine.triggers import SCHEDULED, CompiledTriggers, Selection, sc
 @dataclass(frozen=True, slots=True)
 class Row:
     """One action of the run. `n` counts from 1 in the author's order; `node`: its id in the graph of the scenario;
-    `why`: what released or dropped it, and an error.
+    `why`: what released or dropped it, and the error; `error`: that alone.
 
     `given`: its fields, with placeholders replaced. `send`: the message, if it sent one. `results`: what it returned.
     """
@@ -33,6 +33,7 @@ class Row:
     type: str
     outcome: str
     why: str
+    error: str
     given: Mapping[str, Any]
     send: Mapping[str, Any] | None
     results: Mapping[str, Any]
@@ -87,4 +88,5 @@ def rows_of(rehearsal: Rehearsal) -> Iterable[Row]:
         place = numbers[step.path], node_of(step), step.scenario, step.action.type
         results = step.ending.returned.results if step.ending else {}
         given, send = rehearsal.given.get(step.path, {}), rehearsal.sent.get(step.path)
-        yield Row(*place, str(step.state), why, given, send, results)
+        error = step.ending.error if step.ending else ""
+        yield Row(*place, str(step.state), why, error, given, send, results)

@@ -24,6 +24,7 @@ from scenarios.execution.secrets import Secrets
 from scenarios.execution.versions import Version, Versions
 from scenarios.inspection.scenario_graph import ScenarioGraph, graph_view, place_text
 from scenarios.sending.content import content_of
+from scenarios.words import Translations, in_language, translations
 
 LONGEST_DRY_RUN = 2.0
 """Seconds."""
@@ -54,9 +55,10 @@ class ScenarioView(Struct, frozen=True):
 
 
 class BotView(Struct, frozen=True):
-    """The bot in force. `problems`: of the files as they are now."""
+    """The bot in force. `problems`: of `active`, each with its parameters and translations."""
 
     active: ActiveVersion
+    problems: Sequence[Mapping[str, Any]]
     loaded_at: datetime
     triggers: Sequence[TriggerView]
     scenarios: Sequence[ScenarioView]
@@ -77,15 +79,22 @@ class DryRow:
     row: Row
     content: Content | None
 
+    @property
+    def translations(self) -> Translations:
+        return translations(error=self.row.error)
+
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """`started`: the scenarios that the event starts, each with the place of its trigger."""
+    """`started`: the scenarios that the event starts, each with the place of its trigger. `russian`: the warnings in
+    Russian, in the same order.
+    """
 
     version: str
     started: Mapping[str, str]
     rows: Sequence[DryRow]
     warnings: Sequence[str]
+    russian: Sequence[str]
 
 
 class BotReader:
@@ -162,7 +171,7 @@ def _view(active: ActiveVersion, bot: Bot) -> BotView:
     for one in bot.schedules.values():
         kind = "each" if one.cron else "before"
         triggers.append(TriggerView("", "schedule", kind, one.words, one.scenario, [], False, place_text(one.place)))
-    return BotView(active, loaded_at, triggers, scenarios)
+    return BotView(active, [one.as_json() for one in active.problems], loaded_at, triggers, scenarios)
 
 
 def _triggers(chats: str, triggers: Triggers) -> Iterator[TriggerView]:
@@ -185,7 +194,8 @@ def _try(
     result = dry_run(version.bot, event, fail, unclear, LONGEST_DRY_RUN)
     secrets = secrets_of(version.bot, known, event, *(row.results for row in result.rows))
     rows = [DryRow(_hidden(row, secrets), _content(row, event)) for row in result.rows]
-    return DryRun(version.name, result.started, rows, [secrets.in_text(one) for one in result.warnings])
+    warnings = [secrets.in_text(one) for one in result.warnings]
+    return DryRun(version.name, result.started, rows, warnings, [in_language(one, "ru") for one in warnings])
 
 
 def _hidden(row: Row, secrets: Secrets) -> Row:

@@ -28,6 +28,7 @@ from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import ActionType
 from scenarios.schema.questions import question_of, with_options
 from scenarios.sending.message import message
+from scenarios.words import Translations, translations
 
 PAGE = 100
 
@@ -57,6 +58,7 @@ class ActionView(Struct, frozen=True):
     send: Mapping[str, Any] | None
     results: Mapping[str, Any]
     waits_for: str | None
+    translations: Translations
 
 
 class RunView(RunFacts, frozen=True):
@@ -174,6 +176,7 @@ def _action(
 ) -> ActionView:
     ending = step.ending
     given, send = _given(stored, step, kind)
+    error = secrets.in_text(ending.error) if ending else ""
     return ActionView(
         n=numbers[step.path],
         node=node_id(step.scenario, step.path[-1] + 1),
@@ -186,11 +189,12 @@ def _action(
         why=secrets.in_text(explain(step, numbers, stored.run) if step.cause else "it waits for the action before it"),
         moved_at=from_ms(step.moved_at) if step.moved_at else None,
         ended_at=from_ms(step.ended_at) if step.ended_at else None,
-        error=secrets.in_text(ending.error) if ending else "",
+        error=error,
         given=secrets.hidden(given),
         send=secrets.hidden(send),
         results=secrets.hidden(ending.returned.results) if ending else {},
         waits_for=_waits_for(stored, step),
+        translations=translations(error=error),
     )
 
 

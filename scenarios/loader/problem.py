@@ -1,13 +1,14 @@
 """Faults of a bot's files: frozen values with file, line and column, and the list that collects them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from scenarios.bot import Place
 from scenarios.bot.nodes import Node
+from scenarios.words import Translations, translated, translations
 
 Severity = Literal["error", "warning"]
 
@@ -29,8 +30,19 @@ class Problem(Struct, frozen=True, gc=False):
     def is_error(self) -> bool:
         return self.severity == "error"
 
-    def as_json(self) -> dict[str, str | int]:
-        return {name: getattr(self, name) for name in self.__struct_fields__}
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """The names, numbers and values in the message."""
+        found = translated(self.message)
+        return found.parameters if found else {}
+
+    @property
+    def translations(self) -> Translations:
+        return translations(message=self.message)
+
+    def as_json(self) -> dict[str, Any]:
+        names = (*self.__struct_fields__, "parameters", "translations")
+        return {name: getattr(self, name) for name in names}
 
 
 class Problems(list[Problem]):

@@ -31,6 +31,8 @@ def test_check_prints_a_row_per_problem_and_fails_if_one_is_an_error(
         "severity": "error",
         "code": "UNKNOWN_ACTION",
         "message": "there is no action 'sned'; did you mean send?",
+        "parameters": {"name": "sned", "meant": "send"},
+        "translations": {"ru": {"message": "нет действия 'sned'; возможно, send?"}},
     }
     assert [(row["line"], row["severity"]) for row in rows] == [(3, "error"), (4, "warning")]
 
@@ -42,6 +44,18 @@ def test_check_without_json_prints_places_that_an_editor_opens(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"{folder}/scenarios/menu.yaml:3:14: error UNKNOWN_ACTION: ")
     assert lines[-1] == "1 scenario with 2 actions: 1 error, 1 warning"
+
+
+@pytest.mark.row("C-88")
+def test_check_speaks_russian_if_it_is_asked_to(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scenarios", "check", str(folder), "--lang", "ru"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    place = f"{folder}/scenarios/menu.yaml"
+    assert lines == [
+        f"{place}:3:14: ошибка UNKNOWN_ACTION: нет действия 'sned'; возможно, send?",
+        f"{place}:4:41: предупреждение ATTACHMENT_MISSING: в папке бота нет файла 'logo.png'",
+        "сценариев: 1, действий: 2; ошибок: 1, предупреждений: 1",
+    ]
 
 
 def test_check_succeeds_if_there_are_only_warnings(folder: Path) -> None:

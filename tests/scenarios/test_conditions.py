@@ -8,7 +8,7 @@ import pytest
 from scenarios.actions import Actions, own_actions
 from scenarios.check import check
 from scenarios.schema.conditions import unmet
-from tests.scenarios.loader.folder import write
+from tests.scenarios.loader.folder import with_russian, write
 from tests.scenarios.test_dry_run import Folder, bot
 
 __all__ = ["bot"]
@@ -113,7 +113,7 @@ def test_a_branch_without_a_case_that_holds_ends_as_drop(bot: Folder) -> None:
 )
 def test_a_mistake_in_a_condition_is_one_message(tmp_path: Path, action: str, code: str, words: str) -> None:
     files = {"triggers.yaml": 'text: {"*": main}\n', "scenarios/s.yaml": f"main:\n  actions:\n    - {action}\n"}
-    problems = check(write(tmp_path, files), {}, Actions(own_actions())).problems
+    problems = with_russian(check(write(tmp_path, files), {}, Actions(own_actions())).problems)
     errors = [one for one in problems if one.code == code]
     assert len(errors) == 1, problems
     assert words in errors[0].message

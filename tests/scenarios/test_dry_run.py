@@ -83,7 +83,7 @@ def test_the_example_of_the_dialect_gives_what_the_specification_says(
     assert found == rows
     assert [row["n"] for row in played] == [1, 2, 3]
     assert {row["scenario"] for row in played} == {"user.user_validate"}
-    assert set(played[0]) == {"n", "node", "scenario", "type", "outcome", "why", "given", "send", "results"}
+    assert set(played[0]) == {"n", "node", "scenario", "type", "outcome", "why", "error", "given", "send", "results"}
 
 
 @pytest.mark.row("C-39")

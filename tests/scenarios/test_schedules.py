@@ -11,6 +11,7 @@ from scenarios.check import check
 from scenarios.check.rehearsal.bot_tests import run_tests
 from scenarios.loader import load
 from tests.scenarios.bot_folder import BotFolder
+from tests.scenarios.loader.folder import with_russian
 
 MOSCOW, BERLIN = ZoneInfo("Europe/Moscow"), ZoneInfo("Europe/Berlin")
 
@@ -72,7 +73,7 @@ e: {each: day 8:00, scenario: s.main, when: {person.rom: {rule: empty}}, fr: peo
 f: {each: day 8:00, scenario: s.main, for: everyone}
 """,
     )
-    assert [(one.line, one.code) for one in check(bot.folder).problems] == [
+    assert [(one.line, one.code) for one in with_russian(check(bot.folder).problems)] == [
         (2, "BAD_SCHEDULE"),
         (3, "MISSING_FIELD"),
         (4, "UNKNOWN_VARIABLE"),

@@ -11,6 +11,7 @@ from scenarios.check.dry_run import dry_run
 from scenarios.loader import load
 from scenarios.schema.variables import VariableFault, applied, change_of, fitted
 from tests.scenarios.bot_folder import BotFolder
+from tests.scenarios.loader.folder import with_russian
 
 DECLARED = """
 person:
@@ -29,7 +30,7 @@ def folder(path: Path, actions: str, declared: str = DECLARED) -> Path:
 
 
 def problems(path: Path) -> list[tuple[str, str]]:
-    return [(one.code, one.message) for one in check(path).problems]
+    return [(one.code, one.message) for one in with_russian(check(path).problems)]
 
 
 @pytest.mark.row("C-93")

@@ -15,6 +15,7 @@ from scenarios.bot import Bot, Scenario
 from scenarios.check.dry_run import Result, Row, dry_run
 from scenarios.engine.graph import as_dot, as_text, graph_of
 from scenarios.loader import load
+from scenarios.words import in_language
 
 
 def declare_run(parser: ArgumentParser) -> None:
@@ -33,9 +34,9 @@ def declare_graph(parser: ArgumentParser) -> None:
 def run_update(arguments: Namespace) -> int:
     """Print one row per action that the event starts. Warnings are on stderr."""
     event = read_event(arguments.update)
-    result = dry_run(load_bot(arguments.folder), event, arguments.fail, arguments.unknown)
+    result = dry_run(load_bot(arguments.folder, arguments.lang), event, arguments.fail, arguments.unknown)
     for warning in result.warnings:
-        print_warning(warning)
+        print_warning(in_language(warning, arguments.lang))
     for line in rows_as_json(result.rows) if arguments.json else rows_as_text(result):
         print(line)
     return SUCCESS
@@ -56,12 +57,13 @@ def print_warning(message: str) -> None:
     print(f"ada: warning: {message}", file=sys.stderr)
 
 
-def load_bot(folder: Path) -> Bot:
+def load_bot(folder: Path, language: str = "en") -> Bot:
     """Return the bot as far as it can be read. Its errors are warnings here: `check` explains them."""
     loaded = load(folder)
     for problem in loaded.problems:
         if problem.is_error:
-            print_warning(f"{folder / problem.file}:{problem.line}:{problem.column}: {problem.message}")
+            message = in_language(problem.message, language)
+            print_warning(f"{folder / problem.file}:{problem.line}:{problem.column}: {message}")
     return loaded.bot
 
 

@@ -22,6 +22,9 @@ from scenarios.check import Checked, check
 from scenarios.converter import convert
 from scenarios.loader.problem import Problem
 from scenarios.schema.json_schema import scenario_schema
+from scenarios.words import LANGUAGES, in_language
+
+SEVERITIES = {"error": "ошибка", "warning": "предупреждение"}
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -37,6 +40,8 @@ def declare(parser: ArgumentParser) -> None:
     for subparser in (check_parser, new_parser, run_parser, graph_parser, test_parser, chat_parser, convert_parser):
         subparser.add_argument("folder", type=Path, metavar="DIR", help="the bot's folder")
     convert_parser.add_argument("--to", type=Path, required=True, metavar="NEW", help="the folder to write")
+    for subparser in (check_parser, run_parser, convert_parser):
+        subparser.add_argument("--lang", choices=LANGUAGES, default="en", help="the language of what is found (en)")
     declare_run(run_parser)
     declare_graph(graph_parser)
     schema_parser = verbs.add_parser("schema", help="print the JSON Schema of scenario files, for editors")
@@ -68,14 +73,15 @@ def check_folder(arguments: Namespace) -> int:
     checked = check(arguments.folder)
     print_problems(checked.problems, arguments)
     if not arguments.json:
-        print(summary(checked))
+        print(summary(checked, arguments.lang))
     return FAILURE if checked.has_errors else SUCCESS
 
 
 def print_problems(problems: Sequence[Problem], arguments: Namespace) -> None:
     for problem in problems:
         place = f"{arguments.folder / problem.file}:{problem.line}:{problem.column}"
-        text = f"{place}: {problem.severity} {problem.code}: {problem.message}"
+        severity = problem.severity if arguments.lang == "en" else SEVERITIES[problem.severity]
+        text = f"{place}: {severity} {problem.code}: {in_language(problem.message, arguments.lang)}"
         print(json.dumps(problem.as_json(), ensure_ascii=False) if arguments.json else for_people(text))
 
 
@@ -103,9 +109,12 @@ def for_people(line: str) -> str:
     return "\n".join(folded(line, "")) if sys.stdout.isatty() else line
 
 
-def summary(checked: Checked) -> str:
+def summary(checked: Checked, language: str) -> str:
     errors = sum(problem.is_error for problem in checked.problems)
     actions = sum(len(scenario.actions) for scenario in checked.bot.scenarios.values())
+    if language == "ru":
+        found = f"ошибок: {errors}, предупреждений: {len(checked.problems) - errors}"
+        return f"сценариев: {len(checked.bot.scenarios)}, действий: {actions}; {found}"
     return (
         f"{counted(len(checked.bot.scenarios), 'scenario')} with {counted(actions, 'action')}: "
         f"{counted(errors, 'error')}, {counted(len(checked.problems) - errors, 'warning')}"

@@ -32,7 +32,7 @@ class Action(Struct):
     """One action of a run. `n` counts from 1; `node`: its id in the graph. `cause`, `by` and `why`: what
     released or dropped it, the action that did, and both in words. `given`: its fields with placeholders replaced,
     `send`: the message of a `send`, `results`: what it returned; secrets are hidden in all of them. `waits_for`: the
-    delivery for which a parked run waits, or `slow`.
+    delivery for which a parked run waits, or `slow`. `translations`: language → `error` in it, if it is known.
     """
 
     n: int
@@ -51,6 +51,7 @@ class Action(Struct):
     send: Mapping[str, Any] | None
     results: Mapping[str, Any]
     waits_for: str | None
+    translations: Mapping[str, Mapping[str, str]]
 
     @classmethod
     def of(cls, view: Any) -> "Action":

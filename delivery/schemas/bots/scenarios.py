@@ -18,7 +18,9 @@ Named = Annotated[list[ShortText], Meta(max_length=100, description="types of ac
 
 
 class Problem(Struct):
-    """A fault in a file. `severity`: error or warning."""
+    """A fault in a file. `severity`: error or warning. `parameters`: the names, numbers and values in the message, by
+    name. `translations`: language → `message` in it, if it is known.
+    """
 
     file: str
     line: int
@@ -26,6 +28,8 @@ class Problem(Struct):
     severity: str
     code: str
     message: str
+    parameters: Mapping[str, str]
+    translations: Mapping[str, Mapping[str, str]]
 
 
 class Trigger(Struct):
@@ -171,8 +175,8 @@ class DryRunRequest(RequestModel, frozen=True):
 
 
 class DryAction(Struct):
-    """One action of a dry run. `why`: what released or dropped it. `shown`: its message, as the channel of the event
-    shows it.
+    """One action of a dry run. `why`: what released or dropped it, and the error; `error`: that alone; `translations`:
+    language → `error` in it, if it is known. `shown`: its message, as the channel of the event shows it.
     """
 
     n: int
@@ -181,18 +185,21 @@ class DryAction(Struct):
     type: str
     outcome: str
     why: str
+    error: str
     given: Mapping[str, Any]
     send: Mapping[str, Any] | None
     results: Mapping[str, Any]
+    translations: Mapping[str, Mapping[str, str]]
     shown: PreviewShown | None
 
 
 class DryRunResult(Struct):
     """The reaction of the bot to an event, rehearsed. `started`: each scenario with the place of its trigger, "" for a
-    button that names it.
+    button that names it. `translations`: language → `warnings` in it, in the same order.
     """
 
     version: str
     started: Mapping[str, str]
     actions: Sequence[DryAction]
     warnings: Sequence[str]
+    translations: Mapping[str, Mapping[str, Sequence[str]]]

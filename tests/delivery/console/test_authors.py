@@ -89,6 +89,39 @@ async def test_an_author_tries_an_event_and_then_the_other_path(person: Person, 
     assert (await person.running.call("GET", "/v1/runs?person=telegram:1"))["runs"] == []
 
 
+MISTAKES = """
+main:
+  actions:
+    - {type: sned}
+    - {type: send, txet: x, inline: [[{Rules: club.rulse}]]}
+    - {type: send, text: "{frist_name} <b>", attachment: [{type: photo}], chain: [done]}
+    - {type: ask, rules: [{rule: at_least}, {rule: regex, value: "("}]}
+    - {type: validator, rules: {phone: 7}}
+    - {type: set, variables: {person.age: 1}}
+rules:
+  actions: [{type: send, text: "{event_text|lowre} {nobody}"}]
+"""
+
+
+@pytest.mark.row("W-17", "W-18", "W-20")
+async def test_a_russian_author_reads_what_is_wrong_in_russian(person: Person, store: Store, bot: ActiveBot) -> None:
+    (bot.folder / "scenarios" / "club.yaml").write_text(MISTAKES)
+    broken = ActiveBot(bot.folder)
+    await LastGood(store, Versions(store), TENANT, broken).store()
+    assert len(broken.problems) > 10
+    await person.visit("scenarios", language="ru")
+    await person.sees("нет действия 'sned'; возможно, send?")
+    for problem in broken.problems:
+        await person.sees_no(problem.message)
+    await person.keeps_picture("bot-with-mistakes-ru")
+    await person.visit("dry_run", language="ru")
+    await person.writes("Что человек пишет", "Hello")
+    await person.presses("Попробовать")
+    await person.sees("club.rules: text: {event_text|lowre}: нет модификатора 'lowre'")
+    await person.sees_no("there is no")
+    await person.keeps_picture("dry-run-ru")
+
+
 @pytest.mark.row("W-17", "W-19")
 async def test_an_author_finds_a_run_follows_its_path_and_drops_it(
     person: Person, store: Store, bot: ActiveBot, axe_source: str

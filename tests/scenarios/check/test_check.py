@@ -8,7 +8,7 @@ import pytest
 from scenarios.actions import Actions, own_actions
 from scenarios.check import Checked, check
 from scenarios.schema import ActionType, Field, types
-from tests.scenarios.loader.folder import Files, write
+from tests.scenarios.loader.folder import Files, with_russian, write
 
 FILE = "scenarios/menu.yaml"
 
@@ -19,7 +19,7 @@ def checked(folder: Path, files: Files) -> Checked:
 
 def found(result: Checked) -> list[tuple[str, int, int, str]]:
     """The problems; but these bots have no triggers."""
-    problems = [problem for problem in result.problems if problem.code != "NEVER_STARTED"]
+    problems = [problem for problem in with_russian(result.problems) if problem.code != "NEVER_STARTED"]
     return [(problem.severity, problem.line, problem.column, problem.code) for problem in problems]
 
 
@@ -247,7 +247,7 @@ def test_settings_name_actions_and_their_fields(tmp_path: Path) -> None:
 def test_an_action_of_an_installed_package_is_checked_like_ours(tmp_path: Path) -> None:
     dice = ActionType("dice", "Throws dice.", (Field("sides", types.WHOLE, "How many sides."),))
     folder = write(tmp_path, {FILE: actions("{type: dice, sides: 6}", "{type: dice, sides: six}", "{type: card}")})
-    installed = Actions({**own_actions(), "dice": dice}, {"card": "cards:ACTION cannot be imported"})
+    installed = Actions({**own_actions(), "dice": dice}, {"card": "cards:ACTION cannot be imported: ImportError: gone"})
     result = check(folder, {}, installed)
     assert found(result) == [("error", 4, 27, "WRONG_TYPE"), ("error", 5, 14, "UNKNOWN_ACTION")]
     assert "cards:ACTION cannot be imported" in result.problems[1].message

@@ -1,5 +1,6 @@
 """Mistakes that YAML and the types of fields do not show: each is one message that says what to write instead."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from scenarios.actions import Actions, own_actions
 from scenarios.bot import new_bot
 from scenarios.check import check
 from scenarios.loader import Problem
-from tests.scenarios.loader.folder import Files, write
+from tests.scenarios.loader.folder import Files, with_russian, write
 from tests.support.paths import ROOT
 
 FILE = "scenarios/menu.yaml"
@@ -16,11 +17,12 @@ TRIGGERS = 'text: {"*": start}\n'
 LINK = "{type: invite_link, member_limit: 1}"
 
 
-def problems_of(folder: Path, files: Files) -> tuple[Problem, ...]:
-    return check(write(folder, {"triggers.yaml": TRIGGERS, **files}), {}, Actions(own_actions())).problems
+def problems_of(folder: Path, files: Files) -> Sequence[Problem]:
+    folder = write(folder, {"triggers.yaml": TRIGGERS, **files})
+    return with_russian(check(folder, {}, Actions(own_actions())).problems)
 
 
-def of_actions(folder: Path, *actions: str) -> tuple[Problem, ...]:
+def of_actions(folder: Path, *actions: str) -> Sequence[Problem]:
     """The problems of a scenario with these actions, each in a line of its own from line 3 on."""
     return problems_of(folder, {FILE: "start:\n  actions:\n" + "".join(f"    - {one}\n" for one in actions)})
 

@@ -1,9 +1,9 @@
 """Makes a bot's folder from texts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from scenarios.loader import Loaded, load
+from scenarios.loader import Loaded, Problem, load
 
 Files = Mapping[str, str]
 
@@ -21,6 +21,12 @@ def loaded(folder: Path, files: Files, environment: Mapping[str, str] | None = N
     return load(write(folder, files), environment or {})
 
 
+def with_russian(problems: Sequence[Problem]) -> Sequence[Problem]:
+    """Return the problems, each of which must have a Russian text."""
+    assert [one.message for one in problems if "message" not in one.translations["ru"]] == []
+    return problems
+
+
 def found(result: Loaded) -> list[tuple[str, int, int, str]]:
     """File, line, column and code of each problem."""
-    return [(problem.file, problem.line, problem.column, problem.code) for problem in result.problems]
+    return [(problem.file, problem.line, problem.column, problem.code) for problem in with_russian(result.problems)]

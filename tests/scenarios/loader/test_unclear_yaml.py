@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.check import check
-from tests.scenarios.loader.folder import write
+from tests.scenarios.loader.folder import with_russian, write
 
 SENDS = "start:\n  actions:\n    - type: send\n"
 TRIGGERS = """
@@ -58,7 +58,8 @@ def test_a_slip_in_yaml_is_one_message_in_the_authors_words(
 ) -> None:
     """What the unreadable file has is not reported as missing by the files that name it."""
     files = {"scenarios/menu.yaml": text, "scenarios/other.yaml": OTHER, "triggers.yaml": TRIGGERS}
-    found = [problem for problem in check(write(tmp_path, files), {}).problems if problem.file != "triggers.yaml"]
+    problems = with_russian(check(write(tmp_path, files), {}).problems)
+    found = [problem for problem in problems if problem.file != "triggers.yaml"]
     places = [(problem.file, problem.line, problem.column) for problem in found if problem.code != "UNKNOWN_SCENARIO"]
     assert places == [("scenarios/menu.yaml", line, column)]
     assert words in found[0].message
@@ -103,6 +104,7 @@ def test_a_letter_of_another_alphabet_is_named(
 ) -> None:
     """“Did you mean send?” was said of a name that looks the same."""
     folder = write(tmp_path, {"scenarios/menu.yaml": text, "triggers.yaml": 'text: {"*": menu.start}\n'})
-    (problem,) = (one for one in check(folder, {}).problems if one.code not in ("NO_SCENARIOS", "EMPTY_SEND"))
+    problems = with_russian(check(folder, {}).problems)
+    (problem,) = (one for one in problems if one.code not in ("NO_SCENARIOS", "EMPTY_SEND"))
     assert (problem.line, problem.column, problem.code) == (line, column, code)
     assert words in problem.message

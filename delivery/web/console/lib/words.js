@@ -92,12 +92,18 @@ function sayings() {
   return known;
 }
 
-/** Returns a text that Ada has written in English, such as an error, in the language of the reader if it is known; else as it is. */
-export function said(text) {
+/** Returns a field of what the API returned in the language of the reader if its `translations` have it; else as it is. */
+export const translated = (row, name) => row.translations[language]?.[name] ?? row[name];
+
+/**
+ * Returns a text that Ada has written in English, such as a reason, in the language of the reader if it is known; else as it is.
+ * `errors`: English → that of the reader, for the errors in it.
+ */
+export function said(text, errors = {}) {
   if (has(`reason.${text}`)) return t(`reason.${text}`);
   for (const [pattern, key] of sayings()) {
     const found = pattern.exec(text);
-    if (found) return t(key, Object.fromEntries(Object.entries(found.groups || {}).map(([name, value]) => [name, has(`${name}.${value}`) ? t(`${name}.${value}`) : value])));
+    if (found) return t(key, Object.fromEntries(Object.entries(found.groups || {}).map(([name, value]) => [name, errors[value] ?? (has(`${name}.${value}`) ? t(`${name}.${value}`) : value)])));
   }
   return text;
 }

@@ -1,7 +1,7 @@
 /** What the bot would do with an event: nothing is sent. The event is typed, or taken from a run that has happened; outcomes can be set. */
 
 import { field, h, paint, values } from "../lib/dom.js";
-import { moment, said, t, word } from "../lib/words.js";
+import { moment, said, t, translated, word } from "../lib/words.js";
 import { ApiError, api } from "../lib/api.js";
 import { notice, submits, tag, withStates } from "../lib/page.js";
 import { graph, statesOf } from "../lib/graph.js";
@@ -98,7 +98,7 @@ function shown(found, event, drawn, set, again) {
   const focus = (id) => { const card = document.getElementById(`step ${id}`); card?.scrollIntoView({ block: "nearest" }); card?.focus(); };
   return [
     h("h2", {}, t("dry_run.result")),
-    found.warnings.map((text) => notice("warn", text)),
+    translated(found, "warnings").map((text) => notice("warn", text)),
     Object.entries(found.started).map(([name, place]) => h("p", {}, t("dry_run.starts", { name }), " ", h("span", { class: "quiet" }, place || t("dry_run.by_button")))),
     drawn && graph(drawn, { label: t("scenarios.graph", { name: drawn.name }), states: statesOf(found.actions), choose: focus }),
     h("ol", { class: "steps" }, found.actions.map((one) => step(one, event, set, again))),
@@ -109,7 +109,7 @@ function step(one, event, set, again) {
   const now = set.fail.has(one.node) ? "failed" : set.unknown.has(one.node) ? "unknown" : "completed";
   return h("li", { class: "card", id: `step ${one.node}`, tabindex: -1, key: `${one.n} ${one.node}` },
     h("h3", {}, t("runs.step", { n: one.n, type: one.type }), " ", tag(COLOURS[one.outcome] || "", word("step_state", one.outcome))),
-    h("p", {}, said(one.why)),
+    h("p", {}, said(one.why, { [one.error]: translated(one, "error") })),
     one.shown && shownIn(event.channel, one.shown),
     one.send?.attachment && h("p", { class: "quiet small" }, t("dry_run.files", { files: JSON.stringify(one.send.attachment) })),
     one.outcome !== "drop" && one.outcome !== "hold" && h("label", { class: "check" }, t("dry_run.outcome"),

@@ -1,7 +1,7 @@
 /** Runs of scenarios: by scenario, state, person and day; one run with its path, why each step ran or not, as it goes on. */
 
 import { field, h, paint } from "../lib/dom.js";
-import { fullMoment, moment, said, t, word } from "../lib/words.js";
+import { fullMoment, moment, said, t, translated, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { explain, fact, notice, tag, toast, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
@@ -148,9 +148,9 @@ function step(one) {
   const delivery = one.results.delivery_id || (one.waits_for !== SLOW && one.waits_for);
   return h("li", { class: "card", key: `step ${one.n}`, id: `step-${one.n}`, tabindex: -1 },
     h("h3", {}, t("runs.step", { n: one.n, type: one.type }), " ", tag(COLOURS[one.state] || "", word("step_state", one.state))),
-    h("p", {}, said(one.why)),
+    h("p", {}, said(one.why, { [one.error]: translated(one, "error") })),
     // `why` of most failed steps ends with the error.
-    one.error && !one.why.includes(one.error) && notice("bad", one.error),
+    one.error && !one.why.includes(one.error) && notice("bad", translated(one, "error")),
     one.waits_for && h("p", {}, one.waits_for === SLOW ? t("runs.waits_slow") : t("runs.waits_delivery")),
     one.send?.text && h("blockquote", { class: "said", dir: "auto" }, one.send.text),
     delivery && h("p", {}, h("a", { href: `#/message/${encodeURIComponent(delivery)}` }, t("runs.delivery"))),

@@ -1,7 +1,7 @@
 /** The bot in force: its version, what is wrong in its files, what starts what; one scenario as a graph. */
 
 import { h, paint } from "../lib/dom.js";
-import { ago, fullMoment, number, t, word } from "../lib/words.js";
+import { ago, fullMoment, number, t, translated, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { empty, fact, notice, tag, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
@@ -76,7 +76,7 @@ function showLists(root, bot, context) {
       columns: [
         { title: t("scenarios.place"), width: "1.5fr", cell: placeOf },
         { title: t("scenarios.severity"), width: "7rem", cell: (row) => tag(row.severity === "error" ? "bad" : "warn", word("severity", row.severity)) },
-        { title: t("scenarios.problem"), width: "3fr", cell: (row) => row.message },
+        { title: t("scenarios.problem"), width: "3fr", cell: (row) => translated(row, "message") },
       ] });
   }
   table(places[1], { label: t("page.scenarios"), context, id: (row) => row.name, href: (row) => `#/scenarios/${encodeURIComponent(row.name)}`,
