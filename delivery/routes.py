@@ -1,5 +1,6 @@
 """The table of all operations. Registration, scopes, the OpenAPI document and the tests read it."""
 
+from core.jobs.mending.bulk import JobChanges, JobCount
 from core.jobs.views import JobView
 from core.monitoring import Figures, LanePage, LongestLanes, Overview, TaskChanges, TaskCount
 from core.queue.dead_letters import ChangedLetters
@@ -22,6 +23,7 @@ from delivery.endpoints.console import actions, api_keys, audits, live, me, proc
 from delivery.endpoints.directory import contacts, ownerships, users
 from delivery.endpoints.directory.collections import groups, list_members, supergroups
 from delivery.endpoints.jobs import control as jobs
+from delivery.endpoints.jobs import many as many_jobs
 from delivery.endpoints.jobs import mending
 from delivery.endpoints.monitoring import figures, lanes, overview
 from delivery.endpoints.queue import tasks as queue
@@ -232,6 +234,18 @@ ROUTES = (
           201, JobView, body=job_schemas.JobRequest, repeats=Repeats.STORED, headers=_NEW),
     Route("GET", "/v1/jobs", "List jobs, and how many have each state", "read", jobs.list_page,
           200, job_schemas.JobPage, query=job_schemas.JobQuery, headers=_LINK),
+    Route("GET", "/v1/jobs:count", "Count the jobs of a filter, up to 10,000", "read", many_jobs.count,
+          200, JobCount, query=job_schemas.JobFilter),
+    Route("POST", "/v1/jobs:pause", "Pause all jobs of a filter", "manage", many_jobs.pause,
+          200, JobChanges, body=job_schemas.JobsStop, repeats=Repeats.STORED),
+    Route("POST", "/v1/jobs:resume", "Let all paused jobs of a filter go on", "manage", many_jobs.resume,
+          200, JobChanges, body=job_schemas.JobsChange, repeats=Repeats.STORED),
+    Route("POST", "/v1/jobs:stop", "End all jobs of a filter", "manage", many_jobs.stop,
+          200, JobChanges, body=job_schemas.JobsStop, repeats=Repeats.STORED),
+    Route("POST", "/v1/jobs:reset", "Repeat the iterations of all jobs of a filter from a step", "manage",
+          many_jobs.reset, 200, JobChanges, body=job_schemas.JobsReset, repeats=Repeats.STORED),
+    Route("POST", "/v1/jobs:resolve", "Say what became of what is unknown in all jobs of a filter", "manage",
+          many_jobs.resolve, 200, JobChanges, body=job_schemas.JobsResolution, repeats=Repeats.STORED),
     Route("GET", Job, "Show one job", "read", jobs.show, 200, JobView),
     Route("PATCH", Job, "Change parameters, zone or schedule of a job, for its next iteration", "manage", jobs.change,
           200, JobView, body=job_schemas.JobParameters, repeats=Repeats.STORED),

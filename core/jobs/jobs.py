@@ -233,21 +233,13 @@ class Jobs:
         return job
 
     async def list(
-        self,
-        tenant: str,
-        state: JobState | None = None,
-        kind: str = "",
-        cursor: str = "",
-        limit: int = 100,
-        *,
-        text: str = "",
+        self, tenant: str, wanted: Wanted | None = None, cursor: str = "", limit: int = 100
     ) -> tuple[list[StoredJob], str]:
-        """Return (jobs, cursor of the next page or ""), those of a shard in the order of their first start. `text`: of
-        their parameters or their own state.
+        """Return (jobs, cursor of the next page or ""), those of a shard in the order of their first start.
 
         A page with a filter may have fewer than `limit`. Raises Invalid CURSOR_MALFORMED.
         """
-        return await page_of_jobs(self.storage, self._store.shards, tenant, Wanted(state, kind, text), cursor, limit)
+        return await page_of_jobs(self.storage, self._store.shards, tenant, wanted or Wanted(), cursor, limit)
 
     async def _change(
         self,

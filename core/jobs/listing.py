@@ -12,15 +12,20 @@ from core.model.compact_json import compact_json
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which jobs are listed: None and "" stand for all. `text`: what their parameters or their own state contain."""
+    """Which jobs are listed: None and "" stand for all. `text`: what their parameters or their own state contain;
+    `reason`: what the reason for which they do not run contains, for example that of a failure.
+    """
 
     state: JobState | None = None
     kind: str = ""
     text: str = ""
+    reason: str = ""
 
     def includes(self, job: StoredJob) -> bool:
         """Return whether a job is listed."""
         if (self.state and job.record.state is not self.state) or (self.kind and job.id.kind != self.kind):
+            return False
+        if self.reason.casefold() not in job.record.reason.casefold():
             return False
         own = job.own or job.record.own
         facts = compact_json([job.record.parameters, own.data if own else None])

@@ -126,6 +126,20 @@ class JobUnits:
         after = msgspec.Raw(msgspec.json.encode(result)) if outcome is Outcome.DONE else None
         await self._mend(job_id, unit, after, f"{unit}: resolved as {outcome.replace('_', ' ')} by {by}", True)
 
+    async def resolve_all(
+        self, job_id: JobId, prefix: str, outcome: Outcome, result: Any = None, by: Actor = Actor.ADMIN
+    ) -> int:
+        """Resolve all units and effects of a job that are unknown and whose ids begin with `prefix`. Returns how many.
+        Raises as `resolve`; a repetition goes on with the rest.
+        """
+        resolved, cursor = 0, None
+        while cursor != "":
+            page, cursor = await self.page(job_id, UnitStatus.UNKNOWN, cursor or "")
+            for unit in (one.id for one in page if one.id.startswith(prefix)):
+                await self.resolve(job_id, unit, outcome, result, by)
+                resolved += 1
+        return resolved
+
     async def reset(self, job_id: JobId, unit: str, by: Actor = Actor.ADMIN) -> None:
         """Forget a unit or an effect, whatever became of it: it is done again. Raises NotFound UNIT_NOT_FOUND; Conflict
         UNIT_IN_HAND.

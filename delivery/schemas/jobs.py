@@ -78,12 +78,21 @@ class JobSignal(RequestModel, frozen=True):
     by: By = "user"
 
 
-class JobQuery(RequestModel, frozen=True):
-    """The filter and the page of a list of jobs. A filtered page may be shorter than `limit`."""
+class JobFilter(RequestModel, frozen=True):
+    """Which jobs: all that match what is given."""
 
     state: JobState | UnsetType = UNSET
     kind: Kind | UnsetType = UNSET
     q: Annotated[str, Meta(max_length=200, description="a text of the parameters or the own state")] | UnsetType = UNSET
+    reason: (
+        Annotated[str, Meta(max_length=200, description="a text of why it does not run, for example of its failure")]
+        | UnsetType
+    ) = UNSET
+
+
+class JobQuery(JobFilter, frozen=True):
+    """The filter and the page of a list of jobs. A filtered page may be shorter than `limit`."""
+
     cursor: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 100})] | UnsetType = UNSET
 
@@ -171,6 +180,39 @@ class JobResetResult(Struct):
     job: JobView
     dropped: Sequence[StepView]
     kept: Sequence[StepView]
+
+
+class JobsChange(RequestModel, frozen=True, kw_only=True):
+    """Which jobs are changed: those of the filter that have not changed since `before` (Unix ms), at most `expected`.
+    `cursor`: where the call before has stopped. `admin` needs the scope admin.
+    """
+
+    filter: JobFilter
+    before: Annotated[int, Meta(ge=0, le=2**52)]
+    expected: Annotated[int, Meta(ge=1, le=2**40)]
+    cursor: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
+    by: By = "user"
+
+
+class JobsStop(JobsChange, frozen=True, kw_only=True):
+    """Jobs to pause or to stop. `reason`: shown to the user."""
+
+    reason: ShortText = ""
+
+
+class JobsReset(JobsChange, frozen=True, kw_only=True, rename={"from_": "from"}):
+    """Jobs whose iteration is repeated from a step. `again`: also effects and items from there on are done again."""
+
+    from_: Annotated[str, Meta(min_length=1, max_length=2000, description="for example search, or effect:apply 7")]
+    again: bool = False
+
+
+class JobsResolution(JobsChange, frozen=True, kw_only=True):
+    """The outcome of everything unknown whose id begins with `unit`. `result`: the value that a done effect returns."""
+
+    unit: Annotated[str, Meta(min_length=1, max_length=2000, description="for example effect:apply")]
+    outcome: Outcome
+    result: Any = None
 
 
 class SignInRequest(RequestModel, frozen=True):

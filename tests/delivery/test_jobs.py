@@ -241,3 +241,28 @@ async def test_the_live_log_is_streamed_and_resumes_after_the_last_line_seen(hun
     assert second != first
     refused = await hunting.call("GET", f"{where}/log", headers={"Last-Event-ID": "nonsense"})
     assert refused.status in (400, 422)
+
+
+@pytest.mark.row("U-29")
+async def test_the_jobs_of_a_filter_are_counted_and_changed(hunting: Api) -> None:
+    for user in range(3):
+        await hunting.call("POST", "/v1/jobs", {**ANNA, "user": user})
+    found = (await hunting.call("GET", "/v1/jobs:count?kind=hunt&q=teacher")).json
+    assert (found["count"], found["has_more"]) == (3, False)
+    body = {"filter": {"kind": "hunt", "q": "teacher"}, "before": found["now"], "expected": 2, "reason": "enough"}
+    paused = await hunting.call("POST", "/v1/jobs:pause", body)
+    assert paused.json == {"changed": 2, "unchanged": 0, "refused": {}, "next": None}
+    chosen = {"filter": {"reason": "ENOUGH"}, "before": found["now"] + 60_000, "expected": 3}
+    assert (await hunting.call("GET", "/v1/jobs?reason=enough")).json["jobs"][0]["reason"] == "enough"
+    assert (await hunting.call("POST", "/v1/jobs:reset", {**chosen, "from": "search"})).json["refused"] == {
+        "STEP_NOT_FOUND": 2
+    }
+    resolution = {**chosen, "unit": "effect:", "outcome": "done"}
+    assert (await hunting.call("POST", "/v1/jobs:resolve", resolution)).json["unchanged"] == 2
+    assert (await hunting.call("POST", "/v1/jobs:resume", chosen)).json["changed"] == 2
+    everything = {"filter": {"kind": "hunt"}, "before": found["now"] + 60_000, "expected": 3}
+    assert (await hunting.call("POST", "/v1/jobs:stop", everything)).json["changed"] == 3
+    assert (await hunting.call("POST", "/v1/jobs:stop", {**everything, "filter": {}})).code == "SELECTION_EMPTY"
+    _, secret = await hunting.services.api_keys.create("a manager", {"manage"})
+    refused = await hunting.as_key(secret).call("POST", "/v1/jobs:stop", {**everything, "by": "admin"})
+    assert refused.code == "ADMIN_NEEDED"

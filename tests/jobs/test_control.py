@@ -7,6 +7,7 @@ import pytest
 
 from core.errors import Conflict, Invalid, NotFound
 from core.jobs import Actor, JobId, JobState
+from core.jobs.listing import Wanted
 from tests.jobs.conftest import ANNA, Playground
 from tests.jobs.fake_service import FakeService
 
@@ -53,7 +54,7 @@ async def test_jobs_are_listed_by_state_and_kind_and_counted(playground: Playgro
     await playground.jobs.stop(ids[2], Actor.USER)
     counts = await playground.jobs.storage.counts("university")
     assert counts == {JobState.RUNNING: 3, JobState.PAUSED: 1, JobState.STOPPED: 1, JobState.FAILED: 0}
-    found, cursor = await playground.jobs.list("university", JobState.PAUSED)
+    found, cursor = await playground.jobs.list("university", Wanted(JobState.PAUSED))
     assert [job.id for job in found] == [ids[1]]
     assert cursor == ""
     first, cursor = await playground.jobs.list("university", limit=3)

@@ -8,6 +8,7 @@ import pytest
 
 from core.errors import Conflict, Invalid, NotFound
 from core.jobs import Actor, JobId
+from core.jobs.listing import Wanted
 from core.jobs.signals import LARGEST_DATA, MOST_SIGNALS
 from core.model.clock import from_ms, to_ms
 from jobs import Iteration, Job, Schedule
@@ -270,7 +271,7 @@ async def test_jobs_are_found_by_what_they_work_with_and_the_steps_of_one_that_w
         for user, query in enumerate(("Teacher", "cook")):
             await test.start(f"searching.{user}", {"query": query})
         for text, found in (("TEACHERS", ["searching.0"]), ("cook", ["searching.1"]), ("pilot", [])):
-            page, _ = await test.jobs.list("default", text=text)
+            page, _ = await test.jobs.list("default", Wanted(text=text))
             assert [job.id.name for job in page] == found
         units, _ = await test.jobs.units.page(test.id_of("searching.1"))
         assert [(unit.id, unit.result) for unit in units] == [("step:search", "cooks")]

@@ -14,6 +14,7 @@ from typing import Any
 
 from cli.client.format_jobs import format_job_line, format_log_line
 from cli.command import FAILURE, SUCCESS, Command, add_json_option
+from cli.commands.installation.jobs_many import declare_filter, declare_many, many, wanted_by
 from cli.commands.installation.jobs_mending import (
     MENDING,
     declare_mending,
@@ -34,7 +35,7 @@ from cli.services.sign_in import open_sign_in
 from cli.services.store import open_store
 from cli.settings.settings import Configuration, load
 from core.errors import Invalid
-from core.jobs import Actor, Jobs, JobState, Schedule, StoredJob
+from core.jobs import Actor, Jobs, Schedule, StoredJob
 from core.jobs.job_log import BEGIN
 from core.jobs.views import view_of
 from core.redis.cancel_and_wait import cancel_and_wait
@@ -53,13 +54,13 @@ def declare(parser: ArgumentParser) -> None:
     add_healthy_option(parser, "process that runs jobs")
     actions = parser.add_subparsers(
         dest="action",
-        metavar="list|show|start|change|signal|pause|resume|stop|log|units|resolve|reset",
+        metavar="list|show|start|change|signal|pause|resume|stop|log|units|resolve|reset|many",
         title="without one, run jobs until Ctrl-C",
     )
-    for declare_some in (_declare_finding, _declare_changes, _declare_reading, declare_mending):
+    for declare_some in (_declare_finding, _declare_changes, _declare_reading, declare_mending, declare_many):
         declare_some(actions.add_parser)
     for name, subparser in actions.choices.items():
-        if name != "list":
+        if name not in ("list", "many"):
             subparser.add_argument("job", metavar="KIND.USER", help="the job, for example hunt.42")
     declare_positional(actions.choices)
     for subparser in actions.choices.values():
@@ -69,9 +70,7 @@ def declare(parser: ArgumentParser) -> None:
 
 def _declare_finding(add_action: AddParser) -> None:
     list_parser = add_action("list", help="list jobs, and how many have each state")
-    list_parser.add_argument("--state", choices=list(JobState), help="only jobs in this state")
-    list_parser.add_argument("--kind", default="", help="only jobs of this kind")
-    list_parser.add_argument("--search", default="", metavar="TEXT", help="with this in the parameters or own state")
+    declare_filter(list_parser)
     list_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of jobs ({_LIMIT})")
     show_parser = add_action("show", help="show one job")
     show_parser.add_argument("--steps", action="store_true", help="and what its iteration has stored, in order")
@@ -167,12 +166,10 @@ async def run_action(configuration: Configuration, arguments: Namespace) -> int:
 
 async def list_jobs(jobs: Jobs, arguments: Namespace) -> int:
     """Return one line per job, also with `--json`."""
-    state = JobState(arguments.state) if arguments.state else None
     found: list[StoredJob] = []
     cursor: str | None = None
     while cursor != "" and len(found) < arguments.limit:
-        wanted = (arguments.tenant, state, arguments.kind)
-        page, cursor = await jobs.list(*wanted, cursor or "", _LIMIT, text=arguments.search)
+        page, cursor = await jobs.list(arguments.tenant, wanted_by(arguments), cursor or "", _LIMIT)
         found += page
     for job in found[: arguments.limit]:
         print_result(arguments, view_of(job), format_job_line(job))
@@ -258,6 +255,7 @@ ACTIONS: Mapping[str, Callable[[Jobs, Namespace], Awaitable[int]]] = {
     "resume": resume,
     "stop": stop,
     "log": show_log,
+    "many": many,
     **MENDING,
 }
 

@@ -11,7 +11,7 @@ from core.jobs import Actor, DailyWindow, JobId, Schedule
 from core.jobs.job_log import BEGIN, LogLine
 from core.jobs.views import view_of
 from delivery.endpoints.directory.reading import optional
-from delivery.endpoints.jobs.reading import actor, job_id
+from delivery.endpoints.jobs.reading import actor, job_id, wanted_by
 from delivery.endpoints.sending.tracking import forced_end
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.input.timestamps import read_time
@@ -63,9 +63,8 @@ async def signal(request: Request[schemas.JobSignal, NoParameters]) -> Response:
 async def list_page(request: Request[None, schemas.JobQuery]) -> Response:
     """Return one page of jobs."""
     query, jobs = request.query, request.services.core.jobs
-    state, kind = optional(query.state), optional(query.kind) or ""
-    cursor, limit, text = optional(query.cursor) or "", query.limit or _PAGE, optional(query.q) or ""
-    found, cursor = await jobs.list(request.tenant, state, kind, cursor, limit, text=text)
+    wanted, cursor = wanted_by(query), optional(query.cursor) or ""
+    found, cursor = await jobs.list(request.tenant, wanted, cursor, query.limit or _PAGE)
     counts = await jobs.storage.counts(request.tenant)
     page = schemas.JobPage([view_of(job) for job in found], counts, cursor or None)
     return Response(page, headers=next_page_link(request.http, page.next))

@@ -228,7 +228,7 @@ CODES = {
     "TASK_TAKEN": ProblemType(409, "The task is running"),
     "TASK_NOT_BURIED": ProblemType(409, "The task is not buried"),
     "TASK_OVER": ProblemType(409, "The task has ended"),
-    "SELECTION_EMPTY": ProblemType(400, "No field was given by which tasks are indexed"),
+    "SELECTION_EMPTY": ProblemType(400, "Nothing was given by which they are selected"),
     "TAG_MALFORMED": ProblemType(400, "The tag is malformed"),
     "PRIORITY_OUT_OF_RANGE": ProblemType(400, "The priority is out of range"),
     "TUBE_MALFORMED": ProblemType(400, "The tube name is malformed"),

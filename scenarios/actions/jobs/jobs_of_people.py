@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.jobs import Actor, JobId, JobState, StoredJob
+from core.jobs.listing import Wanted
 from core.model.people import id_text
 from providers.sign_in import SignIn
 from providers.sign_in.signing_out import sign_out as sign_user_out
@@ -84,7 +85,9 @@ async def jobs_in_state(
     found: list[StoredJob] = []
     cursor = ""
     for _ in range(_MOST_PAGES):
-        page, cursor = await context.services.core.jobs.list(context.services.tenant, state, kind, cursor, _PAGE)
+        page, cursor = await context.services.core.jobs.list(
+            context.services.tenant, Wanted(state, kind), cursor, _PAGE
+        )
         found += page
         if len(found) > limit or not cursor:
             break
