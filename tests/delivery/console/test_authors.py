@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from core.processes.bot_faults import BotFault, BotFaults
 from core.queue import NewTask, Queue
 from core.redis.store import Store
 from scenarios.check.reloading import ActiveBot
@@ -122,6 +123,24 @@ async def test_a_russian_author_reads_what_is_wrong_in_russian(person: Person, s
     await person.keeps_picture("dry-run-ru")
 
 
+@pytest.mark.row("W-17")
+async def test_an_operator_sees_the_bots_of_all_tenants_and_what_of_them_has_stopped(
+    person: Person, store: Store, bot: ActiveBot, axe_source: str
+) -> None:
+    await LastGood(store, Versions(store), "school-7", bot).store()
+    reason = "Unauthorized: the token is no longer accepted"
+    await BotFaults(store).note("school-7", BotFault("bot telegram", reason, 1_795_000_000_000))
+    await BotFaults(store).note("school-9", BotFault("scenarios", "the folder cannot be read", 1_795_000_000_000))
+    await person.visit("scenarios")
+    await person.sees("school-9")
+    await person.sees(f"bot telegram {reason}")
+    await person.keeps_picture("bots")
+    await person.has_no_barrier_on_a_phone(axe_source, "bots")
+    await person.sees("Unauthorized: токен больше не принимают")
+    for tenant, part in (("school-7", "bot telegram"), ("school-9", "scenarios")):
+        await BotFaults(store).clear(tenant, part)
+
+
 @pytest.mark.row("W-17", "W-19")
 async def test_an_author_finds_a_run_follows_its_path_and_drops_it(
     person: Person, store: Store, bot: ActiveBot, axe_source: str
@@ -159,7 +178,7 @@ async def test_an_author_finds_a_run_follows_its_path_and_drops_it(
     await person.confirms()
     await person.sees("An operator has dropped this run")
     await person.has_no_barrier_on_a_phone(axe_source, "run")
-    await person.sees("его chain: completed; the store is closed")
+    await person.sees("chain этого шага: completed; the store is closed")
     await person.visit("runs?state=dropped&channel=vk&user=7")
     await person.sees("Let me in")
 

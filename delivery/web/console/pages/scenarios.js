@@ -1,7 +1,7 @@
 /** The bot in force: its version, what is wrong in its files, what starts what; one scenario as a graph. */
 
 import { h, paint } from "../lib/dom.js";
-import { ago, fullMoment, number, t, translated, word } from "../lib/words.js";
+import { ago, fullMoment, number, said, t, translated, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { empty, fact, notice, tag, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
@@ -26,9 +26,9 @@ export const noBot = () => empty({ title: t("scenarios.none"), text: t("scenario
 const link = (name) => h("a", { href: `#/scenarios/${encodeURIComponent(name)}` }, name);
 
 function showBot(root, context) {
-  const head = h("div"), lists = h("div"), others = h("div");
-  paint(root, h("h1", {}, t("page.scenarios")), head, others, lists);
-  withStates(others, () => api.get("/v1/bots:all", {}, { signal: context.signal }), ({ bots }) => allBots(bots));
+  const head = h("div"), lists = h("div"), others = h("div"), bots = h("div");
+  paint(root, h("h1", {}, t("page.scenarios")), head, others, bots, lists);
+  withStates(others, () => api.get("/v1/bots:all", {}, { signal: context.signal }), (found) => allBots(bots, found.bots, context));
   withStates(head, () => botInForce(context.signal), (bot) => {
     if (!bot) return noBot();
     showLists(lists, bot, context);
@@ -36,18 +36,20 @@ function showBot(root, context) {
   });
 }
 
-/** Returns the bots of all tenants if there are several, or if one has stopped in part. */
-function allBots(bots) {
+/** Lists the bots of all tenants in `place`, and returns the heading, if there are several, or if one has stopped in part. */
+function allBots(place, bots, context) {
   if (bots.length < 2 && !bots.some((one) => one.stopped.length)) return null;
-  return [h("h2", {}, t("scenarios.bots", { count: bots.length })),
-    h("div", { class: "wide-table", tabindex: 0, role: "group", "aria-label": t("scenarios.tenants") }, h("table", {},
-      h("thead", {}, h("tr", {}, ["scenarios.tenant", "scenarios.version", "scenarios.errors", "scenarios.stopped"].map((one) => h("th", { scope: "col" }, t(one))))),
-      h("tbody", {}, bots.map((one) => h("tr", {},
-        h("th", { scope: "row" }, one.tenant),
-        h("td", {}, one.version ? h("code", {}, one.version) : "–"),
-        h("td", { class: "number" }, number(one.problem_count)),
-        h("td", {}, one.stopped.length ? one.stopped.map((part) => h("p", {}, `${part.part}: ${part.reason}`)) : "–"))))))];
+  table(place, { label: t("scenarios.tenants"), context, id: (row) => row.tenant, load: async () => ({ rows: bots, next: null }),
+    columns: [
+      { title: t("scenarios.tenant"), width: "1fr", cell: (row) => row.tenant },
+      { title: t("scenarios.version"), width: "11rem", cell: (row) => (row.version ? h("code", {}, row.version) : "–") },
+      { title: t("scenarios.errors"), class: "number", width: "7rem", cell: (row) => number(row.problem_count) },
+      { title: t("scenarios.stopped"), width: "3fr", cell: (row) => (row.stopped.length ? row.stopped.map(stopped) : "–") },
+    ] });
+  return h("h2", {}, t("scenarios.bots", { count: bots.length }));
 }
+
+const stopped = ({ part, reason, since }) => h("div", {}, tag("bad", part), " ", said(reason), " ", h("span", { class: "quiet", title: fullMoment(since) }, ago(since)));
 
 function summary(bot) {
   const errors = bot.problems.filter((one) => one.severity === "error").length;
