@@ -115,6 +115,7 @@ async def newest_view(nodes: ClusterNodes, places: Collection[Place]) -> Cluster
                 break
     finally:
         await cancel_and_wait(*(one for one in asking if not one.done()))
+        await asyncio.gather(*asking, return_exceptions=True)  # faults that nobody needs are not logged
     if not views:
         raise _not_found(nodes, faults)
     return max(views, key=lambda view: view.rank)

@@ -42,6 +42,7 @@ async def find_primary(sentinels: SentinelSet) -> tuple[int, str, int]:
                 break
     finally:
         await cancel_and_wait(*(one for one in asking if not one.done()))
+        await asyncio.gather(*asking, return_exceptions=True)  # faults that nobody needs are not logged
     if not known:
         raise _not_found(sentinels, faults)
     return max(known)
