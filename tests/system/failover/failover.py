@@ -81,10 +81,11 @@ class Outcome:
         ends = ", ".join(f"{count} {kind}" for kind, count in sorted(self.statuses.items()))
         gaps = "; ".join(f"{accepted:.1f} and {sent:.1f} s" for accepted, sent in self.gaps)
         elsewhere = ", ".join(f"{pause:.1f}" for pause in self.elsewhere)
+        after = f"; accepted and sent again after each promotion: {gaps}" if gaps else ""
+        after += f"; longest pauses on the other primaries: {elsewhere}" if elsewhere else ""
         return (
             f"seed {self.plan.seed}: {len(self.findings)} findings; accepted {self.statuses.total()}: {ends}; "
-            f"blows: {blows}; accepted and sent again after each promotion: {gaps}; "
-            f"longest pauses on the other primaries: {elsewhere}; refused: {self.refused}"
+            f"blows: {blows}{after}; refused: {self.refused}"
         )
 
 
