@@ -34,7 +34,7 @@ class Record(msgspec.Struct, frozen=True):
     task: str = ""
     due: int = 0
     begun: bool = False
-    parent: msgspec.Raw | None = None
+    parent: Mapping[str, str] | None = None
 
     @property
     def next(self) -> int | None:
