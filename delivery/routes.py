@@ -256,7 +256,7 @@ ROUTES = (
     Route("POST", Job + ":resume", "Let a paused job go on where it was", "manage", jobs.resume,
           200, JobView, body=job_schemas.JobChange, body_is_optional=True, repeats=Repeats.STORED),
     Route("POST", Job + ":stop", "End a job; it can be started again", "manage", jobs.stop,
-          200, JobView, body=job_schemas.JobChange, body_is_optional=True, repeats=Repeats.STORED),
+          200, JobView, body=job_schemas.JobStop, body_is_optional=True, repeats=Repeats.STORED),
     Route("GET", Job + "/steps", "List what the iteration has stored, in its order", "read", mending.list_steps,
           200, job_schemas.StepPage, query=job_schemas.StepQuery, headers=_LINK),
     Route("POST", Job + ":reset", "Repeat an iteration from one of its steps", "manage", mending.reset,

@@ -10,6 +10,7 @@ Guarantee: an iteration ends once; an attempt that does not hold the job any mor
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 
 import msgspec
@@ -22,18 +23,22 @@ from core.jobs.record import line_of, zone_of
 from core.jobs.units import NULL
 from core.model.clock import from_ms, to_ms
 from core.queue import Attempt, Done, Result, Retry
-from jobs.code_names import left_to_others
+from jobs.code_names import left_to_others, names_compensations
 from jobs.external_services import Outside
 from jobs.iteration import Iteration
 from jobs.job import Job
 from jobs.limits.slots import WAITS, Slots
 from jobs.losses import BACKOFF, Losses
 from jobs.reasons import reason_for_operator, reason_for_user
+from jobs.recording.effects import Effects
 from jobs.recording.guard import Guard
 from jobs.run_job import run_job
 from jobs.signals import Finished, Interrupted, Lost, Pause, RollBack, Suspended
 
 log = logging.getLogger(__name__)
+
+_WAITS_FOR = "waits for "
+"""So the reason of a job begins that waits for a process or a slot."""
 
 _LEFT_FOR = timedelta(seconds=10)
 """A process with other code may take an iteration that this one has left."""
@@ -99,11 +104,13 @@ class Attempts:
             steps = dict(await self._jobs.storage.steps(guard.job.id))
             iteration = Iteration(guard, steps, self._outside, self._jobs, kind.state_class(), kind.limits)
             fault = await run_job(kind, iteration, guard)
+            if guard.is_replay:
+                return await self._taken_back(kind, iteration, guard, attempt, fault)
             if isinstance(fault, Suspended):
                 return await self._suspended(iteration, guard, attempt, fault)
             if fault is None and await self._ended(kind, iteration, guard):
                 return None
-            fault = await self._compensated(kind, iteration, attempt, fault)
+            fault = await self._compensated(kind, iteration, guard, attempt, fault)
         except asyncio.CancelledError:
             if self._is_stopping():
                 await guard.write("over")
@@ -113,17 +120,37 @@ class Attempts:
         return await self._broken_off(kind, guard, attempt, fault)
 
     async def _compensated(
-        self, kind: type[Job], iteration: Iteration, attempt: Attempt, fault: BaseException | None
+        self, kind: type[Job], iteration: Iteration, guard: Guard, attempt: Attempt, fault: BaseException | None
     ) -> BaseException | None:
         """Take back what a job has done that fails for good. Returns why the iteration ends; if that fails itself, it
         is tried again as any failure.
         """
-        if isinstance(fault, Exception) and _is_last(kind, attempt, fault):
+        is_failure = isinstance(fault, Exception) and not isinstance(fault, Pause | Finished)
+        if fault and is_failure and _is_last(kind, attempt, fault):
             try:
-                await iteration.compensations.run()
+                await iteration.compensations.run(Effects(guard, self._jobs.now))
             except (Exception, Interrupted, Lost) as other:  # noqa: BLE001 - the code of a job
                 return other
         return fault
+
+    async def _taken_back(
+        self, kind: type[Job], iteration: Iteration, guard: Guard, attempt: Attempt, fault: BaseException | None
+    ) -> Result:
+        """Take back what a job has done that a person has stopped. `fault`: what has ended the replay; a failure is
+        tried again, so that nothing is missed, and at the last time what is known by then is taken back.
+        """
+        ends = fault is None or isinstance(fault, Interrupted | RollBack | Finished) or _is_last(kind, attempt, fault)
+        if self._is_stopping() or isinstance(fault, Lost) or not ends:
+            return await self._broken_off(kind, guard, attempt, Interrupted() if fault is None else fault)
+        after = guard.after_replay()
+        try:
+            await iteration.compensations.run(Effects(after, self._jobs.now))
+        except (Exception, Interrupted, Lost) as other:  # noqa: BLE001 - the code of a job
+            return await self._broken_off(kind, after, attempt, other)
+        with suppress(Refused):  # it was changed: that has put a task
+            await self._jobs.compensated(guard.job.id, expected=guard.job.version)
+        await after.write("over")
+        return None
 
     def _holds(self, holder: str, attempt: Attempt) -> bool:
         return attempt.holds_lease() and self._slots.holds(holder, attempt.task)
@@ -140,9 +167,11 @@ class Attempts:
         return Retry(_LEFT_FOR, checkpoint=attempt.checkpoint)
 
     def _begun(self, kind: type[Job], record: JobRecord) -> JobRecord:
+        if record.state is JobState.STOPPING:
+            return replace(record, reason="" if record.reason.startswith(_WAITS_FOR) else record.reason)
         runs = replace(record, state=JobState.RUNNING, paused_by=None, reason="", service="", resume_at=0)
         last_run = record.last_run if record.suspended else to_ms(self._jobs.now())
-        runs = replace(runs, code=record.code if record.begun else kind.version)
+        runs = replace(runs, code=record.code if record.begun else kind.version, compensates=names_compensations(kind))
         return replace(runs, begun=True, suspended=False, waits_for=[], last_run=last_run)
 
     async def _ended(self, kind: type[Job], iteration: Iteration, guard: Guard) -> bool:
@@ -185,9 +214,9 @@ class Attempts:
                 return self._lost(guard, attempt)
             case Interrupted():
                 result = self._interrupted(attempt)
-            case Pause():
+            case Pause() if guard.state is JobState.RUNNING:
                 await self._pause(guard.job, fault)
-            case Finished():
+            case Finished() if guard.state is JobState.RUNNING:
                 await self._finish(guard.job, str(fault))
             case BaseException():
                 result = await self._failed(kind, guard, attempt, fault)
@@ -255,8 +284,6 @@ def _holder_of(attempt: Attempt) -> str:
 
 def _is_last(kind: type[Job], attempt: Attempt, fault: BaseException) -> bool:
     """Return whether the job has failed for good."""
-    if isinstance(fault, Pause | Finished):
-        return False
     return isinstance(fault, RollBack) or int(attempt.checkpoint or 0) + 1 >= kind.most_failures
 
 

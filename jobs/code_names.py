@@ -1,4 +1,4 @@
-"""The names that the code of a job gives to its steps, effects and waits, and which stored ones it does not have.
+"""The names that the code of a job gives to steps, effects, compensations and waits, and which stored ones it lacks.
 
 They are read from the source, without running it: from the file of the class, those of the classes from which it
 inherits, and those beside and below it that these import. A name that is computed stands for every name.
@@ -13,10 +13,13 @@ from pathlib import Path
 from types import ModuleType
 
 from core.jobs import JobRecord
+from core.jobs.mending.steps import COMPENSATION
 from jobs.job import Job
 from jobs.reasons import OWN_FOLDERS
 
-_VERBS = ("step", "effect", "wait")
+_VERBS = {"step": "step:", "effect": "effect:", "wait": "wait:", "compensate": COMPENSATION}
+"""The methods that take a name → how a stored name of theirs begins."""
+
 _ANY = ".*"
 _MOST_NAMED = 5
 _OF_A_CHILD = "child "  # `Child.result` waits for such a signal
@@ -59,6 +62,30 @@ def _shown(stored: str) -> str:
 
 def _has(patterns: Collection[str], name: str) -> bool:
     return any(re.fullmatch(pattern, name, re.DOTALL) for pattern in patterns)
+
+
+@cache
+def names_compensations(kind: type[Job]) -> bool:
+    """Return whether the code of a class may call `compensate`; True if its source is not there."""
+    own = {one.__name__ for one in kind.__mro__}
+    try:
+        return any(_has_compensation(ast.parse(file.read_text()), own) for file in _files(kind))
+    except (OSError, SyntaxError, ValueError):
+        return True
+
+
+def _has_compensation(node: ast.AST, own: Collection[str]) -> bool:
+    """Return whether a source calls `compensate`, outside of jobs with another name than `own`."""
+    match node:
+        case ast.Attribute(attr="compensate"):
+            return True
+        case ast.ClassDef(name=name) if name not in own and "run" in map(_name, node.body):
+            return False
+    return any(_has_compensation(child, own) for child in ast.iter_child_nodes(node))
+
+
+def _name(node: ast.AST) -> str:
+    return node.name if isinstance(node, ast.AsyncFunctionDef) else ""
 
 
 @cache
@@ -109,10 +136,10 @@ def _in_source(source: str) -> Iterator[str]:
     called = {id(call.func) for call in calls}
     for call in calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr in _VERBS and (call.args or call.keywords):
-            yield f"{call.func.attr}:{_pattern(call)}"
+            yield f"{_VERBS[call.func.attr]}{_pattern(call)}"
     for node in nodes:
         if isinstance(node, ast.Attribute) and node.attr in _VERBS and id(node) not in called:
-            yield f"{node.attr}:{_ANY}"  # it is handed on, and called with any name
+            yield f"{_VERBS[node.attr]}{_ANY}"  # it is handed on, and called with any name
 
 
 def _pattern(call: ast.Call) -> str:

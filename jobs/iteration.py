@@ -66,7 +66,7 @@ class Iteration:
         self._turns = Turns(outside.store, limits, guard, jobs)
         self._branches = Branches(guard)
         self._children = Children(guard, steps, self._waiting, jobs)
-        self.compensations = Compensations(self._effects)
+        self.compensations = Compensations()
         self._lines = LiveLines(guard, steps)
         self._state_class = state_class
         self._snapshots = 0  # calls of `each`
@@ -240,8 +240,8 @@ class Iteration:
         exists: Exists | None = None,
         idempotent_for: timedelta | None = None,
     ) -> None:
-        """Say what takes back the effect before this line: if the job raises RollBack, or fails for good, all that are
-        named are called, the last one first, each as an effect of this iteration.
+        """Say what takes back the effect before this line. If the job raises RollBack, fails for good or is stopped,
+        all are called, the last one first, each as an effect of this iteration. Raises Invalid COMPENSATION_IN_ITEM.
         """
         self.compensations.add(name, call, arguments, exists, idempotent_for)
 

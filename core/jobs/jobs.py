@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -28,9 +29,9 @@ from core.jobs.record import (
 )
 from core.jobs.schedule import Schedule, StoredSchedule
 from core.jobs.signals import checked_signal, send
-from core.jobs.states import Actor, JobState, Verb, check_actor, may_override, next_state
+from core.jobs.states import Actor, JobState, Verb, check_actor, next_state
 from core.jobs.storage import JobStorage
-from core.jobs.transitions import repeated, started
+from core.jobs.transitions import ended, repeated, started, stopped, taken_back
 from core.jobs.units import NULL, JobUnits
 from core.model.clock import from_ms, to_ms
 from core.redis.store import Store
@@ -73,10 +74,8 @@ class Jobs:
         given = None if parameters is None else checked_parameters(parameters)
         zone_of(timezone or "UTC")
         kind = await self.kinds.find(job_id.kind)
-
-        def changed(record: JobRecord, now: datetime) -> JobRecord:
-            return started(record, now, kind, given, timezone, at, schedule, parent)
-
+        own = partial(started, kind=kind, parameters=given, timezone=timezone)
+        changed = partial(own, at=at, schedule=schedule, parent=parent)
         return await self._change(job_id, Verb.START, by, changed, f"started by {by}")
 
     async def pause(
@@ -145,10 +144,7 @@ class Jobs:
         """
         kind = await self.kinds.schedule(job_id.kind)
         await self.steps.check(job_id, point)
-
-        def changed(record: JobRecord, now: datetime) -> JobRecord:
-            return repeated(record, now, kind)
-
+        changed = partial(repeated, kind=kind)
         return await self._change(job_id, Verb.RESET, by, changed, f"reset to {point.name} by {by}", point=point)
 
     async def change(
@@ -192,38 +188,39 @@ class Jobs:
                 return
         raise _changes_too_often()
 
-    async def stop(self, job_id: JobId, by: Actor, reason: str = "", *, expected: int = 0) -> StoredJob:
-        """End a job; it can be started again. If a user ends a job that an administrator has paused, only an
-        administrator starts it again. `expected` and what it raises: as `pause`.
+    async def stop(
+        self, job_id: JobId, by: Actor, reason: str = "", *, expected: int = 0, abandon: bool = False
+    ) -> StoredJob:
+        """End a job; it can be started again, after the pause of an administrator only by one. If its iteration has
+        begun and names compensations, it is `stopping` until these have taken back what was done, unless `abandon`.
+        `expected` and what it raises: as `pause`.
         """
-        return await self._end(job_id, Verb.STOP, by, reason, f"stopped by {by}{_because(reason)}", expected)
+        verb = Verb.ABANDON if abandon else Verb.STOP
+        log = f"{'abandoned by' if abandon else 'stopped by'} {by}{_because(reason)}"
+        changed = partial(stopped, by=by, reason=reason, abandon=abandon)
+        return await self._change(job_id, verb, by, changed, log, expected)
+
+    async def compensated(self, job_id: JobId, *, expected: int) -> StoredJob:
+        """End a job whose compensations have taken back what its iteration had done. Raises as `pause`."""
+        log = "what was done is taken back; stopped"
+        return await self._change(job_id, Verb.COMPENSATE, Actor.ADMIN, taken_back, log, expected)
 
     async def stop_all(self, tenant: str, user: str, by: Actor, reason: str) -> None:
         """End all jobs of a user that have not ended."""
         for job in await self.of_user(tenant, user):
-            if job.record.state is not JobState.STOPPED:
+            if job.record.state not in (JobState.STOPPED, JobState.STOPPING):
                 with suppress(Conflict):  # another was faster
                     await self.stop(job.id, by, reason)
 
     async def fail(self, job_id: JobId, reason: str, *, expected: int = 0) -> StoredJob:
         """End a job that cannot go on. `expected` and what it raises: as `pause`."""
-        return await self._end(job_id, Verb.FAIL, Actor.ADMIN, reason, f"failed: {reason}", expected)
+        changed = partial(ended, by=Actor.ADMIN, reason=reason, result=NULL)
+        return await self._change(job_id, Verb.FAIL, Actor.ADMIN, changed, f"failed: {reason}", expected)
 
     async def finish(self, job_id: JobId, reason: str, *, expected: int = 0, result: msgspec.Raw = NULL) -> StoredJob:
         """End a job that has reached its end, with this result. `expected` and what it raises: as `pause`."""
-        log = f"finished{_because(reason)}"
-        return await self._end(job_id, Verb.FINISH, Actor.ADMIN, reason, log, expected, result)
-
-    async def _end(
-        self, job_id: JobId, verb: Verb, by: Actor, reason: str, log: str, expected: int, result: msgspec.Raw = NULL
-    ) -> StoredJob:
-        def ended(record: JobRecord, now: datetime) -> JobRecord:
-            record = replace(record, result=result, begun=False, suspended=False, waits_for=[])
-            if record.paused_by and not may_override(by, record.paused_by):
-                return replace(record, resume_at=0)
-            return replace(record, paused_by=None, reason=line_of(reason), service="", resume_at=0)
-
-        return await self._change(job_id, verb, by, ended, log, expected)
+        log, changed = f"finished{_because(reason)}", partial(ended, by=Actor.ADMIN, reason=reason, result=result)
+        return await self._change(job_id, Verb.FINISH, Actor.ADMIN, changed, log, expected)
 
     async def find(self, job_id: JobId) -> StoredJob:
         """Return a job. Raises NotFound JOB_NOT_FOUND."""
@@ -244,7 +241,7 @@ class Jobs:
     async def _change(
         self,
         job_id: JobId,
-        verb: Verb,
+        wanted: Verb,
         by: Actor,
         changed: Changed,
         log: str,
@@ -258,15 +255,16 @@ class Jobs:
         """
         for _ in range(_TRIES):
             job = await self.storage.read(job_id)
-            if job is None and verb is not Verb.START:
+            if job is None and wanted is not Verb.START:
                 raise NotFound("JOB_NOT_FOUND", "There is no such job.")
             if expected and job and job.version != expected:
                 raise Conflict("JOB_HAS_CHANGED", "The job was changed by another.")
+            verb = _verb_now(wanted, job)
             state = next_state(verb, job.record.state if job else None)
-            if job and verb not in (Verb.STOP, Verb.CHANGE):
+            if job and wanted not in (Verb.STOP, Verb.ABANDON, Verb.CHANGE):
                 check_actor(by, job.record.paused_by)
             record, now = (job.record if job else JobRecord(state)), self.now()
-            if job and verb is Verb.START:
+            if job and wanted is Verb.START:
                 record = replace(record, own=job.own)
             after = replace(changed(record, now), state=state, generation=record.generation + 1)
             if job:
@@ -280,6 +278,10 @@ class Jobs:
     def now(self) -> datetime:
         """Return the current time of the server, aware."""
         return datetime.now(UTC) + timedelta(milliseconds=self._store.clock_offset_ms)
+
+
+def _verb_now(wanted: Verb, job: StoredJob | None) -> Verb:
+    return Verb.TAKE_BACK if wanted is Verb.STOP and job and job.record.takes_back else wanted
 
 
 def _changes_too_often() -> Conflict:

@@ -70,7 +70,14 @@ _PAUSES = {
 }
 
 
-_ENDS = {Verb.FINISH: "finished", Verb.FAIL: "failed", Verb.STOP: "stopped"}
+_ENDS = {
+    Verb.FINISH: "finished",
+    Verb.FAIL: "failed",
+    Verb.STOP: "stopped",
+    Verb.ABANDON: "stopped",
+    Verb.COMPENSATE: "stopped",
+}
+_STOPS = (Verb.STOP, Verb.ABANDON, Verb.TAKE_BACK)
 
 
 def notice_of(verb: Verb, job: StoredJob, *, by_job: bool) -> Notice | None:
@@ -94,14 +101,14 @@ def notice_of(verb: Verb, job: StoredJob, *, by_job: bool) -> Notice | None:
         record.timezone,
         job_id.key,
         record.parent if verb in _ENDS else None,
-        record.children if verb in _ENDS else [],
-        _ENDS.get(verb, ""),
+        record.children if verb in _ENDS or verb in _STOPS else [],
+        _ENDS.get(verb, str(record.state)),
         record.result,
     )
 
 
 def _event_of(verb: Verb, record: JobRecord, *, by_job: bool) -> NoticeEvent | None:
-    if verb in _ENDS and (record.parent or (verb is Verb.STOP and record.children)):
+    if (verb in _ENDS and record.parent) or (verb in _STOPS and record.children):
         return NoticeEvent.ENDED
     if verb is Verb.FAIL:
         return NoticeEvent.FAILED

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from core.errors import Invalid, NotFound
 from core.jobs.schedule import StoredSchedule
-from core.jobs.states import Actor, JobState
+from core.jobs.states import WORKING, Actor, JobState
 
 KIND = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 """The name of a kind of job."""
@@ -80,7 +80,8 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
 
     `parent`: the job that has started it; `children`: those that it has started and not waited for, which end with it;
     `result`: of a job that has finished. `own`: the state of its own with which this iteration begins. `schedule`: in
-    place of that of its kind. `code`: the version of the class with which the iteration has begun.
+    place of that of its kind. `code`: the version of the class with which the iteration has begun; `compensates`:
+    whether its code names compensations.
     """
 
     state: JobState
@@ -107,11 +108,22 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
     children: list[str] = []
     result: msgspec.Raw = msgspec.Raw(b"null")
     code: str = ""
+    compensates: bool = False
 
     @property
     def has_task(self) -> bool:
-        """Return whether the job runs, or its pause ends by itself."""
-        return self.state is JobState.RUNNING or self.resume_at > 0
+        """Return whether the job has work to do, now or by itself later."""
+        return self.next > 0
+
+    @property
+    def next(self) -> int:
+        """When it has work to do (ms): its iteration, its compensations, or the end of its pause; 0: not by itself."""
+        return self.due if self.state in WORKING else self.resume_at
+
+    @property
+    def takes_back(self) -> bool:
+        """Return whether a stop first takes back what the iteration has done."""
+        return self.begun and self.compensates and self.state in (JobState.RUNNING, JobState.PAUSED)
 
 
 class StoredJob(Struct, frozen=True):

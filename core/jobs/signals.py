@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from core.errors import Conflict, Invalid
 from core.jobs.record import StoredJob
-from core.jobs.states import JobState
+from core.jobs.states import ENDED, JobState
 from core.jobs.storage import JobStorage
 
 LARGEST_DATA = 64 * 1024
@@ -58,7 +58,7 @@ async def send(storage: JobStorage, job: StoredJob, signal: Signal, log: str) ->
     """Store a signal for a job, and wake the job if it waits for it. Returns False if the job has changed since it was
     read. Raises Conflict JOB_IN_OTHER_STATE, TOO_MANY_SIGNALS.
     """
-    if job.record.state in (JobState.STOPPED, JobState.FAILED):
+    if job.record.state in (JobState.STOPPING, *ENDED):
         raise Conflict("JOB_IN_OTHER_STATE", f"The job is {job.record.state}: it gets no signals.")
     woken = _woken_by(signal, job)
     answer = await storage.send_signal(

@@ -9,12 +9,21 @@ from core.errors import Conflict, Forbidden
 
 
 class JobState(StrEnum):
-    """`stopped` and `failed` jobs do nothing until they are started again."""
+    """`stopped` and `failed` jobs do nothing until they are started again. `stopping`: a person has stopped it, and its
+    compensations take back what the iteration has done.
+    """
 
     RUNNING = "running"
     PAUSED = "paused"
+    STOPPING = "stopping"
     STOPPED = "stopped"
     FAILED = "failed"
+
+
+WORKING = (JobState.RUNNING, JobState.STOPPING)
+"""The states in which a job has a task."""
+
+ENDED = (JobState.STOPPED, JobState.FAILED)
 
 
 class Actor(StrEnum):
@@ -35,6 +44,9 @@ class Verb(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     STOP = "stop"
+    TAKE_BACK = "take_back"
+    COMPENSATE = "compensate"
+    ABANDON = "abandon"
     RESET = "reset"
     CHANGE = "change"
     FAIL = "fail"
@@ -50,6 +62,14 @@ NEXT: dict[Verb, dict[JobState | None, JobState]] = {
         JobState.PAUSED: JobState.STOPPED,
         JobState.FAILED: JobState.STOPPED,
     },
+    Verb.TAKE_BACK: {JobState.RUNNING: JobState.STOPPING, JobState.PAUSED: JobState.STOPPING},
+    Verb.COMPENSATE: {JobState.STOPPING: JobState.STOPPED},
+    Verb.ABANDON: {
+        JobState.RUNNING: JobState.STOPPED,
+        JobState.PAUSED: JobState.STOPPED,
+        JobState.STOPPING: JobState.STOPPED,
+        JobState.FAILED: JobState.STOPPED,
+    },
     Verb.RESET: {
         JobState.RUNNING: JobState.RUNNING,
         JobState.PAUSED: JobState.PAUSED,
@@ -57,7 +77,7 @@ NEXT: dict[Verb, dict[JobState | None, JobState]] = {
         JobState.FAILED: JobState.RUNNING,
     },
     Verb.CHANGE: {state: state for state in JobState},
-    Verb.FAIL: {JobState.RUNNING: JobState.FAILED},
+    Verb.FAIL: {JobState.RUNNING: JobState.FAILED, JobState.STOPPING: JobState.FAILED},
     Verb.FINISH: {JobState.RUNNING: JobState.STOPPED},
 }
 """For each verb, the states it applies to and the state that follows. `None`: the job does not exist yet."""
@@ -69,9 +89,12 @@ VERB_MEANINGS = {
     Verb.RESUME: "who paused it, or a higher actor, lets it go on where it was",
     Verb.STOP: "a user or an administrator ends it; a user's stop does not end the pause of an administrator, so that "
     "only an administrator starts the job again",
+    Verb.TAKE_BACK: "as stop, if the iteration has begun and its code names compensations: they are called first",
+    Verb.COMPENSATE: "the compensations have taken back what the iteration had done",
+    Verb.ABANDON: "as stop, without compensations",
     Verb.RESET: "the iteration is repeated from one of its steps; a job that has ended begins again with that",
     Verb.CHANGE: "the parameters are changed; the next iteration works with them",
-    Verb.FAIL: "an iteration failed for good",
+    Verb.FAIL: "an iteration, or one of its compensations, failed for good",
     Verb.FINISH: "the job has reached its end",
 }
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from core.errors import Conflict
 from core.jobs.notices import Notice
 from core.jobs.record import JobId, JobRecord, OwnState, ResetPoint, StoredJob, line_of
-from core.jobs.states import JobState
+from core.jobs.states import ENDED, JobState
 from core.model.clock import from_ms
 from core.model.compact_json import compact_json
 from core.queue import NewTask
@@ -70,7 +70,7 @@ class JobStorage:
         """
         shard, name = self._place(job.id)
         record, row = self._with_task(job, shard) if puts_task and not holder else (job.record, ())
-        due = record.due if record.state is JobState.RUNNING else record.resume_at or ""
+        due = record.next or ""
         message = NewTask(notice.encode(), job.id.tenant, name).row(self._ids.next()) if notice else ()
         base = f"{job.id.tenant}/{job.id.kind}.{job.id.user}" if job.id.key else ""
         words = (job.id.tenant, name, job.version, record.state, _json(record), due, holder, base)
@@ -167,8 +167,8 @@ class JobStorage:
 
     def _with_task(self, job: StoredJob, shard: int) -> tuple[JobRecord, tuple[str | int, ...]]:
         """Return the record with the id of its task, and the task's row; without one if the job does nothing now."""
-        moment = job.record.due if job.record.state is JobState.RUNNING else job.record.resume_at
-        if not moment or job.record.state in (JobState.STOPPED, JobState.FAILED):
+        moment = job.record.next
+        if not moment or job.record.state in ENDED:
             return replace(job.record, task=""), ()
         task_id, lane = self._ids.next(), self._place(job.id)[1]
         task = NewTask(str(job.record.generation), job.id.tenant, lane, due=from_ms(moment))

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from core.jobs.due_times import in_window
 from core.jobs.kinds import JobKind
-from core.jobs.record import JobRecord, Parent, zone_of
+from core.jobs.record import JobRecord, Parent, line_of, zone_of
 from core.jobs.schedule import Schedule, StoredSchedule
-from core.jobs.states import JobState
+from core.jobs.states import Actor, JobState, may_override
+from core.jobs.units import NULL
 from core.model.clock import to_ms
 
 
@@ -44,6 +45,29 @@ def started(
         schedule=own_schedule,
         parent=parent,
     )
+
+
+def ended(record: JobRecord, now: datetime, by: Actor, reason: str, result: msgspec.Raw) -> JobRecord:
+    """Return the record of a job that ends. A pause of a higher actor than `by` stays: only that one starts the job
+    again.
+    """
+    after = replace(record, result=result, begun=False, suspended=False, waits_for=[], resume_at=0)
+    if record.paused_by and not may_override(by, record.paused_by):
+        return after
+    return replace(after, paused_by=None, reason=line_of(reason), service="")
+
+
+def stopped(record: JobRecord, now: datetime, by: Actor, reason: str, *, abandon: bool) -> JobRecord:
+    """Return the record of a job that a person stops; its compensations begin now, if it has any to call and is not
+    abandoned.
+    """
+    after = ended(record, now, by, reason, NULL)
+    return replace(after, begun=True, due=to_ms(now)) if record.takes_back and not abandon else after
+
+
+def taken_back(record: JobRecord, now: datetime) -> JobRecord:
+    """Return the record of a job whose compensations have ended."""
+    return replace(record, begun=False)
 
 
 def repeated(record: JobRecord, now: datetime, kind: Schedule | None) -> JobRecord:

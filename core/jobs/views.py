@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from core.jobs.record import JobRecord, StoredJob
 from core.jobs.schedule import StoredSchedule
-from core.jobs.states import Actor, JobState
+from core.jobs.states import WORKING, Actor, JobState
 from core.model.clock import from_ms
 
 
@@ -44,7 +44,7 @@ class JobView(Struct, frozen=True, omit_defaults=True):
 
 def view_of(job: StoredJob) -> JobView:
     record, own = job.record, job.own or job.record.own
-    runs = record.state is JobState.RUNNING
+    works = record.state in WORKING
     return JobView(
         job.id.name,
         job.id.kind,
@@ -59,12 +59,12 @@ def view_of(job: StoredJob) -> JobView:
         reason=record.reason or None,
         resumes_at=_time(record.resume_at),
         own_state=own.data if own else None,
-        waits_for=_waited_for(record) if runs else None,
+        waits_for=_waited_for(record) if works else None,
         parent=record.parent.job if record.parent else None,
         children=record.children,
         result=msgspec.json.decode(record.result),
         schedule=record.schedule,
-        next_run=_time(record.due) if runs else None,
+        next_run=_time(record.due) if works else None,
         last_run=_time(record.last_run),
     )
 

@@ -60,6 +60,12 @@ class JobChange(RequestModel, frozen=True):
     reason: ShortText = ""
 
 
+class JobStop(JobChange, frozen=True):
+    """The end of a job. `abandon`: at once; what its iteration has done is not taken back by compensations."""
+
+    abandon: bool = False
+
+
 class JobParameters(RequestModel, frozen=True):
     """A change of parameters. Of `parameters`, `null` removes one, and those that are not named stay."""
 

@@ -14,7 +14,6 @@ import msgspec
 from msgspec.structs import replace
 
 from core.errors import Invalid
-from core.jobs import JobState
 from core.jobs.units import EFFECT, NULL, UnitRecord, UnitStatus
 from core.model.clock import from_ms, to_ms
 from jobs.recording.guard import Guard
@@ -91,7 +90,9 @@ class Effects:
 
     async def _done(self, effect: Effect, begun: UnitRecord | None) -> UnitRecord:
         """Call an effect and record it. `begun`: the record of a call before, which is repeated with the same key."""
-        if effect.turn:
+        if begun is None:
+            self._guard.check()
+        if effect.turn and not self._guard.is_replay:
             await effect.turn()
         record = begun or self._intent(effect)
         await self._begin(effect, record, is_first=begun is None)
@@ -110,13 +111,13 @@ class Effects:
 
     async def _begin(self, effect: Effect, record: UnitRecord, *, is_first: bool) -> None:
         """Store the intent. Raises Interrupted or Lost, and leaves no intent, if the effect may not begin."""
-        self._guard.check()
+        self._guard.check("" if is_first else self._guard.state)
         state = await self._guard.write("intent", effect.id, _json(record))
         try:
             self._guard.check(state)
             self._guard.check_lease()
         except (Interrupted, Lost):
-            if is_first and state == JobState.RUNNING:
+            if is_first and state == self._guard.state:
                 await self._guard.write("unit", effect.id)
             raise
 

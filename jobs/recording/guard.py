@@ -19,7 +19,8 @@ from jobs.signals import Interrupted, Lost, Suspended
 
 class Guard:
     """One per attempt. `holder`: the attempt's name in the store. `ending`: why it is over, None as long as it is not.
-    `has_stored`: whether it has stored a result.
+    `has_stored`: whether it has stored a result. `is_replay`: nothing begins, and what is recorded is repeated, because
+    the job was stopped and takes back what it has done. `state`: the one in which the job is all the time.
     """
 
     def __init__(
@@ -31,6 +32,8 @@ class Guard:
         holds_lease: Callable[[], bool],
     ) -> None:
         self.job = job
+        self.state = job.record.state
+        self.is_replay = self.state is JobState.STOPPING
         self.ending: Interrupted | Lost | Suspended | None = None
         self.has_stored = False
         self.awaited: set[str] = set()
@@ -41,13 +44,15 @@ class Guard:
         self._is_stopping = is_stopping
         self._holds_lease = holds_lease
 
-    def check(self, state: str = JobState.RUNNING) -> None:
+    def check(self, state: str = "") -> None:
         """Check whether a job may go on. Raises Interrupted if nothing else may begin; Lost if the attempt does not
-        hold the job any more. `state`: what `write` has returned.
+        hold the job any more. `state`: what `write` has returned; "": something new is about to begin.
         """
+        if self.is_replay and state == self.state and not self._is_stopping() and not self._is_closed:
+            return  # also after the end of another branch
         if self.ending is None and state == "lost":
             self.ending = Lost()
-        if self.ending is None and (state != JobState.RUNNING or self._is_stopping()):
+        if self.ending is None and (self.is_replay or state not in ("", self.state) or self._is_stopping()):
             self.ending = Interrupted()
         if self.ending is not None:
             raise self.ending
@@ -65,6 +70,12 @@ class Guard:
         self._is_closed = True
         self.ending = self.ending or Interrupted()
 
+    def after_replay(self) -> "Guard":
+        """Return the guard of the compensations that follow a replay."""
+        guard = Guard(self._storage, self.job, self.holder, self._is_stopping, self._holds_lease)
+        guard.is_replay = False
+        return guard
+
     async def add_child(self, name: str) -> None:
         """Store the job with a child that it is about to start. Raises Interrupted if another has changed the job."""
         self.check()
@@ -75,8 +86,10 @@ class Guard:
         """Store the job with changed parameters, and return them all. If another has changed the job meanwhile, this
         attempt is over: raises Interrupted. Raises Invalid PARAMETERS_TOO_LARGE, PARAMETERS_MALFORMED.
         """
-        self.check()
         record = replace(self.job.record, parameters=merged_parameters(self.job.record.parameters, changes))
+        if self.is_replay:
+            return record.parameters
+        self.check()
         await self._save(record)
         return record.parameters
 

@@ -54,6 +54,7 @@ class Waiting:
         stored = self._steps.get(name)
         until = from_ms(stored) if stored else at
         if stored is None:
+            self._guard.check()
             await self._guard.record("step", name, str(to_ms(at)))
         if self._now() < until:
             raise self._guard.suspend(until, [])
@@ -74,6 +75,7 @@ class Waiting:
 
     async def _looked(self, name: str, signal: str, wait: _Wait, *, is_stored: bool) -> _Wait:
         """Return what has become of a wait by now. Raises Suspended if nothing has."""
+        self._guard.check()
         entries, now = await self._guard.signals(), self._now()
         entry = next((one for one in entries if _signal(one).name == signal), None)
         if entry is not None:

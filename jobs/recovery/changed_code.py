@@ -7,7 +7,8 @@ import logging
 from collections.abc import Mapping
 
 from core.errors import StoreError
-from core.jobs import JobId, Jobs, JobState
+from core.jobs import JobId, Jobs
+from core.jobs.states import WORKING
 from core.redis.store import Store
 from jobs.code_names import left_to_others, unknown_names
 from jobs.job import Job
@@ -41,7 +42,7 @@ async def _look(store: Store, jobs: Jobs, kinds: Mapping[str, type[Job]]) -> Non
 
 async def _report(jobs: Jobs, kind: type[Job], job_id: JobId) -> None:
     job = await jobs.storage.read(job_id)
-    if job is None or job.record.state is not JobState.RUNNING or not job.record.begun:
+    if job is None or job.record.state not in WORKING or not job.record.begun:
         return
     stored = await jobs.storage.steps(job_id)
     reason = left_to_others(kind, job.record, stored)

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from core.errors import NotFound
 from core.jobs import JobId, Jobs
-from core.jobs.states import JobState
+from core.jobs.states import WORKING
 from core.model.clock import to_ms
 from core.model.states import TaskState
 from core.queue import Queue
@@ -45,7 +45,7 @@ async def count_interrupted(store: Store, jobs: Jobs, kinds: Collection[str]) ->
 async def _standing(jobs: Jobs, queue: Queue, job_id: JobId) -> Standing | None:
     """Return how a job stands; None if it has nothing to do now."""
     job = await jobs.storage.read(job_id)
-    if job is None or job.record.state is not JobState.RUNNING:
+    if job is None or job.record.state not in WORKING:
         return None
     try:
         task = await queue.inspector.peek(job.record.task)

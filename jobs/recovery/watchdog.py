@@ -14,7 +14,8 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from core.errors import NotFound, StoreError
-from core.jobs import JobId, Jobs, JobState, Schedule, StoredJob
+from core.jobs import JobId, Jobs, Schedule, StoredJob
+from core.jobs.states import WORKING
 from core.model.clock import to_ms
 from core.model.states import TaskState
 from core.queue import Queue
@@ -78,7 +79,7 @@ class Watchdog:
         if state is None:
             log.warning("job %s has no task; it gets one", job_id.name)
             return await self._jobs.storage.save(job, "found without a task") is not None
-        if state is TaskState.TAKEN or job.record.state is not JobState.RUNNING:
+        if state is TaskState.TAKEN or job.record.state not in WORKING:
             return False
         return await self._explain_waiting(job)
 

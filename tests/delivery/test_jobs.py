@@ -36,6 +36,21 @@ async def test_a_job_is_started_shown_paused_resumed_and_stopped(hunting: Api) -
     assert (await hunting.call("POST", f"{where}:resume")).code == "JOB_IN_OTHER_STATE"
 
 
+@pytest.mark.row("U-28")
+async def test_a_job_that_is_stopping_is_shown_and_is_abandoned(hunting: Api) -> None:
+    jobs, job_id = hunting.services.core.jobs, JobId("default", "hunt", "42")
+    await hunting.call("POST", "/v1/jobs", ANNA)
+    job = await jobs.find(job_id)
+    begun = StoredJob(job_id, replace(job.record, begun=True, compensates=True), job.version)
+    assert await jobs.storage.save(begun)
+    stopping = await hunting.call("POST", "/v1/jobs/hunt.42:stop", {"reason": "no time"})
+    assert (stopping.json["state"], stopping.json["reason"]) == ("stopping", "no time")
+    assert (await hunting.call("POST", "/v1/jobs/hunt.42:stop")).code == "JOB_IN_OTHER_STATE"
+    assert (await hunting.call("GET", "/v1/jobs?state=stopping")).json["counts"]["stopping"] == 1
+    abandoned = await hunting.call("POST", "/v1/jobs/hunt.42:stop", {"abandon": True})
+    assert abandoned.json["state"] == "stopped"
+
+
 @pytest.mark.row("U-02")
 async def test_parameters_of_a_job_are_changed(hunting: Api) -> None:
     where = (await hunting.call("POST", "/v1/jobs", ANNA)).headers["Location"]
@@ -77,7 +92,7 @@ async def test_jobs_are_listed_with_their_numbers_by_state(hunting: Api) -> None
         await hunting.call("POST", "/v1/jobs", {"kind": "hunt", "user": user})
     await hunting.call("POST", "/v1/jobs/hunt.1:stop")
     everything = (await hunting.call("GET", "/v1/jobs")).json
-    assert everything["counts"] == {"running": 2, "paused": 0, "stopped": 1, "failed": 0}
+    assert everything["counts"] == {"running": 2, "paused": 0, "stopping": 0, "stopped": 1, "failed": 0}
     stopped = (await hunting.call("GET", "/v1/jobs?state=stopped")).json
     assert [job["id"] for job in stopped["jobs"]] == ["hunt.1"]
     first = (await hunting.call("GET", "/v1/jobs?limit=2")).json

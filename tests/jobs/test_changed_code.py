@@ -11,7 +11,7 @@ import pytest
 from core.jobs import Actor
 from core.jobs.mending.steps import point_of
 from jobs import Job
-from jobs.code_names import unknown_names
+from jobs.code_names import names_compensations, unknown_names
 from jobs.recovery.changed_code import report_changed_code
 from jobs.registry import installed
 from jobs.testing import JobTest
@@ -53,6 +53,17 @@ def version(folder: Path, *changes: tuple[str, str], monkeypatch: pytest.MonkeyP
     file = folder / f"order_{len(list(folder.iterdir()))}.py"
     file.write_text(source)
     return installed([str(file)]).kinds["order"]
+
+
+@pytest.mark.row("U-28", "U-31")
+def test_a_compensation_that_has_begun_is_known_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crash between two of them leaves the job to itself, and not to other code."""
+    line = 'await iteration.wait("approved")'
+    change = (line, f'iteration.compensate("asking", value, "z")\n        {line}')
+    order, without = (version(tmp_path, *changes, monkeypatch=monkeypatch) for changes in ([change], []))
+    stored = ["effect:compensate asking", "effect:compensate other"]
+    assert unknown_names(order, stored) == ["effect:compensate other"]
+    assert (names_compensations(order), names_compensations(without)) == (True, False)
 
 
 @pytest.mark.row("U-31")

@@ -103,7 +103,8 @@ def _declare_changes(add_action: AddParser) -> None:
     pause_parser = add_action("pause", help="pause a job; the unit in hand is finished")
     pause_parser.add_argument("--reason", default="", help="shown to the user")
     add_action("resume", help="let a paused job go on where it was")
-    add_action("stop", help="end a job; it can be started again")
+    stop_parser = add_action("stop", help="end a job, after its compensations; it can be started again")
+    stop_parser.add_argument("--abandon", action="store_true", help="end it at once, and take nothing back")
 
 
 def run(arguments: Namespace) -> int:
@@ -216,7 +217,7 @@ async def resume(jobs: Jobs, arguments: Namespace) -> int:
 
 
 async def stop(jobs: Jobs, arguments: Namespace) -> int:
-    return shown(arguments, await jobs.stop(job_of(arguments), Actor.ADMIN))
+    return shown(arguments, await jobs.stop(job_of(arguments), Actor.ADMIN, abandon=arguments.abandon))
 
 
 async def show_log(jobs: Jobs, arguments: Namespace) -> int:

@@ -1,6 +1,6 @@
 """The invariants of jobs (I22 to I24). Pure.
 
-I22: a job that runs, or whose pause ends by itself, has a live task in the tube `jobs.<kind>`.
+I22: a job that runs or takes back, or whose pause ends by itself, has a live task in the tube `jobs.<kind>`.
 I23: the record of a job agrees with its state, the list of its tenant, the indexes `jobs_due` and `jobs_ended`, and the
 counts by state.
 I24: results of steps, and their order, are kept without a limit only for an iteration that has begun and not ended,
@@ -19,7 +19,7 @@ from core.audit.invariants.directory import Entries, Implication, Premise, Read
 from core.audit.invariants.invariant import LIVE, Violation
 from core.redis.keys import KEYS
 
-_RUNNING, _PAUSED = "running", "paused"
+_WORKING, _PAUSED = ("running", "stopping"), "paused"
 _ENDED = ("stopped", "failed")
 _TASK_WHY = "the watchdog of `./ada jobs` gives it a new task"
 _COUNT_WHY = "the count is only shown"
@@ -39,7 +39,7 @@ class Record(msgspec.Struct, frozen=True):
     @property
     def next(self) -> int | None:
         """When it has work to do (ms); None: not by itself."""
-        if self.state == _RUNNING:
+        if self.state in _WORKING:
             return self.due
         return self.resume_at if self.state == _PAUSED and self.resume_at else None
 

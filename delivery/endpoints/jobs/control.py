@@ -86,9 +86,11 @@ async def resume(request: ChangeRequest) -> Response:
     return Response(view_of(await request.services.core.jobs.resume(job_id(request), _actor_of(request))))
 
 
-async def stop(request: ChangeRequest) -> Response:
-    """End a job; it can be started again."""
-    return Response(view_of(await request.services.core.jobs.stop(job_id(request), _actor_of(request))))
+async def stop(request: Request[schemas.JobStop | None, NoParameters]) -> Response:
+    """End a job, after its compensations; it can be started again."""
+    body, jobs = request.body or schemas.JobStop(), request.services.core.jobs
+    by = actor(request, body.by)
+    return Response(view_of(await jobs.stop(job_id(request), by, body.reason, abandon=body.abandon)))
 
 
 async def follow_log(request: Request[None, schemas.LogQuery]) -> web.StreamResponse:

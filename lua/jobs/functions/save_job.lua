@@ -59,7 +59,7 @@ return function(tenant, id, expected, state, document, due, holder, base, is_chi
   note_end(id, state, is_child)
   change_steps(id, stored[2], state, from, again)
   if has_ended(state) then redis_call('DEL', Key.job_signals(id)) end
-  if has_ended(state) or from ~= '' then
+  if has_ended(state) or from ~= '' or (state == 'stopping' and stored[2] ~= state) then
     redis_call('HDEL', Key.job(id), 'losses')
     JobAttempt.let_go(id)
   end

@@ -6,7 +6,8 @@
 --         log: a line for the live log, or ""; own: the state of the job's own after it, as JSON, or ""; place: the name under which a
 --         repetition of the iteration finds that
 -- RETURNS the state of the job; "lost" if another attempt has it: nothing was written; "stopped" if it was stopped meanwhile, even if it
---         was started again: only a unit, the state and the log were written. An intent is written only if the state is "running"
+--         was started again: only a unit, the state and the log were written. An intent is written only if the state is "running",
+--         or "stopping" and it is a compensation
 -- EVENTS  del of the bell of the job's log
 -- INVARIANT I24; only the attempt that began the iteration last writes; no effect begins in a job that does not run
 
@@ -22,12 +23,17 @@ local function write(id, kind, name, value, is_late)
   if (kind == 'step' or kind == 'unit') and value ~= '' then redis_call('HDEL', Key.job(id), 'losses') end
 end
 
+-- A job that is stopping begins only its compensations.
+local function may_begin(name, state)
+  return state == 'running' or (state == 'stopping' and name:sub(1, 18) == 'effect:compensate ')
+end
+
 return function(id, holder, kind, name, value, log, place, own)
   local stored = redis_call('HMGET', Key.job(id), 'holder', 'state')
   local is_late = stored[1] == 'late:' .. holder
   if stored[1] ~= holder and not is_late then return 'lost' end
   local state = is_late and 'stopped' or stored[2]
-  if kind == 'intent' and state ~= 'running' then return state end
+  if kind == 'intent' and not may_begin(name, state) then return state end
   write(id, kind, name, value, is_late)
   if own ~= '' then redis_call('HSET', Key.job(id), 'own', own) end
   if own ~= '' and not is_late then JobSteps.write(id, place, own) end

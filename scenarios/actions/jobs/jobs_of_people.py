@@ -69,11 +69,11 @@ async def job_of(context: Context) -> tuple[JobId, Actor]:
     return JobId(context.services.tenant, kind, found.user), found.actor
 
 
-async def unless_done(context: Context, job_id: JobId, refusal: Conflict, wanted: JobState) -> StoredJob:
-    """Return the job if it has the wanted state already, as after a repeat of the same step. Otherwise raises the
-    refusal."""
+async def unless_done(context: Context, job_id: JobId, refusal: Conflict, *wanted: JobState) -> StoredJob:
+    """Return the job if it has one of the wanted states already, as after a repeat of the same step. Otherwise raises
+    the refusal."""
     job = await context.services.core.jobs.storage.read(job_id)
-    if job is None or job.record.state is not wanted:
+    if job is None or job.record.state not in wanted:
         raise refusal
     return job
 

@@ -8,8 +8,8 @@ import { table } from "../lib/table.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { follow } from "../lib/live.js";
 
-const STATES = ["running", "paused", "stopped", "failed"];
-const COLOURS = { running: "good", paused: "warn", failed: "bad" };
+const STATES = ["running", "paused", "stopping", "stopped", "failed"];
+const COLOURS = { running: "good", paused: "warn", stopping: "warn", failed: "bad" };
 const KIND = /^[a-z][a-z0-9_-]{0,63}$/;
 const PAGE = 50;
 // From here on the number must be typed; `confirm` asks for it.
@@ -17,7 +17,7 @@ const MANY = 100;
 const LONGEST_REASON = 64;
 
 /** What applies to a job in each state: docs/jobs-states.md. */
-export const VERBS = { running: ["pause", "stop"], paused: ["resume", "stop"], stopped: ["start"], failed: ["start", "stop"] };
+export const VERBS = { running: ["pause", "stop"], paused: ["resume", "stop"], stopping: [], stopped: ["start"], failed: ["start", "stop"] };
 
 export const stateTag = (state) => tag(COLOURS[state] || "", word("job_state", state));
 
