@@ -11,6 +11,8 @@ from cli.processes.embedded_valkey import free_port
 from sandbox.models import KEY, MODEL, ModelsServer
 from sandbox.state import SandboxState
 from sandbox.vacancies import VacanciesServer
+from tests.jobs.ledger import Ledger
+from tests.jobs.soak import rounds
 from tests.jobs.soak.plan import Plan, person_of
 from tests.jobs.soak.versions import two_versions
 from tests.support.servers import Server
@@ -46,6 +48,7 @@ class Installation:
             config.write("auto-aof-rewrite-percentage 0\n")  # the file is the history of all jobs
         self.service = VacanciesServer(SandboxState())
         self._models = ModelsServer(self.service.state)
+        self.ledger = Ledger()
         self.running: list[Worker] = []
         self.ended: list[Worker] = []
         self.cuts: list[int] = []
@@ -58,6 +61,7 @@ class Installation:
     async def start(self) -> None:
         self.server.start()
         await self.service.start()
+        await self.ledger.start()
         await self._models.start()
         (self._directory / "services.yaml").write_text(self.service.sign_in)
         self.service.takes = 0.2  # so that at each moment many applications are in hand
@@ -73,6 +77,7 @@ class Installation:
                 process.kill()
         await self._models.stop()
         await self.service.stop()
+        await self.ledger.stop()
         self.server.kill()
 
     @property
@@ -91,7 +96,9 @@ class Installation:
         port = await service.listen_also()
         name = f"jobs-{len(self.workers)}"
         own = {
-            "ADA_JOBS": str(self._versions[version]),
+            "ADA_JOBS": f"{self._versions[version]},{rounds.__file__}",
+            "LEDGER_URL": self.ledger.url,
+            "ROUND_PERIOD": str(self._plan.period),
             "ADA_LEASE": f"{self._plan.lease:g}s",
             "HUNT_URL": service.url.replace(str(service.port), str(port)),
             "HUNT_PERIOD": str(self._plan.period),

@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import ClientError, ClientSession, CookieJar
 
-from tests.jobs.soak.plan import Plan, job_of, person_of
+from tests.jobs.soak.plan import Plan, job_of, person_of, round_of
 from tests.providers.sign_in.browser import confirmed
 from tests.system.crash.api_client import ApiClient
 
@@ -49,20 +49,38 @@ class People:
         self.resumed: Counter[int] = Counter()
         self._busy = {user: asyncio.Lock() for user in plan.users}
         self.sign_ins = 0
+        self.tickets: Counter[int] = Counter()
+        """User → how many signals its round was sent, numbered from 1."""
 
     async def begin(self) -> None:
         """All sign in and start their jobs."""
         await _some_at_once(map(self._begin, self._plan.users))
+        await _some_at_once(map(self._begin_round, self._plan.walkers))
 
     async def _begin(self, user: int) -> None:
         await self.sign_in(user)
         await self._call("POST", "/v1/jobs", {"kind": "hunt", "user": user, "timezone": "Europe/Moscow"}, also=409)
 
+    async def _begin_round(self, user: int) -> None:
+        await self._call("POST", "/v1/jobs", {"kind": "round", "user": user}, also=409)
+
+    async def _send_tickets(self, until: float) -> None:
+        """Each is sent until it is accepted, and counts once: it has an id."""
+        while time.monotonic() < until:
+            user = self._chance.choice(self._plan.walkers)
+            ticket = self.tickets[user] + 1
+            signal = {"name": "ticket", "data": ticket, "id": f"ticket {ticket}"}
+            await self._call("POST", f"/v1/jobs/{round_of(user)}:signal", signal)
+            self.tickets[user] = ticket
+            await asyncio.sleep(self._chance.uniform(0, 0.4))
+
     async def live(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         leaving = [self._leave(user, self.pause, until) for user in self.on_holiday]
         leaving += [self._leave(user, self.stop, until) for user in self.gone]
-        await asyncio.gather(*leaving, *(self._pause_and_resume(until) for _ in range(_RESTLESS)))
+        await asyncio.gather(
+            *leaving, self._send_tickets(until), *(self._pause_and_resume(until) for _ in range(_RESTLESS))
+        )
 
     async def _leave(self, user: int, how: Callable[[int], Awaitable[None]], until: float) -> None:
         await asyncio.sleep(self._chance.uniform(0, 0.8) * (until - time.monotonic()))

@@ -24,6 +24,11 @@ class Plan:
     def users(self) -> range:
         return range(1, self.jobs + 1)
 
+    @property
+    def walkers(self) -> range:
+        """The users that also have a job of the second kind."""
+        return range(1, -(-self.jobs // 10) + 1)
+
 
 def short_plan(seed: int) -> Plan:
     return Plan(seed, SHORT_SECONDS, jobs=20, processes=2, lease=1.0, period=1.0, vacancies=20, patience=90.0)
@@ -36,3 +41,7 @@ def person_of(user: int) -> str:
 
 def job_of(user: int) -> str:
     return f"hunt.{user}"
+
+
+def round_of(user: int) -> str:
+    return f"round.{user}"

@@ -23,7 +23,14 @@ from tests.jobs.soak.installation import Installation
 from tests.jobs.soak.job_histories import JobHistory, findings_of, histories
 from tests.jobs.soak.people import HOLIDAY, People
 from tests.jobs.soak.plan import Plan, job_of
-from tests.jobs.soak.verdict import Recorded, book_findings, pause_findings, repeats, resume_findings
+from tests.jobs.soak.verdict import (
+    Recorded,
+    book_findings,
+    pause_findings,
+    repeats,
+    resume_findings,
+    round_findings,
+)
 from tests.system.soak.nemesis import Log
 
 _FIRST_VACANCIES = 10
@@ -43,6 +50,8 @@ class Outcome:
     late_calls: int = 0
     pauses: int = 0
     sign_ins: int = 0
+    rounds: int = 0
+    tickets: int = 0
     seconds: float = 0.0
 
     @property
@@ -55,7 +64,8 @@ class Outcome:
             f"seed {self.plan.seed}: {len(self.findings)} findings; {self.plan.jobs} jobs, "
             f"{self.iterations} iterations, {self.applications} applications, {self.unknown} unknown, "
             f"{self.takeovers} takeovers, {self.late_calls} late calls refused, {self.pauses} pauses, "
-            f"{self.sign_ins} sign-ins; blows: {blows}; {self.seconds:.0f} s"
+            f"{self.sign_ins} sign-ins, {self.rounds} rounds with {self.tickets} signals; blows: {blows}; "
+            f"{self.seconds:.0f} s"
         )
 
 
@@ -92,8 +102,11 @@ class Soak:
             self._log("users who have left come back")
             await people.come_back()
             await self._all_go_on(people, 2)
+            ended = {int(job["user"]): int(job["iterations"]) for job in await people.jobs() if job["kind"] == "round"}
         self._log("all processes end")
         self._outcome.findings += await self._installation.stop_workers()
+        self._outcome.findings += round_findings(self._installation.ledger.keys, ended, people.tickets)
+        self._outcome.rounds, self._outcome.tickets = sum(ended.values()), people.tickets.total()
         self._outcome.findings += await self._installation.audit("audit-at-rest")
         self._outcome.blows = blows.counts
         self._judge(people)
@@ -120,7 +133,7 @@ class Soak:
 
     async def _all_go_on(self, people: People, iterations: int) -> None:
         """Wait until every job that should work has ended `iterations` more iterations."""
-        before = {job["id"]: job["iterations"] for job in await people.jobs()}
+        before = {job["id"]: job["iterations"] for job in await people.jobs() if "parent" not in job}
         deadline = time.monotonic() + self._plan.patience
         while waiting := _standing_still(await people.jobs(), before, iterations):
             if time.monotonic() > deadline:
@@ -156,12 +169,14 @@ class Soak:
 
 
 def _standing_still(jobs: list[dict[str, Any]], before: dict[str, int], iterations: int) -> list[dict[str, Any]]:
-    """Jobs that have failed, have ended fewer than `iterations` since, or wait for a user who is about to act."""
+    """Jobs that have failed, have ended fewer than `iterations` since, or wait for a user who is about to act. Children
+    end with their first.
+    """
     return [
         job
         for job in jobs
         if job["state"] == "failed"
-        or (job["state"] == "running" and job["iterations"] < before[job["id"]] + iterations)
+        or (job["state"] == "running" and job["iterations"] < before.get(job["id"], -iterations) + iterations)
         or (job["state"] == "paused" and job["paused_by"] != "user")
     ]
 

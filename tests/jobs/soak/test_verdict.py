@@ -11,7 +11,7 @@ from sandbox.vacancies.server import Application
 from tests.jobs.soak.append_only_file import Write, read_writes
 from tests.jobs.soak.job_histories import JobHistory, findings_of, histories
 from tests.jobs.soak.people import Pause
-from tests.jobs.soak.verdict import Recorded, book_findings, pause_findings, repeats, resume_findings
+from tests.jobs.soak.verdict import Recorded, book_findings, pause_findings, repeats, resume_findings, round_findings
 
 PORT, LEASE = 4000, 2.0
 APPLIED = Application("user-1", "v1", PORT, 100.0, is_repeat=False)
@@ -140,3 +140,28 @@ def test_the_append_only_file_is_read_with_its_offsets(tmp_path: Path) -> None:
         Write(0, ("set", "k", "v\r\n*")),
         Write(len(first) + 7, ("del", "k")),
     ]
+
+
+NAMES = ("before 0", "branch 0", "later 0", "leg 0", "after 0 1", "ticket 1")
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({}, []),
+        ({("1", "leg 0"): ["k", "k"]}, []),
+        ({("1", "leg 0"): ["k", "other"]}, ["round.1: 'leg 0' took place with 2 keys"]),
+        ({("1", "ticket 1"): None}, ["round.1: 'ticket 1' is missing"]),
+        ({("1", "after 0 1"): None, ("1", "after 0 2"): ["k"]}, ["'after 0 1' is missing", "'after 0 2' is too much"]),
+        ({("1", "before 1"): ["k"]}, []),
+        ({("1", "ticket 2"): ["k"]}, ["round.1: 'ticket 2' is too much"]),
+    ],
+)
+def test_what_a_round_has_lost_or_done_twice_is_found(
+    change: dict[tuple[str, str], list[str] | None], found: list[str]
+) -> None:
+    stored = {**{("1", name): ["k"] for name in NAMES}, **change}
+    keys = {call: of for call, of in stored.items() if of}
+    findings = round_findings(keys, {1: 1}, {1: 1})
+    assert len(findings) == len(found)
+    assert all(what in finding for what, finding in zip(found, findings, strict=True))

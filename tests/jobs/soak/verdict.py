@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sandbox.vacancies.server import Application
+from tests.jobs.ledger import Call
 from tests.jobs.soak.job_histories import JobHistory, resumes_of
 from tests.jobs.soak.people import Pause
 from tests.jobs.soak.plan import job_of, person_of
@@ -94,3 +95,33 @@ def resume_findings(histories: Mapping[int, JobHistory], resumed: Mapping[int, i
         for user, history in histories.items()
         if (times := resumes_of(history, "user")) > resumed.get(user, 0)
     ]
+
+
+def round_findings(
+    keys: Mapping[Call, Sequence[str]], ended: Mapping[int, int], tickets: Mapping[int, int]
+) -> list[str]:
+    """Whatever a round does outside took place once, with the tally of its state, and so each signal was received once.
+    `ended`: user → how many iterations have ended; `tickets`: user → how many signals were sent.
+    """
+    found = [
+        f"round.{who}: {name!r} took place with {len(set(of))} keys"
+        for (who, name), of in keys.items()
+        if len(set(of)) > 1
+    ]
+    done: dict[str, set[str]] = defaultdict(set)
+    for who, name in keys:
+        done[who].add(name)
+    for user, iterations in ended.items():
+        wanted = {name for number in range(iterations) for name in _names_of(number)}
+        wanted |= {f"ticket {number}" for number in range(1, tickets.get(user, 0) + 1)}
+        begun = {*wanted, *_names_of(iterations), *_names_of(iterations + 1)}
+        found += [f"round.{user}: {name!r} is missing" for name in sorted(wanted - done[str(user)])]
+        found += [f"round.{user}: {name!r} is too much" for name in sorted(done[str(user)] - begun)]
+    return found
+
+
+def _names_of(number: int) -> Iterator[str]:
+    """Emit what a round does in an iteration."""
+    for name in ("before", "branch", "later", "leg"):
+        yield f"{name} {number}"
+    yield f"after {number} {number + 1}"
