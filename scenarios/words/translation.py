@@ -17,6 +17,7 @@ Translations = Mapping[str, Mapping[str, str]]
 """Language → name of a field → its text."""
 _WORDS = Path(__file__).with_name("ru.json")
 _NAME = re.compile(r"\{(\w+)\}")
+_LONGEST, _COLON, _MOST_COLONS = 600, ": ", 12
 _INNER = "text"
 """The parameter that is a whole text of its own."""
 
@@ -68,7 +69,9 @@ def translations(**texts: str) -> Translations:
 
 @lru_cache(maxsize=10_000)
 def translated(text: str) -> Translated | None:
-    """Return a text in Russian; None if it is not known."""
+    """Return a text in Russian; None if it is not known, or so long that reading it would take time."""
+    if len(text) > _LONGEST or text.count(_COLON) > _MOST_COLONS:
+        return None
     return _phrase(text) or _behind_place(text)
 
 
@@ -78,7 +81,7 @@ def _phrase(text: str) -> Translated | None:
 
 def _behind_place(text: str) -> Translated | None:
     """Return a text behind the name of what it is about, such as `send: text: …`."""
-    for colon in re.finditer(": ", text):
+    for colon in re.finditer(_COLON, text):
         if found := translated(text[colon.end() :]):
             place = text[: colon.start()]
             return Translated({"place": place, **found.parameters}, f"{place}: {found.russian}")

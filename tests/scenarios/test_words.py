@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +14,18 @@ from tests.support.paths import ROOT
 
 NAME = re.compile(r"\{(\w+)\}")
 WORDS: dict[str, str] = json.loads((ROOT / "scenarios/words/ru.json").read_text())
-FINDING = [ROOT / "scenarios" / part for part in ("loader", "check", "schema", "converter")]
-REPORTS = ("error", "warning", "report", "here", "_refuse", "_complain", "_report")
+FINDING = [ROOT / "scenarios" / part for part in ("loader", "check", "schema", "converter", "actions", "telegram")]
+REPORTS = ("error", "warning", "report", "here", "_refuse", "_complain", "_report", "failed")
+FAULTS = (
+    "Invalid",
+    "Conflict",
+    "NotFound",
+    "Forbidden",
+    "TelegramRefused",
+    "RuleUnusable",
+    "VariableFault",
+    "ScheduleFault",
+)
 ENDS = ("did_you_mean", "suggestion", "_unquoted", "beside")
 """Of what stands at the end of a text, or is empty."""
 INNER = ("complaint", "fault", "message", "refused", "error", "broken[", "unknown_variable(")
@@ -60,15 +71,22 @@ def test_each_finding_in_the_sources_has_a_russian_text() -> None:
 def texts_of(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the place and a sample of each finding that is written in a call, or emitted with its node."""
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in REPORTS:
-            found = node.args[-1:]
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in (
+            *REPORTS,
+            *FAULTS,
+        ):
+            found = node.args
         elif isinstance(node, ast.Yield) and isinstance(node.value, ast.Tuple):
             found = node.value.elts[1:]
         elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "message":
             found = [node.value]
         else:
             continue
-        yield from ((f"{path.name}:{node.lineno}", text) for one in found if " " in (text := sample_of(one)))
+        yield from (
+            (f"{path.name}:{node.lineno}", text)
+            for one in found
+            if " " in (text := sample_of(one)) and "%s" not in text
+        )
 
 
 def sample_of(node: ast.expr) -> str:
@@ -125,6 +143,18 @@ def test_a_text_is_translated_with_the_texts_in_it(english: str, russian: str, p
     assert found is not None
     assert (found.russian, found.parameters) == (russian, parameters)
     assert (in_language(english, "ru"), in_language(english, "en")) == (russian, english)
+
+
+@pytest.mark.parametrize(
+    "part", ["a: ", "x is not ", "x; did you mean ", "none of: ", "{x}: there is no ", "x in line ", "\n"]
+)
+def test_no_text_of_an_author_takes_long_to_be_read(part: str) -> None:
+    began = time.process_time()
+    for length in (50, 590, 1_000_000):
+        text = (part * length)[:length]
+        assert in_language(text, "ru")
+        assert in_language(f"there is no action {text!r}; did you mean {text}?", "ru")
+    assert time.process_time() - began < 1
 
 
 def test_what_another_program_has_said_stays_as_it_is() -> None:
