@@ -261,6 +261,8 @@ ROUTES = (
           200, job_schemas.StepPage, query=job_schemas.StepQuery, headers=_LINK),
     Route("POST", Job + ":reset", "Repeat an iteration from one of its steps", "manage", mending.reset,
           200, job_schemas.JobResetResult, body=job_schemas.JobReset, repeats=Repeats.STORED),
+    Route("POST", Job + "/queries/{name}", "Ask a job something; it changes nothing", "read", mending.ask_job,
+          200, job_schemas.JobAnswer, body=job_schemas.JobQuestion, body_is_optional=True),
     Route("GET", Job + "/units", "List what became of a job's items and effects", "read", mending.list_units,
           200, job_schemas.UnitPage, query=job_schemas.UnitQuery, headers=_LINK),
     Route("POST", Job + "/units:resolve", "Say what became of something unknown", "manage", mending.resolve_unit,

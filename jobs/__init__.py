@@ -11,6 +11,7 @@ from core.jobs import Actor, DailyWindow, Schedule
 from jobs.iteration import Iteration
 from jobs.job import Job
 from jobs.limits.limit import Limit
+from jobs.queries.query import Snapshot, query
 from jobs.recording.calls import RetryPolicy
 from jobs.recording.children import Child, ChildFailed
 from jobs.registry import Registry
@@ -34,7 +35,9 @@ __all__ = [
     "RetryPolicy",
     "RollBack",
     "Schedule",
+    "Snapshot",
     "Throttled",
     "Unclear",
     "UnitFailed",
+    "query",
 ]

@@ -1,7 +1,7 @@
 """The kinds of jobs whose code this process has: entry points `ada.jobs`, and what ADA_JOBS names."""
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
@@ -15,6 +15,7 @@ from core.jobs import Schedule
 from core.jobs.record import KIND
 from jobs.job import Job
 from jobs.limits.limit import check_limits
+from jobs.queries.query import queries_of
 
 GROUP = "ada.jobs"
 
@@ -34,6 +35,11 @@ class Registry:
     @property
     def schedules(self) -> Mapping[str, Schedule]:
         return {name: kind.schedule for name, kind in self.kinds.items()}
+
+    @property
+    def queries(self) -> Sequence[tuple[str, str]]:
+        """Return (kind, name) of each query."""
+        return [(name, one) for name, kind in self.kinds.items() for one in queries_of(kind)]
 
 
 def installed(modules: Iterable[str] = ()) -> Registry:

@@ -11,6 +11,7 @@ import logging
 from datetime import timedelta
 
 from core.jobs import Jobs
+from core.jobs.mending.queries import tube_of_query
 from core.jobs.notices import TUBE as NOTICES
 from core.jobs.storage import job_id_of, tube_of
 from core.queue import Attempt, QueueClient, Result, Tube, Worker
@@ -23,6 +24,8 @@ from jobs.job import Job
 from jobs.limits.slots import Slots
 from jobs.losses import Losses
 from jobs.notices.notifier import Notifier
+from jobs.queries.answering import AT_ONCE, Answers
+from jobs.queries.answering import LEASE as LEASE_OF_QUERIES
 from jobs.recovery.changed_code import report_changed_code
 from jobs.recovery.interrupted import Standing, count_interrupted
 from jobs.recovery.watchdog import Watchdog
@@ -60,7 +63,7 @@ class JobWorker:
         self._client = client
         self.registry = registry
         self.jobs = jobs or Jobs(store)
-        self.watchdog = Watchdog(store, self.jobs, registry.schedules)
+        self.watchdog = Watchdog(store, self.jobs, registry.schedules, registry.queries)
         self._storage = self.jobs.storage
         self._losses = Losses(self.jobs)
         self._stop_requested = asyncio.Event()
@@ -69,6 +72,9 @@ class JobWorker:
             self.jobs, self._losses, outside or Outside(store), self._slots, self._stop_requested.is_set
         )
         self._workers = {tube_of(kind.name): self._worker(kind, concurrency, lease) for kind in registry.kinds.values()}
+        answers = Answers(self.jobs, registry.kinds)
+        for tube in (tube_of_query(*one) for one in registry.queries):
+            self._workers[tube] = client.worker(tube, answers.handle, AT_ONCE, lease=min(lease, LEASE_OF_QUERIES))
         notify = (notifier or Notifier(Services.on(store))).handle
         self._workers[NOTICES] = client.worker(NOTICES, notify, _NOTICES_AT_ONCE, lease=lease)
 
@@ -108,7 +114,7 @@ class JobWorker:
 
     async def publish(self) -> None:
         """Publish the kinds of this process, and create their tubes."""
-        await self.jobs.kinds.publish(self.registry.schedules)
+        await self.jobs.kinds.publish(self.registry.schedules, self.registry.queries)
         paces = {tube_of(kind.name): kind.pace for kind in self.registry.kinds.values()}
         for tube in self._workers:
             await self._client.tubes.create(Tube(tube, attempts=_ATTEMPTS, pace=paces.get(tube)))

@@ -1,6 +1,6 @@
 """The kinds of jobs of an installation: name → schedule, written again and again by the processes that run them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -14,6 +14,10 @@ from core.redis.store import Store
 
 FRESH = timedelta(minutes=1)
 """A process publishes its kinds more often than that."""
+
+
+_QUERY = "?"
+"""Stands between a kind and the name of its query."""
 
 
 class JobKind(msgspec.Struct, frozen=True):
@@ -35,13 +39,16 @@ class JobKinds:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def publish(self, schedules: Mapping[str, Schedule]) -> None:
-        """Write the kinds that this process runs; those of other processes stay. Raises Invalid JOB_KIND_MALFORMED."""
+    async def publish(self, schedules: Mapping[str, Schedule], queries: Iterable[tuple[str, str]] = ()) -> None:
+        """Write the kinds that this process runs, and their queries (kind, name); those of other processes stay. Raises
+        Invalid JOB_KIND_MALFORMED.
+        """
         for name in schedules:
             if not KIND.fullmatch(name):
                 raise Invalid("JOB_KIND_MALFORMED", f"{name!r} is no name of a kind of job: {KIND.pattern}")
         now = self._now()
         words = [word for name, schedule in schedules.items() for word in (name, _encoded(schedule, now))]
+        words += [word for kind, name in queries for word in (f"{kind}{_QUERY}{name}", str(now))]
         if words:
             await self._store.command("HSET", KEYS["job_kinds"].at(0), *words)
 
@@ -52,8 +59,7 @@ class JobKinds:
             known = ", ".join(await self.names()) or "none"
             raise Invalid("JOB_KIND_UNKNOWN", f"There is no kind of job {kind!r}; known are: {known}.", "kind")
         stored = msgspec.json.decode(text, type=_StoredKind)
-        is_run = self._now() - stored.published < FRESH.total_seconds() * 1000
-        return JobKind(stored.schedule, "" if is_run else _waiting_for(kind))
+        return JobKind(stored.schedule, "" if self._is_fresh(stored.published) else _waiting_for(kind))
 
     async def schedule(self, kind: str) -> Schedule | None:
         """Return the schedule of a kind; None if no process has ever run it."""
@@ -69,7 +75,18 @@ class JobKinds:
 
     async def names(self) -> list[str]:
         """Return all kinds that a process has ever run here, sorted."""
-        return sorted(await self._store.command("HKEYS", KEYS["job_kinds"].at(0)))
+        return sorted(
+            name for name in await self._store.command("HKEYS", KEYS["job_kinds"].at(0)) if _QUERY not in name
+        )
+
+    async def queries(self, kind: str) -> list[str]:
+        """Return the queries of a kind that a process answers now, sorted."""
+        stored: Mapping[str, str] = await self._store.command("HGETALL", KEYS["job_kinds"].at(0))
+        fresh = (name.split(_QUERY) for name, at in stored.items() if _QUERY in name and self._is_fresh(int(at)))
+        return sorted(name for of, name in fresh if of == kind)
+
+    def _is_fresh(self, published: int) -> bool:
+        return self._now() - published < FRESH.total_seconds() * 1000
 
     def _now(self) -> int:
         return to_ms(datetime.now(UTC)) + self._store.clock_offset_ms

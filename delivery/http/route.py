@@ -11,7 +11,9 @@ from msgspec import Struct
 
 from delivery.http.context import Context, Request, Response
 
-_QUESTIONS = frozenset({"/v1/track", "/v1/deliveries/preview", "/v1/scenarios:dry-run"})
+_QUESTIONS = frozenset(
+    {"/v1/track", "/v1/deliveries/preview", "/v1/scenarios:dry-run", "/v1/jobs/{job_id}/queries/{name}"}
+)
 """The paths to which a question is posted; they change nothing."""
 
 Endpoint = Callable[[Request[Any, Any]], Awaitable[Response | web.StreamResponse]]

@@ -167,6 +167,18 @@ class StepPage(Struct):
     next: str | None
 
 
+class JobQuestion(RequestModel, frozen=True):
+    """The parameters of a query, by their names."""
+
+    parameters: Annotated[dict[str, Any], Meta(description="at most 64 KiB")] | UnsetType = UNSET
+
+
+class JobAnswer(Struct):
+    """What the query has returned."""
+
+    answer: Any
+
+
 class JobReset(RequestModel, frozen=True, rename={"from_": "from"}):
     """The step from which an iteration is repeated: a step by its name, or what the list of steps shows. `again`: also
     the effects and items from there on are done again, otherwise they keep their results. `dry_run`: nothing changes.

@@ -8,7 +8,7 @@ left alone.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from msgspec.structs import replace
@@ -33,12 +33,15 @@ _PAGE = 100
 
 
 class Watchdog:
-    """One per process that runs jobs. `schedules`: the kinds that this process runs."""
+    """One per process that runs jobs. `schedules`: the kinds that this process runs; `queries`: theirs."""
 
-    def __init__(self, store: Store, jobs: Jobs, schedules: Mapping[str, Schedule]) -> None:
+    def __init__(
+        self, store: Store, jobs: Jobs, schedules: Mapping[str, Schedule], queries: Sequence[tuple[str, str]] = ()
+    ) -> None:
         self._store = store
         self._jobs = jobs
         self._schedules = schedules
+        self._queries = queries
         self._queue = Queue(store)
         self._starts = [0] * store.shards  # of the next page
         self._drops_at = jobs.now()
@@ -47,7 +50,7 @@ class Watchdog:
         """Publish the kinds of this process and look, every ten seconds, until cancelled. Drop every hour."""
         while True:
             try:
-                await self._jobs.kinds.publish(self._schedules)
+                await self._jobs.kinds.publish(self._schedules, self._queries)
                 await self.look()
                 await self._drop_ended()
             except StoreError as fault:

@@ -7,6 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 from core.jobs import JobId, Jobs
+from core.jobs.mending.queries import Question
 from core.jobs.notices import TUBE as NOTICES
 from core.jobs.storage import tube_of
 from core.jobs.views import JobView, view_of
@@ -18,6 +19,7 @@ from core.services import Services, open_services
 from jobs.external_services import Outside
 from jobs.job import Job
 from jobs.notices.notifier import Notifier
+from jobs.queries.answering import Answers
 from jobs.registry import Registry
 from jobs.testing.crashes import Crashes, CrashingStorage, Double, Killed
 from jobs.testing.server import server_url
@@ -51,6 +53,7 @@ class JobTest:
         registry, killable = Registry(kinds), Jobs(self.store)
         killable.storage = CrashingStorage(self.store, self._crashes)
         self.worker = JobWorker(self.store, self._core.client, registry, outside=self._outside, jobs=killable)
+        self._answers = Answers(self.jobs, registry.kinds)
         handlers = {tube_of(name): self.worker.handle for name in registry.kinds}
         self._handlers = {**handlers, NOTICES: Notifier(self._core).handle}
 
@@ -92,6 +95,10 @@ class JobTest:
         """Send a signal to a job, and run what is due."""
         await self.jobs.signal(self.id_of(job), name, data)
         await self.run()
+
+    async def query(self, job: str, name: str, **parameters: Any) -> Any:
+        """Return what a job answers to a query. Raises as `core.jobs.mending.queries.ask`."""
+        return (await self._answers.answer(Question(self.id_of(job), name, parameters))).value()
 
     async def job(self, job: str) -> JobView:
         """Return a job as HTTP shows it."""

@@ -8,7 +8,9 @@ from msgspec.structs import replace
 
 from core.jobs import DailyWindow, JobId, Schedule, StoredJob
 from core.model.clock import to_ms
+from jobs import Iteration, Job, JobWorker, Registry, Snapshot, query
 from tests.delivery.conftest import Api
+from tests.support.waiting import until
 
 HOURLY = Schedule(timedelta(hours=1))
 ANNA = {"kind": "hunt", "user": 42, "parameters": {"query": "teacher"}, "timezone": "Europe/Moscow"}
@@ -281,3 +283,39 @@ async def test_the_jobs_of_a_filter_are_counted_and_changed(hunting: Api) -> Non
     _, secret = await hunting.services.api_keys.create("a manager", {"manage"})
     refused = await hunting.as_key(secret).call("POST", "/v1/jobs:stop", {**everything, "by": "admin"})
     assert refused.code == "ADMIN_NEEDED"
+
+
+class Counts(Job):
+    name = "counts"
+    schedule = Schedule(timedelta(hours=1))
+
+    async def run(self, iteration: Iteration) -> None: ...
+
+    @query
+    def double(self, job: Snapshot, of: int) -> int:
+        """Return twice the number."""
+        return 2 * of
+
+
+@pytest.mark.row("U-29")
+async def test_a_job_is_asked(hunting: Api) -> None:
+    core = hunting.services.core
+    worker = JobWorker(core.store, core.client, Registry([Counts]))
+    running = asyncio.create_task(worker.run())
+    await until(lambda: core.jobs.kinds.queries("counts"), within=20)
+    await hunting.call("POST", "/v1/jobs", {"kind": "counts", "user": 1})
+    _, secret = await hunting.services.api_keys.create("a reader", {"read"})
+    reader = hunting.as_key(secret)
+    answer = await reader.call("POST", "/v1/jobs/counts.1/queries/double", {"parameters": {"of": 21}})
+    assert (answer.status, answer.json) == (200, {"answer": 42})
+    malformed = await reader.call("POST", "/v1/jobs/counts.1/queries/double")
+    assert (malformed.status, malformed.code) == (422, "QUERY_MALFORMED")
+    unknown = await reader.call("POST", "/v1/jobs/counts.1/queries/triple", {})
+    assert (unknown.status, unknown.code) == (404, "QUERY_UNKNOWN")
+    missing = await reader.call("POST", "/v1/jobs/counts.2/queries/double", {})
+    assert (missing.status, missing.code) == (404, "JOB_NOT_FOUND")
+    worker.stop(timedelta(seconds=5))
+    await running
+    core.store.clock_offset_ms += 120_000
+    unanswered = await reader.call("POST", "/v1/jobs/counts.1/queries/double", {"parameters": {"of": 21}})
+    assert (unanswered.status, unanswered.code) == (503, "QUERY_UNANSWERED")

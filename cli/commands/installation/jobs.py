@@ -21,6 +21,7 @@ from cli.commands.installation.jobs_mending import (
     declare_positional,
     decoded,
     job_of,
+    query,
     show_steps,
     shown,
 )
@@ -54,7 +55,7 @@ def declare(parser: ArgumentParser) -> None:
     add_healthy_option(parser, "process that runs jobs")
     actions = parser.add_subparsers(
         dest="action",
-        metavar="list|show|start|change|signal|pause|resume|stop|log|units|resolve|reset|many",
+        metavar="list|show|start|change|signal|pause|resume|stop|log|units|resolve|reset|query|many",
         title="without one, run jobs until Ctrl-C",
     )
     for declare_some in (_declare_finding, _declare_changes, _declare_reading, declare_mending, declare_many):
@@ -162,6 +163,8 @@ async def run_process(configuration: Configuration, health_file: Path) -> int:
 
 async def run_action(configuration: Configuration, arguments: Namespace) -> int:
     async with open_store(configuration) as store:
+        if arguments.action == "query":
+            return await query(store, arguments)
         return await ACTIONS[arguments.action](Jobs(store), arguments)
 
 

@@ -11,9 +11,13 @@ from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
 from cli.commands.installation.queue import print_result
 from core.errors import Invalid
 from core.jobs import Actor, JobId, Jobs, StoredJob
+from core.jobs.mending.queries import ask
 from core.jobs.mending.steps import point_of
 from core.jobs.units import Outcome, UnitStatus
 from core.jobs.views import view_of
+from core.model.compact_json import compact_json
+from core.queue import QueueClient
+from core.redis.store import Store
 
 _LIMIT = 100
 
@@ -24,6 +28,8 @@ def declare_mending(add_action: Callable[..., ArgumentParser]) -> None:
     units_parser.add_argument("--limit", type=int, default=_LIMIT, help=f"the largest number of units ({_LIMIT})")
     resolve_parser = add_action("resolve", help="say what became of something unknown")
     resolve_parser.add_argument("--result", default="null", metavar="JSON", help="what a done effect returns (null)")
+    query_parser = add_action("query", help="ask a job something; a process that has its code answers")
+    query_parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="JSON, or a text")
     reset_parser = add_action("reset", help="repeat an iteration from a step, or forget one unit or effect")
     reset_parser.add_argument(
         "--from", dest="from_", metavar="STEP", help="repeat from here; effects keep their results"
@@ -34,6 +40,7 @@ def declare_mending(add_action: Callable[..., ArgumentParser]) -> None:
 
 def declare_positional(actions: Mapping[str, ArgumentParser]) -> None:
     """Declare what stands after the name of the job."""
+    actions["query"].add_argument("name", help="as the class of the job declares it")
     actions["resolve"].add_argument("unit", help="as `units` shows it, for example 'effect:apply 7'")
     actions["resolve"].add_argument("outcome", choices=("done", "not-done"), help="did it take place?")
     actions["reset"].add_argument(
@@ -51,6 +58,28 @@ async def show_steps(jobs: Jobs, arguments: Namespace, job: StoredJob) -> int:
         for step in steps:
             print_result(arguments, step, format_step(step))
     return SUCCESS
+
+
+async def query(store: Store, arguments: Namespace) -> int:
+    """Return the answer as JSON."""
+    client, parameters = QueueClient(store), dict(map(_parameter, arguments.param))
+    try:
+        answer = await ask(client, Jobs(store), job_of(arguments), arguments.name, parameters)
+    finally:
+        await client.close()
+    print_result(arguments, answer, compact_json(answer))
+    return SUCCESS
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    """Read `NAME=VALUE`; a value that is no JSON is a text."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise CommandFailed(f"--param needs NAME=VALUE, and not {text!r}", WRONG_USAGE)
+    try:
+        return name, msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        return name, value
 
 
 async def list_units(jobs: Jobs, arguments: Namespace) -> int:

@@ -10,7 +10,13 @@ JOBS = (
         Lifetime.TTL,
         "how many tokens of language models a user's jobs have used on a day",
     ),
-    Key("job_kinds", "jobs:{s}:kinds", "hash", Lifetime.FOREVER, "kind of job → its schedule, as JSON"),
+    Key(
+        "job_kinds",
+        "jobs:{s}:kinds",
+        "hash",
+        Lifetime.FOREVER,
+        "kind of job → its schedule, as JSON; `KIND?QUERY` → when it was published (ms)",
+    ),
     Key(
         "jobs", "jobs:{s}:of:<tenant>", "zset", Lifetime.FOREVER, "the jobs of a tenant by the ms of their first start"
     ),

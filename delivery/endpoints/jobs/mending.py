@@ -1,5 +1,6 @@
 """Looks into a job and mends it: its steps, items and effects; resets."""
 
+from core.jobs.mending.queries import ask
 from core.jobs.mending.steps import point_of
 from core.jobs.views import view_of
 from delivery.endpoints.directory.reading import optional
@@ -28,6 +29,13 @@ async def reset(request: Request[schemas.JobReset, NoParameters]) -> Response:
     if not body.dry_run:
         job = await jobs.reset(job.id, point, actor(request, body.by))
     return Response(schemas.JobResetResult(view_of(job), plan.dropped, plan.kept))
+
+
+async def ask_job(request: Request[schemas.JobQuestion | None, NoParameters]) -> Response:
+    """Return what a job answers to a query."""
+    core, name = request.services.core, request.http.match_info["name"]
+    parameters = (optional(request.body.parameters) if request.body else None) or {}
+    return Response(schemas.JobAnswer(await ask(core.client, core.jobs, job_id(request), name, parameters)))
 
 
 async def list_units(request: Request[None, schemas.UnitQuery]) -> Response:
