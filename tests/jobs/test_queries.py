@@ -59,7 +59,7 @@ class Asked(Writes):
     @query
     def progress(self, job: Snapshot, of: int = 10) -> dict[str, Any]:
         """Return how many letters were sent, of how many that were found."""
-        sent, found = len(job.state.letters), len(job.steps["search"])
+        sent, found = len(job.state.letters), len(job.steps.get("search", ()))
         return {
             "sent": sent,
             "found": found,
