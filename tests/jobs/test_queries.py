@@ -317,7 +317,6 @@ async def _suspended(playground: Playground, job_id: JobId) -> bool:
 
 
 @pytest.mark.row("U-29")
-@pytest.mark.timeout(120)
 async def test_after_a_kill_of_the_process_that_answers_the_other_one_answers(
     own_server: Server, tmp_path: Path
 ) -> None:
