@@ -60,8 +60,9 @@ class Answers:
             await self._end(stored, step, skipped(INTERRUPTED))
             await self._parking.wake(stored.task)
             return None
-        await self._questions.note_answer(event, event_run, by)
-        return await self._answer(stored, context, event, event_run, task)
+        await self._questions.note_answer(event, event_run, AskedBy(by.run, by.path, stored.task))
+        answered = await self._answer(stored, context, event, event_run, task)
+        return await self._release(answered, stored.task, task)
 
     async def resume(self, event: Event, event_run: str, task: str) -> StoredRun | None:
         """Return the run whose question the event was found to answer before a crash; None if there is none."""
@@ -69,9 +70,9 @@ class Answers:
         stored = await self._loaded(by) if by else None
         if by is None or stored is None or (step := stored.run.steps.get(by.path)) is None:
             return None
-        if step.is_over:
-            return stored
-        return await self._answer(stored, self._executor.context(stored, step), event, event_run, task)
+        if not step.is_over:
+            stored = await self._answer(stored, self._executor.context(stored, step), event, event_run, task)
+        return await self._release(stored, by.task, task)
 
     async def _answer(self, stored: StoredRun, context: Context, event: Event, event_run: str, task: str) -> StoredRun:
         asked, zone = ask.question(context), context.services.timezone
@@ -101,12 +102,14 @@ class Answers:
 
     async def _go_on(self, stored: StoredRun, step: Step, ending: Ending, task: str) -> StoredRun:
         """End the step; the task of the answer drives the run from now on."""
-        before = stored.task
         taken = await self._runs.take_over(stored, task)  # first: after a crash the end shows which task goes on
-        ended = await self._end(taken, step, ending)
-        if before != task:
+        return await self._end(taken, step, ending)
+
+    async def _release(self, stored: StoredRun, before: str, task: str) -> StoredRun:
+        """Have the task end that drove the run before the answer's task has taken it over."""
+        if before and before != task == stored.task:
             await self._parking.wake(before)
-        return ended
+        return stored
 
     async def _end(self, stored: StoredRun, step: Step, ending: Ending) -> StoredRun:
         return await self._runs.record(stored, step.path, self._executor.finished(stored, step, ending))

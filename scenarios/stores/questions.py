@@ -20,10 +20,11 @@ _LEEWAY = timedelta(minutes=1)
 
 
 class AskedBy(Struct, frozen=True):
-    """The step that asks."""
+    """The step that asks. `task`: the one that drove the run when the answer was noted, "" before."""
 
     run: str
     path: Path
+    task: str = ""
 
 
 class Questions:

@@ -120,15 +120,10 @@ class Storm:
             found[message.address].append(message.text)
         return found
 
-    async def is_quiet(self) -> bool:
-        """Whether no task is left."""
-        states = await self._installation.core.store.command("HGETALL", "queue:{0}:states")
-        return not any(int(number) for number in states.values())
-
     async def assert_in_order(self) -> None:
         """Every answer has arrived, once and in order, and nothing is left."""
         await until(lambda: self.is_over, within=WITHIN, every=0.05)
-        await until(self.is_quiet, within=WITHIN, every=0.05)
+        await until(self._installation.is_empty, within=WITHIN, every=0.05)
         mixed = {person: texts for person, texts in self.answers().items() if texts != EXPECTED}
         assert mixed == {}
         assert len(self.answers()) == len(self._people)

@@ -225,7 +225,7 @@ async def test_an_answer_is_taken_once_if_the_process_is_killed(bot: HeldUp, blo
     await until(lambda: len(bot.texts(1)) == 2, within=WITHIN)
     await bot.says(1, "2")
     await bot.over(run)
-    await until(bot.is_idle, within=WITHIN)
+    await until(bot.installation.is_empty, within=WITHIN)
     assert bot.texts(1) == ["Name?", "Room?", "Anna: double"]
     assert await bot.remembered(1) == {"name": "Anna", "steps": ["Anna"]}
     table = await Forms(bot.installation.core.store).table(TENANT, "signup")
