@@ -137,7 +137,7 @@ def test_the_command_prints_failures_and_a_summary(folder: BotFolder, capsys: py
 def test_a_chat_in_the_terminal_answers_and_reloads(
     folder: BotFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = iter(["/help", "[Go]", "Anna", ":variables", ":wait 1d", "/again"])
+    lines = iter(["/help", "[Go]", "Anna", ":variables", ":wait 1d", "/again", "/mistaken"])
 
     def read(_: str) -> str:
         line = next(lines, None)
@@ -146,10 +146,15 @@ def test_a_chat_in_the_terminal_answers_and_reloads(
         if line == "/again":
             folder.write("scenarios/s.yaml", SCENARIOS.replace("text: Help", "text: Changed"))
             return "/help"
+        if line == "/mistaken":
+            folder.write("scenarios/s.yaml", SCENARIOS.replace("text: Help", "txt: Help"))
+            return "/help"
         return line
 
     monkeypatch.setattr("builtins.input", read)
     assert main(["scenarios", "chat", str(folder.folder)]) == 0
-    printed = capsys.readouterr().out
+    printed = capsys.readouterr()
     for expected in ("» Help", "[Go → start]", "Your name?", "Room, Anna?", '"name": "Anna"', "» Changed"):
-        assert expected in printed, printed
+        assert expected in printed.out, printed.out
+    assert "UNKNOWN_FIELD: send has no field 'txt'" in printed.err
+    assert printed.out.count("» Changed") == 2, "a version with errors is not in force"

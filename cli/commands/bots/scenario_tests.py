@@ -13,6 +13,7 @@ from cli.commands.bots.scenario_runs import load_bot, print_warning
 from core.model.text.plurals import counted
 from scenarios.bot import Bot
 from scenarios.bot.durations import read_duration
+from scenarios.check import Checked, check
 from scenarios.check.rehearsal.bot_tests import FOLDER, PERSON, Verdict, run_tests
 from scenarios.check.rehearsal.conversation import Conversation, NoSuchButton
 from scenarios.check.rehearsal.memory import Memory
@@ -47,9 +48,9 @@ def _as_json(one: Verdict) -> str:
 
 
 def chat(arguments: Namespace) -> int:
-    """Talk to the bot until the input ends. A changed file is in force for the next line."""
+    """Talk to the bot until the input ends. Changed files are in force for the next line, unless they have errors."""
     folder, seen = arguments.folder, fingerprint(arguments.folder)
-    talk = Conversation(load_bot(folder), Memory(datetime.now(UTC)))
+    talk = Conversation(_checked(folder).bot, Memory(datetime.now(UTC)))
     print(_HELP)
     for line in _lines():
         bot, seen = _reloaded(folder, talk.bot, seen)
@@ -95,9 +96,19 @@ def _lines() -> Iterator[str]:
 
 
 def _reloaded(folder: Path, bot: Bot, seen: Fingerprint) -> tuple[Bot, Fingerprint]:
-    """Return the bot as the files now are."""
+    """Return the bot as the files now are; the one before while they have errors."""
     found = fingerprint(folder)
     if found == seen:
         return bot, seen
-    print(f"(the files in {folder} have changed)")
-    return load_bot(folder), found
+    checked = _checked(folder)
+    print(f"(the files in {folder} have {'errors: the bot stays as it was' if checked.has_errors else 'changed'})")
+    return (bot if checked.has_errors else checked.bot), found
+
+
+def _checked(folder: Path) -> Checked:
+    """Check the bot; print its errors."""
+    checked = check(folder)
+    for one in checked.problems:
+        if one.is_error:
+            print_warning(f"{folder / one.file}:{one.line}:{one.column}: {one.code}: {one.message}")
+    return checked

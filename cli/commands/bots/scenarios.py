@@ -100,7 +100,7 @@ def convert_bot(arguments: Namespace) -> int:
     if not arguments.json:
         left = counted(len(converted.problems), "place")
         print(f"{counted(len(converted.files), 'file')} in {arguments.to}; {left} to mend by hand")
-        print(f"Check it: ada scenarios check {arguments.to}")
+        print(f"Check it: ./ada scenarios check {arguments.to}")
     return FAILURE if converted.problems else SUCCESS
 
 
@@ -132,10 +132,10 @@ def write_new(arguments: Namespace) -> int:
         print(json.dumps({"folder": str(arguments.folder), "files": written}, ensure_ascii=False))
     else:
         print("\n".join(str(arguments.folder / name) for name in written))
-        print(f"\nTalk to it in this terminal:  ada scenarios chat {arguments.folder}")
-        print(f"Check it after each change:   ada scenarios check {arguments.folder}")
-        print(f"Play its tests:               ada scenarios test {arguments.folder}")
-        print(f"Start it:                     ADA_SCENARIOS={arguments.folder} ada up")
+        print(f"\nTalk to it in this terminal:  ./ada scenarios chat {arguments.folder}")
+        print(f"Check it after each change:   ./ada scenarios check {arguments.folder}")
+        print(f"Play its tests:               ./ada scenarios test {arguments.folder}")
+        print(f"Start it:                     ADA_SCENARIOS={arguments.folder} ./ada up")
     return SUCCESS
 
 
