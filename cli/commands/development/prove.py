@@ -15,7 +15,7 @@ from cli.command import FAILURE, SUCCESS, Command
 from cli.commands.development.checks import ROOT, WORKERS, need_clone
 
 HISTORY_MACHINES = ("tests/core/deliveries/test_delivery_machine.py", "tests/core/deliveries/test_first_machine.py")
-SCENARIOS = ("scenarios", "waiting_scenarios", "storm_of_events")
+SCENARIOS = ("scenarios", "waiting_scenarios", "storm_of_events", "storm_of_tenants")
 PYTEST = ("-m", "pytest", *WORKERS, "-q", "--long", "--no-skips")
 PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
     # part: (what it proves, the arguments of Python)
@@ -44,7 +44,7 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
         (*PYTEST, "tests/system/soak", "tests/core/audit/test_live.py"),
     ),
     "scenarios": (
-        "bots lose and double no message, variable or answer while processes are killed",
+        "bots lose, double and mix no message, variable, answer or request while processes are killed",
         (*PYTEST, *(f"tests/system/crash/test_{name}.py" for name in SCENARIOS)),
     ),
     "jobs": (
