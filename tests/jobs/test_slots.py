@@ -189,3 +189,23 @@ def test_a_limit_that_cannot_be_kept_is_refused(limits: list[Limit], message: st
     Never.limits = limits
     with pytest.raises(SetupError, match=message):
         Registry([Never])
+
+
+@pytest.mark.row("U-27")
+async def test_a_job_gets_its_slot_again_if_the_process_that_was_to_wake_it_has_died() -> None:
+    """A task that never takes its slots, for example one that was cancelled, gets them a few times only."""
+    async with JobTest.open(Single) as test:
+
+        async def take(job: str, number: int) -> list[str]:
+            words = (job, f"{number} worker 0.{job}", f"0.{job}", 1000, '[["limit:x",1]]')
+            return list(await test.store.run("take_slots", 0, *words))
+
+        assert await take("a", 1) == [""]
+        assert await take("b", 2) == ["limit:x"]
+        assert await test.store.run("release_slots", 0, "a", "1 worker 0.a", 1000) == ["0.b"]
+        woken = []
+        for _ in range(15):
+            await test.advance(timedelta(seconds=2))
+            woken += (await test.store.run("extend_slots", 0, 1000))[1:]
+        assert woken == ["0.b"] * 10
+        assert await take("c", 3) == [""]

@@ -5,6 +5,9 @@
 local KEPT_MS = 3600000
 local PAGE = 100
 
+-- So often a job is woken that does not take the slots it got: its task may have been cancelled.
+local MOST_WAKES = 10
+
 local function has_slot(job, name)
   local ends = redis_call('ZSCORE', Key.job_slots(name), job)
   return ends and tonumber(ends) > now
@@ -54,12 +57,25 @@ local function serve_first(name, lease_ms, woken)
   return true
 end
 
+-- Puts back into the queue the jobs that got slots and did not take them in time: the process that was to wake them has died.
+local function put_back(name)
+  for _, job in ipairs(redis_call('ZRANGEBYSCORE', Key.job_slots(name), '-inf', now, 'LIMIT', 0, PAGE)) do
+    local facts = redis_call('HMGET', Key.job_slot(job), 'by', 'since')
+    local is_waiting = facts[1] and not string.find(facts[1], ' ', 1, true)
+    if is_waiting and redis_call('HINCRBY', Key.job_slot(job), 'wakes', 1) <= MOST_WAKES then
+      redis_call('ZREM', Key.job_slots(name), job)
+      join_queue(job, name, facts[2])
+    end
+  end
+end
+
 -- Gives the free slots of a limit to the jobs that wait for them, in their order, and adds their tasks to `woken`.
 local function serve(name, lease_ms, woken)
+  put_back(name)
   for _ = 1, PAGE do
     if not serve_first(name, lease_ms, woken) then break end
   end
-  if redis_call('EXISTS', Key.job_queue(name)) == 0 then redis_call('SREM', Key.job_queues(), name) end
+  if redis_call('EXISTS', Key.job_queue(name), Key.job_slots(name)) == 0 then redis_call('SREM', Key.job_queues(), name) end
 end
 
 function Slots.serve_some(lease_ms, woken)
@@ -79,7 +95,7 @@ function Slots.leave(job, lease_ms, woken)
 end
 
 local function remember(job, limits, by, since)
-  redis_call('HSET', Key.job_slot(job), 'limits', cjson.encode(limits), 'by', by, 'since', since)
+  redis_call('HSET', Key.job_slot(job), 'limits', cjson.encode(limits), 'by', by, 'since', since, 'wakes', 0)
   redis_call('PEXPIRE', Key.job_slot(job), KEPT_MS)
 end
 
