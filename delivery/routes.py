@@ -237,7 +237,7 @@ ROUTES = (
     Route("GET", "/v1/jobs:count", "Count the jobs of a filter, up to 10,000", "read", many_jobs.count,
           200, JobCount, query=job_schemas.JobFilter),
     Route("POST", "/v1/jobs:pause", "Pause all jobs of a filter", "manage", many_jobs.pause,
-          200, JobChanges, body=job_schemas.JobsStop, repeats=Repeats.STORED),
+          200, JobChanges, body=job_schemas.JobsPause, repeats=Repeats.STORED),
     Route("POST", "/v1/jobs:resume", "Let all paused jobs of a filter go on", "manage", many_jobs.resume,
           200, JobChanges, body=job_schemas.JobsChange, repeats=Repeats.STORED),
     Route("POST", "/v1/jobs:stop", "End all jobs of a filter", "manage", many_jobs.stop,

@@ -212,10 +212,16 @@ class JobsChange(RequestModel, frozen=True, kw_only=True):
     by: By = "user"
 
 
-class JobsStop(JobsChange, frozen=True, kw_only=True):
-    """Jobs to pause or to stop. `reason`: shown to the user."""
+class JobsPause(JobsChange, frozen=True, kw_only=True):
+    """Jobs to pause. `reason`: shown to the user."""
 
     reason: ShortText = ""
+
+
+class JobsStop(JobsPause, frozen=True, kw_only=True):
+    """Jobs to stop. `abandon`: at once; what their iterations have done is not taken back by compensations."""
+
+    abandon: bool = False
 
 
 class JobsReset(JobsChange, frozen=True, kw_only=True, rename={"from_": "from"}):

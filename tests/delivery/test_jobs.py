@@ -278,7 +278,9 @@ async def test_the_jobs_of_a_filter_are_counted_and_changed(hunting: Api) -> Non
     assert (await hunting.call("POST", "/v1/jobs:resolve", resolution)).json["unchanged"] == 2
     assert (await hunting.call("POST", "/v1/jobs:resume", chosen)).json["changed"] == 2
     everything = {"filter": {"kind": "hunt"}, "before": found["now"] + 60_000, "expected": 3}
-    assert (await hunting.call("POST", "/v1/jobs:stop", everything)).json["changed"] == 3
+    assert (await hunting.call("POST", "/v1/jobs:stop", {**everything, "abandon": True})).json["changed"] == 3
+    log = await hunting.services.core.jobs.log.last(JobId("default", "hunt", "0"))
+    assert log[-1].text == "abandoned by user"
     assert (await hunting.call("POST", "/v1/jobs:stop", {**everything, "filter": {}})).code == "SELECTION_EMPTY"
     _, secret = await hunting.services.api_keys.create("a manager", {"manage"})
     refused = await hunting.as_key(secret).call("POST", "/v1/jobs:stop", {**everything, "by": "admin"})

@@ -31,6 +31,7 @@ def declare_many(add_action: Callable[..., ArgumentParser]) -> None:
     parser.add_argument("--expected", type=int, metavar="N", help="change them: as many as were counted")
     parser.add_argument("--before", type=int, default=0, metavar="MS", help="only those that have not changed since")
     parser.add_argument("--reason", default="", help="of a stop or a pause; shown to the user")
+    parser.add_argument("--abandon", action="store_true", help="stop: at once, and take nothing back")
     parser.add_argument("--from", dest="from_", default="", metavar="STEP", help="reset: the step from which")
     parser.add_argument("--again", action="store_true", help="reset: effects and items from there on, too")
     parser.add_argument("--unit", default="", help="resolve: all that is unknown and begins so, as 'effect:apply'")
@@ -90,7 +91,7 @@ def _resume(jobs: Jobs, arguments: Namespace) -> Change:
 
 
 def _stop(jobs: Jobs, arguments: Namespace) -> Change:
-    return lambda job: jobs.stop(job, Actor.ADMIN, arguments.reason)
+    return lambda job: jobs.stop(job, Actor.ADMIN, arguments.reason, abandon=arguments.abandon)
 
 
 def _reset(jobs: Jobs, arguments: Namespace) -> Change:

@@ -11,15 +11,13 @@ from delivery.http.context import Request, Response
 from delivery.http.route import NoParameters
 from delivery.schemas import jobs as schemas
 
-Stop = Request[schemas.JobsStop, NoParameters]
-
 
 async def count(request: Request[None, schemas.JobFilter]) -> Response:
     """Count the jobs of a filter."""
     return Response(await BulkJobs(request.services.core.jobs, request.tenant, wanted_by(request.query)).count())
 
 
-async def pause(request: Stop) -> Response:
+async def pause(request: Request[schemas.JobsPause, NoParameters]) -> Response:
     """Pause jobs."""
     jobs, by, reason = request.services.core.jobs, actor(request, request.body.by), request.body.reason
     return await _change(request, lambda job: jobs.pause(job, by, reason))
@@ -31,10 +29,10 @@ async def resume(request: Request[schemas.JobsChange, NoParameters]) -> Response
     return await _change(request, lambda job: jobs.resume(job, by))
 
 
-async def stop(request: Stop) -> Response:
+async def stop(request: Request[schemas.JobsStop, NoParameters]) -> Response:
     """End jobs."""
-    jobs, by, reason = request.services.core.jobs, actor(request, request.body.by), request.body.reason
-    return await _change(request, lambda job: jobs.stop(job, by, reason))
+    body, jobs, by = request.body, request.services.core.jobs, actor(request, request.body.by)
+    return await _change(request, lambda job: jobs.stop(job, by, body.reason, abandon=body.abandon))
 
 
 async def reset(request: Request[schemas.JobsReset, NoParameters]) -> Response:

@@ -63,3 +63,27 @@ async def test_an_operator_stops_several_jobs_at_once(person: Person, store: Sto
     page = await person.running.call("GET", "/v1/jobs?kind=walk")
     assert {job["state"] for job in page["jobs"]} == {"stopped"}
     await person.has_no_barrier_on_a_phone(axe_source, "jobs")
+
+
+@pytest.mark.row("U-29")
+@pytest.mark.row("W-15")
+async def test_an_operator_stops_all_jobs_of_a_filter(person: Person, store: Store, axe_source: str) -> None:
+    await JobKinds(store).publish({"run": Schedule(timedelta(hours=1))})
+    for user in range(4):
+        query = "rome" if user else "oslo"
+        await person.running.call("POST", "/v1/jobs", {"kind": "run", "user": user, "parameters": {"to": query}})
+    await person.visit("jobs?kind=run&state=running&q=rome")
+    await person.sees("run.3")
+    await person.has_no_barrier_on_a_phone(axe_source, "jobs-filter")
+    await person.visit("jobs?kind=run&state=running&q=rome")
+    await person.sees("run.3")
+    await confirm(person, "Stop all of these", "Rome is closed")
+    await person.sees("3 jobs changed")
+    await person.keeps_picture("jobs-of-filter-stopped")
+    page = await person.running.call("GET", "/v1/jobs?kind=run")
+    assert [job["state"] for job in page["jobs"]].count("stopped") == 3
+    await person.visit("jobs?kind=run&state=stopped&q=rome")
+    await person.presses("Repeat all of these")
+    await person.writes("From the step", "search")
+    await person.confirms()
+    await person.sees("3 jobs were not changed")

@@ -1,9 +1,12 @@
-/** Jobs of people: state, next run, why one does not run; pause, resume, stop and start those that are chosen. */
+/**
+ * Jobs of people: state, next run, why one does not run; pause, resume, stop and start those that are chosen. All that the filters
+ * find are counted, and then paused, resumed, stopped, or repeated from a step, up to the moment at which they were counted.
+ */
 
 import { field, h, paint } from "../lib/dom.js";
 import { moment, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { tag, toast } from "../lib/page.js";
+import { explain, tag, toast } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { follow } from "../lib/live.js";
@@ -19,6 +22,11 @@ const LONGEST_REASON = 64;
 /** What applies to a job in each state: docs/jobs-states.md. */
 export const VERBS = { running: ["pause", "stop"], paused: ["resume", "stop"], stopping: [], stopped: ["start"], failed: ["start", "stop"] };
 
+/** What can be done to all jobs of a filter, by its state. */
+const VERBS_OF_ALL = {
+  running: ["pause", "stop"], paused: ["resume", "stop"], stopping: [], stopped: ["reset"], failed: ["reset", "stop"], "": ["pause", "stop"],
+};
+
 export const stateTag = (state) => tag(COLOURS[state] || "", word("job_state", state));
 
 /** Whether the API lets this key change jobs; `inspect` only reads them. */
@@ -30,13 +38,15 @@ export default {
   title: "page.jobs",
   right: "inspect",
   render(root, parameters, context) {
-    const counts = h("ul", { class: "chips" }), place = h("div");
-    paint(root, h("h1", {}, t("page.jobs")), counts, place);
+    const counts = h("ul", { class: "chips" }), everything = h("div", { class: "actions" }), place = h("div");
+    paint(root, h("h1", {}, t("page.jobs")), counts, everything, place);
     const list = table(place, {
       label: t("page.jobs"), context, id: (row) => row.id, href: (row) => `#/job/${encodeURIComponent(row.id)}`,
       filters: [
         { name: "state", label: t("jobs.state"), options: [["", t("jobs.any")], ...STATES.map((state) => [state, word("job_state", state)])] },
         { name: "kind", label: t("jobs.kind"), type: "search" },
+        { name: "q", label: t("jobs.text"), type: "search" },
+        { name: "reason", label: t("jobs.why"), type: "search" },
       ],
       columns: [
         { title: t("jobs.job"), width: "1.5fr", name: (row) => row.id, cell: (row) => row.id },
@@ -48,8 +58,10 @@ export default {
         { title: t("jobs.why"), width: "2fr", cell: (row) => why(row) || "–" },
       ],
       load: async ({ cursor, signal, kind, ...filters }) => {
-        if (kind && !KIND.test(kind)) return { rows: [], next: null };
-        return load({ ...filters, kind }, cursor, signal, (found) => paint(counts, STATES.map((state) => count(state, found[state] || 0))));
+        const isKind = !kind || KIND.test(kind), chosen = kind ? { ...filters, kind } : filters;
+        if (mayManage(context.me)) paint(everything, isKind && buttons(chosen, context.me, () => list.reload()));
+        if (!isKind) return { rows: [], next: null };
+        return load(chosen, cursor, signal, (found) => paint(counts, STATES.map((state) => count(state, found[state] || 0))));
       },
       actions: mayManage(context.me) ? ["pause", "resume", "stop", "start"].map((verb) => ({
         title: t(`jobs.${verb}`), danger: verb === "stop", run: (ids) => change(verb, ids, context.me),
@@ -59,6 +71,50 @@ export default {
     follow(["jobs"], () => list.update(), context.signal);
   },
 };
+
+function buttons(filter, me, again) {
+  const verbs = Object.keys(filter).length ? VERBS_OF_ALL[filter.state || ""] : [];
+  return verbs.map((verb) => h("button", { key: verb, class: verb === "stop" ? "danger" : "", onclick: () => changeAll(verb, filter, me, again) }, t(`jobs.all_${verb}`)));
+}
+
+/** Counts first and shows the number; jobs that change later, and more than were counted, are not touched. */
+async function changeAll(verb, filter, me, again) {
+  try {
+    const { count: expected, now: before } = await api.get("/v1/jobs:count", filter);
+    if (!expected) return toast(t("jobs.none"));
+    const title = t(`jobs.${verb}_title`, { count: expected }), action = t(`jobs.${verb}`);
+    if (expected >= MANY && !await confirm({ title, action, count: expected, danger: true })) return undefined;
+    const wanted = verb === "reset" ? { name: "from", label: t("jobs.step"), hint: t("jobs.step_hint") } : { name: "reason", label: t("jobs.reason"), hint: t("jobs.reason_hint") };
+    const input = h("input", { name: wanted.name, required: verb !== "resume", maxlength: LONGEST_REASON, autocomplete: "off" });
+    await ask({
+      title, text: t(`jobs.${verb}_text`), action, fields: [field({ label: wanted.label, hint: wanted.hint }, input)],
+      submit: async (given) => showEnds(await changeInSteps(verb, { filter, before, expected, by: isAdmin(me) ? "admin" : "user" }, given)),
+    });
+  } catch (error) {
+    toast(explain(error), "bad");
+  }
+  return again();
+}
+
+/** Page after page, each with the number that is left. Returns how many were changed, and how many were not. */
+async function changeInSteps(verb, order, { reason, from }) {
+  const options = reason ? { headers: { "Ada-Reason": encodeURIComponent(reason) } } : {};
+  const ends = { changed: 0, unchanged: 0 };
+  let cursor;
+  do {
+    const body = { ...order, expected: order.expected - ends.changed, cursor, ...(from && { from }), ...(reason && verb !== "resume" && { reason }) };
+    const step = await api.post(`/v1/jobs:${verb}`, body, options);
+    ends.changed += step.changed;
+    ends.unchanged += step.unchanged + Object.values(step.refused).reduce((sum, refused) => sum + refused, 0);
+    cursor = step.next;
+  } while (cursor);
+  return ends;
+}
+
+function showEnds({ changed, unchanged }) {
+  toast(t("jobs.changed", { count: changed }));
+  if (unchanged) toast(t("jobs.unchanged", { count: unchanged }), "bad");
+}
 
 const count = (state, n) => h("li", { key: state }, h("a", { href: `#/jobs?state=${state}` }, t("jobs.count", { state: word("job_state", state), n: number(n) })));
 
