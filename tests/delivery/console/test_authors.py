@@ -100,7 +100,7 @@ main:
     - {type: validator, rules: {phone: 7}}
     - {type: set, variables: {person.age: 1}}
 rules:
-  actions: [{type: send, text: "{event_text|lowre} {nobody}"}]
+  actions: [{type: send, text: "{event_text|lowre} {nobody}"}, {type: send, text: "{nobody|fallback:}"}]
 """
 
 
@@ -119,6 +119,7 @@ async def test_a_russian_author_reads_what_is_wrong_in_russian(person: Person, s
     await person.writes("Что человек пишет", "Hello")
     await person.presses("Попробовать")
     await person.sees("club.rules: text: {event_text|lowre}: нет модификатора 'lowre'")
+    await person.sees("поэтому он выполняется сразу; отправлять нечего: нет ни текста, ни вложения")
     await person.sees_no("there is no")
     await person.keeps_picture("dry-run-ru")
 
