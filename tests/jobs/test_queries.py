@@ -221,6 +221,18 @@ async def test_code_with_other_queries_leaves_a_question_to_the_process_that_has
     assert [await installation.ask(name) for name in ("progress", "letters") * 5] == [PROGRESS, 3] * 5
 
 
+@pytest.mark.row("U-29")
+async def test_a_query_whose_code_is_gone_is_unknown_after_a_minute_beside_other_code(
+    installation: Installation,
+) -> None:
+    await installation.begin(Asked)
+    await installation.playground.kill()
+    installation.playground.stack.advance_clock(timedelta(minutes=2))
+    installation.start(Renamed)
+    await until(lambda: _is_known(installation, "letters"), within=20)
+    assert (await installation.refusal("progress"))[1].endswith("has no query 'progress'; it has: letters.")
+
+
 async def _is_known(installation: Installation, name: str) -> bool:
     return name in await installation.playground.jobs.kinds.queries("hunt")
 
