@@ -33,8 +33,7 @@ class Address:
 
 
 class Processes(StrEnum):
-    """How `./ada up` runs couriers and bots: each in a process of its own, or all couriers in one and all bots in
-    another."""
+    """The processes of couriers and bots in `./ada up`: one for each, or one for all couriers and one for all bots."""
 
     MANY = "many"
     FEW = "few"
