@@ -7,6 +7,9 @@ from scenarios.check.paths.references import Splices
 from scenarios.engine import DEFAULT_LIMITS
 from scenarios.loader.problem import Problems
 
+_NAMES = 10
+"""The most scenarios that are named of a loop."""
+
 
 def check_loops(bot: Bot, splices: Splices, problems: Problems) -> None:
     """Report each splice that closes a loop, with the names along the loop."""
@@ -39,9 +42,15 @@ def loops_from(start: str, splices: Splices, finished: set[str]) -> list[tuple[s
             continue
         target, place = splice
         if target in on_path:
-            found.append((" → ".join([*path[path.index(target) :], target]), place))
+            found.append((_along([*path[path.index(target) :], target]), place))
         elif target not in finished:
             path.append(target)
             on_path.add(target)
             open_splices.append(iter(splices.get(target, ())))
     return found
+
+
+def _along(names: list[str]) -> str:
+    """Return the names along a loop; of a long one the first and the last."""
+    shown = names if len(names) <= _NAMES else [*names[: _NAMES // 2], "…", *names[-_NAMES // 2 :]]
+    return " → ".join(shown)
