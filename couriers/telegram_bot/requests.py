@@ -99,15 +99,22 @@ def _groups_before_text(message: Message, content: Content, files: Sequence[Sequ
 
 def _file_request(files: Sequence[File], caption: Json | None = None, more: Json | None = None) -> Request:
     """Return the request that sends a file, or several as one group."""
+    media, uploads = _media(files, caption or {})
+    if len(files) == 1:
+        kind = files[0].attachment.type
+        return Request(_SEND[kind], {str(kind): media[0]["media"], **(caption or {}), **(more or {})}, uploads)
+    return Request("sendMediaGroup", {"media": media, **(more or {})}, uploads)
+
+
+def _media(files: Sequence[File], caption: Json) -> tuple[list[Json], dict[str, Path]]:
+    """Return the files as InputMedia, the first with the caption, and what to upload for them."""
     attachments = [file.attachment for file in files]
     uploads = {f"file{at}": Path(one.path) for at, one in enumerate(attachments) if one.path}
-    named = [_name(one, f"file{at}") for at, one in enumerate(attachments)]
-    if len(files) == 1:
-        kind = attachments[0].type
-        return Request(_SEND[kind], {str(kind): named[0], **(caption or {}), **(more or {})}, uploads)
-    media: list[Json] = [{"type": str(one.type), "media": name} for one, name in zip(attachments, named, strict=True)]
-    media[0] |= caption or {}
-    return Request("sendMediaGroup", {"media": media, **(more or {})}, uploads)
+    media: list[Json] = [
+        {"type": str(one.type), "media": _name(one, f"file{at}")} for at, one in enumerate(attachments)
+    ]
+    media[0] |= caption
+    return media, uploads
 
 
 def _name(attachment: Attachment, upload: str) -> str:
@@ -116,15 +123,32 @@ def _name(attachment: Attachment, upload: str) -> str:
 
 
 def edit_requests(message: Message, content: Content) -> Iterator[tuple[Request, tuple[str, ...]]]:
-    """Emit the requests of which one edits the message, and what each does not show; the last is for a message with a
-    file.
+    """Emit the requests of which one edits the message, and what each does not show.
 
-    There are none if an edit cannot show the content: files and a reply keyboard need a new message.
+    There are none if an edit cannot show the content: a reply keyboard, a voice and several files need a new message.
     """
     message_id = edited_message(content)
-    if content.attachments or content.reply is not None or not message_id.isdecimal():
+    if content.reply is not None or not message_id.isdecimal():
         return
     target = {"message_id": int(message_id), **_markup(content)}
+    files, missing = find_files(content.attachments, MAX_UPLOAD)
+    for request, not_shown in _file_edit(message, content, files, target) if files else _edit(message, content, target):
+        yield request, (*missing, *not_shown)
+
+
+def _file_edit(
+    message: Message, content: Content, files: Sequence[File], target: Json
+) -> Iterator[tuple[Request, tuple[str, ...]]]:
+    """Emit the request that exchanges the file together with the caption, if Telegram can."""
+    if len(files) > 1 or files[0].attachment.type is AttachmentType.VOICE:
+        return
+    text, not_shown = _cut(message, content, LONGEST_CAPTION)
+    media, uploads = _media(files, {"caption": text, **_mode(content)} if text else {})
+    yield Request("editMessageMedia", {**target, "media": media[0]}, uploads), not_shown
+
+
+def _edit(message: Message, content: Content, target: Json) -> Iterator[tuple[Request, tuple[str, ...]]]:
+    """Emit the requests that leave the file as it is; the last is for a message with a file."""
     if not message.text.strip():
         yield Request("editMessageReplyMarkup", target), ()
         return

@@ -285,12 +285,79 @@ async def test_an_edit_that_is_refused_becomes_a_new_message(provider: BotApiPro
     assert messages(provider)[0]["text"] == "старое"
 
 
-@pytest.mark.row("C-42", "C-44")
-async def test_files_and_reply_keyboards_need_a_new_message(provider: BotApiProvider, tmp_path: Path) -> None:
+@pytest.mark.row("C-102", "C-44")
+@pytest.mark.parametrize("kind", [kind for kind in AttachmentType if kind is not AttachmentType.VOICE])
+async def test_an_edit_with_a_file_exchanges_file_caption_and_buttons(
+    provider: BotApiProvider, tmp_path: Path, kind: AttachmentType
+) -> None:
+    courier = await provider.open()
+    await deliver(courier, "было", inline=MENU, attachments=files(tmp_path, "photo1.png"))
+    new = files(tmp_path, f"{kind}2.bin")
+    assert await deliver(courier, "<b>Стало</b>", parse_mode=HTML, edit="1", attachments=new) == Sent("1")
+    (shown,) = messages(provider)
+    assert (shown["caption"], kinds(provider), "reply_markup" in shown) == ("Стало", [kind], False)
+    assert shown["caption_entities"][0]["type"] == "bold"
+    file = shown[kind][0] if kind is AttachmentType.PHOTO else shown[kind]
+    assert await download(provider, file["file_id"]) == f"{kind}2.bin".encode()
+    assert await deliver(courier, "", edit="1", inline=MENU, attachments=new) == Sent("1")
+    (shown,) = messages(provider)
+    assert ("caption" in shown, "reply_markup" in shown) == (False, True)
+
+
+@pytest.mark.row("C-102", "C-44")
+async def test_an_edit_adds_a_file_to_a_text_and_cuts_the_caption(provider: BotApiProvider, tmp_path: Path) -> None:
     courier = await provider.open()
     await deliver(courier, "старое")
-    assert await deliver(courier, "x", edit="1", attachments=files(tmp_path, "photo1.png")) == Sent("2")
-    assert await deliver(courier, "x", edit="1", reply=(("a",),)) == Sent("3")
+    photo = files(tmp_path, "photo1.png")
+    assert await deliver(courier, "я" * 1025, edit="1", attachments=photo) == Sent("1", not_shown=("text_end",))
+    (shown,) = messages(provider)
+    assert (shown["caption"], kinds(provider), "text" in shown) == ("я" * 1021 + "...", ["photo"], False)
+
+
+@pytest.mark.row("C-102")
+async def test_an_edit_with_the_file_that_is_there_is_done(provider: BotApiProvider, tmp_path: Path) -> None:
+    courier = await provider.open()
+    await deliver(courier, "x", attachments=files(tmp_path, "photo1.png"))
+    same = [Attachment(AttachmentType.PHOTO, provider_id=messages(provider)[0]["photo"][0]["file_id"])]
+    assert await deliver(courier, "x", edit="1", attachments=same) == Sent("1")
+    assert len(messages(provider)) == 1
+
+
+@pytest.mark.row("C-102", "C-91")
+async def test_an_edit_whose_file_is_missing_keeps_the_old_one(provider: BotApiProvider, tmp_path: Path) -> None:
+    courier = await provider.open()
+    await deliver(courier, "было", attachments=files(tmp_path, "photo1.png"))
+    gone = [Attachment(AttachmentType.PHOTO, str(tmp_path / "gone.png"))]
+    assert await deliver(courier, "стало", edit="1", attachments=gone) == Sent("1", not_shown=("photo gone.png",))
+    assert (messages(provider)[0]["caption"], kinds(provider)) == ("стало", ["photo"])
+
+
+@pytest.mark.row("C-42", "C-102")
+@pytest.mark.parametrize(
+    ("old", "new"), [(["voice1.ogg"], ["photo1.png"]), (["photo1.png", "photo2.png"], ["document1.pdf"])]
+)
+async def test_an_exchange_that_telegram_refuses_becomes_a_new_message(
+    provider: BotApiProvider, tmp_path: Path, old: list[str], new: list[str]
+) -> None:
+    courier = await provider.open()
+    first = await deliver(courier, "старое", attachments=files(tmp_path, *old))
+    assert isinstance(first, Sent)
+    number = str(len(old) + 1)
+    assert await deliver(courier, "x", edit=first.reference, attachments=files(tmp_path, *new)) == Sent(number)
+    assert kinds(provider) == [name.partition(".")[0][:-1] for name in (*old, *new)]
+
+
+@pytest.mark.row("C-42", "C-44")
+async def test_voices_several_files_and_reply_keyboards_need_a_new_message(
+    provider: BotApiProvider, tmp_path: Path
+) -> None:
+    courier = await provider.open()
+    await deliver(courier, "старое")
+    assert await deliver(courier, "x", edit="1", attachments=files(tmp_path, "voice1.ogg")) == Sent("2")
+    photos = files(tmp_path, "photo1.png", "photo2.png")
+    assert await deliver(courier, "x", edit="1", attachments=photos) == Sent("3,4")
+    assert await deliver(courier, "x", edit="1", reply=(("a",),)) == Sent("5")
+    assert provider.state.counter("telegram-bot", "editMessageMedia") == 0
 
 
 async def test_an_edit_whose_answer_is_lost_is_unknown_and_sends_nothing_new(provider: BotApiProvider) -> None:

@@ -4,7 +4,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from sandbox.bot_api.messages.files import KINDS
 from sandbox.bot_api.messages.keyboards import read_inline_keyboard
+from sandbox.bot_api.messages.media import may_be_together, read_media
 from sandbox.bot_api.messages.sending import read_caption, read_text
 from sandbox.bot_api.state.bot import CHANNEL, Bot
 from sandbox.bot_api.state.chats import Chat
@@ -14,6 +16,7 @@ from sandbox.bot_api.state.parameters import Parameters
 MAX_ANSWER = 200
 MAX_DELETED = 100
 CHAT_ACTIONS = ("typing", "upload_photo", "upload_video", "upload_document", "record_voice", "upload_voice")
+_EXCHANGED = tuple(kind for kind in KINDS if kind != "voice")
 
 Json = dict[str, Any]
 
@@ -31,6 +34,22 @@ def edit_message_caption(bot: Bot, parameters: Parameters) -> Json:
     if "text" in message:
         raise bad_request("there is no caption in the message to edit")
     return _replace(bot, chat, message, ("caption", "caption_entities"), read_caption(parameters), parameters)
+
+
+def edit_message_media(bot: Bot, parameters: Parameters) -> Json:
+    """Exchange the file with its caption, or add a file to a text. A voice is neither exchanged nor put in."""
+    chat, message = _own_message(bot, parameters, "message to edit not found", "message can't be edited")
+    media = parameters.json("media")
+    if not isinstance(media, dict) or media.get("type") not in _EXCHANGED:
+        raise bad_request("can't parse InputMedia: type of the media is unsupported")
+    kind = next((one for one in _EXCHANGED if one in message), "")
+    if not kind and "text" not in message:
+        raise bad_request("there is no media in the message to edit")
+    if "media_group_id" in message and not may_be_together({kind, media["type"]}):
+        raise bad_request("can't change media type in the album")
+    content, _ = read_media(bot, parameters, media)
+    names = ("text", "entities", "caption", "caption_entities", *_EXCHANGED)
+    return _replace(bot, chat, message, names, content, parameters)
 
 
 def edit_message_reply_markup(bot: Bot, parameters: Parameters) -> Json:
@@ -104,6 +123,7 @@ def send_chat_action(bot: Bot, parameters: Parameters) -> bool:
 EDITING: Mapping[str, Any] = {
     "editMessageText": edit_message_text,
     "editMessageCaption": edit_message_caption,
+    "editMessageMedia": edit_message_media,
     "editMessageReplyMarkup": edit_message_reply_markup,
     "deleteMessage": delete_message,
     "deleteMessages": delete_messages,

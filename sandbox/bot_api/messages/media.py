@@ -3,7 +3,7 @@
 Source: core.telegram.org/bots/api#sendphoto, #sendmediagroup.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from functools import partial
 from secrets import token_hex
 from typing import Any
@@ -39,7 +39,7 @@ def send_media_group(bot: Bot, parameters: Parameters) -> list[Json]:
     chat = writable_chat(bot, parameters)
     reply = replied_message(chat, parameters)
     album = {"media_group_id": str(int(token_hex(7), 16)), **({} if reply is None else {"reply_to_message": reply})}
-    contents = [_item(bot, parameters, item) for item in _items(parameters)]
+    contents = [read_media(bot, parameters, item) for item in _items(parameters)]
     return [bot.send(chat, {**content, **album}, text) for content, text in contents]
 
 
@@ -49,12 +49,18 @@ def _items(parameters: Parameters) -> list[Json]:
         raise bad_request("can't parse media JSON object")
     if not SMALLEST_GROUP <= len(items) <= LARGEST_GROUP:
         raise bad_request("media must include 2-10 items")
-    if not any({item.get("type") for item in items} <= together for together in _TOGETHER):
+    if not may_be_together({str(item.get("type")) for item in items}):
         raise bad_request("this type of message can't be sent in one album with the others")
     return items
 
 
-def _item(bot: Bot, parameters: Parameters, item: Json) -> tuple[Json, str]:
+def may_be_together(kinds: Set[str]) -> bool:
+    """Return whether one group may contain these kinds of media."""
+    return any(kinds <= together for together in _TOGETHER)
+
+
+def read_media(bot: Bot, parameters: Parameters, item: Json) -> tuple[Json, str]:
+    """Return the content of an InputMedia, and the text of the inbox for it. Raises ApiError."""
     kind, media = item["type"], str(item.get("media", ""))
     fields = Parameters({name: str(item[name]) for name in ("caption", "parse_mode", "duration") if item.get(name)})
     caption = read_caption(fields)
