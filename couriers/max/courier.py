@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from core.courier import (
     EVERY_FEATURE,
@@ -22,11 +23,13 @@ from core.courier import (
 )
 from couriers.max import keyboard, outcomes
 from couriers.max.calls import CallDeferred, CallRefused, Calls
-from couriers.max.drafts import Body, Draft, draft, edited_body
+from couriers.max.drafts import Body, Draft, draft, edited_body, files_of
 from couriers.max.pauses import Repetitions, Throttles
 from couriers.max.presence import Presence
 from couriers.max.uploads import Uploads
 from providers.max.client import FAILURES, Client
+
+Json = dict[str, Any]
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not the id of a person or group of MAX")
 NOTHING_LEFT = Rejected(Reason.CONTENT_REFUSED, "nothing is left that MAX can show")
@@ -80,8 +83,7 @@ class Max:
         not_removed = () if await self._is_removed(message.address, content.remove) else (Feature.REMOVE,)
         files, missing = await self._uploads.attach(message.seed, content.attachments)
         planned = draft(message.text, content, files, [*missing, *not_removed])
-        body = edited_body(message.text, content, files) if content.edit else None
-        if body is not None and await self._is_edited(message.address, content.edit, body):
+        if content.edit and await self._is_edited(message, content, files):
             return Sent(content.edit, not_shown=planned.not_shown)
         return await self._send(message, planned)
 
@@ -90,9 +92,21 @@ class Max:
         done = [await self._is_done("DELETE", address, mid) for mid in filter(None, removed.split(","))]
         return all(done)
 
-    async def _is_edited(self, address: str, edited: str, body: dict[str, object]) -> bool:
-        """Edit the last part of a message, which has the buttons; return False if MAX refuses."""
-        return await self._is_done("PUT", address, edited.rpartition(",")[2], body)
+    async def _is_edited(self, message: Message, content: Content, files: Sequence[Json]) -> bool:
+        """Edit the last part of a message, which has the buttons; return False if MAX refuses. Without files it keeps
+        those that are there.
+        """
+        mid = content.edit.rpartition(",")[2]
+        body = edited_body(message.text, content, files or await self._files_of(message.address, mid))
+        return body is not None and await self._is_done("PUT", message.address, mid, body)
+
+    async def _files_of(self, address: str, mid: str) -> list[Json]:
+        """Return the files of a message; none if MAX does not show the message."""
+        try:
+            found = await self._calls.call("GET", "messages", {"message_ids": mid}, address=address)
+        except CallRefused:
+            return []
+        return [file for one in found.get("messages") or () for file in files_of(one)]
 
     async def _is_done(self, method: str, address: str, mid: str, body: dict[str, object] | None = None) -> bool:
         try:

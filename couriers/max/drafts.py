@@ -71,11 +71,18 @@ def _reply(content: Content) -> str:
 
 
 def edited_body(text: str, content: Content, files: Sequence[Json]) -> Json | None:
-    """Return the body of an edit; None if one message cannot show the content. An edit without buttons removes those
-    that are there, and files.
+    """Return the body of an edit; None if one message cannot show the content. An edit removes the buttons and files
+    that it does not name.
     """
     texts, _ = parts(text, content.parse_mode)
     if len(texts) > 1 or len(files) > MOST_FILES:
         return None
     buttons = keyboard(content)
     return _text(texts[0] if texts else None) | {"attachments": [*files, *([buttons] if buttons else ())]}
+
+
+def files_of(message: Json) -> list[Json]:
+    """Return the files of a message as an edit that keeps them names them."""
+    attachments = message["body"].get("attachments") or ()
+    named = [(one["type"], one.get("payload", {}).get("token")) for one in attachments]
+    return [{"type": kind, "payload": {"token": token}} for kind, token in named if token]

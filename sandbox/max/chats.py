@@ -86,6 +86,10 @@ class Chats:
             raise ApiError(404, "message.not.found", f"Message {mid} not found")
         return chat, chat.messages[mid]
 
+    def named(self, mids: Sequence[str]) -> list[Json]:
+        """Return the messages with these ids, without those that do not exist."""
+        return [self._order[mid].messages[mid] for mid in mids if mid in self._order and mid in self._order[mid].messages]
+
     def check_may_write(self, chat: Chat) -> None:
         """Check that the bot may write to a person. Raises ApiError if the person has stopped the bot."""
         if chat.is_stopped:

@@ -137,7 +137,9 @@ class MaxServer(HttpListener):
         self._bot.delete(query.get("message_id", ""))
 
     def _get_messages(self, query: Json, body: Any) -> Json:
-        """Return messages, newest first, so `to` is before `from`."""
+        """Return the named messages that exist, otherwise those of a chat, newest first, so `to` is before `from`."""
+        if "message_ids" in query:
+            return {"messages": self._bot.chats.named(query["message_ids"].split(","))}
         chat = self._bot.chat_of({"chat_id": query.get("chat_id", "")})
         self._bot.chats.check_may_write(chat)
         until, since = int(query.get("from") or 2**62), int(query.get("to") or 0)

@@ -9,7 +9,7 @@ import pytest
 from core.courier import Attachment, AttachmentType, Button, Content, Deferred, Feature, ParseMode, Reason, Scope, Sent
 from couriers.max.keyboard import can_show
 from couriers.max.texts import parts
-from tests.couriers.contract import message
+from tests.couriers.contract import files, message
 from tests.couriers.max_provider import MaxProvider, provider
 
 __all__ = ["provider"]
@@ -124,6 +124,23 @@ async def test_a_reply_an_edit_and_a_removal_name_messages_by_their_mids(provide
     shown = provider.shown(ADDRESS)
     assert [one["text"] for one in shown] == ["changed", "three"]
     assert (shown[0]["buttons"], edited, removed.not_shown) == ([], Sent(first.reference), ())
+
+
+@pytest.mark.row("C-102", "M-01")
+async def test_an_edit_keeps_the_file_of_a_message_or_exchanges_it(provider: MaxProvider, tmp_path: Path) -> None:
+    old, new = files(tmp_path, "photo1.png", "document1.pdf")
+    first = await show(provider, Content(attachments=[old], inline=[[Button("Да", "yes")]]), "one", "1")
+    before = provider.shown(ADDRESS)[0]["files"]
+    gone = Attachment(AttachmentType.PHOTO, str(tmp_path / "gone.png"))
+    edits = [((), ()), ((new,), ()), ((gone,), ("photo gone.png",))]
+    found = []
+    for number, (attachments, not_shown) in enumerate(edits):
+        edit = Content(edit=first.reference, attachments=attachments)
+        assert await show(provider, edit, f"{number}", f"edit{number}") == Sent(first.reference, not_shown=not_shown)
+        found.append(provider.shown(ADDRESS)[0])
+    assert [(one["text"], one["buttons"], len(one["files"])) for one in found] == [(f"{n}", [], 1) for n in range(3)]
+    assert [one["files"] == before for one in found] == [True, False, False]
+    assert found[1]["files"] == found[2]["files"]
 
 
 @pytest.mark.row("M-01")

@@ -11,6 +11,10 @@ from aiogram.types import (
     ChatPermissions,
     InlineKeyboardButton,
     InlineKeyboardMarkup,
+    InputMediaAnimation,
+    InputMediaDocument,
+    InputMediaPhoto,
+    MediaUnion,
 )
 
 from sandbox.bot_api import BotApiServer
@@ -68,6 +72,29 @@ async def test_only_text_messages_of_the_bot_can_get_another_text(bot_api: BotAp
     assert "message to edit not found" in await refusal(edit(99))
     await bot_api.bot.edit_message_caption(chat_id=ANNA, message_id=photo.message_id, caption="new")
     assert bot_api.server.people.messages(ANNA)[0]["caption"] == "new"
+
+
+@pytest.mark.row("D-43")
+async def test_the_file_of_a_message_is_exchanged_as_telegram_does_it(bot_api: BotApi) -> None:
+    bot, photo = bot_api.bot, BufferedInputFile(b"x", "a.jpg")
+    album = (await bot.send_media_group(ANNA, [InputMediaPhoto(media=photo), InputMediaPhoto(media=photo)]))[0]
+    voice = await bot.send_voice(ANNA, BufferedInputFile(b"x", "a.ogg"))
+    text = await bot.send_message(ANNA, "old")
+
+    def edit(message: int, media: MediaUnion) -> Awaitable[object]:
+        return bot.edit_message_media(media, chat_id=ANNA, message_id=message)
+
+    document, animation = InputMediaDocument(media=photo), InputMediaAnimation(media=photo)
+    assert "can't change media type in the album" in await refusal(edit(album.message_id, document))
+    assert "content type can't be used in an album" in await refusal(edit(album.message_id, animation))
+    assert "no media in the message to edit" in await refusal(edit(voice.message_id, document))
+    assert "there is no" in await refusal(edit(text.message_id, InputMediaDocument(media="")))
+    assert "message to edit not found" in await refusal(edit(99, document))
+    await edit(text.message_id, InputMediaDocument(media=photo, caption="new"))
+    shown = bot_api.server.people.messages(ANNA)[-1]
+    assert (shown["caption"], shown["document"]["file_name"], "text" in shown) == ("new", "a.jpg", False)
+    same = InputMediaDocument(media=shown["document"]["file_id"], caption="new")
+    assert "message is not modified" in await refusal(edit(text.message_id, same))
 
 
 async def test_a_deleted_message_is_gone(bot_api: BotApi) -> None:

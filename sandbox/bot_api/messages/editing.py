@@ -40,16 +40,26 @@ def edit_message_media(bot: Bot, parameters: Parameters) -> Json:
     """Exchange the file with its caption, or add a file to a text. A voice is neither exchanged nor put in."""
     chat, message = _own_message(bot, parameters, "message to edit not found", "message can't be edited")
     media = parameters.json("media")
-    if not isinstance(media, dict) or media.get("type") not in _EXCHANGED:
-        raise bad_request("can't parse InputMedia: type of the media is unsupported")
+    if not isinstance(media, dict):
+        raise bad_request('parameter "media" is required')
+    if media.get("type") not in _EXCHANGED:
+        raise bad_request(f'can\'t parse InputMedia: type "{media.get("type")}" is unsupported')
     kind = next((one for one in _EXCHANGED if one in message), "")
     if not kind and "text" not in message:
         raise bad_request("there is no media in the message to edit")
-    if "media_group_id" in message and not may_be_together({kind, media["type"]}):
-        raise bad_request("can't change media type in the album")
+    if "media_group_id" in message:
+        _check_album(kind, media["type"])
     content, _ = read_media(bot, parameters, media)
     names = ("text", "entities", "caption", "caption_entities", *_EXCHANGED)
     return _replace(bot, chat, message, names, content, parameters)
+
+
+def _check_album(old: str, new: str) -> None:
+    """Check that a file of an album may become one of another kind. Raises ApiError."""
+    if new == "animation":
+        raise bad_request("message content type can't be used in an album")
+    if not may_be_together({old, new}):
+        raise bad_request("can't change media type in the album")
 
 
 def edit_message_reply_markup(bot: Bot, parameters: Parameters) -> Json:
