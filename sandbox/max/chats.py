@@ -88,7 +88,8 @@ class Chats:
 
     def named(self, mids: Sequence[str]) -> list[Json]:
         """Return the messages with these ids, without those that do not exist."""
-        return [self._order[mid].messages[mid] for mid in mids if mid in self._order and mid in self._order[mid].messages]
+        chats = {mid: self._order[mid] for mid in mids if mid in self._order}
+        return [chat.messages[mid] for mid, chat in chats.items() if mid in chat.messages]
 
     def check_may_write(self, chat: Chat) -> None:
         """Check that the bot may write to a person. Raises ApiError if the person has stopped the bot."""
