@@ -84,5 +84,5 @@ def edited_body(text: str, content: Content, files: Sequence[Json]) -> Json | No
 def files_of(message: Json) -> list[Json]:
     """Return the files of a message as an edit that keeps them names them."""
     attachments = message["body"].get("attachments") or ()
-    named = [(one["type"], one.get("payload", {}).get("token")) for one in attachments]
+    named = [(one["type"], (one.get("payload") or {}).get("token")) for one in attachments]
     return [{"type": kind, "payload": {"token": token}} for kind, token in named if token]

@@ -1,7 +1,7 @@
 """The content of a message besides its text, as parameters of messages.send, and the edits and removals before it.
 
 Messages of a dialog are named by their number in it (`conversation_message_id`): a press names nothing else.
-Source: dev.vk.com, methods messages.send, messages.edit, messages.delete.
+Source: dev.vk.com, methods messages.send, messages.edit, messages.delete, messages.getByConversationMessageId.
 """
 
 import json
@@ -11,7 +11,7 @@ from core.courier import Content, Feature, Outcome, ParseMode, Sent, cut_text
 from couriers.vk.calls import MessageKey, Parameters
 from couriers.vk.keyboard import keyboard
 from couriers.vk.repeatable_calls import CallDeferred, CallRefused, RepeatableCalls
-from couriers.vk.uploads import Uploads
+from couriers.vk.uploads import Uploads, attached
 
 LONGEST_TEXT = 4096
 
@@ -78,13 +78,26 @@ class Contents:
         return _Shared(seed, content, more, tuple(not_shown))
 
     async def _is_edited(self, key: MessageKey, number: str) -> bool:
-        """Edit a message; return False if VK refuses: it is too old, or not of the community."""
+        """Edit a message; return False if VK refuses: it is too old, or not of the community. Without files it keeps
+        those that are there.
+        """
         message = {"peer_id": key.peer, "conversation_message_id": number, "message": key.text}
+        more = dict(key.more)
         try:
-            await self._calls.call("messages.edit", **message, **dict(key.more))
+            if "attachment" not in more and (kept := await self._files_of(key.peer, number)):
+                more["attachment"] = kept
+            await self._calls.call("messages.edit", **message, **more)
         except CallRefused:
             return False
         return True
+
+    async def _files_of(self, peer: int, number: str) -> str:
+        """Return the files of a message as the parameter `attachment`. Raises CallRefused, CallDeferred."""
+        found = await self._calls.call(
+            "messages.getByConversationMessageId", peer_id=peer, conversation_message_ids=number
+        )
+        named = [attached(one) for item in found["items"] for one in item.get("attachments") or ()]
+        return ",".join(filter(None, named))
 
     async def _is_removed(self, peer: int, number: str) -> bool:
         try:

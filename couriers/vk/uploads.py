@@ -5,6 +5,7 @@ A video, an animation or a sound is a document. Source: dev.vk.com, "Uploading f
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from core.courier import Attachment, AttachmentType, FileNotLoaded, Files, LoadedFile, Transfers, label_of
 from couriers.vk.repeatable_calls import CallRefused, RepeatableCalls
@@ -57,6 +58,15 @@ class Uploads:
         uploaded = await self._calls.upload(server["upload_url"], "file", file.name, file.media_type, file.data)
         saved = await self._calls.call("docs.save", file=uploaded["file"], title=file.name)
         return _name("doc", saved[saved["type"]])
+
+
+def attached(attachment: dict[str, Any]) -> str:
+    """Return an attachment of a message as an edit that keeps it names it; "" for one without an id, such as the preview
+    of a link. A voice is a document.
+    """
+    kind = str(attachment["type"])
+    file = attachment.get(kind) or {}
+    return _name("doc" if kind == "audio_message" else kind, file) if {"owner_id", "id"} <= file.keys() else ""
 
 
 def _name(kind: str, saved: dict[str, object]) -> str:

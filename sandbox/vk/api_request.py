@@ -58,6 +58,7 @@ class ApiRequest:
             "messages.send": self._send,
             "messages.edit": self._edit,
             "messages.delete": self._delete,
+            "messages.getByConversationMessageId": self._get_by_number,
             "messages.sendMessageEventAnswer": self._answer_event,
             "messages.setActivity": self._set_activity,
             "photos.getMessagesUploadServer": self._get_photo_server,
@@ -190,6 +191,13 @@ class ApiRequest:
             {"peer_id": peer, "conversation_message_id": number, "response": int(was_own)}
             for number, was_own in zip(numbers, deleted, strict=True)
         ]
+
+    def _get_by_number(self, parameters: Parameters) -> Value:
+        """Return messages of the community by their numbers in the dialog; those that do not exist are left out."""
+        peer, name = read_number(parameters, "peer_id"), "conversation_message_ids"
+        found = [self._community.dialogs.get(str(peer), one) for one in read_ids(parameters.get(name), name)]
+        items: list[Value] = [message.item() for message in found if message is not None]
+        return {"count": len(items), "items": items}
 
     def _answer_event(self, parameters: Parameters) -> Value:
         peer, event = read_number(parameters, "peer_id"), str(parameters.get("event_id", ""))

@@ -37,6 +37,16 @@ class DialogMessage:
     is_edited: bool = False
     is_deleted: bool = False
 
+    def item(self) -> dict[str, Any]:
+        """Return the message as methods of the API return it."""
+        attachments = [{"type": one.type, one.type: one.fields()} for one in self.content.files]
+        return {
+            "id": self.id,
+            "conversation_message_id": self.number,
+            "text": self.content.text,
+            "attachments": attachments,
+        }
+
     def shown(self) -> dict[str, Any]:
         """Return the message as JSON for the inbox page."""
         content = self.content

@@ -30,6 +30,11 @@ class SavedFile:
     data: bytes
     attachment: str
 
+    def fields(self) -> dict[str, Value]:
+        """Return the ids of the file, as methods of the API return them."""
+        owner, number, key = self.attachment.removeprefix("photo").removeprefix("doc").split("_")
+        return {"id": int(number), "owner_id": int(owner), "access_key": key}
+
 
 @dataclass(frozen=True, slots=True)
 class _Uploaded:
@@ -73,7 +78,7 @@ class Uploads:
         if uploaded is None or secret not in photo:
             raise parameter_error("photos_list is invalid")
         saved = self._save("photo", uploaded)
-        return [self._fields(saved)]
+        return [saved.fields()]
 
     def save_document(self, file: str, title: str) -> dict[str, Value]:
         """Return the answer of docs.save. Raises CallFailed with VK's code 100."""
@@ -82,7 +87,7 @@ class Uploads:
         if uploaded is None:
             raise parameter_error("file is invalid")
         saved = self._save(kind, uploaded, title)
-        return {"type": saved.type, saved.type: {**self._fields(saved), "title": saved.name}}
+        return {"type": saved.type, saved.type: {**saved.fields(), "title": saved.name}}
 
     def _save(self, kind: str, uploaded: _Uploaded, title: str = "") -> SavedFile:
         self._last += 1
@@ -92,9 +97,6 @@ class Uploads:
         saved = SavedFile(kind, title or uploaded.name, uploaded.media_type, uploaded.data, attachment)
         _keep(self._saved, attachment, saved)
         return saved
-
-    def _fields(self, saved: SavedFile) -> dict[str, Value]:
-        return {"id": self._last, "owner_id": self._owner, "access_key": saved.attachment.rpartition("_")[2]}
 
     def find(self, attachment: str) -> SavedFile:
         """Return an uploaded file. Raises CallFailed with VK's code 100 if there is no such file."""

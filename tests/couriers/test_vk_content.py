@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from core.courier import Attachment, AttachmentType, Button, Content, Courier, Deferred, Message, Scope, Sent
+from couriers.vk.uploads import attached
 from tests.couriers.contract import message
 from tests.couriers.file_server import PICTURE, FileServer, file_server
 from tests.couriers.test_vk import VkProvider, provider
@@ -159,6 +160,25 @@ async def test_an_edit_replaces_text_buttons_and_files(provider: VkProvider, pic
     now = shown(provider, 2)
     assert (now["text"], now["buttons"], now["files"], now["edited"]) == ("Суп", [], [("photo", "menu.png")], True)
     assert len(provider.received(PERSON)) == 1
+
+
+@pytest.mark.row("C-102")
+@pytest.mark.parametrize("kind", [PHOTO, DOCUMENT, VOICE])
+async def test_an_edit_without_files_keeps_those_that_are_there(
+    provider: VkProvider, picture: Path, kind: AttachmentType
+) -> None:
+    courier, file = await provider.open(), [Attachment(kind, path=str(picture))]
+    first = await send(courier, with_content(inline=[[Button("Суп", "soup")]], attachments=file))
+    before = shown(provider)["files"]
+    assert await send(courier, with_content("Суп", "second", edit=first.reference)) == Sent("1")
+    now = shown(provider)
+    assert (now["text"], now["buttons"], len(before), now["files"]) == ("Суп", [], 1, before)
+
+
+@pytest.mark.row("C-102")
+def test_an_attachment_is_named_by_its_ids_and_the_preview_of_a_link_has_none() -> None:
+    assert attached({"type": "video", "video": {"owner_id": -1, "id": 2}}) == "video-1_2"
+    assert attached({"type": "link", "link": {"url": "https://example.org"}}) == ""
 
 
 @pytest.mark.row("C-42")

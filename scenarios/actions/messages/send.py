@@ -80,7 +80,11 @@ ACTION = ActionType(
         Field(
             "private_answer", types.FLAG, "Whether the message goes to the person instead of the group.", default=False
         ),
-        Field("exact_message_id", types.WHOLE, "The message to edit, instead of that of the event."),
+        Field(
+            "exact_message_id",
+            types.WHOLE,
+            "The message to edit, instead of that of the event. Its files stay unless `attachment` names others.",
+        ),
         Field("remove_message_id", types.WHOLE, "The message to remove, instead of that of the event."),
         Field(
             "to",
