@@ -61,8 +61,8 @@ class Uploads:
 
 
 def attached(attachment: dict[str, Any]) -> str:
-    """Return an attachment of a message as an edit that keeps it names it; "" for one without an id, such as the preview
-    of a link. A voice is a document.
+    """Return an attachment of a message as an edit that keeps it names it; "" for one without an id, such as the
+    preview of a link. A voice is a document.
     """
     kind = str(attachment["type"])
     file = attachment.get(kind) or {}

@@ -14,7 +14,7 @@ from aiogram.types import (
     InputMediaAnimation,
     InputMediaDocument,
     InputMediaPhoto,
-    MediaUnion,
+    InputMediaUnion,
 )
 
 from sandbox.bot_api import BotApiServer
@@ -81,7 +81,7 @@ async def test_the_file_of_a_message_is_exchanged_as_telegram_does_it(bot_api: B
     voice = await bot.send_voice(ANNA, BufferedInputFile(b"x", "a.ogg"))
     text = await bot.send_message(ANNA, "old")
 
-    def edit(message: int, media: MediaUnion) -> Awaitable[object]:
+    def edit(message: int, media: InputMediaUnion) -> Awaitable[object]:
         return bot.edit_message_media(media, chat_id=ANNA, message_id=message)
 
     document, animation = InputMediaDocument(media=photo), InputMediaAnimation(media=photo)
