@@ -29,7 +29,8 @@ PROCESSES = (
 )  # fmt: skip
 TRIGGERS = """\
 text:
-  exact: {меню: days.ask, завтра: days.tomorrow, комнаты: days.rooms, табло: days.board, место: days.seat}
+  exact: {меню: days.ask, завтра: days.tomorrow, комнаты: days.rooms, табло: days.board, место: days.seat,
+          план: days.plan}
 new_member: {default: days.joined}
 left_member: {default: days.left}
 """
@@ -58,6 +59,9 @@ seat:
     - {type: ask, text: "Чьё место?"}
     - {type: send, exact_message_id: "{person.board}", text: "Занято: <i>{answer}</i>",
        inline: [["Занять", "Обновить"]], chain: completed}
+plan:
+  actions:
+    - {type: send, exact_message_id: "{person.board}", text: "План зала", attachment: plan.pdf}
 joined: {actions: [{type: send, text: "{joined_user_ids} теперь с нами"}]}
 left: {actions: [{type: send, text: "{user_id} уходит, {initiator_user_id} провожает"}]}
 """
@@ -80,6 +84,7 @@ def write_bot(folder: Path) -> Path:
     (folder / "group_triggers.yaml").write_text('text: {exact: {"меню": days.ask}}\n', encoding="utf-8")
     (folder / "scenarios" / "days.yaml").write_text(DAYS, encoding="utf-8")
     (folder / "schedule.png").write_bytes(PICTURE)
+    (folder / "plan.pdf").write_bytes(b"%PDF-1.4")
     return folder
 
 
@@ -148,6 +153,10 @@ async def talk_in_telegram(installation: Installation) -> None:
     messages = installation.sandbox.bot_api.people.shown(TELEGRAM_USER)["messages"]
     board = next(message for message in messages if message["text"] == "Занято: Анна")
     assert (len(board["buttons"][0]), len(board["files"]), chat.count("Свободно")) == (2, 1, 0)
+    chat.write("план")
+    await chat.reads("План зала")
+    plan = next(one for one in installation.sandbox.bot_api.people.messages(TELEGRAM_USER) if "document" in one)
+    assert (plan["caption"], "photo" in plan, chat.count("Занято: Анна")) == ("План зала", False, 0)
 
 
 async def talk_in_vk(installation: Installation) -> None:
@@ -173,6 +182,7 @@ async def talk_in_vk(installation: Installation) -> None:
     vk.write(VK_USER, "Анна")
     taken = await find(installation, lambda one: one["text"] == "Занято: Анна")
     assert (taken["number"], taken["edited"], len(taken["buttons"][0])) == (board["number"], True, 2)
+    assert taken["files"] == board["files"]
     vk.join("200002", VK_CHAT, added_by=VK_USER)
     vk.leave("200002", VK_CHAT)
     await until(lambda: len(installation.state.inbox("vk", VK_CHAT)) == 2, within=60)
@@ -214,6 +224,7 @@ async def talk_in_max(installation: Installation) -> None:
     taken = await until(lambda: shown("Занято: Анна"), within=60)
     assert board
     assert taken
+    assert taken["files"] == board["files"] != []
     assert (taken["id"], taken["edited"], len(taken["buttons"][0])) == (board["id"], True, 2)
     people.write(MAX_USER, "меню", MAX_GROUP)
     assert await until(lambda: shown("Какой день?", MAX_GROUP), within=60)
