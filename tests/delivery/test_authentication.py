@@ -174,7 +174,7 @@ def test_scope_and_repeats_of_every_operation_are_as_listed_by_hand() -> None:
     assert found == RULES
 
 
-QUESTIONS = ("/v1/track", "/v1/deliveries/preview", "/v1/scenarios:dry-run")
+QUESTIONS = ("/v1/track", "/v1/deliveries/preview", "/v1/scenarios:dry-run", "/v1/jobs/{job_id}/queries/{name}")
 PERMITTED = {
     "": SCOPES,
     "send": {"send", "admin", "operator"},

@@ -133,7 +133,8 @@ async def test_two_jobs_take_turns() -> None:
         assert (await test.job("letters.2")).reason == "waits for its turn: limit 'post'"
         await test.advance(10 * MINUTE)
         assert len(times) == 10
-        assert min(later - earlier for earlier, later in zip(times, times[2:], strict=False)) >= MINUTE
+        begun_late = timedelta(milliseconds=50)  # a call begins a moment after its turn
+        assert min(later - earlier for earlier, later in zip(times, times[2:], strict=False)) >= MINUTE - begun_late
         assert times[-1] - times[0] < 5 * MINUTE, "no turn is lost"
 
 
