@@ -110,6 +110,13 @@ async def test_the_page_says_what_is_away_and_recovers_by_itself(
     await person.sees("Signed in as")
 
 
+VALID_UNTIL = (
+    "[23, 24].map((minutes) => new Intl.DateTimeFormat('ru', { hour: '2-digit', minute: '2-digit' })"
+    ".format(Date.now() + minutes * 60000))"
+)
+"""The lifetime of a code, which the mail names, as a moment; up to a minute has passed."""
+
+
 @pytest.mark.row("W-01", "W-03")
 async def test_a_teacher_signs_in_with_a_mailed_code_and_sees_no_more_than_the_own_rights(person: Person) -> None:
     body = {"id": 601, "name": "Мария Сергеевна", "email": "maria@example.org", "role": "trainer"}
@@ -118,6 +125,7 @@ async def test_a_teacher_signs_in_with_a_mailed_code_and_sees_no_more_than_the_o
     await person.writes("Электронная почта", "maria@example.org")
     await person.presses("Прислать код")
     await person.sees("на него отправлен код")
+    await person.browser.wait_for(f"{VALID_UNTIL}.some((time) => document.body.innerText.includes('до ' + time))")
     await person.writes("Код", await person.mailed_code("maria@example.org"))
     await person.presses("Войти")
     await person.sees("Здравствуйте, Мария Сергеевна")

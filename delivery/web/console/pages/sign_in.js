@@ -1,7 +1,7 @@
 /** Signing in: with a link of the bot, with a code by mail, with an API key. */
 
 import { field, h, paint, svg, values } from "../lib/dom.js";
-import { rich, t } from "../lib/words.js";
+import { moment, rich, t } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { notice, submits } from "../lib/page.js";
 
@@ -44,19 +44,19 @@ function byMailOrKey(root, context) {
 function mailForm(root, context) {
   return h("form", { onsubmit: submits(async (form) => {
     const { email } = values(form);
-    const { code_id } = await api.post(`${SESSIONS}/codes`, { email }, { isSignIn });
-    askCode(root, code_id, email, context);
+    const { code_id, expires_at } = await api.post(`${SESSIONS}/codes`, { email }, { isSignIn });
+    askCode(root, code_id, { email: h("strong", {}, email), time: moment(expires_at) }, context);
   }) },
   field({ label: t("sign_in.email"), hint: t("sign_in.email_hint") }, h("input", { name: "email", type: "email", autocomplete: "email", required: true })),
   h("button", { class: "primary" }, t("sign_in.send_code")));
 }
 
-function askCode(root, code_id, email, { signedIn }) {
+function askCode(root, code_id, sent, { signedIn }) {
   const form = h("form", { class: "panel", onsubmit: submits(async (one) => {
     await api.post(SESSIONS, { code_id, code: values(one).code }, { isSignIn });
     await signedIn();
   }) },
-  notice("info", rich("sign_in.code_sent", { email: h("strong", {}, email) })),
+  notice("info", rich("sign_in.code_sent", sent)),
   field({ label: t("sign_in.code") }, h("input", { name: "code", autocomplete: "one-time-code", autocapitalize: "characters", spellcheck: "false", required: true })),
   h("button", { class: "primary" }, t("page.sign_in")));
   paint(root, head(), form, h("p", {}, h("a", { href: "#/sign-in", onclick: () => byMailOrKey(root, { signedIn }) }, t("sign_in.other"))));
