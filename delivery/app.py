@@ -22,6 +22,7 @@ from delivery.http.responses.error_handling import (
     refuse_method,
     respond_to_errors,
 )
+from delivery.http.route import OpenRoute, Route
 from delivery.routes import OPEN_ROUTES, ROUTES
 from delivery.services import ApiServices
 
@@ -35,13 +36,15 @@ def build(services: ApiServices, options: Options | None = None) -> web.Applicat
     middlewares = (count_requests(context.metrics), compress_json, respond_to_errors)
     app = web.Application(client_max_size=options.body_limit, middlewares=middlewares)
     handlers: dict[str, dict[str, Handler]] = {}
-    for route in ROUTES:
-        handlers.setdefault(route.path, {})[route.method] = make_handler(route, context)
-    for open_route in OPEN_ROUTES:
-        handlers.setdefault(open_route.path, {})[open_route.method] = open_route.make_handler(context)
+    for route in (*ROUTES, *OPEN_ROUTES):
+        of_path = handlers.setdefault(route.path, {})
+        of_path[route.method] = _handler_of(route, context)
+        if route.permits_head:
+            of_path[hdrs.METH_HEAD] = of_path[route.method]
     for path in sorted(handlers, key=_order):
         _add(app, path, {**handlers[path], hdrs.METH_ANY: refuse_method(handlers[path])})
-    _add(app, console_files.PATH, {hdrs.METH_GET: console_files.serve, hdrs.METH_ANY: refuse_method([hdrs.METH_GET])})
+    of_console = dict.fromkeys((hdrs.METH_GET, hdrs.METH_HEAD), console_files.serve)
+    _add(app, console_files.PATH, {**of_console, hdrs.METH_ANY: refuse_method(of_console)})
     _add(app, "/{rest}", {hdrs.METH_ANY: no_route})
 
     async def close_streams(app: web.Application) -> None:
@@ -49,6 +52,10 @@ def build(services: ApiServices, options: Options | None = None) -> web.Applicat
 
     app.on_shutdown.append(close_streams)
     return app
+
+
+def _handler_of(route: Route | OpenRoute, context: Context) -> Handler:
+    return make_handler(route, context) if isinstance(route, Route) else route.make_handler(context)
 
 
 @cache

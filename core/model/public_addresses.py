@@ -8,9 +8,11 @@ import ipaddress
 import socket
 from typing import Any
 
-# IPv6 networks whose addresses contain an IPv4 address: NAT64 in the last 32 bits.
-_NAT64 = tuple(ipaddress.IPv6Network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48"))
-_COMPATIBLE = ipaddress.IPv6Network("::/96")
+_GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
+"""All that is routed in IPv6 (RFC 4291). Site-local addresses, NAT64 and IPv4-compatible ones are outside of it."""
+
+_DOCUMENTATION = ipaddress.IPv6Network("3fff::/20")
+"""RFC 9637. Python knows it since 3.13."""
 
 AddressInfo = tuple[Any, Any, int, str, Any]
 """As `socket.getaddrinfo` returns it: family, type, protocol, canonical name, address."""
@@ -21,8 +23,8 @@ class TargetForbidden(OSError):
 
 
 def is_public(address: str) -> bool:
-    """Return whether this IP address is outside of private, loopback, link-local, multicast and reserved networks. An
-    IPv6 address that contains an IPv4 address is public only if both are.
+    """Return whether this IP address is outside of private, loopback, link-local, multicast and reserved networks. Of
+    IPv6 only 2000::/3 is public. An IPv6 address that contains an IPv4 address is public only if both are.
     """
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
@@ -32,19 +34,17 @@ def is_public(address: str) -> bool:
 
 
 def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
-        return True  # the embedded address decides
-    return address.is_global and not (
-        address.is_multicast or address.is_reserved or address.is_private or address.is_link_local
-    )
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped:
+            return True  # the embedded address decides
+        return address in _GLOBAL_UNICAST and address not in _DOCUMENTATION and address.is_global
+    return address.is_global and not (address.is_multicast or address.is_reserved)
 
 
 def _embedded(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
     if isinstance(address, ipaddress.IPv4Address):
         return []
     found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-    if address in _COMPATIBLE or any(address in network for network in _NAT64):
-        found.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
     return [one for one in found if one is not None]
 
 

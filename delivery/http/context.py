@@ -26,6 +26,7 @@ Q = TypeVar("Q")
 
 NO_CONTENT = 204
 JSON_HEADERS = {"Content-Type": "application/json"}
+_READS = (hdrs.METH_GET, hdrs.METH_HEAD)
 
 
 @dataclass(slots=True)
@@ -70,7 +71,7 @@ class Request(Struct, Generic[B, Q]):
     def reaches_all_tenants(self) -> bool:
         """Return whether the request may reach what belongs to other tenants: an operator's, and inspect's for
         reading."""
-        return self.key.is_operator or (self.http.method == hdrs.METH_GET and "inspect" in self.key.scopes)
+        return self.key.is_operator or (self.http.method in _READS and "inspect" in self.key.scopes)
 
     @property
     def caller(self) -> Caller:

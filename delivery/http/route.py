@@ -10,11 +10,14 @@ from aiohttp.typedefs import Handler
 from msgspec import Struct
 
 from delivery.http.context import Context, Request, Response
+from delivery.http.responses import csv, sse
 
 _QUESTIONS = frozenset(
     {"/v1/track", "/v1/deliveries/preview", "/v1/scenarios:dry-run", "/v1/jobs/{job_id}/queries/{name}"}
 )
 """The paths to which a question is posted; they change nothing."""
+
+_STREAMS = frozenset({csv.CONTENT_TYPE, sse.CONTENT_TYPE})
 
 Endpoint = Callable[[Request[Any, Any]], Awaitable[Response | web.StreamResponse]]
 
@@ -65,6 +68,11 @@ class Route:
         """Return whether it changes nothing: GET, and POST where the question is in the body."""
         return self.method == hdrs.METH_GET or self.path in _QUESTIONS
 
+    @property
+    def permits_head(self) -> bool:
+        """Return whether HEAD gets the headers of GET. A stream has none before it is written."""
+        return self.method == hdrs.METH_GET and self.response not in _STREAMS
+
 
 @dataclass(frozen=True, slots=True)
 class OpenRoute:
@@ -78,3 +86,9 @@ class OpenRoute:
     query: type[Struct] = NoParameters
     body: type[Struct] | None = None  # for the document; the handler reads the body itself
     status: int = 200
+    acts: bool = False  # a GET that changes something, as the other side prescribes it
+
+    @property
+    def permits_head(self) -> bool:
+        """Return whether HEAD gets the headers of GET (RFC 9110, section 9.3.2): monitors ask with it."""
+        return self.method == hdrs.METH_GET and not self.acts

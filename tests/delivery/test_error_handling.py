@@ -14,6 +14,7 @@ from core.directory import Directory
 from core.orders import Sending
 from core.redis.store import Store
 from delivery.http.options import Options
+from delivery.routes import OPEN_ROUTES, ROUTES
 from delivery.services import ApiServices
 from tests.delivery.conftest import Api, BrokenService, delivery_body
 from tests.support.servers import Server
@@ -35,9 +36,9 @@ async def test_an_unknown_address_is_not_found(api: Api, path: str) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("PUT", "/v1/deliveries", "GET, POST"),
-        ("POST", "/v1/deliveries/0.42.1763712000000000000", "DELETE, GET, PATCH"),
-        ("DELETE", "/livez", "GET"),
+        ("PUT", "/v1/deliveries", "GET, HEAD, POST"),
+        ("POST", "/v1/deliveries/0.42.1763712000000000000", "DELETE, GET, HEAD, PATCH"),
+        ("DELETE", "/livez", "GET, HEAD"),
         ("PROPFIND", "/v1/track", "POST"),
         ("OPTIONS", "/v1/queue/tasks/0.1:bury", "POST"),
     ],
@@ -47,6 +48,27 @@ async def test_an_unsupported_method_is_refused_with_the_allowed_ones(
 ) -> None:
     response = await api.call(method, path)
     assert (response.status, response.code, response.headers["Allow"]) == (405, "METHOD_NOT_ALLOWED", allowed)
+
+
+NO_HEAD = {
+    "/v1/actions.csv", "/v1/inbound/sms", "/v1/live", "/v1/receipts/sms", "/v1/sign-in/callback",
+}  # fmt: skip
+"""Streams, and addresses that others call with GET to change something."""
+
+
+@pytest.mark.row("D-27")
+@pytest.mark.parametrize(
+    "path", [route.path for route in (*ROUTES, *OPEN_ROUTES) if route.method == "GET" and "{" not in route.path]
+)
+async def test_head_gets_the_headers_of_get_and_no_body(api: Api, path: str) -> None:
+    head = await api.call("HEAD", path)
+    assert head.body == b""
+    if path in NO_HEAD:
+        assert (head.status, "HEAD" in head.headers["Allow"]) == (405, False)
+        return
+    got = await api.call("GET", path)
+    assert head.status == got.status
+    assert head.headers.get("Content-Type") == got.headers.get("Content-Type")
 
 
 @pytest.mark.row("D-27")

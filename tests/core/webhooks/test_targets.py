@@ -24,6 +24,8 @@ FORBIDDEN = [
     "192.0.0.1", "198.18.0.1", "224.0.0.1", "239.1.1.1", "240.0.0.1", "255.255.255.255", "::", "::1", "fe80::1",
     "fe80::1%eth0", "fc00::1", "fd12::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "::ffff:10.0.0.1",
     "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2002:a00:1::1", "2001:db8::1", "text", "",
+    "fec0::1", "feff::7", "3fff::1", "3fff:fff::1", "4000::1", "5f00::1", "100::1", "64:ff9b:1::808:808",
+    "2001:2::1", "2001:10::1",
 ]  # fmt: skip
 
 
@@ -32,7 +34,9 @@ def test_an_address_that_is_not_public_is_refused(address: str) -> None:
     assert not is_public(address)
 
 
-@pytest.mark.parametrize("address", ["93.184.216.34", "8.8.8.8", "2606:4700:4700::1111", "::ffff:8.8.8.8"])
+@pytest.mark.parametrize(
+    "address", ["93.184.216.34", "8.8.8.8", "2606:4700:4700::1111", "2a00:1450::1", "::ffff:8.8.8.8"]
+)
 def test_a_public_address_is_permitted(address: str) -> None:
     assert is_public(address)
 
