@@ -41,7 +41,8 @@ FIELDS: Mapping[str, str] = {
     "event_date": "when it happened, ISO 8601 with a zone",
     "edit_date": "when the message was edited",
     "media_group_id": "what the photos of an album have in common",
-    "attachments": "files: `type`, `file_id`, `mime_type`, `file_name`; of a photo only the largest size",
+    "attachments": "files: `type`, `file_id`, `mime_type`, `file_name`; of a photo only the largest size; of a contact"
+    " `phone`, and `is_own` if it is that of the sender",
     "callback_id": "the press of a button",
     "callback_data": "the text of the button, or its goal",
     "is_reply": "whether the message replies to another one",
@@ -103,6 +104,12 @@ FIELDS: Mapping[str, str] = {
     "key_scopes": "the scopes of the key with which it came",
 }
 """Name → meaning; "" where the name is enough."""
+
+OF_ADA = (
+    *("user_state", "event_text_html", "event_text_markdown"),
+    *("schedule", "directory_id", "due", "source", "origin", "key_scopes"),
+)
+"""The fields that nobody hands in: Ada derives the texts with marks from `event_text`, and sets the others."""
 
 
 def with_derived(event: Event) -> dict[str, Any]:

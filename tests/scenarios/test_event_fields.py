@@ -10,7 +10,7 @@ from delivery.schemas.bots.events import EventRequest
 from providers.telegram_bot.events import read_arrival
 from providers.vk import events as vk_events
 from scenarios.bot import Action, Place
-from scenarios.bot.event_fields import FIELDS, with_derived
+from scenarios.bot.event_fields import FIELDS, OF_ADA, with_derived
 from scenarios.engine import Values
 from scenarios.placeholders.attributes import prepare
 
@@ -94,22 +94,10 @@ def test_an_event_of_vk_has_them_too() -> None:
     assert found.keys() <= FIELDS.keys()
 
 
-def test_an_event_of_the_api_may_have_all_fields_but_those_with_marks_which_follow_from_its_text() -> None:
+def test_an_event_of_the_api_may_have_all_fields_but_those_that_ada_sets() -> None:
     accepted = set(EventRequest.__struct_fields__)
     assert accepted <= FIELDS.keys()
-    not_accepted = {
-        "event_text_html",
-        "event_text_markdown",
-        "is_reply",
-        "source",
-        "origin",
-        "key_scopes",
-        "user_state",
-        "schedule",
-        "due",
-        "directory_id",
-    }
-    assert FIELDS.keys() - accepted == not_accepted
+    assert FIELDS.keys() - accepted == set(OF_ADA)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from core.model.states import NEXT, RANK, VERDICT_MEANINGS, DeliveryState, Reaso
 from core.redis import library
 from core.redis.keys import KEYS
 from scenarios.actions import own_actions
-from scenarios.bot.event_fields import FIELDS
+from scenarios.bot.event_fields import FIELDS, OF_ADA
 from scenarios.engine import states as actions
 from scenarios.placeholders import MODIFIERS
 from scenarios.schema.reference import reference
@@ -186,8 +186,9 @@ def event_fields_page() -> str:
 _EVENT_FIELDS = """# Fields of events
 
 What an event is, and where it comes from: [events.md](events.md). A field without a meaning here is named after it.
+`POST /v1/updates` takes all of them but these, which Ada sets: {of_ada}.
 
-"""
+""".format(of_ada=", ".join(f"`{name}`" for name in OF_ADA))
 
 _REQUIREMENTS = """# Requirements
 

@@ -22,12 +22,14 @@ OptionalFlag = bool | UnsetType | None
 
 
 class EventAttachment(RequestModel, frozen=True):
-    """A file of the message."""
+    """A file of the message, or a contact: then `phone`, and `is_own` if it is that of the sender."""
 
     type: ShortText
     file_id: LongId | UnsetType | None = UNSET
     mime_type: OptionalLabel = UNSET
     file_name: OptionalLabel = UNSET
+    phone: OptionalLabel = UNSET
+    is_own: OptionalFlag = UNSET
 
 
 Attachments = Annotated[list[EventAttachment], Meta(max_length=100)]
@@ -45,6 +47,7 @@ class EventRequest(RequestModel, frozen=True):
     last_name: OptionalLabel = UNSET
     language_code: OptionalLabel = UNSET
     is_bot: OptionalFlag = UNSET
+    is_reply: OptionalFlag = UNSET
     is_forward: OptionalFlag = UNSET
     entity_id: OptionalId = UNSET
     entity_type: OptionalLabel = UNSET
