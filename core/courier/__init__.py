@@ -13,6 +13,7 @@ Neighbours: `core.queue` (claims), `core.deliveries` (outcomes, delivery reports
 (starts the processes).
 """
 
+from core.courier.content.content_for_channel import without_contact_buttons
 from core.courier.content.files import FileNotLoaded, Files, LoadedFile, file_name, label_of
 from core.courier.content.transfers import Transfers
 from core.courier.grouping import File, find_files, media_groups
@@ -91,4 +92,5 @@ __all__ = [
     "spans",
     "split_text",
     "utf16_length",
+    "without_contact_buttons",
 ]

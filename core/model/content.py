@@ -47,6 +47,7 @@ class Feature(StrEnum):
     PARSE_MODE = "parse_mode"
     INLINE = "inline"
     REPLY = "reply"
+    REQUEST_CONTACT = "request_contact"
     REPLY_TO = "reply_to"
     EDIT = "edit"
     REMOVE = "remove"
@@ -85,7 +86,7 @@ class Attachment(Struct, frozen=True, omit_defaults=True):
 
 class Content(Struct, frozen=True, omit_defaults=True):
     """`inline`: rows of buttons below the message. `reply`: rows of texts in place of the person's keyboard; an empty
-    one removes it; None leaves it.
+    one removes it; None leaves it. `request_contact`: those of these texts whose press shares the person's own contact.
 
     `reply_to`, `edit`, `remove`: ids of messages in the same chat. An edit that the provider refuses becomes a new
     message. `remove` is removed before the message is sent.
@@ -98,3 +99,4 @@ class Content(Struct, frozen=True, omit_defaults=True):
     reply_to: str = ""
     edit: str = ""
     remove: str = ""
+    request_contact: Sequence[str] = ()

@@ -49,6 +49,8 @@ def _button_errors(content: Content) -> Iterator[Invalid]:
         yield Invalid("BUTTON_MALFORMED", detail, "content.inline")
     if not all(text.strip() for text in chain.from_iterable(content.reply or ())):
         yield Invalid("BUTTON_MALFORMED", "A button has a text.", "content.reply")
+    if not set(content.request_contact) <= set(chain.from_iterable(content.reply or ())):
+        yield Invalid("BUTTON_MALFORMED", "It names buttons of reply.", "content.request_contact")
 
 
 def _is_valid_button(button: Button) -> bool:

@@ -83,7 +83,7 @@ class Email:
     batch = 1
     parcel = 100
     remembers = NEVER
-    shows = EVERY_FEATURE - {Feature.INLINE, Feature.REPLY, Feature.EDIT, Feature.REMOVE}
+    shows = EVERY_FEATURE - {Feature.INLINE, Feature.REPLY, Feature.REQUEST_CONTACT, Feature.EDIT, Feature.REMOVE}
 
     def __init__(self, settings: Settings, mailer: Mailer, templates: Templates, files: Files) -> None:
         self._settings, self._mailer, self._templates = settings, mailer, templates

@@ -1,7 +1,8 @@
 """Buttons of a message as a keyboard of MAX. Pure.
 
 MAX has no keyboard in place of the person's own: a row of texts is a row of buttons of type `message`, each of which
-writes its text as the person. Rows that are too long are continued in the next row. Source: dev.max.ru, "keyboard".
+writes its text as the person, or of type `request_contact`. Rows that are too long are continued in the next row.
+Source: dev.max.ru, "keyboard".
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,8 @@ from providers.max import keyboards
 
 MOST_ROWS = 30
 LONGEST_PAYLOAD, LONGEST_LINK = 1024, 2048
-_WIDTH, _WIDTH_WITH_LINKS = 7, 3
+_WIDTH, _WIDTH_OF_WIDE = 7, 3
+"""Buttons in a row; fewer if one of them is a link or asks for a contact."""
 
 Json = dict[str, Any]
 
@@ -27,18 +29,19 @@ def keyboard(content: Content) -> Json | None:
     if content.inline:
         return keyboards.keyboard([[_button(one) for one in row] for row in _rows(content.inline)])
     texts = list(_texts(content))
-    return keyboards.keyboard([[keyboards.writing(one) for one in row] for row in texts]) if texts else None
+    return keyboards.keyboard([[_key(one, content) for one in row] for row in texts]) if texts else None
 
 
 def _rows(rows: Sequence[Sequence[Button]]) -> Iterator[Sequence[Button]]:
     for row in rows:
-        width = _WIDTH_WITH_LINKS if any(one.url for one in row) else _WIDTH
+        width = _WIDTH_OF_WIDE if any(one.url for one in row) else _WIDTH
         yield from (row[start : start + width] for start in range(0, len(row), width))
 
 
 def _texts(content: Content) -> Iterator[Sequence[str]]:
     for row in content.reply or ():
-        yield from (row[start : start + _WIDTH] for start in range(0, len(row), _WIDTH))
+        width = _WIDTH_OF_WIDE if any(one in content.request_contact for one in row) else _WIDTH
+        yield from (row[start : start + width] for start in range(0, len(row), width))
 
 
 def _fits(rows: Sequence[Sequence[Button]]) -> bool:
@@ -53,6 +56,10 @@ def _is_button(button: Button) -> bool:
         return bool(button.text) and len(button.url) <= LONGEST_LINK
     is_short = len(button.text) <= keyboards.LONGEST_LABEL or button.data != button.text
     return bool(button.text) and is_short and len(button.data) <= LONGEST_PAYLOAD
+
+
+def _key(label: str, content: Content) -> Json:
+    return keyboards.contact(label) if label in content.request_contact else keyboards.writing(label)
 
 
 def _button(button: Button) -> Json:

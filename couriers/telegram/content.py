@@ -11,7 +11,7 @@ from core.courier import EVERY_FEATURE, Content, Feature, Message, Span, cut_tex
 
 LONGEST_TEXT = 4096  # UTF-16 code units
 LONGEST_CAPTION = 1024
-USER_FEATURES = EVERY_FEATURE - {Feature.INLINE, Feature.REPLY}
+USER_FEATURES = EVERY_FEATURE - {Feature.INLINE, Feature.REPLY, Feature.REQUEST_CONTACT}
 """Only a bot's messages have buttons."""
 
 _ENTITIES = {
@@ -85,10 +85,13 @@ def keyboard(content: Content) -> Any:
     if content.reply is None:
         return None
     texts = [row for row in content.reply if row]
-    keys = [
-        types.KeyboardButtonRow([types.KeyboardButton(one, types.ButtonTypeDefault()) for one in row]) for row in texts
-    ]
+    keys = [types.KeyboardButtonRow([_key(one, one in content.request_contact) for one in row]) for row in texts]
     return types.ReplyKeyboardMarkup(keys, resize=True) if keys else types.ReplyKeyboardHide()
+
+
+def _key(text: str, asks_for_contact: bool) -> Any:
+    kind = types.ButtonTypeRequestPhone() if asks_for_contact else types.ButtonTypeDefault()
+    return types.KeyboardButton(text, kind)
 
 
 def _button(text: str, data: str, url: str) -> Any:

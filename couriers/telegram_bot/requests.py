@@ -16,6 +16,7 @@ from core.courier import (
     find_files,
     media_groups,
     split_text,
+    without_contact_buttons,
 )
 
 LONGEST_TEXT = 4096
@@ -59,6 +60,9 @@ def send_requests(message: Message) -> Requests:
     if content is None:
         return Requests([Request("sendMessage", {"text": text}) for text in split_text(message.text)])
     files, not_shown = find_files(content.attachments, MAX_UPLOAD)
+    if content.request_contact and not is_private(message.address):
+        content = without_contact_buttons(content)
+        not_shown.append(Feature.REQUEST_CONTACT)  # the Bot API refuses it
     if content.inline and content.reply is not None:
         not_shown.append(Feature.REPLY)  # a message has one keyboard
     sent = _file_requests(message, content, media_groups(files)) if files else _text_request(message, content)
@@ -169,8 +173,17 @@ def keyboard(content: Content) -> Json:
         return {"inline_keyboard": [[_button(one.text, one.data, one.url) for one in row] for row in content.inline]}
     if content.reply is None:
         return {}
-    rows = [[{"text": text} for text in row] for row in content.reply if row]
+    rows = [[_key(text, text in content.request_contact) for text in row] for row in content.reply if row]
     return {"keyboard": rows, "resize_keyboard": True} if rows else {"remove_keyboard": True}
+
+
+def is_private(address: str) -> bool:
+    """Return whether a chat is between a person and the bot; groups have negative ids, channels names."""
+    return address.isdecimal()
+
+
+def _key(text: str, asks_for_contact: bool) -> Json:
+    return {"text": text, "request_contact": True} if asks_for_contact else {"text": text}
 
 
 def _button(text: str, data: str, url: str) -> Json:

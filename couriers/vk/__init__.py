@@ -56,7 +56,7 @@ class Vk:
     batch = MAX_CALLS * MAX_PEERS
     parcel = batch
     remembers = timedelta(hours=1)
-    shows = EVERY_FEATURE - {Feature.PARSE_MODE}
+    shows = EVERY_FEATURE - {Feature.PARSE_MODE, Feature.REQUEST_CONTACT}
     limits = Limits(text=LONGEST_TEXT, caption=LONGEST_TEXT, keyboard=keyboard.LIMITS)
 
     def __init__(self, client: Client, community: int, files: Files, *, long_poll: bool = False) -> None:

@@ -25,5 +25,10 @@ def writing(text: str) -> Json:
     return {"type": "message", "text": text}
 
 
+def contact(text: str) -> Json:
+    """Return a button that shares the person's contact."""
+    return {"type": "request_contact", "text": text}
+
+
 def _cut(label: str) -> str:
     return label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"

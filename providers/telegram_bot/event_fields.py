@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from core.model.contacts.phone_numbers import e164
 from core.model.content import ParseMode
 from core.model.text.text_entities import has_marks, marked
 from providers.telegram_bot import CHANNEL
@@ -96,7 +97,15 @@ def attachments_of(message: Json) -> list[dict[str, Any]]:
     found = [name for name in FILES if message.get(name)]
     if "animation" in found:
         found = ["animation"]  # it comes as a document, too
-    return [_attachment(name, message[name]) for name in found]
+    contact = [_contact(message["contact"], message.get("from") or {})] if message.get("contact") else []
+    return [*(_attachment(name, message[name]) for name in found), *contact]
+
+
+def _contact(contact: Json, sender: Json) -> dict[str, Any]:
+    """Return a contact. `is_own`: it is that of the sender; without an id it may be of anybody."""
+    number = str(contact["phone_number"])
+    is_own = "user_id" in contact and contact["user_id"] == sender.get("id")
+    return {"type": "contact", "phone": e164(number) or e164(f"+{number}") or "", "is_own": is_own}
 
 
 def _attachment(kind: str, file: Any) -> dict[str, Any]:

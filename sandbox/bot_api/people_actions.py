@@ -33,11 +33,13 @@ class PeopleActions:
             content["entities"] = [{"type": "bot_command", "offset": 0, "length": len(command)}]
         return self._send(user, content, chat)
 
-    def share_contact(self, user: int, phone: str = "") -> int:
-        """Share the person's own phone number, as a button with request_contact does; return the message id."""
-        person = self._bot.people.get(user)
+    def share_contact(self, user: int, phone: str = "", owner: int = 0) -> int:
+        """Share the person's own phone number, as a button with request_contact does, or that of another person; return
+        the message id.
+        """
+        person = self._bot.people.get(owner or user)
         contact = {"phone_number": (phone or person.phone).lstrip("+"), "first_name": person.first_name}
-        return self._send(user, {"contact": {**contact, "user_id": user}}, None)
+        return self._send(user, {"contact": {**contact, "user_id": person.id}}, None)
 
     def send_file(self, user: int, kind: str, file: Upload, chat: int | None = None, **more: Any) -> int:
         """Send a file as `photo`, `document`, `voice`, …; return the message id. `more`: further fields of the message,
@@ -156,6 +158,9 @@ class PeopleActions:
         return {
             "messages": [self._shown(message) for message in self.messages(chat)],
             "keyboard": self.keyboard(chat),
+            "contact_buttons": [
+                one["text"] for row in self._chat(chat).keyboard for one in row if one.get("request_contact")
+            ],
             "answers": answers[-MAX_SHOWN_ANSWERS:],
             "blocked": chat > 0 and self._bot.people.get(chat).has_blocked,
         }

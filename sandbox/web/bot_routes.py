@@ -93,8 +93,9 @@ class BotRoutes:
     async def _share_contact(self, request: web.Request) -> web.Response:
         fields = await read_body(request)
         user, phone = read_user(fields), optional_text(fields, "phone")
+        owner = fields.integer("owner", 1, HIGHEST_USER) or 0
         fields.check()
-        return web.json_response({"message": found(self._people.share_contact, user, phone)})
+        return web.json_response({"message": found(self._people.share_contact, user, phone, owner)})
 
     async def _block(self, request: web.Request) -> web.Response:
         found(self._people.block, await read_only_user(request))

@@ -16,7 +16,7 @@ from scenarios.bot.button_data import PageTurn, page_rows
 from scenarios.bot.button_text import normalise
 from scenarios.bot.durations import read_duration
 from scenarios.bot.variables import Variable
-from scenarios.placeholders.values import as_number, as_text
+from scenarios.placeholders.values import as_number, as_text, is_true
 from scenarios.schema.validator import Rule, as_list, complaint
 from scenarios.schema.variables import Change, VariableFault, change_of, fitted
 
@@ -138,8 +138,11 @@ def _option(question: Question, text: str) -> str:
 
 
 def _contact(question: Question, event: Event, zone: tzinfo | None) -> str:
-    """Return a telephone number: of a contact that is shared, or as it is written."""
-    shared = [as_text(one.get("phone")) for one in _attachments(event, "contact")]
+    """Return a telephone number: of the person's own contact that is shared, or as it is written."""
+    contacts = _attachments(event, "contact")
+    if contacts and not any(is_true(one.get("is_own")) for one in contacts):
+        raise NoAnswer("it is the contact of somebody else")
+    shared = [as_text(one.get("phone")) for one in contacts if is_true(one.get("is_own"))]
     number = e164(next((one for one in shared if one), "") or _written(event))
     if not number:
         raise NoAnswer("it is not a telephone number")

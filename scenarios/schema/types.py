@@ -120,6 +120,15 @@ def keyboard_complaints(node: Node) -> Iterator[Complaint]:
             yield row, f"a row is a list of buttons, for example [Yes, No], but this is {describe(row)}"
 
 
+def keys_complaints(node: Node) -> Iterator[Complaint]:
+    yield from keyboard_complaints(node)
+    rows = [row for row in node.items if isinstance(row, ListNode)] if isinstance(node, ListNode) else []
+    for button in (one for row in rows for one in row.items if isinstance(one, MapNode)):
+        for _, goal in button.pairs:
+            if isinstance(goal, Scalar) and goal.text != REQUEST_CONTACT and not has_placeholder(goal):
+                yield goal, f"a button here writes its text, or asks for the contact: {{Text: {REQUEST_CONTACT}}}"
+
+
 def button_complaints(node: Node) -> Iterator[Complaint]:
     """Yield the complaints of a button: it is its text, or a mapping from the text to a scenario or an address."""
     if not isinstance(node, MapNode):
@@ -130,6 +139,9 @@ def button_complaints(node: Node) -> Iterator[Complaint]:
             yield target, "this button leads nowhere; name a scenario or an address"
         yield from TEXT.check(target)
 
+
+REQUEST_CONTACT = "request_contact"
+"""What stands in a keyboard behind the text of a button that asks for the person's contact."""
 
 ATTACHMENT_TYPES = ("photo", "video", "document", "animation", "audio", "voice")
 
@@ -179,6 +191,11 @@ KEYBOARD = Type(
     "a list of rows of buttons",
     {"type": "array", "items": {"type": "array", "items": _BUTTON}},
     keyboard_complaints,
+)
+KEYS = Type(
+    f"a list of rows of texts, or of {{text: {REQUEST_CONTACT}}}",
+    {"type": "array", "items": {"type": "array", "items": _BUTTON}},
+    keys_complaints,
 )
 ATTACHMENT = Type(
     "a file, {file, type}, or a list of them",

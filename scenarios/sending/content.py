@@ -22,6 +22,7 @@ def content_of(message: Message, attachments: Sequence[Attachment], event: Event
         parse_mode=parse_mode(message.get("parse_mode")),
         inline=tuple(tuple(_button(button) for button in row) for row in message.get("inline") or ()),
         reply=message.get("reply"),
+        request_contact=message.get("request_contact") or (),
         attachments=tuple(attachments),
         **place,
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from scenarios.bot.button_data import is_turn, jump_data
 from scenarios.bot.button_text import normalise
+from scenarios.schema.types import REQUEST_CONTACT
 
 Button = Mapping[str, str]
 """`text`, and either `data` (what the callback event has) or `url`."""
@@ -20,8 +21,22 @@ def inline_rows(rows: Any) -> list[list[Button]]:
 
 
 def reply_rows(rows: Any) -> list[list[str]]:
-    """Return the keyboard in place of the person's own; an empty list removes it."""
-    return [[str(label) for label in _listed(row)] for row in _listed(rows) if row]
+    """Return the texts of the keyboard in place of the person's own; an empty list removes it."""
+    return [[label for label, _ in _labels(row)] for row in _listed(rows) if row]
+
+
+def contact_labels(rows: Any) -> list[str]:
+    """Return the texts of the buttons of such a keyboard that ask for the person's contact."""
+    return [label for row in _listed(rows) for label, goal in _labels(row) if goal == REQUEST_CONTACT]
+
+
+def _labels(row: Any) -> Iterator[tuple[str, str]]:
+    """Emit the text of each button, and what it does besides writing its text, or ""."""
+    for item in _listed(row):
+        if isinstance(item, Mapping):
+            yield from ((str(label), str(goal)) for label, goal in item.items())
+        else:
+            yield str(item), ""
 
 
 def _buttons(row: Any) -> Iterator[Button]:

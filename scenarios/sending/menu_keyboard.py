@@ -14,7 +14,7 @@ from core.model.content import Content
 from scenarios.context import Context
 from scenarios.context.arguments import text_of
 from scenarios.engine.triggers import chat_kind
-from scenarios.sending.keyboards import reply_rows
+from scenarios.sending.keyboards import contact_labels, reply_rows
 from scenarios.stores.people import People
 from scenarios.telegram.authorisation import denial
 
@@ -28,7 +28,8 @@ async def with_keyboard(context: Context, content: Content) -> tuple[Content, st
     version = f"{text_of(own, 'keyboard_version') or '1'} {role}".strip()
     if await _people(context).keyboard(context.channel, context.person) == version:
         return content, ""
-    return replace(content, reply=tuple(tuple(row) for row in reply_rows(rows))), version
+    labels = tuple(tuple(row) for row in reply_rows(rows))
+    return replace(content, reply=labels, request_contact=contact_labels(rows)), version
 
 
 async def remember(context: Context, version: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from core.model.content import ParseMode
 from core.model.text.text_marks import cut_text
-from scenarios.sending.keyboards import inline_rows, reply_rows
+from scenarios.sending.keyboards import contact_labels, inline_rows, reply_rows
 
 LONGEST_TEXT = 4096
 LONGEST_CAPTION = 1024
@@ -47,4 +47,7 @@ def _joined(seen: Mapping[str, Any]) -> str:
 def _keyboard(seen: Mapping[str, Any]) -> dict[str, Any]:
     if rows := inline_rows(seen.get("inline")):
         return {"inline": rows}
-    return {} if seen.get("reply") is None else {"reply": reply_rows(seen["reply"])}
+    if (keys := seen.get("reply")) is None:
+        return {}
+    asking = contact_labels(keys)
+    return {"reply": reply_rows(keys), **({"request_contact": asking} if asking else {})}

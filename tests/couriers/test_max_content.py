@@ -69,6 +69,14 @@ async def test_buttons_are_a_keyboard_and_texts_in_place_of_the_keyboard_write_t
     assert both.not_shown == (Feature.REPLY,)
 
 
+async def test_a_button_asks_for_the_contact(provider: MaxProvider) -> None:
+    outcome = await show(provider, Content(reply=[["No", "Share", "a", "b"]], request_contact=["Share"]))
+    shown = provider.shown(ADDRESS)[-1]
+    assert ([len(row) for row in shown["buttons"]], outcome.not_shown) == ([3, 1], ())
+    provider.server.people.press(int(ADDRESS), shown["id"], "Share")
+    assert provider.shown(ADDRESS)[-1]["kind"] == "contact"
+
+
 @pytest.mark.parametrize(
     ("content", "fits"),
     [

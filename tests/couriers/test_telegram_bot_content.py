@@ -24,6 +24,7 @@ from core.courier import (
     Sent,
     Unknown,
 )
+from couriers.telegram_bot.requests import send_requests
 from sandbox.state import Fault, Rule
 from tests.couriers.contract import files, message
 from tests.couriers.telegram_bot_provider import BotApiProvider, provider
@@ -113,6 +114,17 @@ async def test_a_reply_keyboard_is_shown_until_an_empty_one_removes_it(provider:
     assert provider.server.people.keyboard(ANNA) == [["ИВТ-21", "ИВТ-22"], ["Назад"]]
     await deliver(courier, "Готово", reply=())
     assert provider.server.people.keyboard(ANNA) == []
+
+
+async def test_a_button_asks_for_the_contact_in_private_chats_only(provider: BotApiProvider) -> None:
+    courier, keys = await provider.open(), (("Share", "No"), ("Share too",))
+    assert await deliver(courier, "Phone?", reply=keys, request_contact=("Share", "Share too")) == Sent("1")
+    shown = provider.server.people.shown(ANNA)
+    assert (shown["keyboard"], shown["contact_buttons"]) == ([list(row) for row in keys], ["Share", "Share too"])
+    content = Content(reply=keys, request_contact=("Share", "Share too"))
+    requests = send_requests(replace(message("-1001"), content=content))
+    assert requests.not_shown == ("request_contact",)
+    assert requests.requests[0].parameters["reply_markup"]["keyboard"] == [[{"text": "No"}]]
 
 
 @pytest.mark.row("C-41", "C-91")

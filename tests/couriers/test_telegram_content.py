@@ -92,12 +92,18 @@ async def test_a_bots_messages_have_buttons_and_keyboards(provider: TelegramProv
     assert (keys.buttons, type(removed.markup)) == ([["ИВТ-21", "ИВТ-22"], ["Назад"]], types.ReplyKeyboardHide)
 
 
+async def test_a_button_of_a_bot_asks_for_the_contact(provider: TelegramProvider) -> None:
+    await deliver(await provider.open(), "Phone?", reply=(("Share", "No"),), request_contact=("Share",))
+    kinds = [type(one.type) for one in messages(provider)[0].markup.rows[0].buttons]
+    assert kinds == [types.ButtonTypeRequestPhone, types.ButtonTypeDefault]
+
+
 @pytest.mark.row("C-91")
 async def test_a_persons_account_shows_no_buttons(provider: TelegramProvider) -> None:
     bot = await provider.open()
     await provider.use_user_account()
     user = await provider.open()
-    assert bot.shows - user.shows == {Feature.INLINE, Feature.REPLY}
+    assert bot.shows - user.shows == {Feature.INLINE, Feature.REPLY, Feature.REQUEST_CONTACT}
     await user.attempt([as_shown(user, replace(message("+79990000001"), content=Content(HTML, MENU)), "<b>x</b>")])
     shown = [found for number in range(100_000, 100_010) for found in messages(provider, str(number))]
     assert all(found.markup is None for found in shown)

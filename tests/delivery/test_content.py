@@ -75,6 +75,7 @@ async def test_a_text_may_be_missing_only_with_an_attachment(api: Api) -> None:
         ({"inline": [[YES] * 101]}, "content.inline", "TOO_MANY_BUTTONS"),
         ({"inline": [[{"text": "я" * 256, "data": "я" * 256}] * 40]}, "content", "CONTENT_TOO_LARGE"),
         ({"reply": [[" "]]}, "content.reply.0.0", "WRONG_FORMAT"),
+        ({"reply": [["a"]], "request_contact": ["b"]}, "content.request_contact", "BUTTON_MALFORMED"),
         ({"edit": "5"}, "content.edit", "UNKNOWN_FIELD"),
         ({"parse_mode": "Markdown"}, "content.parse_mode", "WRONG_VALUE"),
         (None, "content", "WRONG_TYPE"),

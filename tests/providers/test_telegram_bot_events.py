@@ -79,6 +79,12 @@ def test_of_a_photo_only_the_largest_size_counts() -> None:
         ({"video": file("w", duration=1, width=1, height=1)}, {"type": "video", "file_id": "w"}),
         ({"animation": file("g", duration=1, width=1, height=1), "document": file("g")},
          {"type": "animation", "file_id": "g"}),
+        ({"contact": {"phone_number": "79990000001", "first_name": "A", "user_id": 5}},
+         {"type": "contact", "phone": "+79990000001", "is_own": True}),
+        ({"contact": {"phone_number": "+7 999 000-00-02", "first_name": "B", "user_id": 6}},
+         {"type": "contact", "phone": "+79990000002", "is_own": False}),
+        ({"contact": {"phone_number": "89990000003", "first_name": "C"}},
+         {"type": "contact", "phone": "+79990000003", "is_own": False}),
     ],
 )  # fmt: skip
 def test_a_file_is_an_attachment(content: Json, attachment: Json) -> None:

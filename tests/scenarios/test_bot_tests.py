@@ -25,6 +25,10 @@ days:
     - {type: ask, text: Which day?, options: "{run.days}", page: 2, hint: Press a button}
     - {type: send, text: "{answer}", chain: completed}
 group: {actions: [{type: send, text: To all, to: {group: A}, channels: [sms]}]}
+phone:
+  actions:
+    - {type: ask, text: Phone?, answer: contact, hint: "Not yours", reply: [[{Share: request_contact}, Never]]}
+    - {type: send, text: "{answer}", chain: completed}
 """
 PASSES = """
 all goes well:
@@ -77,6 +81,14 @@ the pages of a long list are turned:
     - bot: Fri
     - press: 2/3 ›
     - bot: []
+a contact is shared:
+  steps:
+    - user: /phone
+    - bot: Phone?
+    - user: {attachments: [{type: contact, phone: "+79990000009", is_own: false}]}
+    - bot: Not yours
+    - press: Share
+    - bot: "+79990000007"
 """
 VARIABLES = "{person: {name: text}, run: {days: {type: list, default: [Mon, Tue, Wed, Thu, Fri]}}}"
 
@@ -84,14 +96,17 @@ VARIABLES = "{person: {name: text}, run: {days: {type: list, default: [Mon, Tue,
 @pytest.fixture
 def folder(tmp_path: Path) -> BotFolder:
     bot = BotFolder(tmp_path).write("scenarios/s.yaml", SCENARIOS).write("variables.yaml", VARIABLES)
-    return bot.write("triggers.yaml", "text: {exact: {/start: s.start, /help: s.help, /all: s.group, /days: s.days}}")
+    return bot.write(
+        "triggers.yaml",
+        "text: {exact: {/start: s.start, /help: s.help, /all: s.group, /days: s.days, /phone: s.phone}}",
+    )
 
 
 @pytest.mark.row("C-99", "C-102")
 def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolder) -> None:
     verdicts, problems = run_tests(folder.write("tests/a.yaml", PASSES).folder, load(folder.folder).bot)
     assert [(one.name, one.problem) for one in verdicts if one.problem] == []
-    assert (len(verdicts), problems) == (4, [])
+    assert (len(verdicts), problems) == (5, [])
 
 
 @pytest.mark.row("C-99")

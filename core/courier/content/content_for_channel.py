@@ -43,14 +43,24 @@ def present(
     """Return what a courier with these features gets. Without PARSE_MODE the text is the plain text."""
     if content is None:
         return Presented(text)
+    asks = bool(content.request_contact)
+    if asks and (Feature.REQUEST_CONTACT not in shows or Feature.REPLY in as_text):
+        content = without_contact_buttons(content)
+    lost = (Feature.REQUEST_CONTACT,) if asks and not content.request_contact else ()
     content, lines, choices = text_form(content, as_text)
-    missing = tuple(dict.fromkeys(feature for feature in _used(text, content) if feature not in shows))
+    missing = (*lost, *dict.fromkeys(feature for feature in _used(text, content) if feature not in shows))
     if Feature.PARSE_MODE not in shows:
         text, content = plain_text(text, content.parse_mode), replace(content, parse_mode=ParseMode.PLAIN)
     text, was_cut = with_lines(text, content.parse_mode, lines)
     content = replace(content, **dict(_changes(content, missing)))
     not_shown = (*missing, *((Feature.TEXT_END,) if was_cut else ()))
     return Presented(text, None if content == NOTHING else content, not_shown, choices)
+
+
+def without_contact_buttons(content: Content) -> Content:
+    """Return the content for where no button can ask for a contact. Such a button would only write its text."""
+    rows = [[label for label in row if label not in content.request_contact] for row in content.reply or ()]
+    return replace(content, reply=[row for row in rows if row] or None, request_contact=())
 
 
 def _used(text: str, content: Content) -> Iterator[Feature]:

@@ -40,12 +40,14 @@ class AttachmentRequest(Struct, frozen=True, forbid_unknown_fields=True):
 class ContentRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """The content of the delivery besides its text. What a channel cannot show is named in the outcome as `not_shown`.
 
-    `reply`: rows of buttons in place of the recipient's keyboard; an empty list removes it.
+    `reply`: rows of buttons in place of the recipient's keyboard; an empty list removes it. `request_contact`: the
+    texts of those whose press shares the recipient's contact with the bot.
     """
 
     parse_mode: Annotated[Literal["HTML", "MarkdownV2"], Meta(description="of the text")] | UnsetType = UNSET
     inline: Annotated[list[list[ButtonRequest]], Meta(max_length=100)] | UnsetType = UNSET
     reply: Annotated[list[list[ButtonText]], Meta(max_length=100)] | UnsetType = UNSET
+    request_contact: Annotated[list[ButtonText], Meta(max_length=100)] | UnsetType = UNSET
     attachments: (
         Annotated[list[AttachmentRequest], Meta(max_length=50, extra={"long": "TOO_MANY_ATTACHMENTS"})] | UnsetType
     ) = UNSET
@@ -56,6 +58,7 @@ class ContentRequest(Struct, frozen=True, forbid_unknown_fields=True):
             parse_mode=ParseMode(self.parse_mode or ""),
             inline=[[Button(one.text, one.data or "", one.url or "") for one in row] for row in self.inline or ()],
             reply=None if isinstance(self.reply, UnsetType) else self.reply,
+            request_contact=self.request_contact or (),
             attachments=[
                 Attachment(one.type, url=one.url or "", provider_id=one.provider_id or "", file=one.file or "")
                 for one in self.attachments or ()
@@ -85,6 +88,7 @@ class ContentResponse(Struct):
     parse_mode: ParseMode | UnsetType = UNSET
     inline: Sequence[Sequence[Button]] | UnsetType = UNSET
     reply: Sequence[Sequence[str]] | UnsetType = UNSET
+    request_contact: Sequence[str] | UnsetType = UNSET
     attachments: list[AttachmentResponse] | UnsetType = UNSET
     reply_to: str | UnsetType = UNSET
     edit: str | UnsetType = UNSET
@@ -93,6 +97,7 @@ class ContentResponse(Struct):
     @classmethod
     def of(cls, given: Content) -> "ContentResponse":
         reply = UNSET if given.reply is None else given.reply
+        contact = given.request_contact or UNSET
         attachments = [AttachmentResponse.of(one) for one in given.attachments] or UNSET
         ids = given.reply_to or UNSET, given.edit or UNSET, given.remove or UNSET
-        return cls(given.parse_mode or UNSET, given.inline or UNSET, reply, attachments, *ids)
+        return cls(given.parse_mode or UNSET, given.inline or UNSET, reply, contact, attachments, *ids)

@@ -103,7 +103,7 @@ function renderChat(column, key, chat) {
   log.setAttribute("aria-label", title);
   update(log, chat.messages, currentLanguage(), (message) => bubble(key, message));
   renderAnswer(column.querySelector(".answer"), chat);
-  renderKeyboard(column.querySelector(".keyboard"), key, chat.keyboard || []);
+  renderKeyboard(column.querySelector(".keyboard"), key, chat.keyboard || [], chat.contact_buttons || []);
   renderActions(column.querySelector(".actions"), key);
 }
 
@@ -147,17 +147,18 @@ function renderAnswer(line, chat) {
   line.hidden = !line.textContent;
 }
 
-function renderKeyboard(keyboard, key, rows) {
-  const state = JSON.stringify(rows);
+function renderKeyboard(keyboard, key, rows, contacts) {
+  const state = JSON.stringify([rows, contacts]);
   if (keyboard.state === state) return;
   keyboard.state = state;
-  keyboard.replaceChildren(...rows.flat().map((one) => keyboardButton(key, one)));
+  keyboard.replaceChildren(...rows.flat().map((one) => keyboardButton(key, one, contacts)));
 }
 
-/** A button of Telegram is a text to write; one of VK may have data or an address. */
-function keyboardButton(key, one) {
+/** A button of Telegram is a text to write, or shares the contact; one of VK may have data or an address. */
+function keyboardButton(key, one, contacts) {
   const channel = channelOf(key);
   if (channel === "vk") return one.url ? link(one) : button(one.text, () => act(channel, "press/vk", { message: 0, button: one.text }));
+  if (contacts.includes(one)) return button(one, () => act(key, `contact/${channel}`, person.sms ? { phone: person.sms } : {}));
   return button(one, () => act(key, `write/${channel}`, written(channel, one)));
 }
 

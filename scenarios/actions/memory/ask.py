@@ -91,7 +91,11 @@ ACTION = ActionType(
         Field("field", types.TEXT, "The name of its column, instead of that of the variable."),
         Field("parse_mode", types.choice("HTML", "MarkdownV2"), "How marks in the text are written.", default="HTML"),
         Field("inline", types.KEYBOARD, "Buttons of one's own instead of one for each option."),
-        Field("reply", types.KEYBOARD, "Buttons in place of the person's keyboard."),
+        Field(
+            "reply",
+            types.KEYS,
+            "Buttons in place of the person's keyboard. `{text: request_contact}` asks for the person's contact.",
+        ),
         Field("attachment", types.ATTACHMENT, "Files that come with the question."),
     ),
     returns={

@@ -60,10 +60,15 @@ ACTION = ActionType(
             types.KEYBOARD,
             "Buttons below the message: a text, `{text: scenario}` or `{text: address}`. Wins over `reply`.",
         ),
-        Field("reply", types.KEYBOARD, "Buttons in place of the person's keyboard; `[]` removes them."),
+        Field(
+            "reply",
+            types.KEYS,
+            "Buttons in place of the person's keyboard; `[]` removes them. `{text: request_contact}` asks for the"
+            " person's contact, in private chats in Telegram and MAX.",
+        ),
         Field(
             "keyboard",
-            types.KEYBOARD,
+            types.KEYS,
             "The keyboard of all people, for settings.yaml. It comes once with a message, again with a new version.",
         ),
         Field("keyboard_version", types.TEXT, "Its version; raise it after each change.", default="1"),

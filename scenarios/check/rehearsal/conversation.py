@@ -21,6 +21,9 @@ from scenarios.schema.questions import EVENTS, interrupts
 from scenarios.schema.schedules import due_before, event_of
 
 _OF_PERSON = ("channel", "user_id", "chat_id", "first_name")
+PHONE = "+79990000007"
+"""The number that people of a rehearsal share."""
+
 INTERRUPTED = "the person has begun something else"
 
 
@@ -49,6 +52,8 @@ class Conversation:
             for one in _buttons(said.message):
                 if one.get("text") == label and "url" not in one:
                     return self._receive(person, {"kind": "callback", "callback_data": one.get("data") or label})
+            if label in (said.message.get("request_contact") or ()):
+                return self.write(person, "", attachments=[{"type": "contact", "phone": PHONE, "is_own": True}])
             if any(label in row for row in said.message.get("reply") or ()):
                 return self.write(person, label)
         raise NoSuchButton(f"no message has the button {label!r}")

@@ -1,5 +1,7 @@
 """What a delivery has besides its text: it reaches the courier as far as its channel shows it, the rest is recorded."""
 
+from collections.abc import Collection
+
 import pytest
 
 from core.courier import (
@@ -15,6 +17,7 @@ from core.courier import (
     Sent,
     Unknown,
 )
+from core.courier.content.content_for_channel import present
 from core.courier.interface import NEVER
 from core.model.compact_json import compact_json
 from core.model.history import OutcomeRecord
@@ -62,6 +65,24 @@ async def test_what_a_channel_cannot_show_is_recorded_and_the_rest_arrives(stack
     assert list((await outcome(stack, key, "buttons")).not_shown) == ["parse_mode", "reply_to", "photo"]
     assert (plain.attempted[0].text, plain.attempted[0].content) == ("A & B", None)
     assert same(buttons.attempted[0].content, Content(inline=MENU.inline))
+
+
+@pytest.mark.row("C-91")
+@pytest.mark.parametrize(
+    ("shows", "as_text", "text", "reply"),
+    [
+        ({Feature.REPLY}, (), "Phone?", [["No"]]),
+        (EVERY_FEATURE, {Feature.REPLY}, "Phone?\n1. No", None),
+        ((), EVERY_FEATURE, "Phone?\n1. No", None),
+    ],
+)
+def test_a_button_that_cannot_ask_for_the_contact_is_left_out(
+    shows: Collection[Feature], as_text: Collection[Feature], text: str, reply: object
+) -> None:
+    given = Content(reply=(("Share", "No"), ("Share too",)), request_contact=("Share", "Share too"))
+    found = present("Phone?", given, shows, as_text)
+    assert (found.text, found.not_shown) == (text, ("request_contact",))
+    assert (found.content.reply if found.content else None) == reply
 
 
 @pytest.mark.row("C-91")
