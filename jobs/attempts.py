@@ -2,7 +2,7 @@
 
     begin ─▶ Job.run ─┬▶ it returns: the next iteration's task, or the end of the job, in the same step
                       ├▶ it sleeps or waits: the task of its continuation
-                      └▶ it raises: paused, finished, failed, or tried again
+                      └▶ it raises: paused, finished, failed, tried again, or the next iteration
 
 Guarantee: an iteration ends once; an attempt that does not hold the job any more changes nothing.
 """
@@ -13,23 +13,20 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 
-import msgspec
 from msgspec.structs import replace
 
 from core.errors import AdaError, Refused
 from core.jobs import JobRecord, Jobs, JobState, StoredJob
-from core.jobs.due_times import schedule_of
-from core.jobs.record import line_of, zone_of
-from core.jobs.units import NULL
-from core.model.clock import from_ms, to_ms
-from core.queue import Attempt, Done, Result, Retry
+from core.model.clock import to_ms
+from core.queue import Attempt, Result, Retry
 from jobs.code_names import left_to_others, names_compensations
+from jobs.endings import Endings
 from jobs.external_services import Outside
+from jobs.failures import LEAST, Failure, Verdict, failure_of, failure_of_compensation
 from jobs.iteration import Iteration
 from jobs.job import Job
 from jobs.limits.slots import WAITS, Slots
-from jobs.losses import BACKOFF, Losses
-from jobs.reasons import reason_for_operator, reason_for_user
+from jobs.losses import Losses
 from jobs.recording.effects import Effects
 from jobs.recording.guard import Guard
 from jobs.run_job import run_job
@@ -55,6 +52,7 @@ class Attempts:
         self._losses = losses
         self._outside = outside
         self._is_stopping = is_stopping
+        self._endings = Endings(jobs)
 
     async def make(self, kind: type[Job], job: StoredJob, attempt: Attempt) -> Result:
         """Make an attempt within the limits of its kind. Returns what becomes of its task."""
@@ -92,7 +90,7 @@ class Attempts:
         beginning = StoredJob(job.id, self._begun(kind, job.record), job.version)
         begun = await self._jobs.storage.save(beginning, line, holder=holder)
         if begun is None:  # it was changed at this moment
-            return Retry(timedelta(0), checkpoint=attempt.checkpoint)
+            return Retry(timedelta(0))
         guard = Guard(
             self._jobs.storage, begun, holder, lambda: self._must_stop(attempt), lambda: self._holds(holder, attempt)
         )
@@ -105,48 +103,58 @@ class Attempts:
             iteration = Iteration(guard, steps, self._outside, self._jobs, kind.state_class(), kind.limits)
             fault = await run_job(kind, iteration, guard)
             if guard.is_replay:
-                return await self._taken_back(kind, iteration, guard, attempt, fault)
+                return await self._taken_back(kind, iteration, guard, fault)
             if isinstance(fault, Suspended):
-                return await self._suspended(iteration, guard, attempt, fault)
-            if fault is None and await self._ended(kind, iteration, guard):
+                return await self._endings.suspended(iteration, guard, fault)
+            if fault is None and await self._endings.ended(kind, iteration, guard):
                 return None
-            fault = await self._compensated(kind, iteration, guard, attempt, fault)
+            failure = await self._compensated(kind, iteration, guard, fault)
         except asyncio.CancelledError:
             if self._is_stopping():
                 await guard.write("over")
             raise
         except AdaError as refusal:  # its state cannot be read or stored
-            fault = refusal
-        return await self._broken_off(kind, guard, attempt, fault)
+            failure = self._failure(kind, guard, refusal)
+        return await self._broken_off(kind, guard, failure)
+
+    def _failure(self, kind: type[Job], guard: Guard, fault: BaseException) -> Failure:
+        return failure_of(kind, guard.job.record, fault, self._jobs.now())
+
+    def _failure_of_compensation(self, kind: type[Job], guard: Guard, fault: BaseException) -> Failure:
+        return failure_of_compensation(kind, guard.job.record, fault, self._jobs.now())
 
     async def _compensated(
-        self, kind: type[Job], iteration: Iteration, guard: Guard, attempt: Attempt, fault: BaseException | None
-    ) -> BaseException | None:
-        """Take back what a job has done that fails for good. Returns why the iteration ends; if that fails itself, it
-        is tried again as any failure.
+        self, kind: type[Job], iteration: Iteration, guard: Guard, fault: BaseException | None
+    ) -> Failure | None:
+        """Take back what an iteration has done that is not tried again. Returns why the iteration ends; if that fails
+        itself, it is tried again as any failure.
         """
+        if fault is None:
+            return None
+        failure = self._failure(kind, guard, fault)
         is_failure = isinstance(fault, Exception) and not isinstance(fault, Pause | Finished)
-        if fault and is_failure and _is_last(kind, attempt, fault):
+        if is_failure and failure.verdict is not Verdict.AGAIN:
             try:
                 await iteration.compensations.run(Effects(guard, self._jobs.now))
             except (Exception, Interrupted, Lost) as other:  # noqa: BLE001 - the code of a job
-                return other
-        return fault
+                return self._failure_of_compensation(kind, guard, other)
+        return failure
 
     async def _taken_back(
-        self, kind: type[Job], iteration: Iteration, guard: Guard, attempt: Attempt, fault: BaseException | None
+        self, kind: type[Job], iteration: Iteration, guard: Guard, fault: BaseException | None
     ) -> Result:
         """Take back what a job has done that a person has stopped. `fault`: what has ended the replay; a failure is
         tried again, so that nothing is missed, and at the last time what is known by then is taken back.
         """
-        ends = fault is None or isinstance(fault, Interrupted | RollBack | Finished) or _is_last(kind, attempt, fault)
+        ends = fault is None or isinstance(fault, Interrupted | RollBack | Finished) or _is_last(kind, guard)
         if self._is_stopping() or isinstance(fault, Lost) or not ends:
-            return await self._broken_off(kind, guard, attempt, Interrupted() if fault is None else fault)
+            failure = self._failure_of_compensation(kind, guard, Interrupted() if fault is None else fault)
+            return await self._broken_off(kind, guard, failure)
         after = guard.after_replay()
         try:
             await iteration.compensations.run(Effects(after, self._jobs.now))
         except (Exception, Interrupted, Lost) as other:  # noqa: BLE001 - the code of a job
-            return await self._broken_off(kind, after, attempt, other)
+            return await self._broken_off(kind, after, self._failure_of_compensation(kind, guard, other))
         with suppress(Refused):  # it was changed: that has put a task
             await self._jobs.compensated(guard.job.id, expected=guard.job.version)
         await after.write("over")
@@ -164,7 +172,7 @@ class Attempts:
             log.warning("job %s: %s", job.id.name, reason)
             waiting = StoredJob(job.id, replace(job.record, reason=reason), job.version)
             await self._jobs.storage.save(waiting, reason, puts_task=False)
-        return Retry(_LEFT_FOR, checkpoint=attempt.checkpoint)
+        return Retry(_LEFT_FOR)
 
     def _begun(self, kind: type[Job], record: JobRecord) -> JobRecord:
         if record.state is JobState.STOPPING:
@@ -174,107 +182,38 @@ class Attempts:
         runs = replace(runs, code=record.code if record.begun else kind.version, compensates=names_compensations(kind))
         return replace(runs, begun=True, suspended=False, waits_for=[], last_run=last_run)
 
-    async def _ended(self, kind: type[Job], iteration: Iteration, guard: Guard) -> bool:
-        """End the iteration. Returns False if another attempt has taken the job, or it has changed: then that change
-        has put a task.
-        """
-        job, own = guard.job, iteration.own_state
-        schedule = schedule_of(job.record, kind.schedule) or kind.schedule
-        skipped = iteration.skipped_effects
-        line = f"done for ever in an earlier iteration, so not now: {', '.join(skipped)}" if skipped else ""
-        if schedule.is_once:
-            await guard.write("", log=line, own=("state\tend", own) if own else None)
-            return await self._finish(job, "", iteration.result)
-        record, now = job.record, self._jobs.now()
-        due = schedule.next(from_ms(record.anchor), from_ms(record.last_run), now, zone_of(record.timezone))
-        after = replace(record, iteration=record.iteration + 1, due=to_ms(due), begun=False, own=own)
-        after = replace(after, children=[child for child in record.children if child not in guard.awaited])
-        return (
-            await self._jobs.storage.end_iteration(StoredJob(job.id, after, job.version), guard.holder, line) == "ended"
-        )
-
-    async def _suspended(self, iteration: Iteration, guard: Guard, attempt: Attempt, wanted: Suspended) -> Result:
-        """Put the job off until it is time, or its signal comes."""
-        job = guard.job
-        after = replace(job.record, due=to_ms(wanted.until), suspended=True, waits_for=wanted.waits_for)
-        after = replace(after, reason=wanted.reason)
-        suspended = StoredJob(job.id, after, job.version, own=iteration.own_state)
-        if await self._jobs.storage.end_iteration(suspended, guard.holder) == "signalled":
-            await guard.write("over")
-            return Retry(timedelta(0), checkpoint=attempt.checkpoint)
-        return None
-
-    async def _broken_off(self, kind: type[Job], guard: Guard, attempt: Attempt, fault: BaseException | None) -> Result:
+    async def _broken_off(self, kind: type[Job], guard: Guard, failure: Failure | None) -> Result:
         """Return the result of an iteration that has not reached its end. An attempt that has lost its lease changes
-        nothing.
+        nothing. `failure` None: the job has changed at its end.
         """
         result: Result = None
-        match fault:
+        match failure and failure.fault:
             case Lost():
-                return self._lost(guard, attempt)
+                return self._lost(guard)
             case Interrupted():
-                result = self._interrupted(attempt)
-            case Pause() if guard.state is JobState.RUNNING:
-                await self._pause(guard.job, fault)
-            case Finished() if guard.state is JobState.RUNNING:
-                await self._finish(guard.job, str(fault))
-            case BaseException():
-                result = await self._failed(kind, guard, attempt, fault)
+                result = self._interrupted()
+            case Pause() as pause if guard.state is JobState.RUNNING:
+                await self._endings.pause(guard.job, pause)
+            case Finished() as finished if guard.state is JobState.RUNNING:
+                await self._endings.finish(guard.job, str(finished))
+            case BaseException() if failure:
+                result = await self._endings.failed(kind, guard, failure)
         await guard.write("over")
         return result
 
-    def _interrupted(self, attempt: Attempt) -> Result:
+    def _interrupted(self) -> Result:
         """Return the result of an interruption: a shutdown gives the rest to another process; a pause or a stop leaves
         nothing to do.
         """
-        return Retry(timedelta(0), checkpoint=attempt.checkpoint) if self._is_stopping() else None
+        return Retry(timedelta(0)) if self._is_stopping() else None
 
-    def _lost(self, guard: Guard, attempt: Attempt) -> Result:
+    def _lost(self, guard: Guard) -> Result:
         """Return the result of a lost lease. It has no effect if another attempt has the task; if none has it yet, the
         iteration goes on at once.
         """
         job = guard.job
-        log.info("job %s: the attempt of iteration %s has lost its lease", job.id.name, job.record.iteration)
-        return Retry(timedelta(0), checkpoint=attempt.checkpoint)
-
-    async def _pause(self, job: StoredJob, pause: Pause) -> None:
-        """Pause a job. What was ordered meanwhile stays, and so does what another attempt does: this one may have been
-        frozen.
-        """
-        try:
-            await self._jobs.pause(
-                job.id,
-                pause.by,
-                pause.reason,
-                pause.until,
-                service=pause.service,
-                expected=job.version,
-                by_job=True,
-            )
-        except Refused as refusal:
-            log.info("job %s: not paused by %s: %s", job.id.name, pause.by, refusal.code)
-
-    async def _finish(self, job: StoredJob, reason: str, result: msgspec.Raw = NULL) -> bool:
-        """End the job with this iteration. Returns False if it has changed since."""
-        try:
-            await self._jobs.finish(job.id, reason, expected=job.version, result=result)
-        except Refused as refusal:
-            log.info("job %s: not ended (%s): %s", job.id.name, reason, refusal.code)
-            return False
-        return True
-
-    async def _failed(self, kind: type[Job], guard: Guard, attempt: Attempt, fault: BaseException) -> Result:
-        """Try again after a pause; in the end the job has failed."""
-        job, failures = guard.job, int(attempt.checkpoint or 0) + 1
-        text, reason = line_of(reason_for_operator(fault)), line_of(reason_for_user(fault))
-        log.warning("job %s: iteration %s failed (%s): %s", job.id.name, job.record.iteration, failures, text)
-        if not _is_last(kind, attempt, fault):
-            return await _try_again(kind, guard, failures, reason)
-        try:
-            await self._jobs.fail(job.id, reason, expected=job.version)
-        except AdaError as refusal:
-            log.info("job %s: not failed: %s", job.id.name, refusal)
-        return Done()
+        log.info("job %s: the attempt of iteration %s has lost its lease", job.id.name, job.record.iteration + 1)
+        return Retry(timedelta(0))
 
 
 def _holder_of(attempt: Attempt) -> str:
@@ -282,14 +221,6 @@ def _holder_of(attempt: Attempt) -> str:
     return f"{attempt.task.token} {attempt.task.id}"
 
 
-def _is_last(kind: type[Job], attempt: Attempt, fault: BaseException) -> bool:
-    """Return whether the job has failed for good."""
-    return isinstance(fault, RollBack) or int(attempt.checkpoint or 0) + 1 >= kind.most_failures
-
-
-async def _try_again(kind: type[Job], guard: Guard, failures: int, reason: str) -> Result:
-    """Return the next try, with a line in the live log: the state of the job is `running` meanwhile."""
-    pause = BACKOFF.pause(failures)
-    line = f"failure {failures} of {kind.most_failures}, tried again in {pause.total_seconds():.0f} s: {reason}"
-    await guard.write("", log=line)
-    return Retry(pause, checkpoint=str(failures), error=reason)
+def _is_last(kind: type[Job], guard: Guard) -> bool:
+    """Return whether the replay of a stopped job is not tried again."""
+    return guard.job.record.failures + 1 >= min(LEAST, kind.most_failures or LEAST)

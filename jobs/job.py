@@ -26,18 +26,19 @@ from jobs.recording.own_state import StateClass
 
 class Job(ABC):
     """A kind of job. `max_runtime`: an iteration that takes longer has failed. `most_failures`: after so many failures
-    of one iteration in a row the job has failed. `state`: the class of `iteration.state`, a dataclass or a msgspec
-    struct that can be made without arguments; `state_version` grows when what it stores changes, and `migrate_state`
-    converts it. `version`: an iteration that has begun with another one is left to a process that has that one.
-    `concurrency`: how many iterations run at once in a process (100); `pace`: how many begin or go on in a
-    second, in all; `limits`: other bounds over all processes.
+    in a row the job has failed; None: with a period or cron it goes on with its next iteration, without one it fails
+    after a day. `state`: the class of `iteration.state`, a dataclass or a msgspec struct that can be made without
+    arguments; `state_version` grows when what it stores changes, and `migrate_state` converts it. `version`: an
+    iteration that has begun with another one is left to a process that has that one. `concurrency`: how many iterations
+    run at once in a process (100); `pace`: how many begin or go on in a second, in all; `limits`: other bounds over all
+    processes.
     `checks_names`: False if names of steps, effects and waits are in files that are not found (jobs/code_names.py).
     """
 
     name: ClassVar[str]
     schedule: ClassVar[Schedule]
     max_runtime: ClassVar[timedelta] = timedelta(hours=1)
-    most_failures: ClassVar[int] = 5
+    most_failures: ClassVar[int | None] = None
     state: ClassVar[type | None] = None
     state_version: ClassVar[int] = 1
     version: ClassVar[str] = ""

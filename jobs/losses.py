@@ -12,7 +12,7 @@ from datetime import timedelta
 from core.errors import Refused
 from core.jobs import JobId, Jobs, StoredJob
 from core.model.backoff import Backoff
-from core.queue import Attempt, Done, Result, Retry
+from core.queue import Done, Result, Retry
 from jobs.recording.guard import Guard
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class Losses:
         self._guard: Guard | None = None
         self._until = 0.0
 
-    async def delay(self, job: StoredJob, attempt: Attempt) -> Result:
+    async def delay(self, job: StoredJob) -> Result:
         """Count the attempt before this one, if it was lost. Returns how this attempt ends if it may not begin now;
         None if it may.
         """
@@ -46,11 +46,11 @@ class Losses:
             if losses >= MOST_LOSSES:
                 return await self._fail(job, f"its process died or hung {losses} times in a row")
             if losses >= SUSPECT:
-                return Retry(BACKOFF.pause(losses), checkpoint=attempt.checkpoint)
+                return Retry(BACKOFF.pause(losses))
         if losses < SUSPECT:
             return None
         if self._is_suspect_running():
-            return Retry(BACKOFF.first, checkpoint=attempt.checkpoint)
+            return Retry(BACKOFF.first)
         self._suspect, self._guard, self._until = job.id, None, asyncio.get_running_loop().time() + ALONE
         return None
 

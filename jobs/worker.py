@@ -132,7 +132,7 @@ class JobWorker:
         if job is None or job.record.task != attempt.task.task_id or not job.record.has_task:
             await self._attempts.leave(kind, attempt)
             return None  # of an earlier generation, or of an iteration that has ended or was suspended
-        delay = await self._losses.delay(job, attempt)
+        delay = await self._losses.delay(job)
         if delay is not None:
             return delay
         try:

@@ -113,7 +113,7 @@ class Jobs:
         def resumed(record: JobRecord, now: datetime) -> JobRecord:
             at = now if record.begun else max(from_ms(record.due), now)
             due = to_ms(in_window(kind, at, record))
-            return replace(record, paused_by=None, reason="", resume_at=0, service="", due=due)
+            return replace(record, paused_by=None, reason="", resume_at=0, service="", due=due, failures=0)
 
         return await self._change(job_id, Verb.RESUME, by, resumed, f"resumed by {by}")
 

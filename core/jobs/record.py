@@ -81,7 +81,7 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
     `parent`: the job that has started it; `children`: those that it has started and not waited for, which end with it;
     `result`: of a job that has finished. `own`: the state of its own with which this iteration begins. `schedule`: in
     place of that of its kind. `code`: the version of the class with which the iteration has begun; `compensates`:
-    whether its code names compensations.
+    whether its code names compensations. `failures`: how many there were in a row.
     """
 
     state: JobState
@@ -109,6 +109,7 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
     result: msgspec.Raw = msgspec.Raw(b"null")
     code: str = ""
     compensates: bool = False
+    failures: int = 0
 
     @property
     def has_task(self) -> bool:

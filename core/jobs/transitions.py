@@ -51,7 +51,7 @@ def ended(record: JobRecord, now: datetime, by: Actor, reason: str, result: msgs
     """Return the record of a job that ends. A pause of a higher actor than `by` stays: only that one starts the job
     again.
     """
-    after = replace(record, result=result, begun=False, suspended=False, waits_for=[], resume_at=0)
+    after = replace(record, result=result, begun=False, suspended=False, waits_for=[], resume_at=0, failures=0)
     if record.paused_by and not may_override(by, record.paused_by):
         return after
     return replace(after, paused_by=None, reason=line_of(reason), service="")
@@ -76,5 +76,5 @@ def repeated(record: JobRecord, now: datetime, kind: Schedule | None) -> JobReco
     """
     if record.state is not JobState.PAUSED:
         record = replace(record, paused_by=None, reason="", service="")
-    repeating = replace(record, begun=True, suspended=False, waits_for=[], result=msgspec.Raw(b"null"))
+    repeating = replace(record, begun=True, suspended=False, waits_for=[], result=NULL, failures=0)
     return replace(repeating, due=to_ms(in_window(kind, now, record)))

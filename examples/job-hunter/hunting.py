@@ -32,7 +32,6 @@ class Hunt(Job):
 
     name = "hunt"
     schedule = Schedule(PERIOD)
-    most_failures = 20
 
     async def run(self, iteration: Iteration) -> None:
         async with opened(iteration) as service:

@@ -16,6 +16,7 @@ from core.errors import AdaError, Invalid
 from core.model.backoff import Backoff
 from jobs.recording.effects import Call
 from jobs.recording.guard import Guard
+from jobs.recording.places import PROGRESS
 from jobs.recording.results import stored_form
 from jobs.signals import NotDone
 
@@ -81,14 +82,14 @@ class Calls:
             running.limit.reschedule(asyncio.get_running_loop().time() + running.every.total_seconds())
         self._progress[running.name] = progress
         stored = stored_form(running.name, progress)
-        await self._guard.record("step", f"progress\t{running.name}", bytes(stored).decode())
+        await self._guard.record("step", f"{PROGRESS}{running.name}", bytes(stored).decode())
 
     def progress(self) -> Any:
         """Return what the last heartbeat of this call has stored, also in an earlier attempt; None if there was none.
         Raises Invalid HEARTBEAT_OUTSIDE.
         """
         name = self._running().name
-        stored = self._steps.get(f"progress\t{name}")
+        stored = self._steps.get(f"{PROGRESS}{name}")
         return self._progress.get(name, msgspec.json.decode(stored) if stored else None)
 
     async def again(self, name: str, policy: RetryPolicy | None, fault: Exception) -> None:
@@ -98,12 +99,12 @@ class Calls:
         place = f"failures\t{name}"
         failures = int(self._steps.get(place, 0)) + 1
         if failures >= policy.attempts:
-            await self._guard.record("step", place, "0")
+            await self._guard.record("line", place, "0")
             return
         pause = Backoff(policy.first, policy.longest).pause(failures)
         line = f"{name}: attempt {failures} of {policy.attempts} failed ({type(fault).__name__})"
-        await self._guard.record("step", place, str(failures), line)
-        raise self._guard.suspend(self._now() + pause, [])
+        await self._guard.record("line", place, str(failures), line)
+        raise self._guard.suspend(self._now() + pause, [], line)
 
     def _running(self) -> _Running:
         running = _RUNNING.get()

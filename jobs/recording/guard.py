@@ -13,14 +13,15 @@ from msgspec.structs import replace
 
 from core.jobs import JobRecord, JobState, JobStorage, StoredJob
 from core.jobs.record import OwnState, merged_parameters
-from jobs.recording.places import BRANCH
+from jobs.recording.places import BRANCH, PROGRESS
 from jobs.signals import Interrupted, Lost, Suspended
 
 
 class Guard:
     """One per attempt. `holder`: the attempt's name in the store. `ending`: why it is over, None as long as it is not.
-    `has_stored`: whether it has stored a result. `is_replay`: nothing begins, and what is recorded is repeated, because
-    the job was stopped and takes back what it has done. `state`: the one in which the job is all the time.
+    `has_stored`: whether it has stored a result, or the progress of a call; `has_advanced`: a result. `is_replay`:
+    nothing begins, and what is recorded is repeated, because the job was stopped and takes back what it has done.
+    `state`: the one in which the job is all the time.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Guard:
         self.is_replay = self.state is JobState.STOPPING
         self.ending: Interrupted | Lost | Suspended | None = None
         self.has_stored = False
+        self.has_advanced = False
         self.awaited: set[str] = set()
         """The children whose end the iteration knows."""
         self._is_closed = False
@@ -123,7 +125,7 @@ class Guard:
         if state == "taken":
             return False
         self.check(state)
-        self.has_stored = True
+        self.has_stored = self.has_advanced = True
         return True
 
     async def units(self, names: list[str]) -> list[str | None]:
@@ -135,7 +137,9 @@ class Guard:
     ) -> str:
         """Write as `JobStorage.write` does, without a check, so that what was begun is finished."""
         state = await self._storage.write(self.job.id, self.holder, kind, name, value, log, own)
-        self.has_stored |= kind in ("step", "unit") and bool(value) and state != "lost"
+        has_stored = kind in ("step", "unit") and bool(value) and state != "lost"
+        self.has_stored |= has_stored
+        self.has_advanced |= has_stored and not name.startswith(PROGRESS)
         return state
 
     async def record(self, kind: str, name: str, value: str, log: str = "") -> None:

@@ -9,6 +9,10 @@ BRANCH: ContextVar[str] = ContextVar("branch", default="")
 """The branch of `gather` that runs."""
 
 
+PROGRESS = "progress\t"
+"""Begins the name under which the last heartbeat of a call is stored."""
+
+
 def place() -> str:
     """Return the name of the place."""
     return f"{UNIT.get()}\t{BRANCH.get()}" if BRANCH.get() else UNIT.get()

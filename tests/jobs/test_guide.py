@@ -1,5 +1,6 @@
 """The job of docs/jobs.md works as it is written there."""
 
+import sys
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
@@ -10,6 +11,7 @@ from core.jobs import JobId
 from core.queue import QueueClient
 from jobs import JobWorker
 from jobs.registry import installed
+from jobs.testing import JobTest
 from tests.jobs.conftest import ANNA, Playground
 from tests.support.paths import ROOT
 from tests.system.guides.blocks import blocks_of
@@ -31,6 +33,28 @@ async def test_the_first_job_of_the_guide_sends_three_letters(playground: Playgr
     ]
     lines = [line.text for line in await playground.jobs.log.last(user)]
     assert lines == ["started by user", "applied: teacher 1", "applied: teacher 2", "applied: teacher 3"]
+
+
+@pytest.mark.row("U-32")
+async def test_the_first_job_of_the_guide_outlives_a_night_without_its_service(tmp_path: Path) -> None:
+    (tmp_path / "hunting.py").write_text(GUIDE.read_text().split("```python\n")[1].split("```")[0])
+    (kind,) = installed([str(tmp_path / "hunting.py")]).kinds.values()
+    module = sys.modules[kind.__module__]
+    async with JobTest.open(kind) as test:
+        calls: list[str] = []
+
+        def is_down(query: str) -> ConnectionError:
+            calls.append(query)
+            return ConnectionError("down")
+
+        search = test.double(module, "search", is_down)
+        await test.start("hunt.42", {"query": "teacher"})
+        await test.advance(timedelta(hours=10))
+        assert len(calls) <= 10 * 60 + 10, "an outage costs the service no more calls than usual"
+        search.answer = [{"id": 1, "title": "teacher 1"}]
+        await test.advance(timedelta(minutes=2))
+        assert (await test.job("hunt.42")).state == "running"
+    assert (tmp_path / "sent.txt").read_text() == "I would like to be your teacher 1.\n"
 
 
 @pytest.mark.row("U-30")

@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,8 +16,7 @@ from tests.support.waiting import until
 
 BORIS = JobId("university", "hunt", "2")
 VERA = JobId("university", "hunt", "3")
-ATTEMPT: Any = SimpleNamespace(checkpoint="3")
-WAIT = Retry(BACKOFF.first, checkpoint="3")
+WAIT = Retry(BACKOFF.first)
 
 
 @dataclass
@@ -40,14 +38,14 @@ async def job(playground: Playground) -> StoredJob:
 
 async def test_a_suspect_waits_for_another_one_and_all_other_jobs_run(playground: Playground, job: StoredJob) -> None:
     losses = Losses(playground.jobs)
-    assert await losses.delay(lost(job, ANNA), ATTEMPT) is None
-    assert await losses.delay(lost(job, BORIS), ATTEMPT) == WAIT
-    assert await losses.delay(lost(job, VERA, SUSPECT - 1), ATTEMPT) is None
+    assert await losses.delay(lost(job, ANNA)) is None
+    assert await losses.delay(lost(job, BORIS)) == WAIT
+    assert await losses.delay(lost(job, VERA, SUSPECT - 1)) is None
     losses.end(VERA)
-    assert await losses.delay(lost(job, BORIS), ATTEMPT) == WAIT
+    assert await losses.delay(lost(job, BORIS)) == WAIT
     losses.end(ANNA)
-    assert await losses.delay(lost(job, BORIS), ATTEMPT) is None
-    assert await losses.delay(lost(job, ANNA), ATTEMPT) == WAIT
+    assert await losses.delay(lost(job, BORIS)) is None
+    assert await losses.delay(lost(job, ANNA)) == WAIT
 
 
 async def test_a_suspect_that_has_stored_a_result_keeps_no_other_one_waiting(
@@ -55,12 +53,12 @@ async def test_a_suspect_that_has_stored_a_result_keeps_no_other_one_waiting(
 ) -> None:
     losses = Losses(playground.jobs)
     anna, vera = FakeGuard(lost(job, ANNA)), FakeGuard(lost(job, VERA, 0), has_stored=True)
-    assert await losses.delay(anna.job, ATTEMPT) is None
+    assert await losses.delay(anna.job) is None
     for guard in (anna, vera):
         losses.begin(guard)  # type: ignore[arg-type]  # a part of it
-        assert await losses.delay(lost(job, BORIS), ATTEMPT) == WAIT
+        assert await losses.delay(lost(job, BORIS)) == WAIT
     anna.has_stored = True
-    assert await losses.delay(lost(job, BORIS), ATTEMPT) is None
+    assert await losses.delay(lost(job, BORIS)) is None
 
 
 async def test_a_suspect_runs_alone_for_a_limited_time(
@@ -69,7 +67,7 @@ async def test_a_suspect_runs_alone_for_a_limited_time(
     monkeypatch.setattr("jobs.losses.ALONE", 0.0)
     losses = Losses(playground.jobs)
     for job_id in (ANNA, BORIS):
-        assert await losses.delay(lost(job, job_id), ATTEMPT) is None
+        assert await losses.delay(lost(job, job_id)) is None
 
 
 async def test_losses_in_a_row_are_counted_until_the_job_has_failed(playground: Playground, job: StoredJob) -> None:
@@ -77,10 +75,11 @@ async def test_losses_in_a_row_are_counted_until_the_job_has_failed(playground: 
     for number in range(MOST_LOSSES):
         begun = await playground.jobs.find(ANNA)
         assert await playground.jobs.storage.save(begun, holder=f"attempt {number}")
-        found.append(await losses.delay(await playground.jobs.find(ANNA), ATTEMPT))
+        found.append(await losses.delay(await playground.jobs.find(ANNA)))
     assert found[0] is None
     for number, result in enumerate(found[1:-1], 2):
-        assert (type(result), result.checkpoint) == (Retry, "3")
+        assert isinstance(result, Retry)
+        assert result.after
         assert BACKOFF.first <= result.after <= BACKOFF.first * 2**number
     assert found[-1] == Done()
     failed = await playground.jobs.find(ANNA)

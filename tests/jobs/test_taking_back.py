@@ -135,7 +135,7 @@ async def test_a_compensation_that_fails_for_good_fails_the_job(lost: Exception)
         test.double(outside, "cancel", lost)
         await test.start("trip.1", {})
         assert await _stop(test, "trip.1") == "stopping"
-        await test.advance(timedelta(hours=1))
+        await test.advance(timedelta(days=2))
         assert (await test.job("trip.1")).state == "failed"
 
 

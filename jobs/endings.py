@@ -1,0 +1,137 @@
+"""What an attempt at an iteration leaves: the next iteration, its continuation, another try, a pause, or the end."""
+
+import logging
+from datetime import datetime, timedelta
+
+import msgspec
+from msgspec.structs import replace
+
+from core.errors import AdaError, Refused
+from core.jobs import JobRecord, Jobs, JobState, StoredJob
+from core.jobs.due_times import schedule_of
+from core.jobs.record import OwnState, line_of, zone_of
+from core.jobs.units import NULL
+from core.model.clock import from_ms, to_ms
+from core.queue import Done, Result, Retry
+from jobs.failures import Failure, Verdict, most_of
+from jobs.iteration import Iteration
+from jobs.job import Job
+from jobs.reasons import reason_for_operator, reason_for_user
+from jobs.recording.guard import Guard
+from jobs.signals import Pause, Suspended
+
+log = logging.getLogger(__name__)
+
+
+class Endings:
+    """One per process."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+
+    async def ended(self, kind: type[Job], iteration: Iteration, guard: Guard) -> bool:
+        """End the iteration. Returns False if another attempt has taken the job, or it has changed: then that change
+        has put a task.
+        """
+        job, own = guard.job, iteration.own_state
+        schedule = schedule_of(job.record, kind.schedule) or kind.schedule
+        skipped = iteration.skipped_effects
+        line = f"done for ever in an earlier iteration, so not now: {', '.join(skipped)}" if skipped else ""
+        if schedule.is_once:
+            await guard.write("", log=line, own=("state\tend", own) if own else None)
+            return await self.finish(job, "", iteration.result)
+        record, now = job.record, self._jobs.now()
+        due = schedule.next(from_ms(record.anchor), from_ms(record.last_run), now, zone_of(record.timezone))
+        return await self._goes_on(guard, _following(guard, due, own), line)
+
+    async def _goes_on(self, guard: Guard, after: JobRecord, line: str) -> bool:
+        """End the iteration. Returns False as `_ended`."""
+        following = StoredJob(guard.job.id, after, guard.job.version)
+        return await self._jobs.storage.end_iteration(following, guard.holder, line) == "ended"
+
+    async def suspended(self, iteration: Iteration, guard: Guard, wanted: Suspended) -> Result:
+        """Put the job off until it is time, or its signal comes."""
+        job = guard.job
+        after = replace(job.record, due=to_ms(wanted.until), suspended=True, waits_for=wanted.waits_for)
+        after = replace(after, reason=wanted.reason, failures=0 if guard.has_advanced else job.record.failures)
+        suspended = StoredJob(job.id, after, job.version, own=iteration.own_state)
+        if await self._jobs.storage.end_iteration(suspended, guard.holder) == "signalled":
+            await guard.write("over")
+            return Retry(timedelta(0))
+        return None
+
+    async def pause(self, job: StoredJob, pause: Pause) -> None:
+        """Pause a job. What was ordered meanwhile stays, and so does what another attempt does: this one may have been
+        frozen.
+        """
+        try:
+            await self._jobs.pause(
+                job.id,
+                pause.by,
+                pause.reason,
+                pause.until,
+                service=pause.service,
+                expected=job.version,
+                by_job=True,
+            )
+        except Refused as refusal:
+            log.info("job %s: not paused by %s: %s", job.id.name, pause.by, refusal.code)
+
+    async def finish(self, job: StoredJob, reason: str, result: msgspec.Raw = NULL) -> bool:
+        """End the job with this iteration. Returns False if it has changed since."""
+        try:
+            await self._jobs.finish(job.id, reason, expected=job.version, result=result)
+        except Refused as refusal:
+            log.info("job %s: not ended (%s): %s", job.id.name, reason, refusal.code)
+            return False
+        return True
+
+    async def failed(self, kind: type[Job], guard: Guard, failure: Failure) -> Result:
+        """Try again after a pause, go on with the next iteration, or end the job: it has failed."""
+        job, number = guard.job, failure.number
+        text, reason = line_of(reason_for_operator(failure.fault)), line_of(reason_for_user(failure.fault))
+        iteration = job.record.iteration + 1
+        log.warning("job %s: iteration %s: failure %s in a row: %s", job.id.name, iteration, number, text)
+        match failure.verdict:
+            case Verdict.AGAIN:
+                return await self._try_again(kind, guard, failure, reason)
+            case Verdict.NEXT:
+                await self._give_up(guard, failure, reason)
+            case Verdict.FAILED:
+                await self._fail(job, reason)
+        return Done()
+
+    async def _try_again(self, kind: type[Job], guard: Guard, failure: Failure, reason: str) -> Result:
+        """Return the next try. The job says why it waits; its state stays."""
+        job, pause = guard.job, failure.at - self._jobs.now()
+        most = most_of(kind, is_once=(schedule_of(job.record, kind.schedule) or kind.schedule).is_once)
+        count = f"failure {failure.number} of {most}" if most else f"failure {failure.number}"
+        line = f"{count}, tried again in {pause.total_seconds():.0f} s: {reason}"
+        waits = replace(job.record, failures=failure.number, due=to_ms(failure.at))
+        if job.record.state is JobState.RUNNING:
+            waits = replace(waits, reason=line_of(line))
+        await self._jobs.storage.save(StoredJob(job.id, waits, job.version), line, puts_task=False)
+        return Retry(pause, error=reason)
+
+    async def _give_up(self, guard: Guard, failure: Failure, reason: str) -> None:
+        """Go on with the next iteration. What the items have stored stays, with the state of the job's own."""
+        job = guard.job
+        stored = await self._jobs.storage.read(job.id)
+        at = failure.at.astimezone(zone_of(job.record.timezone))
+        line = f"failure {failure.number}, iteration {job.record.iteration + 1} is given up"
+        line = f"{line}; the next one is due on {at:%Y-%m-%d at %H:%M:%S}: {reason}"
+        after = _following(guard, failure.at, stored.own if stored else None)
+        await self._goes_on(guard, replace(after, failures=failure.number, reason=line_of(line)), line)
+
+    async def _fail(self, job: StoredJob, reason: str) -> None:
+        try:
+            await self._jobs.fail(job.id, reason, expected=job.version)
+        except AdaError as refusal:
+            log.info("job %s: not failed: %s", job.id.name, refusal)
+
+
+def _following(guard: Guard, due: datetime, own: OwnState | None) -> JobRecord:
+    """Return the record with the next iteration. Children whose end is not known yet stay."""
+    record = guard.job.record
+    after = replace(record, iteration=record.iteration + 1, due=to_ms(due), begun=False, failures=0, own=own)
+    return replace(after, children=[child for child in record.children if child not in guard.awaited])
