@@ -126,7 +126,7 @@ def keys_complaints(node: Node) -> Iterator[Complaint]:
     for button in (one for row in rows for one in row.items if isinstance(one, MapNode)):
         for _, goal in button.pairs:
             if isinstance(goal, Scalar) and goal.text != REQUEST_CONTACT and not has_placeholder(goal):
-                yield goal, f"a button here writes its text, or asks for the contact: {{Text: {REQUEST_CONTACT}}}"
+                yield goal, "a button in reply writes its text, or has request_contact behind it; only inline leads on"
 
 
 def button_complaints(node: Node) -> Iterator[Complaint]:

@@ -63,7 +63,7 @@ def of_actions(folder: Path, *actions: str) -> Sequence[Problem]:
         (["{type: send, attachment: A, text: " + "x" * 1025 + "}"], 3, "warning TEXT_TOO_LONG", "a file shows 1024"),
         (["{type: send, text: x, inline: [[{'': start}]]}"], 3, "error BUTTON_MALFORMED", "a button has a text"),
         (["{type: send, text: x, reply: [" + "[a]," * 101 + "]}"], 3, "error TOO_MANY_BUTTONS", "at most 100 buttons"),
-        (["{type: send, text: x, reply: [[{Menu: start}]]}"], 3, "error WRONG_TYPE", "or asks for the contact"),
+        (["{type: send, text: x, reply: [[{Menu: start}]]}"], 3, "error WRONG_TYPE", "has request_contact behind"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_what_an_action_says_is_one_message(
