@@ -9,6 +9,7 @@ Neighbours: `core.redis` (store, keys, functions) below; `core.courier` claims p
 `cli` show the queue to operators through `Queue`. Guide for applications: docs/queue.md.
 """
 
+from core.model.backoff import Backoff
 from core.model.tenants import own_name
 from core.queue.client import CallFailed, QueueClient, connect
 from core.queue.handler import Attempt, Bury, Done, Failed, Handler, Result, Retry, Suspend
@@ -33,6 +34,7 @@ from core.queue.workers.worker import Worker, WorkerOptions
 
 __all__ = [
     "Attempt",
+    "Backoff",
     "Bury",
     "CallFailed",
     "CancelResult",

@@ -1,8 +1,8 @@
 """Batches calls: what is added in one turn of the event loop goes to the server in one step.
 
 Guarantees: the order of the calls is the order on the server. A step has at most `page` items, so that no function
-keeps the server busy for long. A fault is raised to every caller of its step. A caller that is cancelled affects no
-other.
+keeps the server busy for long. A fault is raised to every caller of its step: an item must be one that can be sent,
+so callers check their values before they add it. A caller that is cancelled affects no other.
 
 `Queue.put` batches with it for `lua/queue/functions/put.lua`, `Worker` for `lua/queue/functions/settle.lua`.
 """

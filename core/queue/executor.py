@@ -7,9 +7,11 @@ import asyncio
 import logging
 import time
 from datetime import timedelta
+from traceback import format_exception
 from typing import Any
 
 from core.errors import StoreError
+from core.queue.checks import storable
 from core.queue.handler import Attempt, Bury, Done, Failed, Handler, Retry, Suspend
 from core.queue.queue import Queue
 from core.queue.task import Claim, Extension, Settlement, SettleResult, Task
@@ -21,6 +23,8 @@ log = logging.getLogger(__name__)
 
 # For how many seconds a tube's options are used before they are read again.
 _TUBE_FRESH = 5.0
+
+_Result = Done | Failed | Retry | Bury | Suspend
 
 
 class Executor:
@@ -45,13 +49,12 @@ class Executor:
         attempt = Attempt(self._queue, task, self._lease, self.worker.lease_end)
         self._running[task.shard, task.token] = attempt, asyncio.current_task()
         try:
-            result = await self._handler(attempt)
-        except asyncio.CancelledError:
-            await self._release(task)
-            raise
-        except Exception as fault:  # whatever a handler raises is a reason to try again
-            log.exception("%s: task %s failed and is retried", self._name, task.task_id)
-            result = Retry(error=f"{type(fault).__name__}: {fault}")
+            result = await asyncio.create_task(self._result_of(attempt))
+        except asyncio.CancelledError as fault:
+            if _is_cancelled_by_worker():
+                await self._release(task)
+                raise
+            result = self._failure(task, fault)
         finally:
             del self._running[task.shard, task.token]
         if isinstance(result, Retry):
@@ -60,6 +63,24 @@ class Executor:
             await self._suspend(task, result, started)
             return None
         return _settlement(result)
+
+    async def _result_of(self, attempt: Attempt) -> _Result:
+        """Run the handler. It has a task of its own, so that it cannot end or cancel anything but itself, whatever it
+        raises: SystemExit and KeyboardInterrupt would leave the event loop.
+        """
+        try:
+            return _checked(await self._handler(attempt))
+        except asyncio.CancelledError:
+            raise
+        except BaseException as fault:  # noqa: BLE001 - whatever a handler raises is a reason to try again
+            return self._failure(attempt.task, fault)
+
+    def _failure(self, task: Task, fault: BaseException) -> Retry:
+        error = _error_of(fault)
+        log.error(
+            "%s: task %s failed and is retried: %s", self._name, task.task_id, error, exc_info=_writable_trace(fault)
+        )
+        return Retry(error=error)
 
     async def _release(self, task: Task) -> None:
         """Return the task uncounted if the worker stops. Otherwise its lease was lost: there is nothing to return."""
@@ -98,7 +119,38 @@ def _moment(task: Task, started: float, pause: timedelta) -> int:
     return task.claimed + int((time.monotonic() - started + pause.total_seconds()) * 1000)
 
 
-def _settlement(result: "Done | Failed | Bury | str | None") -> Settlement:
+def _is_cancelled_by_worker() -> bool:
+    """Return whether this attempt was cancelled from outside, and not by the code of its handler."""
+    attempt = asyncio.current_task()
+    return attempt is not None and attempt.cancelling() > 0
+
+
+def _checked(result: object) -> _Result:
+    """Return the result of a handler. Raises TypeError; Invalid for a text that cannot be stored."""
+    if result is None or isinstance(result, str):
+        return Done(result or "")
+    if not isinstance(result, _Result):
+        raise TypeError(
+            f"A handler returns None, a text, Done, Failed, Retry, Bury or Suspend, and not {type(result).__name__}."
+        )
+    return result
+
+
+def _error_of(fault: BaseException) -> str:
+    """Return the name of an error, and its text if that can be read: it is foreign code."""
+    try:
+        return storable(f"{type(fault).__name__}: {fault}")
+    except BaseException:  # noqa: BLE001
+        return type(fault).__name__
+
+
+def _writable_trace(fault: BaseException) -> BaseException | None:
+    """Return the error for its traceback in the log; None if it has a text with which a log file loses the line."""
+    trace = "".join(format_exception(fault))
+    return fault if storable(trace) == trace else None
+
+
+def _settlement(result: "Done | Failed | Bury") -> Settlement:
     match result:
         case Done(answer):
             return Settlement(answer=answer)
@@ -106,5 +158,3 @@ def _settlement(result: "Done | Failed | Bury | str | None") -> Settlement:
             return Settlement(SettleResult.FAILED, answer=answer)
         case Bury(error):
             return Settlement(SettleResult.BURY, error=error)
-        case _:
-            return Settlement(answer=result or "")

@@ -2,7 +2,8 @@
 
 A handler is a coroutine function with one `Attempt`. It returns None or a text (done; the text is the answer), or one
 of `Done`, `Failed`, `Retry`, `Bury`, `Suspend`. If it raises, the task is retried after the tube's back-off; after the
-last attempt it is buried. Called by `core.queue.executor`.
+last attempt it is buried. A result with a value that cannot be stored raises TypeError or Invalid where it is made.
+Called by `core.queue.executor`.
 """
 
 import asyncio
@@ -11,8 +12,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from core.queue.checks import check_texts, check_type
 from core.queue.queue import Queue
 from core.queue.task import Task
+
+_RESULT = "handler's result"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +25,18 @@ class Done:
 
     answer: str = ""
 
+    def __post_init__(self) -> None:
+        check_texts(_RESULT, answer=self.answer)
+
 
 @dataclass(frozen=True, slots=True)
 class Failed:
     """The task failed for good; it is not retried."""
 
     answer: str = ""
+
+    def __post_init__(self) -> None:
+        check_texts(_RESULT, answer=self.answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +50,21 @@ class Retry:
     checkpoint: str = ""
     error: str = ""
 
+    def __post_init__(self) -> None:
+        if self.after is not None:
+            check_type(_RESULT, "after", self.after, timedelta)
+        check_texts(_RESULT, body=self.body, checkpoint=self.checkpoint)
+        check_type(_RESULT, "error", self.error, str)
+
 
 @dataclass(frozen=True, slots=True)
 class Bury:
     """The task is set aside until an operator kicks or cancels it. `error`: why, for operators."""
 
     error: str = ""
+
+    def __post_init__(self) -> None:
+        check_type(_RESULT, "error", self.error, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +77,10 @@ class Suspend:
     longest: timedelta
     leaves_lane: bool = False
     checkpoint: str = ""
+
+    def __post_init__(self) -> None:
+        check_type(_RESULT, "longest", self.longest, timedelta)
+        check_texts(_RESULT, checkpoint=self.checkpoint)
 
 
 Result = Done | Failed | Retry | Bury | Suspend | str | None
@@ -87,8 +110,9 @@ class Attempt:
 
     async def save(self, checkpoint: str) -> bool:
         """Save the progress; if this worker dies, the next attempt gets it (K-33). Returns False if the handler must
-        stop: the task was cancelled, or its lease was lost.
+        stop: the task was cancelled, or its lease was lost. Raises TypeError; Invalid LONE_SURROGATE, TEXT_TOO_LONG.
         """
+        check_texts("task", checkpoint=checkpoint)
         extension = await self._queue.extend(self.task, self._lease, checkpoint=checkpoint)
         if extension.cancelled:
             self.cancelled.set()

@@ -95,9 +95,8 @@ class Queue:
         """
         first = random.randrange(self._store.shards)
         places = [(first + n // _PUTS) % self._store.shards if shard is None else shard for n in range(len(tasks))]
-        rows = [
-            (self._shard_for(task, place), task.row(self.ids.next())) for place, task in zip(places, tasks, strict=True)
-        ]
+        made = [task.row(self.ids.next()) for task in tasks]
+        rows = [(self._shard_for(task, place), row) for place, task, row in zip(places, tasks, made, strict=True)]
         by_shard: dict[int, list[Row]] = defaultdict(list)
         for place, row in rows:
             by_shard[place].append(row)
@@ -127,12 +126,10 @@ class Queue:
         requested_at = time.monotonic()
         return claim_of(shard, await self._store.run("claim", shard, *request.words()), requested_at)
 
-    async def turn(
-        self, shard: int, ends: Sequence[tuple[Task, Settlement]], request: ClaimRequest
-    ) -> tuple[list[Settled], Claim]:
-        """Settle attempts of one shard and claim the next tasks, in one step."""
+    async def turn(self, shard: int, ends: Sequence[Row], request: ClaimRequest) -> tuple[list[Settled], Claim]:
+        """Settle attempts of one shard and claim the next tasks, in one step. `ends`: `Settlement.row` of each."""
         requested_at = time.monotonic()
-        flat = [word for task, settlement in ends for word in settlement.row(task)]
+        flat = itertools.chain.from_iterable(ends)
         states, reply = await self._store.run("turn", shard, *request.words(), *flat)
         return [Settled(state) for state in states], claim_of(shard, reply, requested_at)
 
@@ -166,11 +163,11 @@ class Queue:
     ) -> Settled:
         """End an attempt and return the task's new state. The fields are those of `Settlement`."""
         settlement = Settlement(result, outcomes, due, checkpoint, unclear, body, answer, error)
-        return (await self.settle_page(task.shard, [(task, settlement)]))[0]
+        return (await self.settle_page(task.shard, [settlement.row(task)]))[0]
 
-    async def settle_page(self, shard: int, ends: Sequence[tuple[Task, Settlement]]) -> list[Settled]:
-        """Settle attempts of one shard in one step."""
-        flat = [word for task, settlement in ends for word in settlement.row(task)]
+    async def settle_page(self, shard: int, ends: Sequence[Row]) -> list[Settled]:
+        """Settle attempts of one shard in one step. `ends`: `Settlement.row` of each."""
+        flat = itertools.chain.from_iterable(ends)
         return [Settled(state) for state in await self._store.run("settle", shard, *flat)]
 
     async def release(self, task: Task, due: int = 0, body: str = "") -> Settled:

@@ -17,6 +17,10 @@ from core.model.clock import to_ms
 from core.model.compact_json import compact_json
 from core.model.states import TaskState
 from core.model.tenants import DEFAULT_TENANT
+from core.queue.checks import check_tags, check_texts, check_time, check_type, storable
+
+_TASK, _SETTLEMENT = "task", "settlement"  # whose value is wrong, for people
+_MOST_ATTEMPTS = 1_000_000
 
 
 class TaskOptions(TypedDict, total=False):
@@ -52,15 +56,27 @@ class NewTask:
     def row(self, task_id: str) -> tuple[str | int, ...]:
         """Return the task's arguments of `lua/queue/functions/put.lua`.
 
-        Raises Invalid TAG_MALFORMED, PRIORITY_OUT_OF_RANGE.
+        Raises TypeError; Invalid TAG_MALFORMED, PRIORITY_OUT_OF_RANGE, ATTEMPTS_OUT_OF_RANGE, LONE_SURROGATE,
+        TEXT_TOO_LONG.
         """
-        if any("\n" in tag or not tag for tag in self.tags):
-            raise Invalid("TAG_MALFORMED", "A tag is one line of text.", "tags")
+        tags = "\n".join(check_tags(_TASK, self.tags))
+        texts = {"tenant": self.tenant, "lane": self.lane, "kind": self.kind, "user": self.user, "reply": self.reply}
+        check_texts(_TASK, body=self.body, tags=tags, **texts)
+        self._check_numbers()
+        times = tuple("" if time is None else to_ms(time) for time in (self.due, self.expires))
+        fields = (self.tenant, self.lane, int(self.priority), *times, self.kind, int(self.attempts) or "")
+        return (task_id, *fields, self.user, tags, self.reply, self.body)
+
+    def _check_numbers(self) -> None:
+        check_type(_TASK, "priority", self.priority, int)
+        check_type(_TASK, "attempts", self.attempts, int)
         if not 0 <= self.priority < 1000:
             raise Invalid("PRIORITY_OUT_OF_RANGE", "A priority is from 0 to 999; lower goes first.", "priority")
-        times = tuple(to_ms(time) if time else "" for time in (self.due, self.expires))
-        fields = (self.tenant, self.lane, self.priority, *times, self.kind, self.attempts or "")
-        return (task_id, *fields, self.user, "\n".join(self.tags), self.reply, self.body)
+        if not 0 <= self.attempts <= _MOST_ATTEMPTS:
+            raise Invalid("ATTEMPTS_OUT_OF_RANGE", f"Attempts are from 0 to {_MOST_ATTEMPTS}.", "attempts")
+        for name, time in (("due", self.due), ("expires", self.expires)):
+            if time is not None:
+                check_time(_TASK, name, time)
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -177,7 +193,7 @@ _ERROR_LENGTH = 500
 
 
 def _one_line(error: str) -> str:
-    return " ".join(error[: 4 * _ERROR_LENGTH].split())[:_ERROR_LENGTH]
+    return " ".join(storable(error[: 4 * _ERROR_LENGTH]).split())[:_ERROR_LENGTH]
 
 
 class SettleResult(StrEnum):
@@ -219,7 +235,11 @@ class Settlement:
     error: str = ""
 
     def row(self, task: Task) -> tuple[str | int, ...]:
-        """Return the attempt's arguments of `lua/queue/functions/settle.lua`."""
+        """Return the attempt's arguments of `lua/queue/functions/settle.lua`.
+
+        Raises TypeError; Invalid LONE_SURROGATE, TEXT_TOO_LONG; ValueError for outcomes that JSON cannot have.
+        """
+        check_texts(_SETTLEMENT, checkpoint=self.checkpoint, body=self.body, answer=self.answer)
         outcomes, unclear = (compact_json(list(items)) if items else "" for items in (self.outcomes, self.unclear))
         error = _one_line(self.error)
         end = (self.result, self.due, self.checkpoint, unclear, outcomes, self.body, self.answer, error)

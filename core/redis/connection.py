@@ -32,6 +32,8 @@ NAME = "ada"
 """The name of every connection in CLIENT LIST: a restore checks whether any process of Ada is connected."""
 
 _TIMEOUT = 10.0
+# Bytes that another program has stored and that are no UTF-8 are read as \\xff: an error would end the connection.
+_NOT_TEXT = "backslashreplace"
 _INCOMPLETE = object()
 _ERRORS: dict[str, type[RedisError]] = {
     "LOADING": BusyLoadingError,
@@ -136,7 +138,9 @@ class Connection(asyncio.Protocol):
         self._on_reply = on_reply
         self._on_push = on_push
         self._on_resume = on_resume
-        self._reader = hiredis.Reader(encoding=encoding, replyError=error_of, notEnoughData=_INCOMPLETE)
+        self._reader = hiredis.Reader(
+            encoding=encoding, errors=_NOT_TEXT, replyError=error_of, notEnoughData=_INCOMPLETE
+        )
         self._transport: asyncio.Transport
 
     @classmethod

@@ -148,7 +148,7 @@ class JobTest:
             due = to_ms(self.now + result.longest)
             await self._core.queue.suspend(task, due, leaves_lane=result.leaves_lane)
         else:
-            await self._core.queue.settle_page(0, [(task, self._settlement(result))])
+            await self._core.queue.settle_page(0, [self._settlement(result).row(task)])
 
     def _settlement(self, result: Result) -> Settlement:
         if not isinstance(result, Retry):

@@ -118,7 +118,7 @@ async def _call_queue_verbs(stack: Stack) -> None:
     await queue.suspend(again, 0)
     await queue.wake(again.task_id)
     (third,) = await stack.take(limit=1)
-    await queue.turn(0, [(third, Settlement(SettleResult.RETRY))], ClaimRequest("t", "worker", 0, HOUR, HOUR))
+    await queue.turn(0, [Settlement(SettleResult.RETRY).row(third)], ClaimRequest("t", "worker", 0, HOUR, HOUR))
     await queue.bury(ids[6])
     await queue.kick(ids[6])
     await Lanes(stack.store, queue).longest("", 1)

@@ -138,7 +138,9 @@ class Stack:
         for shard, of_shard in groupby(ends, key=lambda end: end[0].shard):
             page = list(of_shard)
             for start in range(0, len(page), SETTLES):
-                states += await self.queue.settle_page(shard, page[start : start + SETTLES])
+                states += await self.queue.settle_page(
+                    shard, [end.row(task) for task, end in page[start : start + SETTLES]]
+                )
         return states
 
     async def take(self, tube: str = "t", limit: int = 1, **options: Any) -> list[Task]:

@@ -22,7 +22,7 @@ from functools import partial
 
 from core.errors import StoreError
 from core.queue.batcher import Batcher
-from core.queue.queue import Queue
+from core.queue.queue import Queue, Row
 from core.queue.task import Claim, ClaimRequest, Settled, Settlement, Task
 from core.queue.workers.claim_schedule import ClaimSchedule
 from core.queue.workers.heartbeat import Heartbeat, OnExtension
@@ -94,7 +94,7 @@ class Worker:
         # Half of what fits, so that the server works on one half while the handlers work on the other; with several
         # primaries less, so that one that does not answer leaves room for the others.
         self._page = max(1, min(_PAGE, options.max_tasks // (1 + len(store.shard_map.primaries()))))
-        self._settles: Batcher[int, tuple[Task, Settlement], Settled] = Batcher(self._settle_page, self._page)
+        self._settles: Batcher[int, tuple[Task, Row], Settled] = Batcher(self._settle_page, self._page)
         self._heartbeat = Heartbeat(
             store, options.lease, options.max_runtime, on_extension, extends_blocked=options.extends_blocked
         )
@@ -229,15 +229,16 @@ class Worker:
             return 0.0
         return self._seconds_to_sleep(claim) - (asyncio.get_running_loop().time() - started)
 
-    async def _settle_page(self, shard: int, ends: Sequence[tuple[Task, Settlement]]) -> Sequence[Settled]:
+    async def _settle_page(self, shard: int, ends: Sequence[tuple[Task, Row]]) -> Sequence[Settled]:
         """Settle attempts. A worker without room claims as many tasks in the same step, unless other shards have their
         turn first.
         """
+        rows = [row for _, row in ends]
         if self._stopping or self._tasks.has_room or not self._schedule.takes_turn(shard):
-            return await self._queue.settle_page(shard, ends)
+            return await self._queue.settle_page(shard, rows)
         started = asyncio.get_running_loop().time()
         entries = sum(self._tasks.open_entries(task) for task, _ in ends)
-        states, claim = await self._queue.turn(shard, ends, self._request(len(ends), entries))
+        states, claim = await self._queue.turn(shard, rows, self._request(len(ends), entries))
         self._start_all(shard, claim, started)
         self._schedule.note_hunger(shard, is_hungry=len(claim.tasks) >= len(ends))
         return states
@@ -262,7 +263,10 @@ class Worker:
     async def _handle(self, task: Task, claim: Claim) -> Settled | None:
         """Return the task's new state, None if the handler has settled it itself."""
         settlement = await self._handler(task, claim)
-        return await self._settles.add(task.shard, (task, settlement)) if settlement else None
+        if settlement is None:
+            return None
+        row = settlement.row(task)  # before it joins others: a value that cannot be encoded is its own task's fault
+        return await self._settles.add(task.shard, (task, row))
 
     async def _sleep(self, seconds: float) -> None:
         if seconds <= 0 or self._stopping:  # the claim that follows lets other coroutines run

@@ -21,7 +21,7 @@ def request(limit: int, tube: str = "t") -> ClaimRequest:
 async def test_a_turn_claims_the_next_task_of_the_lane_that_it_frees(stack: Stack) -> None:
     await stack.queue.put_many("t", [NewTask(str(n), lane="l") for n in range(3)])
     (first,) = await stack.take(limit=3)
-    states, claim = await stack.queue.turn(0, [(first, Settlement())], request(3))
+    states, claim = await stack.queue.turn(0, [Settlement().row(first)], request(3))
     assert states == [Settled.DONE]
     assert [task.body for task in claim.tasks] == ["1"]
 
@@ -29,7 +29,7 @@ async def test_a_turn_claims_the_next_task_of_the_lane_that_it_frees(stack: Stac
 async def test_a_turn_claims_no_more_than_its_limit(stack: Stack) -> None:
     await stack.queue.put_many("t", [NewTask(str(n)) for n in range(5)])
     tasks = await stack.take(limit=2)
-    _, claim = await stack.queue.turn(0, [(task, Settlement()) for task in tasks], request(2))
+    _, claim = await stack.queue.turn(0, [Settlement().row(task) for task in tasks], request(2))
     assert [task.body for task in claim.tasks] == ["2", "3"]
 
 
@@ -38,7 +38,7 @@ async def test_a_turn_with_an_old_token_settles_nothing_and_claims(stack: Stack)
     (frozen,) = await stack.take(limit=1)
     stack.advance_clock(LEASE * 2)
     (again,) = await stack.take(limit=1)
-    states, claim = await stack.queue.turn(0, [(frozen, Settlement())], request(2))
+    states, claim = await stack.queue.turn(0, [Settlement().row(frozen)], request(2))
     assert states == [Settled.STALE]
     assert [one.body for one in claim.tasks] == ["b"]
     assert await stack.queue.settle(again) == Settled.DONE
@@ -47,7 +47,7 @@ async def test_a_turn_with_an_old_token_settles_nothing_and_claims(stack: Stack)
 async def test_a_task_that_is_settled_twice_in_one_turn_ends_once(stack: Stack) -> None:
     await stack.queue.put("t", NewTask("a"))
     (task,) = await stack.take()
-    retry, done = (task, Settlement(SettleResult.RETRY)), (task, Settlement())
+    retry, done = Settlement(SettleResult.RETRY).row(task), Settlement().row(task)
     states, claim = await stack.queue.turn(0, [retry, done], request(1))
     assert states == [Settled.READY, Settled.STALE]
     assert [one.attempts for one in claim.tasks] == [2]
