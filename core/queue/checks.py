@@ -5,13 +5,19 @@ Used by `core.queue.task`, `core.queue.handler` and `core.queue.client`.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from numbers import Real
 
 from core.errors import Invalid
 
 LARGEST = 4 * 1024 * 1024
 """Bytes of the texts of one task or settlement. A full batch stays below the server's limit for a command, 1 GB."""
 
-_TYPES: Mapping[type, str] = {str: "a text (str)", int: "a whole number (int)", timedelta: "a timedelta"}
+_TYPES: Mapping[type, str] = {
+    str: "a text (str)",
+    int: "a whole number (int)",
+    timedelta: "a timedelta, for example timedelta(seconds=5)",
+    Real: "a number",
+}
 
 
 def check_texts(owner: str, **texts: object) -> None:
@@ -26,9 +32,9 @@ def check_texts(owner: str, **texts: object) -> None:
 
 
 def check_type(owner: str, name: str, value: object, wanted: type) -> None:
-    """Raise TypeError for what is not of the type: str, int or timedelta."""
+    """Raise TypeError for what is not of the type."""
     if not isinstance(value, wanted) or isinstance(value, bool):
-        raise _wrong_type(owner, name, value, _TYPES[wanted])
+        raise _wrong_type(owner, name, value, _TYPES.get(wanted, f"a {wanted.__name__}"))
 
 
 def check_time(owner: str, name: str, time: object) -> None:
@@ -65,4 +71,4 @@ def _size_of(owner: str, name: str, text: str) -> int:
 
 
 def _wrong_type(owner: str, name: str, value: object, wanted: str) -> TypeError:
-    return TypeError(f"The {name} of a {owner} is {wanted}, and not {type(value).__name__}.")
+    return TypeError(f"The {name} of a {owner} must be {wanted}, and not {type(value).__name__}.")

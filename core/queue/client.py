@@ -10,15 +10,17 @@ Handlers are described in `core.queue.handler`, the fields of a task in `core.qu
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Unpack
 
 from core.errors import AdaError
 from core.model.states import TaskState
+from core.queue.checks import check_type
 from core.queue.executor import Executor
 from core.queue.handler import Handler
 from core.queue.queue import Queue
-from core.queue.replies import Replies, TaskEnd
+from core.queue.replies import ANYBODY, Replies, TaskEnd
 from core.queue.task import NewTask, TaskOptions
 from core.queue.tubes import Tubes
 from core.queue.workers.worker import Worker, WorkerOptions
@@ -49,12 +51,14 @@ class QueueClient:
         self.replies = Replies(store, self.queue, client or self.queue.ids.client)
 
     async def put(self, tube: str, body: str, **options: Unpack[TaskOptions]) -> str:
-        """Add a task and return its id. Raises Invalid."""
-        return await self.queue.put(tube, NewTask(body, **options))
+        """Add a task and return its id. Raises TypeError, Invalid."""
+        return await self.queue.put(tube, NewTask(body, **options, reply=ANYBODY))
 
     async def put_many(self, tube: str, tasks: Sequence[NewTask]) -> list[str]:
-        """Add tasks in this order and return their ids. Raises Invalid before anything is written."""
-        return await self.queue.put_many(tube, tasks)
+        """Add tasks in this order and return their ids. Raises TypeError, Invalid before anything is written."""
+        for task in tasks:
+            check_type("put_many", "tasks", task, NewTask)
+        return await self.queue.put_many(tube, [replace(task, reply=task.reply or ANYBODY) for task in tasks])
 
     async def ask(self, tube: str, body: str, **options: Unpack[TaskOptions]) -> str:
         """Add a task whose answer is fetched later with `answer`, also after a restart under the same name. Returns its
@@ -63,7 +67,10 @@ class QueueClient:
         return await self.queue.put(tube, NewTask(body, **options, reply=self.replies.client))
 
     async def answer(self, task_id: str, timeout: timedelta = _TIMEOUT) -> str:
-        """Wait for the answer to a task of `ask`. Raises CallFailed if it did not end as done; TimeoutError."""
+        """Wait for the answer to a task of `ask`. Raises CallFailed if it did not end as done; TimeoutError, with the
+        task's state and last error.
+        """
+        _check_timeout(timeout)
         end = await self.replies.fetch(task_id, timeout)
         if end.state is not TaskState.DONE:
             raise CallFailed(end)
@@ -71,8 +78,10 @@ class QueueClient:
 
     async def call(self, tube: str, body: str, timeout: timedelta = _TIMEOUT, **options: Unpack[TaskOptions]) -> str:
         """Add a task and wait for its answer (K-20). `expires` defaults to now + `timeout`, so that no worker starts a
-        task whose caller has given up. Raises CallFailed, TimeoutError.
+        task whose caller has given up. Raises TypeError, Invalid; CallFailed; TimeoutError, with the task's state and
+        last error: a task that is buried has not ended.
         """
+        _check_timeout(timeout)
         options["expires"] = options.get("expires") or self._now() + timeout
         return await self.answer(await self.ask(tube, body, **options), timeout)
 
@@ -80,9 +89,12 @@ class QueueClient:
         return datetime.now(UTC) + timedelta(milliseconds=self._store.clock_offset_ms)
 
     async def wait(self, task_id: str, timeout: timedelta | None = None) -> TaskEnd:
-        """Wait until a task ends, whichever process put it (K-36). Raises TimeoutError; NotFound if it has ended and is
-        not kept.
+        """Wait until a task ends, whichever process put it (K-36), or return how it has ended: what a client has put is
+        remembered for an hour (the last 10,000 of a shard, with answers of at most 1 KiB), and as long as its tube says
+        with `keep`. Raises TypeError; TimeoutError, with the task's state; NotFound.
         """
+        if timeout is not None:
+            _check_timeout(timeout)
         return await self.replies.wait(task_id, timeout)
 
     def worker(
@@ -106,6 +118,10 @@ class QueueClient:
     async def close(self) -> None:
         """Stop reading replies."""
         await self.replies.close()
+
+
+def _check_timeout(timeout: object) -> None:
+    check_type("call", "timeout", timeout, timedelta)
 
 
 @asynccontextmanager

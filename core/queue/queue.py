@@ -16,6 +16,7 @@ from typing import Any
 from core.errors import Conflict
 from core.model.compact_json import compact_json
 from core.queue.batcher import Batcher
+from core.queue.checks import check_texts
 from core.queue.inspector import Inspector
 from core.queue.task import (
     CancelResult,
@@ -62,6 +63,7 @@ class Queue:
         shard of its lane (I19), another one in `shard`, or in any: the same for all that are put at once, so that a
         worker finds full pages. Raises Invalid.
         """
+        check_texts("task", tube=tube)
         row = task.row(self.ids.next())
         place = self._shard_for(task, self._shard_of_batch() if shard is None else shard)
         await self.puts.add((place, tube), row)
@@ -84,6 +86,7 @@ class Queue:
         """Add a task unless `source` has put one under the same name within a day, also if that has ended. Returns
         whether it was added. It stands in the shard of its lane, without one in that of the name. Raises Invalid.
         """
+        check_texts("task", tube=tube, source=source, name=name)
         row = task.row(self.ids.next())
         shard = self._store.shard_of(task.lane or name)
         return bool(await self._store.run("put_once", shard, source, name, tube, *row) != "known")
@@ -93,6 +96,7 @@ class Queue:
         the shard every 200 tasks. Of more than 200 tasks of a shard, each page of 200 is put as a whole or not at all.
         Raises Invalid before anything is written.
         """
+        check_texts("task", tube=tube)
         first = random.randrange(self._store.shards)
         places = [(first + n // _PUTS) % self._store.shards if shard is None else shard for n in range(len(tasks))]
         made = [task.row(self.ids.next()) for task in tasks]

@@ -3,7 +3,8 @@
     wait ─▶ the task's `reply` names this client ─▶ end ─▶ reply:{s}:<client> ─▶ stream reader ─▶ the waiting caller
 
 An end stays in the stream until it is fetched, an hour at most: a process that restarts under the same client name
-finds the ends that came meanwhile.
+finds the ends that came meanwhile. What a client puts is also answered to ANYBODY: the ends of the last 10,000 tasks
+of each shard, for callers that begin to wait after the end.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
-from core.errors import Invalid, NotFound
+from core.errors import Invalid, NotFound, StoreError
 from core.model.states import TaskState
 from core.queue.queue import Queue
 from core.queue.task_ids import split_id
@@ -24,6 +25,12 @@ from core.redis.store import Store
 
 # Ends that no caller has asked for yet; older ones are still in the stream.
 _REMEMBERED = 10_000
+# Entries of one read of a stream.
+_PAGE = 500
+
+ANYBODY = "anybody"
+"""The client of no process: its stream has the ends of what clients have put, unless the answer has more than 1 KiB,
+for whoever waits later (lua/queue/modules/task.lua)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,33 +51,44 @@ class Replies:
     """One per process. `client`: a name; with the same one a restarted process gets the answers to its old calls."""
 
     def __init__(self, store: Store, queue: Queue, client: str) -> None:
-        if not client or not client.isprintable() or " " in client:
-            raise Invalid("CLIENT_MALFORMED", "A client's name is one word.", "client")
+        if not client or not client.isprintable() or " " in client or client == ANYBODY:
+            raise Invalid("CLIENT_MALFORMED", f"A client's name is one word, and not {ANYBODY!r}.", "client")
         self.client = client
         self._store = store
         self._queue = queue
         self._waiting: dict[tuple[int, str], set[asyncio.Future[_Reply]]] = defaultdict(set)
         self._unclaimed: dict[tuple[int, str], _Reply] = {}
+        self._has_forgotten = False  # ends that are only in the stream
         self._readers: dict[int, asyncio.Task[None]] = {}
 
     async def wait(self, task_id: str, timeout: timedelta | None = None) -> TaskEnd:
-        """Wait for the end of a task. Raises TimeoutError; NotFound TASK_NOT_FOUND if it is not kept or never was."""
+        """Wait for the end of a task. Raises TimeoutError; NotFound TASK_NOT_FOUND if its end is not kept any more, or
+        it never was.
+        """
         shard, name = split_id(task_id)
         with self._expecting((shard, name)) as waiting:  # before the call: its end may come before the reply
             state, answer = await self._queue.notify_end(task_id, self.client)
             if state == "live" or waiting.done():
-                return await self._end_of(shard, waiting, timeout)
+                return await self._end_of((shard, name), waiting, timeout)
         if state != "gone":
             return TaskEnd(TaskState(state), answer)
-        if found := await self._in_stream(shard, name):
+        if found := await self._in_stream(shard, self.client, name):
             return await self._take(shard, found)
-        raise NotFound("TASK_NOT_FOUND", "There is no such task.")
+        if found := await self._in_stream(shard, ANYBODY, name):
+            return found.end
+        raise NotFound("TASK_NOT_FOUND", "There is no such task, or it has ended and is not kept any more.")
 
     async def fetch(self, task_id: str, timeout: timedelta | None = None) -> TaskEnd:
         """Return the end of a task that was put with `reply=client`. Raises TimeoutError."""
         task = split_id(task_id)
         with self._expecting(task) as waiting:
-            return await self._end_of(task[0], waiting, timeout)
+            if (
+                self._has_forgotten
+                and not waiting.done()
+                and (found := await self._in_stream(task[0], self.client, task[1]))
+            ):
+                return await self._take(task[0], found)
+            return await self._end_of(task, waiting, timeout)
 
     @contextmanager
     def _expecting(self, task: tuple[int, str]) -> Iterator["asyncio.Future[_Reply]"]:
@@ -86,23 +104,41 @@ class Replies:
             if not self._waiting[task]:
                 del self._waiting[task]
 
-    async def _end_of(self, shard: int, waiting: "asyncio.Future[_Reply]", timeout: timedelta | None) -> TaskEnd:
-        self._read_on(shard)
-        async with asyncio.timeout(timeout.total_seconds() if timeout else None):
-            reply = await waiting
-        return await self._take(shard, reply)
+    async def _end_of(
+        self, task: tuple[int, str], waiting: "asyncio.Future[_Reply]", timeout: timedelta | None
+    ) -> TaskEnd:
+        self._read_on(task[0])
+        try:
+            async with asyncio.timeout(None if timeout is None else timeout.total_seconds()):
+                reply = await waiting
+        except TimeoutError:
+            raise TimeoutError(f"The task has not ended within {timeout}: {await self._standing(*task)}.") from None
+        return await self._take(task[0], reply)
+
+    async def _standing(self, shard: int, name: str) -> str:
+        """Return how a task stands, for the text of an error: `it is buried (ValueError: no such row)`."""
+        try:
+            task = await self._queue.inspector.view(shard, name)
+        except NotFound:
+            return "it is not there any more, and its end was not kept"
+        except StoreError as fault:
+            return str(fault)
+        return f"it is {task.state}" + (f" ({task.error})" if task.error else "")
 
     async def _take(self, shard: int, reply: _Reply) -> TaskEnd:
         """Delete a fetched entry from the stream."""
         await self._store.command("XDEL", KEYS["reply"].at(shard, self.client), reply.entry)
         return reply.end
 
-    async def _in_stream(self, shard: int, name: str) -> _Reply | None:
-        page = await self._store.command("XRANGE", KEYS["reply"].at(shard, self.client), "-", "+")
-        for entry_id, flat in page:
-            fields = entry_fields(flat)
-            if fields["task"] == name:
-                return _reply(entry_id, fields)
+    async def _in_stream(self, shard: int, client: str, name: str) -> _Reply | None:
+        """Search the stream of a client for the end of a task, from the last entry on."""
+        stream, last = KEYS["reply"].at(shard, client), "+"
+        while page := await self._store.command("XREVRANGE", stream, last, "-", "COUNT", _PAGE):
+            for entry_id, flat in page:
+                fields = entry_fields(flat)
+                if fields["task"] == name:
+                    return _reply(entry_id, fields)
+            last = f"({page[-1][0]}"
         return None
 
     async def close(self) -> None:
@@ -127,6 +163,7 @@ class Replies:
         self._unclaimed[task] = reply
         if len(self._unclaimed) > _REMEMBERED:
             del self._unclaimed[next(iter(self._unclaimed))]
+            self._has_forgotten = True
 
 
 def _reply(entry_id: str, fields: Mapping[str, str]) -> _Reply:

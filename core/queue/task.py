@@ -5,7 +5,7 @@ see. Used by `core.queue.queue`, which has one method per verb.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple, TypedDict
@@ -314,7 +314,9 @@ class CancelResult(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class TaskFilter:
-    """Selects tasks by what they have in common; "" matches everything. `kind` is a prefix."""
+    """Selects tasks by what they have in common; "" matches everything. `kind` is a prefix. Raises TypeError: a number
+    would match nothing.
+    """
 
     user: str = ""
     tenant: str = ""
@@ -323,6 +325,9 @@ class TaskFilter:
     tag: str = ""
     tube: str = ""
     state: str = ""
+
+    def __post_init__(self) -> None:
+        check_texts("filter", **asdict(self))
 
     @property
     def is_indexed(self) -> bool:

@@ -32,7 +32,9 @@ class TaskIds:
 
 
 def split_id(task_id: str) -> tuple[int, str]:
-    """Return (shard, id inside it). Raises NotFound TASK_NOT_FOUND."""
+    """Return (shard, id inside it). Raises TypeError; NotFound TASK_NOT_FOUND."""
+    if not isinstance(task_id, str):
+        raise TypeError(f"The id of a task is the text that put has returned, and not {type(task_id).__name__}.")
     shard, dot, name = task_id.partition(".")
     if not dot or not shard.isdecimal() or len(shard) > 5 or not name:
         raise NotFound("TASK_NOT_FOUND", "There is no such task.")

@@ -8,11 +8,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from numbers import Real
 
 import msgspec
 
 from core.errors import Invalid
 from core.model.backoff import Backoff
+from core.queue.checks import check_texts, check_type
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -91,7 +93,7 @@ class Tubes:
         self._store = store
 
     async def create(self, tube: Tube) -> Tube:
-        """Create a tube, or replace its options, in every shard. Raises Invalid TUBE_MALFORMED."""
+        """Create a tube, or replace its options, in every shard. Raises TypeError; Invalid TUBE_MALFORMED."""
         _check(tube)
         options = tube.options(self._store.shards)
         set_ = [word for name, value in options.items() if value for word in (f"{tube.name}:{name}", value)]
@@ -153,6 +155,7 @@ class Tubes:
 
 
 def _check(tube: Tube) -> None:
+    _check_types(tube)
     faults = {
         "name": not tube.name or not tube.name.isprintable(),
         "expires": tube.expires is not None and tube.expires <= timedelta(0),
@@ -164,6 +167,23 @@ def _check(tube: Tube) -> None:
     for name, is_wrong in faults.items():
         if is_wrong:
             raise Invalid("TUBE_MALFORMED", f"A tube's {name} can not be {getattr(tube, name)!r}.", name)
+
+
+def _check_types(tube: Tube) -> None:
+    check_texts("tube", name=tube.name)
+    check_type("tube", "attempts", tube.attempts, int)
+    check_type("tube", "backoff", tube.backoff, Backoff)
+    spans = {
+        "expires": tube.expires,
+        "keep": tube.keep,
+        "pauses": tube.backoff.first,
+        "longest pause": tube.backoff.longest,
+    }
+    for name, span in spans.items():
+        if span is not None:
+            check_type("tube", name, span, timedelta)
+    if tube.pace is not None:
+        check_type("tube", "pace", tube.pace, Real)
 
 
 def _ms(span: timedelta | None) -> int | None:

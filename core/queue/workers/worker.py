@@ -22,6 +22,7 @@ from functools import partial
 
 from core.errors import StoreError
 from core.queue.batcher import Batcher
+from core.queue.checks import check_type
 from core.queue.queue import Queue, Row
 from core.queue.task import Claim, ClaimRequest, Settled, Settlement, Task
 from core.queue.workers.claim_schedule import ClaimSchedule
@@ -61,6 +62,14 @@ class WorkerOptions:
     max_entries: int = 64
     max_runtime: timedelta = timedelta(hours=1)
     extends_blocked: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("lease", "max_sleep", "max_runtime"):
+            check_type("worker", name, getattr(self, name), timedelta)
+        for name in ("max_tasks", "max_entries"):
+            check_type("worker", name, getattr(self, name), int)
+        if min(self.max_tasks, self.max_entries) < 1:
+            raise ValueError("A worker runs one task or more at once.")
 
 
 TaskHandler = Callable[[Task, Claim], Awaitable[Settlement | None]]

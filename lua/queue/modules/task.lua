@@ -55,11 +55,17 @@ local function unplace(id, task)
   end
 end
 
--- Writes the end of a task to the reply stream of each client that waits for it.
+local ANYBODY, LONGEST_FOR_ANYBODY = 'anybody', 1024
+
+-- Writes the end of a task to the reply stream of each client that waits for it. `anybody` may wait for it later, in most cases nobody
+-- does: a long answer is not kept for that.
 local function reply_end(id, task, final, answer)
+  answer = answer or ''
   for client in string.gmatch(task.reply, '%S+') do
-    redis_call('XADD', Key.reply(client), 'MAXLEN', '~', 10000, '*', 'task', id, 'state', final, 'answer', answer or '')
-    redis_call('PEXPIRE', Key.reply(client), REPLY_MS)
+    if client ~= ANYBODY or #answer <= LONGEST_FOR_ANYBODY then
+      redis_call('XADD', Key.reply(client), 'MAXLEN', '~', 10000, '*', 'task', id, 'state', final, 'answer', answer)
+      redis_call('PEXPIRE', Key.reply(client), REPLY_MS)
+    end
   end
 end
 

@@ -1,14 +1,18 @@
 """Calls and waiting: each caller gets its own answer, also after a restart."""
 
 import asyncio
+import re
 import time
-from datetime import timedelta
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Any, cast
 
 import pytest
 
 from core.errors import Invalid, NotFound
 from core.model.states import TaskState
-from core.queue import Attempt, CallFailed, Failed, NewTask, QueueClient, Tube
+from core.queue import Attempt, Bury, CallFailed, Failed, NewTask, QueueClient, TaskEnd, TaskFilter, Tube
+from core.queue.task_ids import split_id
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import HOUR, Stack
 from tests.support.stored_tasks import stored_facts
@@ -158,3 +162,85 @@ async def test_a_coroutine_that_gives_up_waiting_takes_the_end_from_no_other(wor
         await workshop.client.wait(task_id, timedelta(milliseconds=50))
     await workshop.start_worker(echo)
     assert (await patient).answer == "A"
+
+
+@on_both_servers
+@pytest.mark.row("K-36")
+async def test_a_caller_that_waits_after_the_end_gets_it_also_in_another_process(
+    stack: Stack, workshop: Workshop
+) -> None:
+    """Regression: without `keep` in the tube `wait` raised NotFound if the task had ended before the call."""
+    await workshop.start_worker(echo)
+    ids = [await workshop.client.put("t", "one"), *await workshop.client.put_many("t", [NewTask("two")] * 600)]
+    await until(lambda: _all_gone(stack, ids))
+    other = QueueClient(stack.store)
+    assert await workshop.client.wait(ids[0], SOON) == await other.wait(ids[0], SOON) == TaskEnd(TaskState.DONE, "ONE")
+    assert await other.wait(ids[-1], SOON) == TaskEnd(TaskState.DONE, "TWO")
+    with pytest.raises(NotFound, match="is not kept any more"):
+        await other.wait("0.never", SOON)
+    long = await workshop.client.put("t", "x" * 1025)
+    await until(lambda: _all_gone(stack, [long]))
+    with pytest.raises(NotFound):
+        await other.wait(long, SOON)
+    await other.close()
+
+
+async def _all_gone(stack: Stack, ids: list[str]) -> bool:
+    return not [task for task in await stack.queue.inspector.views(0, [split_id(one)[1] for one in ids]) if task]
+
+
+@pytest.mark.row("K-20")
+async def test_a_call_of_a_buried_task_says_why_it_has_no_answer(stack: Stack, workshop: Workshop) -> None:
+    await workshop.start_worker(returning(Bury("no such row")))
+    with pytest.raises(TimeoutError, match=r"has not ended within 0:00:00.200000: it is buried \(no such row\)\."):
+        await workshop.client.call("t", "", timedelta(milliseconds=200))
+    with pytest.raises(TimeoutError, match="it is ready"):
+        await workshop.client.wait(await workshop.client.put("nobody's", ""), timedelta(milliseconds=1))
+
+
+@pytest.mark.row("K-20")
+async def test_an_end_that_ten_thousand_others_have_pushed_out_is_fetched(
+    stack: Stack, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And only once: what was fetched is in neither the memory nor the stream any more."""
+    monkeypatch.setattr("core.queue.replies._REMEMBERED", 3)
+    client = QueueClient(stack.store, "caller")
+    ids = [await client.ask("t", str(n)) for n in range(9)]
+    await workshop.start_worker(echo)
+    assert await client.answer(ids[8], SOON) == "8"
+    await until(lambda: _remembers(client, ids[5:8]))
+    for n in (0, 7, 4):
+        assert await client.answer(ids[n], SOON) == str(n)
+        with pytest.raises(TimeoutError, match="its end was not kept"):
+            await client.answer(ids[n], timedelta(milliseconds=1))
+    await client.close()
+
+
+async def _remembers(client: QueueClient, ids: list[str]) -> bool:
+    return [f"{shard}.{name}" for shard, name in client.replies._unclaimed] == ids
+
+
+WRONG: dict[str, Callable[[Any], Awaitable[object]]] = {
+    "timeout of a call must be a timedelta, for example timedelta(seconds=5), and not int.": lambda it: it.call(
+        "t", "", 2
+    ),
+    "timeout of a call must be a timedelta, for example timedelta(seconds=5), and not float.": lambda it: it.wait(
+        "0.x", 2.0
+    ),
+    "The due of a task must be a datetime with a time zone, and not int.": lambda it: it.put("t", "", due=5),
+    "The expires of a task has no time zone: 0001-01-01": lambda it: it.put("t", "", expires=datetime.min),  # noqa: DTZ901
+    "The body of a task must be a text (str), and not dict.": lambda it: it.put("t", {"a": 1}),
+    "The tube of a task must be a text (str), and not int.": lambda it: it.put(5, ""),
+    "The tags of a task must be a list of texts, and not str.": lambda it: it.put("t", "", tags="a"),
+    "The tasks of a put_many must be a NewTask, and not str.": lambda it: it.put_many("t", ["a"]),
+    "The expires of a tube must be a timedelta": lambda it: it.tubes.create(Tube("t", expires=cast(Any, 5))),
+    "The lease of a worker must be a timedelta": lambda it: it.worker("t", echo, lease=5).run(),
+    "The user of a filter must be a text (str), and not int.": lambda it: it.queue.cancel_by(TaskFilter(cast(Any, 42))),
+    "The id of a task is the text that put has returned, and not int.": lambda it: it.wait(5),
+}
+
+
+@pytest.mark.parametrize("sentence", WRONG)
+async def test_an_argument_of_the_wrong_type_is_a_type_error_with_a_sentence(workshop: Workshop, sentence: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(sentence)):
+        await WRONG[sentence](workshop.client)

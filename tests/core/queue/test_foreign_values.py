@@ -161,12 +161,14 @@ FAULTS = {
     "TypeError: A handler returns None, a text, Done, Failed, Retry, Bury or Suspend, and not dict.": returning(
         lambda value: value, {"a": 1}
     ),
-    "TypeError: The answer of a handler's result is a text (str), and not dict.": returning(Done, {"a": 1}),
+    "TypeError: The answer of a handler's result must be a text (str), and not dict.": returning(Done, {"a": 1}),
     "Invalid: The answer of a handler's result has half of a surrogate pair, which is no character.": returning(
         lambda value: value, WORST
     ),
-    "TypeError: The after of a handler's result is a timedelta, and not int.": returning(Retry, 5),
-    "TypeError: The checkpoint of a task is a text (str), and not int.": saving(5),
+    "TypeError: The body of a handler's result must be a text (str), and not int.": returning(
+        lambda value: Retry(body=value), 5
+    ),
+    "TypeError: The checkpoint of a task must be a text (str), and not int.": saving(5),
 }
 
 
