@@ -14,6 +14,7 @@ from core.errors import Conflict, Invalid, NotFound
 from core.model.states import TaskState
 from core.queue import Queue, TaskFilter, TaskPage, TaskView
 from core.queue.task_ids import put_ms, split_id
+from core.queue.tubes import JOBS
 
 # Tasks that one call changes, and pages that it reads for that.
 _STEP, _PAGES = 500, 100
@@ -33,8 +34,9 @@ class TaskCount(msgspec.Struct, frozen=True):
 
 
 class TaskChanges(msgspec.Struct, frozen=True):
-    """`changed`: tasks that this call has changed; `unchanged`: those that were in another state, or put later. `next`:
-    where a further call goes on; None if there are no more.
+    """`changed`: tasks that this call has changed; `unchanged`: those that were in another state, or put later, and to
+    be cancelled without the name of their tube: those of jobs (`core.queue.tubes.JOBS`). `next`: where a further call
+    goes on; None if there are no more.
     """
 
     changed: int
@@ -85,15 +87,19 @@ class BulkChanges:
         most = min(_STEP, expected)
         for _ in range(_PAGES):
             page = await self._page(selected, cursor, most - changed)
-            done = await asyncio.gather(*(self._change_one(verb, task, before) for task in page.tasks))
+            spared = JOBS if verb == "cancel" and not selected.tube else ()
+            chosen = [task for task in page.tasks if not (task.tube or "").startswith(spared)]
+            done = await asyncio.gather(*(self._change_one(verb, task, before) for task in chosen))
+            unchanged += len(page.tasks) - len(chosen)
             changed, unchanged, cursor = changed + sum(done), unchanged + done.count(False), page.cursor
             if cursor is None or changed >= most:
                 break
         return TaskChanges(changed, unchanged, None if changed >= expected else cursor)
 
     async def _page(self, selected: TaskFilter, cursor: str | None, limit: int) -> TaskPage:
-        by_mark = selected.user or selected.lane or selected.kind or selected.tag
-        return await (self._queue.inspector.page if by_mark else self._queue.inspector.list)(selected, cursor, limit)
+        return await (self._queue.inspector.page if selected.has_mark else self._queue.inspector.list)(
+            selected, cursor, limit
+        )
 
     async def _change_one(self, verb: str, task: TaskView, before: int) -> bool:
         """Return whether the task was changed."""

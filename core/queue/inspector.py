@@ -14,7 +14,7 @@ from core.errors import NotFound
 from core.model.states import TaskState
 from core.queue.task import TaskFilter, TaskPage, TaskView, viewed_facts
 from core.queue.task_ids import put_ms, split_id
-from core.queue.task_listing import TaskListing, TaskPosition
+from core.queue.task_listing import LIVE, TaskListing, TaskPosition
 from core.queue.task_search import SearchPosition, TaskSearch
 from core.redis.constants import PRIORITY_STEP
 from core.redis.keys import KEYS
@@ -243,6 +243,18 @@ class Inspector:
             if parts >= _PARTS:
                 return TaskPage(found, end.cursor())
         return TaskPage(found, None)
+
+    async def standing(self, selected: TaskFilter) -> AsyncIterator[tuple[int, Sequence[TaskView]]]:
+        """Yield (shard, live tasks that the filter selects), parcels included, from the indexes of their states. A task
+        that changes its state meanwhile may be missed.
+        """
+        async for end, members in self._listing.parts(selected, TaskPosition(), LIVE):
+            yield end.shard, [task for _, task in await self._selected(selected, members)]
+
+    async def orders(self) -> Sequence[int]:
+        """Return the order of the last task of each shard: tasks that are put later have a greater one."""
+        keys = [KEYS["counters"].at(shard) for shard in range(self._store.shards)]
+        return [int(await self._store.command("HGET", key, "order") or 0) for key in keys]
 
     async def _selected(
         self, selected: TaskFilter, members: Sequence[tuple[TaskPosition, str]]

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+import msgspec
+
 from core.errors import Conflict
 from core.model.compact_json import compact_json
 from core.queue.batcher import Batcher
@@ -33,6 +35,7 @@ from core.queue.task import (
 )
 from core.queue.task_ids import TaskIds, split_id
 from core.queue.task_search import SearchPosition
+from core.queue.tubes import JOBS
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -293,15 +296,37 @@ class Queue:
 
     async def cancel_by(self, selected: TaskFilter) -> CancelResult:
         """End all tasks that the filter selects and that were there at the call, a page at a time, so that other
-        commands run between two pages. Raises Invalid SELECTION_EMPTY.
+        commands run between two pages. With a tube and no other mark than the tenant these are the parcels of
+        deliveries, too. Tasks of jobs are left unless the tube is named. Raises Invalid SELECTION_EMPTY.
         """
-        cancelled = flagged = 0
+        selected.index()  # something besides the tube is chosen
+        if not selected.has_mark:
+            return await self._cancel_standing(selected)
+        total = CancelResult(0, 0)
         async for position, tasks in self.inspector.pages(selected, SearchPosition(), _CANCELS):
-            names = [split_id(task.id)[1] for task in tasks]
-            page = await self._cancel_page(position.shard, names)
-            cancelled += page.cancelled
-            flagged += page.flagged
-        return CancelResult(cancelled, flagged)
+            total += await self._cancel_selected(selected, position.shard, tasks)
+        return total
+
+    async def _cancel_standing(self, selected: TaskFilter) -> CancelResult:
+        """Cancel by tenant. A task that changes its state while the states are read is missed: repeat this until
+        nothing is left to be done.
+        """
+        orders, total, is_repeat = await self.inspector.orders(), CancelResult(0, 0), False
+        while True:
+            before, total = total, msgspec.structs.replace(total, left=0)
+            async for shard, tasks in self.inspector.standing(selected):
+                there = [task for task in tasks if (task.order or 0) <= orders[shard]]
+                wanted = [task for task in there if selected.tube or task.history is None]
+                new = [task for task in wanted if not (is_repeat and task.cancel)]
+                total += await self._cancel_selected(selected, shard, new)
+            if total == before:
+                return total
+            is_repeat = True
+
+    async def _cancel_selected(self, selected: TaskFilter, shard: int, tasks: Sequence[TaskView]) -> CancelResult:
+        of_jobs = [task for task in tasks if not selected.tube and (task.tube or "").startswith(JOBS)]
+        names = [split_id(task.id)[1] for task in tasks if task not in of_jobs]
+        return await self._cancel_page(shard, names) + CancelResult(0, 0, len(of_jobs))
 
     async def _cancel_page(self, shard: int, names: Sequence[str]) -> CancelResult:
         """Cancel all of these tasks; the function leaves some to a further call if that is much work."""

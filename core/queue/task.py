@@ -305,11 +305,18 @@ class TaskPage(NamedTuple):
     cursor: str | None
 
 
-class CancelResult(msgspec.Struct, frozen=True):
-    """`cancelled`: tasks that were ended. `flagged`: running tasks whose workers are notified."""
+class CancelResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`cancelled`: tasks that were ended. `flagged`: running tasks whose workers are notified. `left`: tasks of jobs,
+    which are left alone because their tube was not named.
+    """
 
     cancelled: int
     flagged: int
+    left: int = 0
+
+    def __add__(self, other: "CancelResult") -> "CancelResult":
+        sums = (getattr(self, name) + getattr(other, name) for name in self.__struct_fields__)
+        return CancelResult(*sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +340,11 @@ class TaskFilter:
     def is_indexed(self) -> bool:
         """Return whether an index finds these tasks: by user, tag, lane, kind or tenant."""
         return any((self.user, self.tag, self.lane, self.kind, self.tenant))
+
+    @property
+    def has_mark(self) -> bool:
+        """Return whether an index names just these tasks and some more: by user, tag, lane or kind."""
+        return any((self.user, self.tag, self.lane, self.kind))
 
     def index(self) -> tuple[str, str]:
         """Return (field, value) of the index that usually has the fewest tasks. Raises Invalid SELECTION_EMPTY."""

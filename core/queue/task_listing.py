@@ -27,7 +27,8 @@ from core.redis.store import Store
 _PAGE = 100
 _LOCKED = str(TaskState.LOCKED)
 _ENDED = "ended"
-_STATES = (TaskState.TAKEN, TaskState.READY, TaskState.LOCKED, TaskState.WAITING, TaskState.BURIED, _ENDED)
+LIVE = (TaskState.TAKEN, TaskState.READY, TaskState.LOCKED, TaskState.WAITING, TaskState.BURIED)
+_STATES = (*LIVE, _ENDED)
 _INDEXES = {TaskState.TAKEN: "lease", TaskState.WAITING: "due", TaskState.BURIED: "buried", _ENDED: "finished"}
 _ORDER_MARK = "order:"  # of a delivery in the due index, which is no task
 
@@ -74,13 +75,13 @@ class TaskListing:
         self._store = store
 
     async def parts(
-        self, selected: TaskFilter, start: TaskPosition
+        self, selected: TaskFilter, start: TaskPosition, states: Sequence[str] = _STATES
     ) -> AsyncIterator[tuple[TaskPosition, list[tuple[TaskPosition, str]]]]:
         """Yield (where the part ends, its tasks with their own positions). A part may hold no task that the filter
         selects.
         """
         for shard in range(start.shard, self._store.shards):
-            for source, read in (await self._sources(shard, selected)).items():
+            for source, read in (await self._sources(shard, selected, states)).items():
                 if shard == start.shard and source < start.source:
                     continue
                 after: str | None = start.after if (shard, source) == start[:2] else ""
@@ -92,11 +93,11 @@ class TaskListing:
                     )
                     yield end, tasks
 
-    async def _sources(self, shard: int, selected: TaskFilter) -> dict[str, Read]:
+    async def _sources(self, shard: int, selected: TaskFilter, states: Sequence[str]) -> dict[str, Read]:
         """Return name → reader of the sources that may have such tasks, in the order of their names."""
         counts = await self._store.command("HGETALL", KEYS["states"].at(shard))
         sources: dict[str, Read] = {}
-        for n, state in enumerate(_STATES):
+        for n, state in enumerate(states):
             if selected.state and selected.state != state and not (state == _ENDED and selected.state in TASK_ENDS):
                 continue
             tubes = [tube for tube in _tubes_with(state, counts) if selected.tube in ("", tube)]

@@ -19,6 +19,11 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 
 KEEP, PARK = "keep", "park"
+
+JOBS = ("jobs.", "job-notices")
+"""How the tubes of jobs begin. A cancellation leaves their tasks unless it names the tube: a job without its task
+stands still until it is missed."""
+
 _RETRIES = (KEEP, PARK)
 _WEIGHTS = range(1, 101)
 

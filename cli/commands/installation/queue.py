@@ -91,8 +91,8 @@ async def list_tasks(queue: Queue, arguments: Namespace) -> int:
 
 
 async def find_tasks(queue: Queue, chosen: TaskFilter, limit: int) -> list[TaskView]:
-    """Return tasks, found through the index of a field if the filter has one, else through those of the states."""
-    if chosen.is_indexed:
+    """Return tasks, found through the index of a mark if the filter has one, else through those of the states."""
+    if chosen.has_mark:
         return await queue.inspector.select(chosen, limit)
     found: list[TaskView] = []
     cursor: str | None = None
@@ -154,6 +154,8 @@ async def cancel(queue: Queue, arguments: Namespace) -> int:
         raise CommandFailed("cancel needs an ID, or one of --user, --tenant, --lane, --kind, --tag", WRONG_USAGE)
     result = await queue.cancel(arguments.id) if arguments.id else await queue.cancel_by(chosen)
     text = f"cancelled {result.cancelled}; notified the workers of {counted(result.flagged, 'running task')}"
+    if result.left:
+        text += f"; left {counted(result.left, 'task')} of jobs: name their tube (--tube), or ./ada jobs stop JOB"
     print_result(arguments, result, text)
     return SUCCESS if result.cancelled or result.flagged else FAILURE
 

@@ -35,7 +35,7 @@ async def list_tasks(request: Request[None, schemas.TaskQuery]) -> Response:
     """Return one page of tasks: from the index of user, lane, kind or tag, else from those of the states."""
     selected, limit = _filter(request.query, request), request.query.limit or 100
     cursor = request.query.cursor or None
-    if not (selected.user or selected.lane or selected.kind or selected.tag):
+    if not selected.has_mark:
         return _page(request, await request.services.core.queue.inspector.list(selected, cursor, limit))
     tasks: list[TaskView] = []
     for _ in range(_MOST_READS):

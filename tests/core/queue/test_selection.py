@@ -1,6 +1,7 @@
 """Tasks are found, listed and cancelled by what they have in common, in every state."""
 
 import asyncio
+import time
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -8,10 +9,12 @@ from typing import Any
 import pytest
 
 from core.errors import Invalid
-from core.queue import CancelResult, NewTask, Settlement, SettleResult, TaskFilter, Tube, Tubes
+from core.model.tenants import DEFAULT_TENANT
+from core.monitoring import BulkChanges
+from core.queue import CancelResult, NewTask, Settled, Settlement, SettleResult, TaskFilter, Tube, Tubes
 from core.queue.task_search import SearchPosition, TaskSearch
 from tests.support.servers import on_both_servers
-from tests.support.stack import HOUR, Stack, person
+from tests.support.stack import HOUR, Stack, people, person
 
 pytestmark = on_both_servers
 
@@ -209,3 +212,45 @@ async def test_reading_the_queue_changes_nothing(stack: Stack) -> None:
 async def test_parcels_of_deliveries_are_in_no_index(stack: Stack) -> None:
     await stack.deliver(person(1), tags=["exam"], lane="l", kind="message")
     assert not [key for key in stack.server.all_keys() if ":by:" in key]
+
+
+@pytest.mark.row("K-09", "K-10")
+async def test_what_waits_in_a_tube_of_a_tenant_is_cancelled_with_parcels_and_few_commands(stack: Stack) -> None:
+    """Regression: by the default tenant all keys were scanned, for 53 s, and parcels were left in silence."""
+    await stack.queue.put_many("echo", [NewTask("", lane=f"l{n % 150}" if n % 2 else "") for n in range(2000)])
+    await stack.queue.put_many("other", [NewTask("other")] * 2000)
+    delivery = await stack.deliver(*people(150), tenant=DEFAULT_TENANT)
+    before = stack.store.pipelines.commands
+    result = await stack.queue.cancel_by(TaskFilter(tenant=DEFAULT_TENANT, tube="echo"))
+    assert (result.flagged, result.left) == (0, 0)
+    assert result.cancelled > 2000
+    assert stack.store.pipelines.commands - before < 400
+    assert (await stack.deliveries.read(delivery.key, DEFAULT_TENANT)).counts["cancelled"] == 150
+    assert len(await stack.finish_all("other")) == 2000
+    await stack.audit()
+
+
+@pytest.mark.row("K-09")
+@pytest.mark.parametrize("marks", [{"tenant": DEFAULT_TENANT}, {"user": "u"}], ids=str)
+async def test_tasks_of_jobs_are_cancelled_only_by_the_name_of_their_tube(stack: Stack, marks: dict[str, str]) -> None:
+    for tube in ("jobs.hunt", "job-notices", "t"):
+        await stack.queue.put(tube, NewTask("", user="u"))
+    await stack.deliver(person(1), tenant=DEFAULT_TENANT)
+    assert await stack.queue.cancel_by(TaskFilter(**marks)) == CancelResult(1, 0, left=2)
+    assert await stack.queue.cancel_by(TaskFilter(**marks)) == CancelResult(0, 0, left=2)
+    in_bulk = await BulkChanges(stack.queue).change("cancel", TaskFilter(**marks), int(time.time() * 1000), 9, None)
+    assert in_bulk.unchanged == 2
+    assert await stack.queue.cancel_by(TaskFilter(**marks, tube="jobs.hunt")) == CancelResult(1, 0)
+
+
+@pytest.mark.row("K-09")
+async def test_tasks_that_change_their_state_during_a_cancel_by_tenant_are_not_missed(stack: Stack) -> None:
+    await stack.queue.put_many("t", [NewTask("old", lane=f"l{n % 7}", priority=9 - n % 3) for n in range(3000)])
+    cancelling = asyncio.create_task(stack.queue.cancel_by(TaskFilter(tenant=DEFAULT_TENANT, tube="t")))
+    served = 0
+    while not cancelling.done():
+        taken = await stack.take(limit=5)
+        served += [await stack.queue.settle(task, result=SettleResult.DONE) for task in taken].count(Settled.DONE)
+        await stack.queue.put("t", NewTask("new"))
+    assert (await cancelling).cancelled + (await cancelling).flagged + served >= 3000
+    assert set(await stack.finish_all()) <= {"new"}
