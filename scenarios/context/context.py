@@ -126,14 +126,27 @@ class Waiting:
 @dataclass(frozen=True, slots=True)
 class Asking:
     """The step has asked a person and ends with the answer, or at `until` (ms). `remind`: when it asks again (ms), 0
-    for never; `reminders`: how often it has.
+    for never; `reminders`: how often it has. `delivery`: of the question, or of its last reminder; `verdict`: what
+    became of it, "" until it has ended.
     """
 
     until: int
     remind: int = 0
     reminders: int = 0
+    delivery: HistoryKey | None = None
+    verdict: str = ""
 
     @property
     def due(self) -> int:
         """Return when something has to be done without an answer (ms)."""
         return min(self.until, self.remind or self.until)
+
+    @property
+    def under_way(self) -> HistoryKey | None:
+        """Return the delivery of which it is not known yet whether it has arrived."""
+        return None if self.verdict else self.delivery
+
+    @property
+    def results(self) -> dict[str, str]:
+        """Return what is known of the question's delivery, for the chain and for `show RUN`."""
+        return {"delivery_id": self.delivery.id, "verdict": self.verdict or "in_progress"} if self.delivery else {}

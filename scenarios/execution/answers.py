@@ -17,13 +17,14 @@ from core.updates.events import person_of
 from scenarios.actions.memory import ask
 from scenarios.actions.memory.set import change
 from scenarios.bot.button_data import turn_of
-from scenarios.context import Context
+from scenarios.context import Asking, Context
 from scenarios.engine import Ending, State, Step, Values
 from scenarios.engine.results import failed, skipped
 from scenarios.execution.runs import RunGone, Runs, StoredRun
 from scenarios.execution.step_executor import StepExecutor
 from scenarios.execution.waiting.parking import Parking
 from scenarios.schema.questions import EVENTS, NoAnswer, change_by, interrupts, read_answer
+from scenarios.sending.results import ended
 from scenarios.stores.forms import Answer, Forms
 from scenarios.stores.questions import AskedBy, Questions
 
@@ -54,6 +55,10 @@ class Answers:
             return None
         stored, step = found
         context = self._executor.context(stored, step)
+        if lost := await self._not_arrived(stored, context):
+            await self._end(stored, step, lost)
+            await self._parking.wake(stored.task)
+            return None
         if turn_of(event):
             return stored if await ask.turn_page(context, event, event_run) else None
         if interrupts(ask.question(context), event):
@@ -82,11 +87,20 @@ class Answers:
         except NoAnswer as reason:
             return await self._refuse(stored, context, event, event_run, task, str(reason))
         ending = await change(context, [made]) if made else Ending(State.COMPLETED)
-        answer = Values({"answer": value}, from_person=frozenset({"answer"}))
+        answer = Values({**_sent(stored, context), "answer": value}, from_person=frozenset({"answer"}))
         if asked.form:
             noted = Answer(context.step.path[-1] + 1, value, context.services.now_ms())
             await self._forms.note(context.services.tenant, asked.form, person_of(event), asked.field, noted)
         return await self._go_on(stored, context.step, replace(ending, returned=ending.returned.and_then(answer)), task)
+
+    async def _not_arrived(self, stored: StoredRun, context: Context) -> Ending | None:
+        """Return the end of a question that did not arrive, of which its run does not know yet."""
+        asking = stored.waits.get(context.step.path)
+        if not isinstance(asking, Asking) or not (key := asking.under_way):
+            return None
+        sent = await ended(context.services.core.deliveries, key, stored.tenant)
+        found = ask.arrived(context, asking, sent) if sent else None
+        return found if isinstance(found, Ending) else None
 
     async def _refuse(
         self, stored: StoredRun, context: Context, event: Event, event_run: str, task: str, reason: str
@@ -124,3 +138,9 @@ class Answers:
             return await self._runs.load(by.run)
         except RunGone:
             return None
+
+
+def _sent(stored: StoredRun, context: Context) -> Mapping[str, str]:
+    """Return what is known of the delivery of a question."""
+    asking = stored.waits.get(context.step.path)
+    return asking.results if isinstance(asking, Asking) else {}

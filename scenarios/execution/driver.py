@@ -12,20 +12,18 @@ from dataclasses import replace
 from functools import partial
 
 from core.deliveries.deliveries import Deliveries
-from core.errors import NotFound
-from core.model.history_key import HistoryKey
 from core.model.states import REACHED
 from scenarios.actions.memory import ask
 from scenarios.context import Asking, Waiting
 from scenarios.engine import Ending, Path, State, Step
-from scenarios.engine.results import failed, unknown
+from scenarios.engine.results import failed
 from scenarios.execution.runs import Runs, StoredRun
 from scenarios.execution.step_executor import StepExecutor
 from scenarios.execution.waiting.delivery_ends import DeliveryEnds
 from scenarios.execution.waiting.parking import Parking
 from scenarios.execution.waiting.slow_steps import SlowSteps
 from scenarios.execution.waiting.waits import Waits, WaitsFor
-from scenarios.sending.results import ending_of, ending_of_one
+from scenarios.sending.results import ended, ending_of_one
 
 PATIENCE = 1.0
 """Seconds that a delivery is awaited in place."""
@@ -66,20 +64,13 @@ class Driver:
 
     async def ending_of(self, stored: StoredRun, step: Step, waiting: Waiting) -> Ending | None:
         """Return the end of a step whose delivery has ended; None if the delivery has not."""
-        ending = self._seen(waiting) or await self._read(waiting.delivery, stored.tenant)
+        ending = self._seen(waiting) or await ended(self._deliveries, waiting.delivery, stored.tenant)
         return self.executor.finished(stored, step, ending) if ending else None
 
     def _seen(self, waiting: Waiting) -> Ending | None:
         """Return the ending by the events alone, which spares reading the history of most deliveries."""
         outcome = self.ends.outcome(waiting.delivery) if waiting.one else None
         return ending_of_one(waiting.delivery, outcome) if outcome and outcome.status in REACHED else None
-
-    async def _read(self, key: HistoryKey, tenant: str) -> Ending | None:
-        try:
-            history = await self._deliveries.read(key, tenant)
-        except NotFound:
-            return unknown("the delivery is not stored any more; it may have been sent")
-        return ending_of(history) if history.finished_at else None
 
 
 class _Drive:
@@ -126,7 +117,13 @@ class _Drive:
             self.stored = await self._driver.runs.record(self.stored, path, ending)
             return
         is_due = bool(asking.remind) and now >= asking.remind
-        self._asking[path] = await ask.remind(executor.context(self.stored, step), asking) if is_due else asking
+        self._ask(path, await ask.remind(executor.context(self.stored, step), asking) if is_due else asking)
+
+    def _ask(self, path: Path, asking: Asking) -> None:
+        """Wait for an answer, and first for the end of the question's delivery."""
+        self._asking[path] = asking
+        if asking.under_way:
+            self._wait(path, Waiting(asking.under_way, one=True))
 
     def _wait(self, path: Path, waiting: Waiting) -> None:
         self._waiting[path] = waiting
@@ -150,7 +147,7 @@ class _Drive:
         if isinstance(found, Waiting):
             self._wait(step.path, found)
         elif isinstance(found, Asking):
-            self._asking[step.path] = found
+            self._ask(step.path, found)
         else:
             self.stored = await self._driver.runs.record(self.stored, step.path, found)
 
@@ -178,7 +175,17 @@ class _Drive:
             step = self.stored.run.steps[path]
             if ending := await self._driver.ending_of(self.stored, step, self._waiting[path]):
                 del self._waiting[path]
-                self.stored = await self._driver.runs.record(self.stored, path, ending)
+                await self._end(path, ending)
+
+    async def _end(self, path: Path, ending: Ending) -> None:
+        """End a step by the end of its delivery; a question that has arrived waits for its answer."""
+        if path in self._asking:
+            context = self._driver.executor.context(self.stored, self.stored.run.steps[path], warns=False)
+            found = ask.arrived(context, self._asking.pop(path), ending)
+            if isinstance(found, Asking):
+                self._asking[path] = found
+                return
+        self.stored = await self._driver.runs.record(self.stored, path, ending)
 
     async def _in_time(self) -> bool:
         try:

@@ -192,7 +192,7 @@ def _action(
         error=error,
         given=secrets.hidden(given),
         send=secrets.hidden(send),
-        results=secrets.hidden(ending.returned.results) if ending else {},
+        results=secrets.hidden(ending.returned.results if ending else _question(stored, step)),
         waits_for=_waits_for(stored, step),
         translations=translations(error=error),
     )
@@ -214,6 +214,12 @@ def _message(stored: StoredRun, step: Step, kind: ActionType, prepared: Prepared
         question = question_of(prepared.own, stored.version.bot, step.path[-1] + 1)
         return message(with_options(prepared.seen, question, PageTurn("", 0)))
     return message(prepared.seen) if kind.name == "send" else None
+
+
+def _question(stored: StoredRun, step: Step) -> Mapping[str, str]:
+    """Return what is known of the delivery of an open question."""
+    waiting = stored.waits.get(step.path)
+    return waiting.results if isinstance(waiting, Asking) else {}
 
 
 def _waits_for(stored: StoredRun, step: Step) -> str | None:

@@ -1,7 +1,9 @@
-"""The result of a delivery for the chain of the step that ordered it. Pure."""
+"""The result of a delivery for the chain of the step that ordered it."""
 
 from typing import Any
 
+from core.deliveries.deliveries import Deliveries
+from core.errors import NotFound
 from core.model.history import History, OutcomeRecord
 from core.model.history_key import HistoryKey
 from core.model.states import Status, Verdict
@@ -18,6 +20,15 @@ def ending_of_one(key: HistoryKey, outcome: OutcomeRecord) -> Ending:
     """Return the same as `ending_of` for a delivery whose only recipient was reached with this outcome."""
     message = _message(outcome.reference) if outcome.reference else {}
     return completed({"delivery_id": key.id, "verdict": str(Verdict.ALL_REACHED), "reached": 1, **message})
+
+
+async def ended(deliveries: Deliveries, key: HistoryKey, tenant: str) -> Ending | None:
+    """Return the end of a step by its delivery; None if that is under way."""
+    try:
+        history = await deliveries.read(key, tenant)
+    except NotFound:
+        return unknown("the delivery is not stored any more; it may have been sent")
+    return ending_of(history) if history.finished_at else None
 
 
 def ending_of(history: History) -> Ending:

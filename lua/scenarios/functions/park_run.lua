@@ -1,7 +1,7 @@
 -- park_run: note what the steps of a run wait for; without steps, the task that drives it from now on
 -- ARGV    run, task, waits:rest
 --         task: the task that is woken, of its event or of an answer to it; waits: path, what, …; what: `slow` for a step with a task of
---         its own, `ask:…` for an answer, otherwise a word and a history key
+--         its own, `ask:…` for an answer, otherwise a word; behind a space the history key of a delivery whose end wakes the run
 -- RETURNS 1, or 0 if there is no such run
 -- EVENTS  none
 

@@ -1,12 +1,14 @@
 """Asks the person of the event, and goes on when it has answered (C-95)."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from core.model.clock import in_ms
+from core.model.history_key import HistoryKey
 from scenarios.bot.button_data import PageTurn, list_id, turn_of
 from scenarios.context import Asking, Context
-from scenarios.engine import Ending
+from scenarios.engine import Ending, State
 from scenarios.engine.results import failed
 from scenarios.schema import ActionType, Field, types
 from scenarios.schema.questions import (
@@ -30,10 +32,10 @@ async def execute(context: Context) -> Ending | Asking:
         return failed("there is nothing to ask: no text")
     questions = Questions(context.services.core.store, context.services.tenant)
     await questions.open(context.event, AskedBy(context.run, context.step.path), asked.timeout)
-    await repeat(context, asked, "")
+    delivery = await repeat(context, asked, "")
     now = context.services.now_ms()
     remind = asked.remind
-    return Asking(now + in_ms(asked.timeout), now + in_ms(remind) if remind else 0)
+    return Asking(now + in_ms(asked.timeout), now + in_ms(remind) if remind else 0, delivery=delivery)
 
 
 def question(context: Context) -> Question:
@@ -41,10 +43,12 @@ def question(context: Context) -> Question:
     return question_of(context.prepared.own, context.bot, context.step.path[-1] + 1)
 
 
-async def repeat(context: Context, asked: Question, name: str, text: str = "") -> None:
-    """Send the question, or a hint in its place. `name`: distinguishes this message from the others of the step."""
+async def repeat(context: Context, asked: Question, name: str, text: str = "") -> HistoryKey | None:
+    """Send the question, or a hint in its place; return its delivery. `name`: distinguishes this message from the
+    others of the step.
+    """
     seen = with_options(context.prepared.seen, asked, PageTurn(list_id(context.identity), 0))
-    await say(context, {**seen, "text": text, "attachment": None} if text else seen, name)
+    return await say(context, {**seen, "text": text, "attachment": None} if text else seen, name)
 
 
 async def turn_page(context: Context, press: Mapping[str, Any], event_run: str) -> bool:
@@ -60,19 +64,33 @@ async def turn_page(context: Context, press: Mapping[str, Any], event_run: str) 
 
 
 async def remind(context: Context, asking: Asking) -> Asking:
-    """Ask again; return until when the step now waits."""
+    """Ask again, unless the question is still on its way; return until when the step now waits."""
     asked = question(context)
-    await repeat(context, asked, f"remind:{asking.reminders + 1}")
     later = context.services.now_ms() + in_ms(asked.remind) if asked.remind else 0
-    return Asking(asking.until, later, asking.reminders + 1)
+    if asking.under_way:
+        return replace(asking, remind=later)
+    delivery = await repeat(context, asked, f"remind:{asking.reminders + 1}")
+    return Asking(asking.until, later, asking.reminders + 1, delivery)
+
+
+def arrived(context: Context, asking: Asking, sent: Ending) -> Asking | Ending:
+    """Return what follows from the end of a question's delivery: the step waits for the answer, or ends as the delivery
+    did. A reminder that did not arrive ends nothing: the person has the question.
+    """
+    if sent.state is State.COMPLETED or asking.reminders:
+        if sent.state is not State.COMPLETED:
+            context.warn(f"the reminder did not arrive: {sent.error}")
+        return replace(asking, verdict=str(sent.returned.results.get("verdict") or sent.state))
+    return sent
 
 
 ACTION = ActionType(
     name="ask",
     help="Asks the person and waits for the answer, without holding up anything. Completes with a right answer; fails"
-    " after the time limit or too many wrong answers, ends as `drop` if the person begins something else.",
+    " after the time limit or too many wrong answers, ends as `drop` if the person begins something else. If the"
+    " question does not arrive it ends at once: `failed`, or `unknown` if it may have arrived.",
     placeholder=True,
-    outcomes=("completed", "failed", "drop"),
+    outcomes=("completed", "failed", "unknown", "drop"),
     one_of=("text", "attachment"),
     fields=(
         Field("text", types.TEXT, "The question."),
@@ -100,6 +118,8 @@ ACTION = ActionType(
     ),
     returns={
         "answer": "the answer",
+        "delivery_id": "the id of the delivery of the question, or of its last reminder",
+        "verdict": "what became of it",
         "person": "the variables of the person",
         "chat": "the variables of the chat",
         "run": "the variables of the run",

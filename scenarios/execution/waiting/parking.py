@@ -18,11 +18,11 @@ from core.model.history_key import HistoryKey
 from core.queue import QueueClient
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from scenarios.context import Waiting
+from scenarios.context import Asking
 from scenarios.execution.runs import Runs, StoredRun, shard_of
 from scenarios.execution.versions import Versions
 from scenarios.execution.waiting.delivery_ends import DeliveryEnds
-from scenarios.execution.waiting.waits import Waits
+from scenarios.execution.waiting.waits import Waits, WaitsFor
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class Parking:
     async def park(self, stored: StoredRun, waits: Waits) -> None:
         """Wake the run when one of the deliveries ends, also after the death of this process."""
         await self._runs.park(stored, waits)
-        deliveries = [waiting.delivery for waiting in waits.values() if isinstance(waiting, Waiting)]
+        deliveries = [delivery for one in waits.values() if (delivery := _delivery(one))]
         for delivery in deliveries:
             self._watch(Parked(stored.id, stored.task, delivery))
         await self._ends.look(deliveries)
@@ -143,6 +143,13 @@ class Parking:
         await self._ends.look(parked.delivery for parked in new)
         self._newest[shard] = _next_start(since, [score for _, score in _pairs(rows)])
         return len(found)
+
+
+def _delivery(waits_for: WaitsFor) -> HistoryKey | None:
+    """Return the delivery whose end a step waits for, also that of a question."""
+    if isinstance(waits_for, Asking):
+        return waits_for.under_way
+    return waits_for.delivery if waits_for else None
 
 
 def _next_start(since: int, scores: list[int]) -> int:

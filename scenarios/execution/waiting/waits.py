@@ -1,5 +1,6 @@
 """Describes the waits of the steps of a parked run, as stored in the run: `slow`, `answer <history key>` for a message
-to the event's person, `send <history key>` for any other, `ask:<until>:<remind>:<reminders>` for an answer.
+to the event's person, `send <history key>` for any other, `ask:<until>:<remind>:<reminders>:<verdict>:<history
+key>` for an answer. Before the key of a delivery that is under way stands a space: its end wakes the run (`park_run`).
 
 Pure. A `Waiting` is a delivery; an `Asking` an answer; None is a slow action, which has a task of its own.
 """
@@ -23,7 +24,8 @@ def encode(waiting: WaitsFor) -> str:
     if waiting is None:
         return SLOW
     if isinstance(waiting, Asking):
-        return f"{_ASK}{waiting.until}:{waiting.remind}:{waiting.reminders}"
+        numbers = f"{waiting.until}:{waiting.remind}:{waiting.reminders}"
+        return f"{_ASK}{numbers}:{waiting.verdict}:{' ' if waiting.under_way else ''}{waiting.delivery or ''}"
     return f"{_ANSWER if waiting.one else _SEND} {waiting.delivery}"
 
 
@@ -31,6 +33,8 @@ def decode(text: str) -> WaitsFor:
     if text == SLOW:
         return None
     if text.startswith(_ASK):
-        return Asking(*map(int, text.removeprefix(_ASK).split(":")))
+        ends, again, reminders, verdict, delivery = text.removeprefix(_ASK).split(":", 4)
+        key = HistoryKey.parse(delivery.removeprefix(" ")) if delivery else None
+        return Asking(int(ends), int(again), int(reminders), key, verdict)
     kind, _, delivery = text.partition(" ")
     return Waiting(HistoryKey.parse(delivery), one=kind == _ANSWER)

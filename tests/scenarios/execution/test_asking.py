@@ -4,10 +4,13 @@ from datetime import timedelta
 
 import pytest
 
+from core.courier.interface import Outcome, Sent, Unknown
+from core.model.history_key import HistoryKey
 from core.redis.store import Argument, Store
 from scenarios.stores.forms import Forms
 from scenarios.stores.variables import Variables
 from tests.scenarios.execution.conftest import Installation, Running, states
+from tests.support.delivery_progress import GONE, Gate
 from tests.support.stack import TENANT
 from tests.support.waiting import until
 
@@ -98,6 +101,61 @@ async def test_too_many_wrong_answers_end_the_question(form: Installation) -> No
         await asked(form, count)
         await form.put("A")
     assert (await form.over(run)).actions[0].error.startswith("no right answer in 3 attempts")
+
+
+PHASES = pytest.mark.parametrize("patience", [30.0, 0.0], ids=["awaited", "parked"])
+
+
+@PHASES
+@pytest.mark.parametrize(("outcome", "state"), [(GONE, "failed"), (Unknown(), "unknown")])
+async def test_a_question_that_did_not_arrive_ends_and_the_next_text_is_no_answer_to_it(
+    form: Installation, outcome: Outcome, state: str, patience: float
+) -> None:
+    form.courier.respond = lambda message: outcome if message.text == "Your name?" else Sent("1")
+    await form.start(patience=patience)
+    view = await form.over(await form.put("/start"))
+    question = view.actions[0]
+    assert states(view) == [state, "drop", "drop", "completed"]
+    assert (question.results["verdict"], bool(question.results["delivery_id"])) == ("nothing_worked", True)
+    assert form.texts[-1].startswith("Bye: ")
+    await form.play("Anna")
+    assert form.texts[-1] == "Help"
+
+
+async def test_a_text_that_comes_before_the_run_has_noticed_is_no_answer_either(form: Installation) -> None:
+    """What the person writes finds out, before the run of the question was woken."""
+    gate = Gate(lambda message: GONE if message.text == "Your name?" else Sent("1"))
+    form.courier.respond = gate
+    running = await form.start(patience=0.0)
+    run = await form.put("/start")
+    await until(lambda: parked(form, run))
+    await running.kill()
+    gate.opened.set()
+    key = HistoryKey.parse((await form.read(run)).actions[0].results["delivery_id"])
+    await form.stack.finished(key)
+    await form.put("Anna")
+    await form.start(patience=0.0)
+    assert states(await form.over(run)) == ["failed", "drop", "drop", "completed"]
+    await until(lambda: "Help" in form.texts)
+
+
+async def test_show_names_the_delivery_of_a_question_and_a_reminder_that_fails_ends_nothing(
+    form: Installation,
+) -> None:
+    await form.start()
+    run = await form.put("/start")
+    await until(lambda: verdict_is(form, run, "all_reached"))
+    form.courier.respond = lambda message: GONE
+    await form.pass_time(timedelta(minutes=26))
+    await until(lambda: verdict_is(form, run, "nothing_worked"))
+    form.courier.respond = lambda message: Sent("1")
+    await form.put("Anna")
+    await until(lambda: form.texts[-1] == "Which room?")
+    assert (await form.read(run)).actions[0].results["verdict"] == "nothing_worked"
+
+
+async def verdict_is(form: Installation, run: str, verdict: str) -> bool:
+    return await parked(form, run) and (await form.read(run)).actions[0].results.get("verdict") == verdict
 
 
 class Killed(Store):

@@ -10,11 +10,12 @@ from core.model.history_key import HistoryKey
 from core.model.people import Group, User
 from core.queue import Suspend
 from core.redis.store import Store
-from scenarios.context import Context, Waiting
+from scenarios.context import Asking, Context, Waiting
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.execution.waiting import waits
 from scenarios.execution.waiting.turns import suspension
+from scenarios.execution.waiting.waits import WaitsFor
 from scenarios.schema import ActionType
 from tests.scenarios.execution.conftest import PERSON, WITHIN, Installation, states
 from tests.scenarios.execution.test_waiting import Gate, no_event_is_handled, parked
@@ -50,8 +51,11 @@ def test_a_run_keeps_its_turn_ten_minutes_for_its_answers_and_one_for_anything_e
     assert suspension("run", found, age, 0) == expected
 
 
-@pytest.mark.parametrize("waiting", [ANSWER, BROADCAST, SLOW])
-def test_what_a_step_waits_for_is_read_as_it_was_written(waiting: Waiting | None) -> None:
+@pytest.mark.parametrize(
+    "waiting",
+    [ANSWER, BROADCAST, SLOW, Asking(5, 3, 1), Asking(5, 0, 0, ANSWER.delivery), Asking(5, 0, 0, ANSWER.delivery, "x")],
+)
+def test_what_a_step_waits_for_is_read_as_it_was_written(waiting: WaitsFor) -> None:
     assert waits.decode(waits.encode(waiting)) == waiting
 
 
