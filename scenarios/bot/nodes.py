@@ -3,6 +3,7 @@
 An alias is the same node as its anchor, so a tree may share nodes. `size` counts them as often as they are used.
 """
 
+import re
 from typing import Any
 
 from msgspec import Struct
@@ -11,7 +12,9 @@ Value = str | int | float | bool | None
 
 
 class Scalar(Struct, frozen=True, gc=False):
-    """A single value. `text` is what the author wrote, without quotes: `yes` where `value` is True."""
+    """A single value. `text` is what the author wrote, without quotes. `value` is the same text, unless this is the
+    usual form of a number, true, false or null.
+    """
 
     value: Value
     text: str
@@ -52,6 +55,29 @@ def plain(node: Node) -> Any:
     if isinstance(node, ListNode):
         return [plain(item) for item in node.items]
     return {key.text: plain(value) for key, value in node.pairs}
+
+
+_INTEGER = re.compile(r"[-+]?\d{1,20}", re.ASCII)
+_BASES = re.compile(r"0o[0-7]{1,20}|0x[\da-fA-F]{1,16}", re.ASCII)
+_FLOAT = re.compile(r"[-+]?(\.\d{1,40}|\d{1,40}(\.\d{0,40})?)([eE][-+]?\d{1,2})?", re.ASCII)
+_FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+def read_number(text: str) -> int | float | None:
+    """Return the number that a text is in YAML 1.2 (10.3.2), None if it is none: `007` is 7, `1.0e3` 1000."""
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _BASES.fullmatch(text):
+        return int(text, 0)
+    if not _FLOAT.fullmatch(text):
+        return None
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < 1e15 else number
+
+
+def read_flag(text: str) -> bool | None:
+    """Return what a text means in YAML 1.1, whose `yes`, `no`, `on` and `off` are flags; None if it means neither."""
+    return _FLAGS.get(text.lower()) if text in (text.lower(), text.upper(), text.capitalize()) else None
 
 
 def is_empty(node: Node | None) -> bool:

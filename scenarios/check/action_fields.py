@@ -12,7 +12,7 @@ from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.plugins.plugin import installed_plugins
 from scenarios.schema import ActionType, Field
-from scenarios.schema.types import FLAG
+from scenarios.schema.declaration import ENABLED
 
 EVENTS_SECTION = "event_manager"
 """A section of other versions, of which `./ada bot` and `./ada serve` use one setting."""
@@ -90,7 +90,7 @@ def check_settings(reader: Reader, root: Node | None, actions: Actions) -> None:
 def check_section(reader: Reader, kind: ActionType, section: Node) -> None:
     for key, value in reader.pairs(section, kind.name):
         if key.text == "enabled":
-            check_value(reader, Field("enabled", FLAG, "Whether the action can be used."), value)
+            check_value(reader, ENABLED, value)
         elif field := kind.field(key.text):
             check_value(reader, field, value)
         else:

@@ -49,8 +49,7 @@ def names_before_braces(text: str) -> list[str]:
 
 def placed_texts(step: Step, kind: ActionType, settings: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
     """Emit the texts in which placeholders are replaced, each with its field (C-57)."""
-    section = settings.get(kind.name)
-    default = section.get("placeholder", kind.placeholder) if isinstance(section, Mapping) else kind.placeholder
+    default = kind.section(settings)["placeholder"]
     if (default is True) if step.action.placeholder is None else step.action.placeholder:
         for key, value in step.node.pairs:
             yield from ((key.text, text) for text in texts_in(value) if key.text not in WITHOUT_TEXTS)

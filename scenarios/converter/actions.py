@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from scenarios.bot import Place
-from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, plain
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, plain, read_flag
 from scenarios.converter.conditions import ConditionRefused, ada_name, condition
 from scenarios.loader.problem import Problems
 
@@ -60,9 +60,10 @@ class ActionConverter:
         return action
 
     def _edit(self, node: Node) -> Action:
-        if not isinstance(plain(node), bool):
+        flag = read_flag(text_of(node))
+        if flag is None:
             self.report(node, "EDITS_PRESSED", "Ada edits the message whose button was pressed, no other one")
-        return {"callback_edit": True} if plain(node) is not False else {}
+        return {"callback_edit": True} if flag is not False else {}
 
     def _inline(self, node: Node) -> Any:
         if not isinstance(node, ListNode):
@@ -99,7 +100,7 @@ class ActionConverter:
         text, alert = params.get("text"), params.get("show_alert")
         if text is None:
             return None
-        shown = {"alert": True} if alert is not None and plain(alert) is True else {}
+        shown = {"alert": True} if read_flag(text_of(alert)) else {}
         return {"type": "answer_press", "text": self._value(text), **shown}
 
     def _scenario(self, params: MapNode) -> Action:

@@ -8,7 +8,6 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path as FolderPath
-from typing import Any
 
 from core.errors import Refused, StoreError
 from providers.models import AiError
@@ -82,22 +81,16 @@ class StepExecutor:
 
     async def _obstacle(self, context: Context) -> str:
         """Return why the action may not run; empty if it may."""
-        kind = context.step.action.type
-        settings = _section(context.bot.settings, kind)
+        kind = self._types[context.step.action.type]
+        settings = kind.section(context.bot.settings)
         if settings.get("enabled") is False:
-            return f"settings.yaml switches the action {kind} off"
-        return await denial(context, {**settings, **context.step.action.fields})
+            return f"settings.yaml switches the action {kind.name} off"
+        return await denial(context, {**settings, **kind.read(context.step.action).fields})
 
 
 def prepared_of(stored: StoredRun, step: Step, kind: ActionType) -> Prepared:
     """Return what a step runs with, or has run with: it depends only on the run."""
-    defaults = {"placeholder": kind.placeholder, **_section(stored.version.bot.settings, kind.name)}
-    return prepare(step.action, defaults, step.values, stored.event)
-
-
-def _section(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    section = settings.get(name)
-    return section if isinstance(section, Mapping) else {}
+    return prepare(kind.read(step.action), kind.section(stored.version.bot.settings), step.values, stored.event)
 
 
 def _failure(context: Context, error: Exception) -> Ending:

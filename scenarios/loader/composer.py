@@ -1,8 +1,9 @@
 """Turns the text of a YAML file into nodes with places. Knows YAML, nothing of bots.
 
 Guarantees: any text gives nodes or problems, never an exception; time and memory are bounded by the length of the
-text (depth, aliases). Values are read as PyYAML's safe loader reads them, with three differences: a date stays text,
-a key is always text, and a key that is there twice is an error.
+text (depth, aliases). A key is always text, and a key that is there twice is an error. A scalar without quotes is a
+number, true or false only if it is written as this value is shown, as in `750`, `1.5`, `true`; `12:30`, `007`, `1.10`
+and `yes` are texts. A field that is a number or a flag reads those texts (`scenarios.schema.declaration`).
 """
 
 from collections.abc import Callable, Iterator
@@ -174,13 +175,18 @@ class _Composer:
         except (ValueError, KeyError, IndexError, OverflowError):
             self._complain(event, "WRONG_TYPE", f"{text[:60]!r} is not a value of the type {short_tag(tag)}")
             return text
-        return value
+        return value if value is None or written(value) == text else text
 
     def _complain(self, event: Any, code: str, message: str) -> None:
         self._problems.error(Place(self._file, *position(event)), code, message)
 
     def _refuse(self, event: Any, code: str, message: str) -> NoReturn:
         raise _Unreadable(Place(self._file, *position(event)), code, message)
+
+
+def written(value: str | float) -> str:
+    """Return the one way to write a value that makes it no text."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def is_merge(event: Any) -> bool:

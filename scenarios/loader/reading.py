@@ -6,7 +6,7 @@ An empty value (null, {}, [], "") is legal wherever a mapping or a list is expec
 
 from collections.abc import Collection
 
-from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty, read_flag, read_number
 from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.loader.problem import Reporter
 
@@ -58,8 +58,8 @@ class Reader(Reporter):
         """Return true or false; None if it is missing or something else, which is reported."""
         if node is None or is_empty(node):
             return None
-        if isinstance(node, Scalar) and isinstance(node.value, bool):
-            return node.value
+        if isinstance(node, Scalar) and (flag := read_flag(node.text)) is not None:
+            return flag
         self.wrong(node, what, "true or false")
         return None
 
@@ -75,7 +75,5 @@ class Reader(Reporter):
 
 
 def as_int(node: Scalar) -> int | None:
-    if isinstance(node.value, int) and not isinstance(node.value, bool):
-        return node.value
-    digits = node.text.removeprefix("-") if isinstance(node.value, str) else ""
-    return int(node.text) if digits.isascii() and digits.isdigit() and len(digits) <= 20 else None
+    number = read_number(node.text)
+    return number if isinstance(number, int) else None

@@ -3,7 +3,7 @@
 from pathlib import PurePosixPath
 
 from scenarios.bot import ANY, NAMED, OUTCOMES, Action, Place, Scenario
-from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain
+from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain, read_flag
 from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.loader.later_dialect import is_later
 from scenarios.loader.problem import Problems
@@ -97,7 +97,7 @@ def read_action(reader: Reader, node: MapNode) -> Action:
 
 def read_outcomes(reader: Reader, node: Node | None, what: str) -> frozenset[str] | None:
     """Return the outcomes that `chain` or `chain_drop` names; None if it is missing, empty or false."""
-    if node is None or is_empty(node) or (isinstance(node, Scalar) and node.value is False):
+    if node is None or is_empty(node) or (isinstance(node, Scalar) and read_flag(node.text) is False):
         return None
     named: frozenset[str] = frozenset()
     for item in reader.one_or_many(node):
@@ -109,7 +109,7 @@ def read_outcome(reader: Reader, node: Node, what: str) -> frozenset[str]:
     word = node.text.strip().lower() if isinstance(node, Scalar) else ""
     if word in NAMED:
         return NAMED[word]
-    if word == "any" or (isinstance(node, Scalar) and node.value is True) or word == "true":
+    if word == "any" or read_flag(word):
         return ANY
     if isinstance(node, Scalar) and node.value is not None:
         known = ", ".join(OUTCOMES)

@@ -4,7 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from scenarios.bot import Action
 from scenarios.schema import types
 from scenarios.schema.conditions import CONDITION
 from scenarios.schema.types import Type
@@ -49,6 +51,21 @@ class ActionType(Struct, frozen=True):
     def field(self, name: str) -> Field | None:
         return next((field for field in (*self.fields, *COMMON_FIELDS) if field.name == name), None)
 
+    def read(self, action: Action) -> Action:
+        """Return an action with its fields as their types read them: `yes` in a flag is true, `0x1F` in a number 31.
+        All other texts stay as they are written.
+        """
+        return replace(action, fields=self._read(action.fields))
+
+    def section(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what settings.yaml says for the actions of this type; placeholders are replaced by default (C-57)."""
+        section = settings.get(self.name)
+        return {"placeholder": self.placeholder, **self._read(section if isinstance(section, Mapping) else {})}
+
+    def _read(self, written: Mapping[str, Any]) -> dict[str, Any]:
+        types_of = {field.name: field.type for field in (*self.fields, *COMMON_FIELDS, ENABLED)}
+        return {name: types_of[name].read(value) if name in types_of else value for name, value in written.items()}
+
     def field_names(self) -> tuple[str, ...]:
         return tuple(field.name for field in (*self.fields, *COMMON_FIELDS))
 
@@ -83,3 +100,6 @@ COMMON_FIELDS = (
     Field("group_admin", types.FLAG, "Only administrators of the group; for others the action fails.", default=False),
 )
 """The fields that every action has."""
+
+ENABLED = Field("enabled", types.FLAG, "Whether the action can be used.")
+"""The field that only a section of settings.yaml has."""

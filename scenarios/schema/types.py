@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty, read_flag, read_number
 from scenarios.bot.suggestion import did_you_mean
 
 Complaint = tuple[Node, str]
@@ -24,11 +24,19 @@ _DURATION = re.compile(r"\s*(\d+\s*[wdhms]\s*)+")
 
 
 class Type(Struct, frozen=True):
-    """`name` as authors read it. `complaints` yields what is wrong with a value. `schema` is its JSON Schema."""
+    """`name` as authors read it. `complaints` yields what is wrong with a value. `schema` is its JSON Schema. `reads`:
+    makes the value of a text; None for a text that it cannot read.
+    """
 
     name: str
     schema: dict[str, Any]
     complaints: Complaints
+    reads: Callable[[str], int | float | bool | None] | None = None
+
+    def read(self, value: Any) -> Any:
+        """Return what a value that is written in a file means in a field of this type."""
+        found = self.reads(value) if self.reads and isinstance(value, str) else None
+        return value if found is None else found
 
     def check(self, node: Node) -> Iterator[Complaint]:
         """Emit what is wrong with the value of a field of this type."""
@@ -40,14 +48,19 @@ def has_placeholder(node: Node) -> bool:
     return isinstance(node, Scalar) and isinstance(node.value, str) and bool(_PLACEHOLDER.search(node.value))
 
 
-def scalar_type(name: str, schema: dict[str, Any], accepts: Callable[[Scalar], bool]) -> Type:
+def scalar_type(
+    name: str,
+    schema: dict[str, Any],
+    accepts: Callable[[Scalar], bool],
+    reads: Callable[[str], int | float | bool | None] | None = None,
+) -> Type:
     """Return a type of single values."""
 
     def complaints(node: Node) -> Iterator[Complaint]:
         if not isinstance(node, Scalar) or not accepts(node):
             yield node, f"must be {name}, but is {describe(node)}"
 
-    return Type(name, schema, complaints)
+    return Type(name, schema, complaints, reads)
 
 
 def choice(*words: str) -> Type:
@@ -63,13 +76,11 @@ def choice(*words: str) -> Type:
 
 
 def is_whole(node: Scalar) -> bool:
-    if isinstance(node.value, str):
-        return re.fullmatch(r"-?\d{1,20}", node.value) is not None
-    return isinstance(node.value, int) and not isinstance(node.value, bool)
+    return isinstance(read_number(node.text), int)
 
 
 def is_number(node: Scalar) -> bool:
-    return is_whole(node) or isinstance(node.value, float)
+    return read_number(node.text) is not None
 
 
 def is_duration(node: Scalar) -> bool:
@@ -180,9 +191,9 @@ _OUTCOME = {"enum": ["completed", "failed", "unknown", "drop", "any", True, Fals
 
 TEXT = Type("a text", _SCALAR, text_complaints)
 TEXTS = Type("a text or a list of texts", _TEXTS, texts_complaints)
-WHOLE = scalar_type("a whole number", {"type": "integer"}, is_whole)
-NUMBER = scalar_type("a number", {"type": "number"}, is_number)
-FLAG = scalar_type("true or false", {"type": "boolean"}, lambda node: isinstance(node.value, bool))
+WHOLE = scalar_type("a whole number", {"type": "integer"}, is_whole, read_number)
+NUMBER = scalar_type("a number", {"type": "number"}, is_number, read_number)
+FLAG = scalar_type("true or false", {"type": "boolean"}, lambda node: read_flag(node.text) is not None, read_flag)
 DURATION = scalar_type("a duration, for example 1h 30m", {"type": ["string", "integer"]}, is_duration)
 DATE = scalar_type("a date, for example 2026-11-22", {"type": "string"}, is_date)
 MAPPING = Type("a mapping", {"type": "object"}, map_complaints)

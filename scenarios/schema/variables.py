@@ -90,7 +90,7 @@ def fitted(value: Any, variable: Variable, zone: tzinfo | None) -> Any:
 
 
 def _text(value: Any, variable: Variable, zone: tzinfo | None) -> str:
-    text = as_text(value).strip()
+    text = str(value).lower() if isinstance(value, bool) else as_text(value).strip()
     if len(text) > LONGEST_TEXT:
         raise VariableFault(f"a text has at most {LONGEST_TEXT} characters")
     return text

@@ -141,11 +141,7 @@ class Rehearsal:
 
     def _prepared(self, step: Step) -> Prepared:
         kind = self._types[step.action.type]
-        return prepare(step.action, {"placeholder": kind.placeholder, **self._settings(step)}, step.values, self.event)
-
-    def _settings(self, step: Step) -> Mapping[str, Any]:
-        section = self._bot.settings.get(step.action.type)
-        return section if isinstance(section, Mapping) else {}
+        return prepare(kind.read(step.action), kind.section(self._bot.settings), step.values, self.event)
 
     def _execute(self, step: Step) -> Ending | None:
         """Return the end of an action; None if it waits."""
@@ -155,7 +151,7 @@ class Rehearsal:
         prepared = self._prepared(step)
         self.given[step.path] = prepared.own
         self.warnings += [f"{step.scenario}: {warning}" for warning in prepared.warnings]
-        if error := self._obstacle(step):
+        if error := self._obstacle(step, kind):
             return failed(error)
         if reason := unmet(prepared.condition, prepared.seen):
             return replace(skipped(reason), returned=prepared.returned)
@@ -167,14 +163,14 @@ class Rehearsal:
             ending = failed(f"{refused.code}: {refused.detail}")
         return ending and replace(ending, returned=prepared.returned.and_then(ending.returned))
 
-    def _obstacle(self, step: Step) -> str:
+    def _obstacle(self, step: Step, kind: ActionType) -> str:
         """Return why the action cannot run; empty if it can."""
         if _is_named(step, self._outcomes.fail):
             return "its outcome is set to failed"
-        settings = self._settings(step)
+        settings = kind.section(self._bot.settings)
         if settings.get("enabled") is False:
             return f"settings.yaml switches the action {step.action.type} off"
-        return refusal(self._bot.roles, {**settings, **step.action.fields}, self.event.get("user_id"))
+        return refusal(self._bot.roles, {**settings, **kind.read(step.action).fields}, self.event.get("user_id"))
 
     # what runs for real, by type
 
@@ -258,7 +254,7 @@ class Rehearsal:
         return branch(self._bot, step, chosen(prepared.own, prepared.seen))
 
     def succeed(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
-        ending = ending_of(Sampled(kind, prepared, step.action.fields, self.event))
+        ending = ending_of(Sampled(kind, prepared, kind.read(step.action).fields, self.event))
         given = self._outcomes.returns.get(node_of(step), self._outcomes.returns.get(kind.name))
         return replace(ending, returned=ending.returned.and_then(Values(given))) if given else ending
 
