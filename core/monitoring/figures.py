@@ -79,8 +79,9 @@ class FigureReader:
         """
         kept = await self._samples.kept(Step.COARSE if step >= Step.COARSE else Step.FINE, self._now_ms())
         samples = [one for one in kept if begin <= one.at and (end is None or one.at <= end)]
-        thinned = list({one.at // (step * 1000): one for one in samples}.values())
-        return figures_of([_of_tube(one, tube) for one in thinned] if tube else thinned, step)
+        if tube:
+            samples = [found for one in samples if (found := one.of_tube(tube))]
+        return figures_of(list({one.at // (step * 1000): one for one in samples}.values()), step)
 
     async def outcomes(self) -> Sequence[OutcomeCount]:
         """Return the outcomes of the last hour, the most frequent first; it costs less than `read`."""
@@ -117,29 +118,27 @@ def _outcomes_of(samples: Sequence[Sample]) -> Sequence[OutcomeCount]:
     return sorted(counts, key=lambda one: -one.count)
 
 
-def _of_tube(sample: Sample, tube: str) -> Sample:
-    tubes = {name: one for name, one in sample.tubes.items() if name == tube}
-    return Sample(sample.at, tubes, {name: one for name, one in sample.outcomes.items() if name == tube})
-
-
 def _point(sample: Sample, flow: Flow | None) -> Point:
-    tubes = list(sample.tubes.values())
+    now = sample.total or TubeSample.total(list(sample.tubes.values()))
     return Point(
         at=sample.at,
         flow=flow,
-        waiting=sum(one.waiting for one in tubes),
-        ready=sum(one.ready for one in tubes),
-        locked=sum(one.locked for one in tubes),
-        taken=sum(one.taken for one in tubes),
-        buried=sum(one.graves for one in tubes),
-        oldest_ms=max((one.oldest_ms for one in tubes), default=0),
+        waiting=now.waiting,
+        ready=now.ready,
+        locked=now.locked,
+        taken=now.taken,
+        buried=now.graves,
+        oldest_ms=now.oldest_ms,
     )
 
 
 def _flow(before: Sample, after: Sample) -> Flow | None:
-    """Return None if a counter has gone back: the server was emptied in between."""
+    """Return None if a counter has gone back, because the server was emptied in between, or a sample is not whole."""
     names = ("put", "done", "failed", "cancelled", "expired", "retried", "lost", "buried", "promoted", "lag_ms")
-    sums = {name: _sum(after, name) - _sum(before, name) for name in names}
+    first, last = before.total, after.total
+    if first is None or last is None:
+        return None
+    sums = {name: getattr(last, name) - getattr(first, name) for name in names}
     if min(sums.values()) < 0:
         return None
     promoted, lag = sums.pop("promoted"), sums.pop("lag_ms")
@@ -150,10 +149,6 @@ def _flow(before: Sample, after: Sample) -> Flow | None:
         not_reached=sum(one.count for one in written if one.status in NOT_REACHED),
         lag_ms=round(lag / promoted, 1) if promoted else None,
     )
-
-
-def _sum(sample: Sample, name: str) -> int:
-    return sum(getattr(one, name) for one in sample.tubes.values())
 
 
 def _added(before: Mapping[str, Mapping[str, int]], after: Mapping[str, Mapping[str, int]]) -> Iterator[OutcomeCount]:

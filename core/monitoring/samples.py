@@ -13,8 +13,8 @@ from core.queue import Queue, TubeStats
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
-# Tubes of one sample: those with the most tasks since the beginning.
-_TUBES = 100
+# Tubes that a sample names: those with the most tasks since the beginning. The others are added up.
+TUBES = 100
 _SHARD = 0
 
 
@@ -58,13 +58,41 @@ class TubeSample(msgspec.Struct, frozen=True, array_like=True):
         faults = (stats.retried, stats.lost, stats.buried, stats.promoted, lag_ms)
         return cls(*counts, *faults, now.waiting, now.ready, now.locked, now.taken, now.buried, stats.oldest_ms)
 
+    @classmethod
+    def total(cls, samples: Sequence["TubeSample"]) -> "TubeSample":
+        """Add up; `oldest_ms` is the largest."""
+        sums = {name: sum(getattr(one, name) for one in samples) for name in cls.__struct_fields__}
+        return cls(**{**sums, "oldest_ms": max((one.oldest_ms for one in samples), default=0)})
+
 
 class Sample(msgspec.Struct, frozen=True, array_like=True):
-    """`at`: the server's ms. `outcomes`: channel → `status|reason` → how many were written."""
+    """`at`: the server's ms. `outcomes`: channel → `status|reason` → how many were written. `others`: the tubes that
+    are not among `tubes`, added up; None: there are none, or in a sample of an earlier version with `TUBES` tubes it is
+    not known.
+    """
 
     at: int
     tubes: dict[str, TubeSample]
     outcomes: dict[str, dict[str, int]]
+    others: TubeSample | None = None
+
+    @property
+    def total(self) -> TubeSample | None:
+        """All tubes together; None if that is not known."""
+        if self.others is None and len(self.tubes) >= TUBES:
+            return None
+        return TubeSample.total([*self.tubes.values(), *([self.others] if self.others else [])])
+
+    def of_tube(self, tube: str) -> "Sample | None":
+        """Return the sample of one tube and of the channel of this name; None if the tube may be among the others."""
+        if tube not in self.tubes and self._hides_tubes():
+            return None
+        tubes = {name: one for name, one in self.tubes.items() if name == tube}
+        return Sample(self.at, tubes, {name: one for name, one in self.outcomes.items() if name == tube})
+
+    def _hides_tubes(self) -> bool:
+        """Return whether there may be further tubes than those that are named."""
+        return len(self.tubes) >= TUBES and (self.others is None or self.others.put > 0)
 
 
 class Samples:
@@ -78,9 +106,11 @@ class Samples:
     async def take(self, at: int) -> Sample:
         """Return the counters as they are now."""
         stats, sums = await self._queue.inspector.stats(), await self._queue.inspector.sums_by_tube("counters")
-        busiest = sorted(stats.tubes.items(), key=lambda item: -item[1].put)[:_TUBES]
-        tubes = {name: TubeSample.of(one, sums[name].get("lag_ms", 0)) for name, one in busiest}
-        return Sample(at, tubes, await self._queue.inspector.sums_by_tube("outcome_counts"))
+        busiest = sorted(stats.tubes.items(), key=lambda item: -item[1].put)
+        tubes = [(name, TubeSample.of(one, sums[name].get("lag_ms", 0))) for name, one in busiest]
+        others = TubeSample.total([one for _, one in tubes[TUBES:]]) if len(tubes) >= TUBES else None
+        outcomes = await self._queue.inspector.sums_by_tube("outcome_counts")
+        return Sample(at, dict(tubes[:TUBES]), outcomes, others)
 
     async def save(self, step: Step, sample: Sample) -> None:
         """Put a sample in the place of the oldest."""

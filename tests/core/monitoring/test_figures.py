@@ -92,3 +92,27 @@ async def test_an_hour_is_kept_fine_and_the_rate_of_the_last_minute_is_known(sta
             await stack.finish_all()
     assert await reader.rates() == {"t": 0.5}
     assert len((await reader.read(Step.FINE)).points) == 3
+
+
+async def flows(reader: FigureReader, tube: str = "") -> list[int | None]:
+    return [point.flow.put if point.flow else None for point in (await reader.read(Step.FINE, tube)).points]
+
+
+@pytest.mark.row("W-11")
+async def test_beyond_a_hundred_tubes_each_task_is_counted_once_and_in_its_time(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: a tube that came among the busiest hundred brought its whole history; one that left made a gap."""
+    monkeypatch.setattr("core.monitoring.samples.TUBES", 2)
+    recorder, reader, now = Recorder(stack.store, stack.queue), FigureReader(stack.store, stack.queue), now_of(stack)
+    start = now - now % 600_000 - 590_000
+    puts = [{"a": 9, "b": 8}, {"c": 10}, {"b": 5}, {}, {"a": 1}]
+    for n, tubes in enumerate(puts):
+        for tube, count in tubes.items():
+            await stack.queue.put_many(tube, [NewTask("")] * count)
+        await recorder.record(start + n * 10 * SECOND)
+    assert await flows(reader) == [None, 10, 5, 0, 1]
+    assert [point.ready for point in (await reader.read(Step.FINE)).points] == [17, 27, 32, 32, 33]
+    # Of one tube the samples are missing in which it is among the others.
+    assert await flows(reader, "a") == [None, 0, None]
+    assert await flows(reader, "c") == [None, 10, 0, 0]
