@@ -13,7 +13,7 @@ have stored is not done again. Guide: docs/jobs.md.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar
 
@@ -28,8 +28,9 @@ class Job(ABC):
     """A kind of job. `max_runtime`: an iteration that takes longer has failed. `most_failures`: after so many failures
     in a row the job has failed; None: with a period or cron it goes on with its next iteration, without one it fails
     after a day. `state`: the class of `iteration.state`, a dataclass or a msgspec struct that can be made without
-    arguments; `state_version` grows when what it stores changes, and `migrate_state` converts it. `version`: an
-    iteration that has begun with another one is left to a process that has that one. `concurrency`: how many iterations
+    arguments; `state_version` grows when what it stores changes, and `migrate_state` converts it. `signals`: the
+    type of the data of each signal; others are refused when they are sent. `version`: an iteration that has begun with
+    another one is left to a process that has that one. `concurrency`: how many iterations
     run at once in a process (100); `pace`: how many begin or go on in a second, in all; `limits`: other bounds over all
     processes.
     `checks_names`: False if names of steps, effects and waits are in files that are not found (jobs/code_names.py).
@@ -41,6 +42,7 @@ class Job(ABC):
     most_failures: ClassVar[int | None] = None
     state: ClassVar[type | None] = None
     state_version: ClassVar[int] = 1
+    signals: ClassVar[Mapping[str, Any]] = {}
     version: ClassVar[str] = ""
     concurrency: ClassVar[int | None] = None
     pace: ClassVar[float | None] = None

@@ -13,6 +13,7 @@ from typing import Any
 from core.errors import SetupError
 from core.jobs import Schedule
 from core.jobs.record import KIND
+from core.jobs.signal_types import Schema, schemas_of
 from jobs.job import Job
 from jobs.limits.limit import check_limits
 from jobs.queries.query import queries_of
@@ -37,6 +38,11 @@ class Registry:
         return {name: kind.schedule for name, kind in self.kinds.items()}
 
     @property
+    def signals(self) -> Mapping[str, Mapping[str, Schema]]:
+        """Return the types of the signals of each kind."""
+        return {name: schemas_of(kind.signals) for name, kind in self.kinds.items()}
+
+    @property
     def queries(self) -> Sequence[tuple[str, str]]:
         """Return (kind, name) of each query."""
         return [(name, one) for name, kind in self.kinds.items() for one in queries_of(kind)]
@@ -58,6 +64,10 @@ def _check(kind: type[Job]) -> None:
     if kind.concurrency is not None and kind.concurrency < 1:
         raise SetupError(f"`concurrency` of the job {_place(kind)} is a number from 1; it is {kind.concurrency!r}")
     check_limits(kind.limits)
+    try:
+        schemas_of(kind.signals)
+    except TypeError as fault:
+        raise SetupError(f"`signals` of the job {_place(kind)} have a type that JSON does not have: {fault}") from None
     if not iscoroutinefunction(kind.run):
         raise SetupError(f"`run` of the job {_place(kind)} needs to be `async def`")
 

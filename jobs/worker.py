@@ -63,7 +63,7 @@ class JobWorker:
         self._client = client
         self.registry = registry
         self.jobs = jobs or Jobs(store)
-        self.watchdog = Watchdog(store, self.jobs, registry.schedules, registry.queries)
+        self.watchdog = Watchdog(store, self.jobs, registry.schedules, registry.queries, registry.signals)
         self._storage = self.jobs.storage
         self._losses = Losses(self.jobs)
         self._stop_requested = asyncio.Event()
@@ -114,7 +114,7 @@ class JobWorker:
 
     async def publish(self) -> None:
         """Publish the kinds of this process, and create their tubes."""
-        await self.jobs.kinds.publish(self.registry.schedules, self.registry.queries)
+        await self.jobs.kinds.publish(self.registry.schedules, self.registry.queries, self.registry.signals)
         paces = {tube_of(kind.name): kind.pace for kind in self.registry.kinds.values()}
         for tube in self._workers:
             await self._client.tubes.create(Tube(tube, attempts=_ATTEMPTS, pace=paces.get(tube)))

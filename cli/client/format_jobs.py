@@ -26,6 +26,9 @@ def format_job(job: StoredJob) -> str:
         "schedule": compact_json(view.schedule) if view.schedule else "",
         "parameters": compact_json(view.parameters) if view.parameters else "",
         "own state": compact_json(view.own_state) if view.own_state is not None else "",
+        "result": _result(view),
+        "parent": view.parent,
+        "children": ", ".join(view.children),
     }
     return "\n".join(f"{name + ':':<12} {value}" for name, value in facts.items() if value not in ("", None))
 
@@ -34,7 +37,7 @@ def format_job_line(job: StoredJob) -> str:
     view = view_of(job)
     following = _time(view.next_run or view.resumes_at) or "-"
     runs = counted(view.iterations, "run")
-    return f"{view.id:<30} {_by(view):<20} {runs:>11}, next {following:<19}  {view.reason or ''}".rstrip()
+    return f"{view.id:<30} {_by(view):<20} {runs:>11}, next {following:<19}  {view.reason or _result(view)}".rstrip()
 
 
 def format_log_line(line: LogLine) -> str:
@@ -64,6 +67,10 @@ def format_plan(plan: ResetPlan, *, is_dry: bool) -> str:
 
 def _state(view: JobView) -> str:
     return _by(view) + (f": {view.reason}" if view.reason else "")
+
+
+def _result(view: JobView) -> str:
+    return compact_json(view.result) if view.result is not None else ""
 
 
 def _by(view: JobView) -> str:

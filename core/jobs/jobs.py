@@ -174,30 +174,38 @@ class Jobs:
         return await self._change(job_id, Verb.CHANGE, by, changed, f"{', '.join(what)}: changed by {by}")
 
     async def signal(
-        self, job_id: JobId, name: str, data: Any = None, *, signal_id: str = "", by: Actor = Actor.USER
+        self, job_id: JobId, name: str, data: Any = None, *, signal_id: str = "", by: Actor = Actor.USER, log: str = ""
     ) -> None:
         """Send a signal to a job; it waits until an iteration takes it. `signal_id`: a repetition with it within a day
-        does nothing.
+        does nothing. `log`: the line of the live log for it.
 
-        Raises NotFound JOB_NOT_FOUND; Invalid SIGNAL_MALFORMED, SIGNAL_TOO_LARGE; Conflict JOB_IN_OTHER_STATE,
-        TOO_MANY_SIGNALS.
+        Raises NotFound JOB_NOT_FOUND; Invalid SIGNAL_MALFORMED, SIGNAL_TOO_LARGE, SIGNAL_OF_OTHER_TYPE; Conflict
+        JOB_IN_OTHER_STATE, TOO_MANY_SIGNALS.
         """
         signal = checked_signal(name, data, signal_id, to_ms(self.now()))
+        await self.kinds.check_signal(job_id.kind, name, signal.data)
         for _ in range(_TRIES):
-            if await send(self.storage, await self.find(job_id), signal, f"signal {name} by {by}"):
+            if await send(self.storage, await self.find(job_id), signal, log or f"signal {name} by {by}"):
                 return
         raise _changes_too_often()
 
     async def stop(
-        self, job_id: JobId, by: Actor, reason: str = "", *, expected: int = 0, abandon: bool = False
+        self,
+        job_id: JobId,
+        by: Actor,
+        reason: str = "",
+        *,
+        expected: int = 0,
+        abandon: bool = False,
+        keeps_failed: bool = False,
     ) -> StoredJob:
         """End a job; it can be started again, after the pause of an administrator only by one. If its iteration has
         begun and names compensations, it is `stopping` until these have taken back what was done, unless `abandon`.
-        `expected` and what it raises: as `pause`.
+        `keeps_failed`: a job that has failed stays so, with its reason. `expected` and what it raises: as `pause`.
         """
         verb = Verb.ABANDON if abandon else Verb.STOP
         log = f"{'abandoned by' if abandon else 'stopped by'} {by}{_because(reason)}"
-        changed = partial(stopped, by=by, reason=reason, abandon=abandon)
+        changed = partial(stopped, by=by, reason=reason, abandon=abandon, keeps_failed=keeps_failed)
         return await self._change(job_id, verb, by, changed, log, expected)
 
     async def compensated(self, job_id: JobId, *, expected: int) -> StoredJob:
@@ -208,7 +216,7 @@ class Jobs:
     async def stop_all(self, tenant: str, user: str, by: Actor, reason: str) -> None:
         """End all jobs of a user that have not ended."""
         for job in await self.of_user(tenant, user):
-            if job.record.state not in (JobState.STOPPED, JobState.STOPPING):
+            if job.record.state not in (JobState.STOPPED, JobState.FINISHED, JobState.STOPPING):
                 with suppress(Conflict):  # another was faster
                     await self.stop(job.id, by, reason)
 

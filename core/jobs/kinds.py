@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 
 from core.errors import Invalid
 from core.jobs.record import KIND
 from core.jobs.schedule import Schedule, StoredSchedule
+from core.jobs.signal_types import Schema, check_data
 from core.model.clock import to_ms
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -28,9 +30,10 @@ class JobKind(msgspec.Struct, frozen=True):
 
 
 class _StoredKind(StoredSchedule, frozen=True, omit_defaults=True):
-    """`published`: by the process that did it last (ms)."""
+    """`published`: by the process that did it last (ms). `signals`: the schema of each that the kind declares."""
 
     published: int = 0
+    signals: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class JobKinds:
@@ -39,15 +42,21 @@ class JobKinds:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def publish(self, schedules: Mapping[str, Schedule], queries: Iterable[tuple[str, str]] = ()) -> None:
-        """Write the kinds that this process runs, and their queries (kind, name); those of other processes stay. Raises
-        Invalid JOB_KIND_MALFORMED.
+    async def publish(
+        self,
+        schedules: Mapping[str, Schedule],
+        queries: Iterable[tuple[str, str]] = (),
+        signals: Mapping[str, Mapping[str, Schema]] | None = None,
+    ) -> None:
+        """Write the kinds that this process runs, their queries (kind, name) and the types of their signals; those of
+        other processes stay. Raises Invalid JOB_KIND_MALFORMED.
         """
         for name in schedules:
             if not KIND.fullmatch(name):
                 raise Invalid("JOB_KIND_MALFORMED", f"{name!r} is no name of a kind of job: {KIND.pattern}")
-        now = self._now()
-        words = [word for name, schedule in schedules.items() for word in (name, _encoded(schedule, now))]
+        now, types = self._now(), signals or {}
+        kinds = {name: _encoded(schedule, now, types.get(name, {})) for name, schedule in schedules.items()}
+        words = [word for kind in kinds.items() for word in kind]
         words += [word for kind, name in queries for word in (f"{kind}{_QUERY}{name}", str(now))]
         if words:
             await self._store.command("HSET", KEYS["job_kinds"].at(0), *words)
@@ -65,6 +74,13 @@ class JobKinds:
         """Return the schedule of a kind; None if no process has ever run it."""
         text = await self._store.command("HGET", KEYS["job_kinds"].at(0), kind)
         return msgspec.json.decode(text, type=_StoredKind).schedule if text else None
+
+    async def check_signal(self, kind: str, name: str, data: Any) -> None:
+        """Check the data of a signal by what the kind declares. Raises Invalid SIGNAL_OF_OTHER_TYPE."""
+        text = await self._store.command("HGET", KEYS["job_kinds"].at(0), kind)
+        schema = msgspec.json.decode(text, type=_StoredKind).signals.get(name) if text else None
+        if schema is not None:
+            check_data(name, schema, data)
 
     async def waiting(self, kind: str) -> str:
         """Return what jobs of this kind wait for now, "" if a process runs them."""
@@ -96,6 +112,7 @@ def _waiting_for(kind: str) -> str:
     return f"waits for a process that runs jobs of the kind {kind!r}"
 
 
-def _encoded(schedule: Schedule, now: int) -> str:
-    stored = _StoredKind(**msgspec.structs.asdict(StoredSchedule.of(schedule)), published=now)
+def _encoded(schedule: Schedule, now: int, signals: Mapping[str, Schema]) -> str:
+    facts = msgspec.structs.asdict(StoredSchedule.of(schedule))
+    stored = _StoredKind(**facts, published=now, signals=dict(signals))
     return msgspec.json.encode(stored).decode()

@@ -9,21 +9,22 @@ from core.errors import Conflict, Forbidden
 
 
 class JobState(StrEnum):
-    """`stopped` and `failed` jobs do nothing until they are started again. `stopping`: a person has stopped it, and its
-    compensations take back what the iteration has done.
+    """`finished`, `stopped` and `failed` jobs do nothing until they are started again. `finished`: it has reached its
+    end by itself. `stopping`: a person has stopped it, and its compensations take back what the iteration has done.
     """
 
     RUNNING = "running"
     PAUSED = "paused"
     STOPPING = "stopping"
     STOPPED = "stopped"
+    FINISHED = "finished"
     FAILED = "failed"
 
 
 WORKING = (JobState.RUNNING, JobState.STOPPING)
 """The states in which a job has a task."""
 
-ENDED = (JobState.STOPPED, JobState.FAILED)
+ENDED = (JobState.STOPPED, JobState.FINISHED, JobState.FAILED)
 
 
 class Actor(StrEnum):
@@ -54,7 +55,7 @@ class Verb(StrEnum):
 
 
 NEXT: dict[Verb, dict[JobState | None, JobState]] = {
-    Verb.START: {None: JobState.RUNNING, JobState.STOPPED: JobState.RUNNING, JobState.FAILED: JobState.RUNNING},
+    Verb.START: {None: JobState.RUNNING, **dict.fromkeys(ENDED, JobState.RUNNING)},
     Verb.PAUSE: {JobState.RUNNING: JobState.PAUSED, JobState.PAUSED: JobState.PAUSED},
     Verb.RESUME: {JobState.PAUSED: JobState.RUNNING},
     Verb.STOP: {
@@ -73,12 +74,11 @@ NEXT: dict[Verb, dict[JobState | None, JobState]] = {
     Verb.RESET: {
         JobState.RUNNING: JobState.RUNNING,
         JobState.PAUSED: JobState.PAUSED,
-        JobState.STOPPED: JobState.RUNNING,
-        JobState.FAILED: JobState.RUNNING,
+        **dict.fromkeys(ENDED, JobState.RUNNING),
     },
     Verb.CHANGE: {state: state for state in JobState},
     Verb.FAIL: {JobState.RUNNING: JobState.FAILED, JobState.STOPPING: JobState.FAILED},
-    Verb.FINISH: {JobState.RUNNING: JobState.STOPPED},
+    Verb.FINISH: {JobState.RUNNING: JobState.FINISHED},
 }
 """For each verb, the states it applies to and the state that follows. `None`: the job does not exist yet."""
 

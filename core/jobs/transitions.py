@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from core.errors import Conflict
 from core.jobs.due_times import in_window
 from core.jobs.kinds import JobKind
 from core.jobs.record import JobRecord, Parent, line_of, zone_of
@@ -57,10 +58,14 @@ def ended(record: JobRecord, now: datetime, by: Actor, reason: str, result: msgs
     return replace(after, paused_by=None, reason=line_of(reason), service="")
 
 
-def stopped(record: JobRecord, now: datetime, by: Actor, reason: str, *, abandon: bool) -> JobRecord:
+def stopped(
+    record: JobRecord, now: datetime, by: Actor, reason: str, *, abandon: bool, keeps_failed: bool
+) -> JobRecord:
     """Return the record of a job that a person stops; its compensations begin now, if it has any to call and is not
-    abandoned.
+    abandoned. Raises Conflict JOB_IN_OTHER_STATE.
     """
+    if keeps_failed and record.state is JobState.FAILED:
+        raise Conflict("JOB_IN_OTHER_STATE", "The job has failed.")
     after = ended(record, now, by, reason, NULL)
     return replace(after, begun=True, due=to_ms(now)) if record.takes_back and not abandon else after
 

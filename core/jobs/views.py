@@ -15,7 +15,7 @@ from core.model.clock import from_ms
 class JobView(Struct, frozen=True, omit_defaults=True):
     """`id`: `KIND.USER` or `KIND~KEY.USER`. `paused_by`, `reason`: why it does not run. `resumes_at`: when its
     pause ends by itself. `parent`: the job that has started it; `children`: those that it has started and not waited
-    for; `result`: what it has returned.
+    for; `result`: what a job that has finished has returned.
     `next_run`: when its next iteration is due, or the one that has begun goes on; `waits_for`: what that waits for;
     `iterations`: how many have ended. `own_state`: the state of its own. `schedule`: in place of that of its kind.
     """
@@ -50,7 +50,7 @@ def view_of(job: StoredJob) -> JobView:
         job.id.kind,
         job.id.user,
         record.state,
-        record.iteration,
+        record.iteration + (record.state is JobState.FINISHED),
         from_ms(record.created),
         from_ms(record.changed or record.created),
         record.timezone,

@@ -21,11 +21,13 @@ async def notify_family(jobs: Jobs, notice: Notice) -> None:
         # The versions of a child that was dropped and started again begin anew.
         signal_id = f"{notice.job} {notice.parent.iteration} {notice.version}"
         try:
-            await jobs.signal(parent, signal, end, signal_id=signal_id, by=Actor.ADMIN)
+            await jobs.signal(parent, signal, end, signal_id=signal_id, log=f"the child {notice.job} is {notice.end}")
         except Refused as refusal:
             log.info("job %s: its parent %s gets no signal: %s", notice.job, parent.name, refusal.code)
     for name in notice.children:
         try:
-            await jobs.stop(JobId.parse(notice.tenant, name), Actor.ADMIN, f"its parent is {notice.end}")
+            await jobs.stop(
+                JobId.parse(notice.tenant, name), Actor.ADMIN, f"its parent is {notice.end}", keeps_failed=True
+            )
         except Refused as refusal:
             log.info("job %s: its child %s is not stopped: %s", notice.job, name, refusal.code)

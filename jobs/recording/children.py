@@ -56,7 +56,7 @@ class Child:
     async def cancel(self) -> None:
         """Stop the child, if it has not ended."""
         with suppress(Conflict):
-            await self._jobs.stop(self._job_id, Actor.ADMIN, "cancelled by its parent")
+            await self._jobs.stop(self._job_id, Actor.ADMIN, "cancelled by its parent", keeps_failed=True)
 
 
 class Children:

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from core.errors import Invalid
 from core.jobs.signals import Signal
 from core.model.clock import from_ms, to_ms
 from jobs.recording.guard import Guard
@@ -60,12 +61,14 @@ class Waiting:
             raise self._guard.suspend(until, [])
 
     async def wait(self, signal: str, timeout: timedelta | None, returns: Any) -> Any:
-        """Return the data of the next signal with this name. Raises TimeoutError, Suspended."""
+        """Return the data of the next signal with this name that converts to `returns`; others are dropped, with a line
+        of the log. Raises TimeoutError, Suspended.
+        """
         name = self._name(f"wait {signal}")
         stored = self._steps.get(name)
         wait = msgspec.json.decode(stored, type=_Wait) if stored else self._first(timeout)
         if wait.answer is _Answer.WAITING:
-            wait = await self._looked(name, signal, wait, is_stored=stored is not None)
+            wait = await self._looked(name, signal, wait, returns, is_stored=stored is not None)
         if wait.answer is _Answer.TIMED_OUT:
             raise TimeoutError(f"no signal {signal!r} came in time")
         return returned_form(f"the signal {signal}", wait.data, returns)
@@ -73,16 +76,17 @@ class Waiting:
     def _first(self, timeout: timedelta | None) -> _Wait:
         return _Wait(_Answer.WAITING, to_ms(self._now() + timeout) if timeout is not None else 0)
 
-    async def _looked(self, name: str, signal: str, wait: _Wait, *, is_stored: bool) -> _Wait:
+    async def _looked(self, name: str, signal: str, wait: _Wait, returns: Any, *, is_stored: bool) -> _Wait:
         """Return what has become of a wait by now. Raises Suspended if nothing has."""
         self._guard.check()
         entries, now = await self._guard.signals(), self._now()
         entry = next((one for one in entries if _signal(one).name == signal), None)
         if entry is not None:
             received = _Wait(_Answer.RECEIVED, wait.until, msgspec.Raw(msgspec.json.encode(_signal(entry).data)))
-            if await self._guard.take_signal(entry, name, _json(received)):
+            is_dropped = await self._dropped(entry, received, returns)
+            if not is_dropped and await self._guard.take_signal(entry, name, _json(received)):
                 return received
-            return await self._looked(name, signal, wait, is_stored=is_stored)
+            return await self._looked(name, signal, wait, returns, is_stored=is_stored)
         if wait.until and now >= from_ms(wait.until):
             timed_out = _Wait(_Answer.TIMED_OUT, wait.until)
             await self._guard.record("step", name, _json(timed_out))
@@ -91,6 +95,17 @@ class Waiting:
             await self._guard.record("step", name, _json(wait))
         until = min(from_ms(wait.until), now + LONGEST_SUSPENSION) if wait.until else now + LONGEST_SUSPENSION
         raise self._guard.suspend(until, [signal])
+
+    async def _dropped(self, entry: str, received: _Wait, returns: Any) -> bool:
+        """Drop a signal whose data the job cannot take. Returns whether it was one."""
+        signal = _signal(entry)
+        try:
+            returned_form(f"the signal {signal.name}", received.data, returns)
+        except Invalid as refusal:
+            await self._guard.record("", "", "", f"the signal {signal.name} is dropped: {refusal.detail}")
+            await self._guard.take_signal(entry, f"log\tdropped {signal.id}", "1")
+            return True
+        return False
 
     def _name(self, what: str) -> str:
         """Return the name of the next wait of a kind: they are counted in each item and branch, and outside of them."""

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from core.errors import NotFound, StoreError
 from core.jobs import JobId, Jobs, Schedule, StoredJob
+from core.jobs.signal_types import Schema
 from core.jobs.states import WORKING
 from core.model.clock import to_ms
 from core.model.states import TaskState
@@ -33,15 +34,21 @@ _PAGE = 100
 
 
 class Watchdog:
-    """One per process that runs jobs. `schedules`: the kinds that this process runs; `queries`: theirs."""
+    """One per process that runs jobs. `schedules`: the kinds that this process runs; `queries`, `signals`: theirs."""
 
     def __init__(
-        self, store: Store, jobs: Jobs, schedules: Mapping[str, Schedule], queries: Sequence[tuple[str, str]] = ()
+        self,
+        store: Store,
+        jobs: Jobs,
+        schedules: Mapping[str, Schedule],
+        queries: Sequence[tuple[str, str]] = (),
+        signals: Mapping[str, Mapping[str, Schema]] | None = None,
     ) -> None:
         self._store = store
         self._jobs = jobs
         self._schedules = schedules
         self._queries = queries
+        self._signals = signals
         self._queue = Queue(store)
         self._starts = [0] * store.shards  # of the next page
         self._drops_at = jobs.now()
@@ -50,7 +57,7 @@ class Watchdog:
         """Publish the kinds of this process and look, every ten seconds, until cancelled. Drop every hour."""
         while True:
             try:
-                await self._jobs.kinds.publish(self._schedules, self._queries)
+                await self._jobs.kinds.publish(self._schedules, self._queries, self._signals)
                 await self.look()
                 await self._drop_ended()
             except StoreError as fault:

@@ -94,7 +94,7 @@ async def test_jobs_are_listed_with_their_numbers_by_state(hunting: Api) -> None
         await hunting.call("POST", "/v1/jobs", {"kind": "hunt", "user": user})
     await hunting.call("POST", "/v1/jobs/hunt.1:stop")
     everything = (await hunting.call("GET", "/v1/jobs")).json
-    assert everything["counts"] == {"running": 2, "paused": 0, "stopping": 0, "stopped": 1, "failed": 0}
+    assert everything["counts"] == {"running": 2, "paused": 0, "stopping": 0, "stopped": 1, "finished": 0, "failed": 0}
     stopped = (await hunting.call("GET", "/v1/jobs?state=stopped")).json
     assert [job["id"] for job in stopped["jobs"]] == ["hunt.1"]
     first = (await hunting.call("GET", "/v1/jobs?limit=2")).json

@@ -117,5 +117,5 @@ async def playground(stack: Stack) -> AsyncIterator[Playground]:
     yield playground
     await playground.kill()
     for job in (await playground.jobs.list("university", limit=1000))[0]:
-        if job.record.state is not JobState.STOPPED:
+        if job.record.state not in (JobState.STOPPED, JobState.FINISHED):
             await playground.jobs.stop(job.id, Actor.ADMIN)

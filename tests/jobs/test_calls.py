@@ -45,8 +45,8 @@ class Failing:
 @pytest.mark.parametrize(
     ("faults", "state", "calls"),
     [
-        ([ConnectionError(), TimeoutError()], "stopped", 3),
-        ([NotDone("busy")], "stopped", 2),
+        ([ConnectionError(), TimeoutError()], "finished", 3),
+        ([NotDone("busy")], "finished", 2),
         ([ConnectionError()] * 3, "failed", 3),
         ([ValueError()], "failed", 1),
         ([UnitFailed("closed")], "failed", 1),
@@ -66,7 +66,7 @@ async def test_a_call_is_made_again_after_the_errors_of_its_policy(
         assert len(faults) - len(failing.faults) == 1, "the second attempt waits"
         await test.advance(3 * MINUTE)
         assert (await test.job("caller.1")).state == state
-        assert len(faults) - len(failing.faults) + (state == "stopped") == calls
+        assert len(faults) - len(failing.faults) + (state == "finished") == calls
 
 
 @pytest.mark.row("U-26")
@@ -87,7 +87,7 @@ async def test_an_effect_is_repeated_with_the_key_that_its_author_has_given() ->
     async with JobTest.open(Caller) as test:
         await test.start("caller.1")
         await test.advance(3 * MINUTE)
-        assert (await test.job("caller.1")).state == "stopped"
+        assert (await test.job("caller.1")).state == "finished"
     assert keys == ["order 7"] * 3
 
 
@@ -125,7 +125,7 @@ async def test_a_call_has_a_limit_of_time_and_one_between_heartbeats() -> None:
     Caller.body = run
     async with JobTest.open(Caller) as test:
         await test.start("caller.1")
-        assert (await test.job("caller.1")).state == "stopped"
+        assert (await test.job("caller.1")).state == "finished"
 
 
 @pytest.mark.row("U-26")
@@ -148,7 +148,7 @@ async def test_a_long_call_goes_on_after_its_last_heartbeat() -> None:
         Caller.body = run
         await test.start("caller.1")
         await test.advance(MINUTE)
-        assert (await test.job("caller.1")).state == "stopped"
+        assert (await test.job("caller.1")).state == "finished"
         numbers = [number for (number,) in send.calls]
         assert sorted(set(numbers)) == [0, 1, 2]
         assert len(numbers) <= 4, "at most the one in hand comes again"
@@ -167,7 +167,7 @@ async def test_a_heartbeat_outside_of_a_call_is_refused() -> None:
     Caller.body = run
     async with JobTest.open(Caller) as test:
         await test.start("caller.1")
-        assert (await test.job("caller.1")).state == "stopped"
+        assert (await test.job("caller.1")).state == "finished"
 
 
 @pytest.mark.row("U-26", "U-25", "U-24")
@@ -196,7 +196,7 @@ async def test_branches_run_at_once_and_each_sleeps_and_waits_for_itself() -> No
         assert send.calls == [(1,), (2,)]
         await test.advance(MINUTE)
         assert send.calls == [(1,), (2,), (0,)]
-        assert (await test.job("caller.1")).state == "stopped"
+        assert (await test.job("caller.1")).state == "finished"
 
     assert await try_every_crash(story, Caller) > 20
 
@@ -222,5 +222,5 @@ async def test_so_many_branches_run_at_once_and_all_end_before_an_error_is_raise
     Caller.body = run
     async with JobTest.open(Caller) as test:
         await test.start("caller.1")
-        assert (await test.job("caller.1")).state == "stopped"
+        assert (await test.job("caller.1")).state == "finished"
     assert (most, sorted(ended)) == (2, list(range(6)))

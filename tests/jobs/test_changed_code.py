@@ -103,7 +103,7 @@ async def test_an_iteration_is_left_to_the_code_that_can_go_on_with_it(
         test.deploy(before)
         await test.advance(timedelta(minutes=1))
         job = await test.job("order.1")
-        assert (job.state, job.result, job.reason) == ("stopped", "sent", None)
+        assert (job.state, job.result, job.reason) == ("finished", "sent", None)
         test.deploy(after)
         await test.signal("order.2", "accepted" if "accepted" in change[1] else "approved")
         assert (await test.job("order.2")).result == "sent"

@@ -67,7 +67,7 @@ async def test_a_job_waits_for_its_children_whatever_crashes() -> None:
         assert sorted((await test.job("mailing.1")).children) == ["letter~0.1", "letter~1.1", "letter~2.1"]
         await test.advance(HOUR + timedelta(minutes=1))
         view = await test.job("mailing.1")
-        assert view.state == "stopped"
+        assert (view.state, view.iterations) == ("finished", 1)
         assert view.result == [
             "a letter to Anna",
             "the child letter~1.1 is failed: no address",
@@ -92,6 +92,30 @@ async def test_children_end_with_their_parent(end: str) -> None:
         assert [(child.state, child.reason) for child in children] == [
             ("stopped", f"its parent is {'stopped' if end == 'stop' else 'failed'}")
         ] * 2
+
+
+@pytest.mark.row("U-33")
+@pytest.mark.parametrize("end", ["stop", "fail"])
+async def test_a_child_that_has_failed_keeps_its_reason_when_its_parent_ends(end: str) -> None:
+    async with JobTest.open(Letter, Mailing) as test:
+        await test.start("mailing.1", {"to": ["nobody", "Anna"]})
+        child, parent = test.id_of("letter~0.1"), test.id_of("mailing.1")
+        await test.jobs.fail(child, "no address")
+        await (test.jobs.stop(parent, Actor.USER) if end == "stop" else test.jobs.fail(parent, "broken"))
+        await test.advance(HOUR)
+        assert [((view := await test.job(f"letter~{n}.1")).state, view.reason) for n in (0, 1)] == [
+            ("failed", "no address"),
+            ("stopped", f"its parent is {'stopped' if end == 'stop' else 'failed'}"),
+        ]
+
+
+@pytest.mark.row("U-33")
+async def test_the_end_of_a_child_is_a_line_in_the_log_of_its_parent() -> None:
+    async with JobTest.open(Letter, Mailing) as test:
+        test.double(outside, "print_letter")
+        await test.start("mailing.1", {"to": ["Anna"]})
+        await test.advance(2 * HOUR)
+        assert "the child letter~0.1 is finished" in await test.log("mailing.1")
 
 
 @pytest.mark.row("U-28")
@@ -121,7 +145,7 @@ async def test_a_child_is_dropped_a_month_after_its_end_and_its_effects_stay_don
         names = ["mailing.1", "letter~own.1"]
         assert [job.id.name for job in (await test.jobs.list("default"))[0]] == names, "a user's own jobs stay"
         assert [job.id.name for job in await test.jobs.of_user("default", "1")] == names[::-1]
-        assert (await test.jobs.storage.counts("default"))[JobState.STOPPED] == 2
+        assert (await test.jobs.storage.counts("default"))[JobState.FINISHED] == 2
         assert await violations_in(test.store) == []
 
         await test.start("mailing.1", {"to": ["Anna"]})

@@ -128,7 +128,7 @@ async def test_a_job_may_end_by_itself(playground: Playground) -> None:
     playground.run = run
     playground.start_worker()
     await playground.jobs.start(ANNA)
-    await playground.in_state(JobState.STOPPED)
+    await playground.in_state(JobState.FINISHED)
     lines = [line.text for line in await playground.jobs.log.last(ANNA)]
     assert lines == ["started by user", "finished: hired"]
 

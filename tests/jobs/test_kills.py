@@ -82,7 +82,7 @@ class Walks:
     async def have_ended(self) -> bool:
         found = [(await self.job(point)).record for point in POINTS]
         assert all(one.state is not JobState.FAILED for one in found), found
-        return all(one.state is JobState.STOPPED for one in found)
+        return all(one.state is JobState.FINISHED for one in found)
 
 
 def id_of(point: str) -> JobId:

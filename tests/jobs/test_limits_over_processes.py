@@ -49,7 +49,7 @@ class Market:
     async def all_have_ended(self, jobs: Mapping[JobId, str]) -> bool:
         found = [await self.jobs.find(job_id) for job_id in jobs]
         assert all(job.record.state is not JobState.FAILED for job in found)
-        return all(job.record.state is JobState.STOPPED for job in found)
+        return all(job.record.state is JobState.FINISHED for job in found)
 
 
 @pytest.fixture

@@ -95,7 +95,7 @@ async def test_a_user_is_told_that_its_job_has_finished(scene: Scene) -> None:
 
     await scene.run(finish)
     assert await scene.texts() == ["Your job hunt has finished. hired"]
-    assert (await scene.playground.jobs.find(ANNA)).record.state is JobState.STOPPED
+    assert (await scene.playground.jobs.find(ANNA)).record.state is JobState.FINISHED
 
 
 @pytest.mark.row("U-21")

@@ -116,7 +116,7 @@ async def test_the_state_stays_when_the_job_is_stopped_and_started_and_when_it_f
         await test.start("counting.1", {"items": [1, 2], "end": True})
         await test.advance(timedelta(minutes=1))
         view = await test.job("counting.1")
-        assert (view.state, view.own_state) == ("stopped", {"items": 2, "runs": 2})
+        assert (view.state, view.own_state) == ("finished", {"items": 2, "runs": 2})
         await test.start("counting.1", {"items": []})
         assert (await test.job("counting.1")).own_state == {"items": 2, "runs": 3}
 

@@ -99,7 +99,7 @@ async def test_what_a_failed_job_has_stored_is_listed_in_its_order_and_it_goes_o
         assert (job.record.state, job.record.reason) == (JobState.RUNNING, "")
         await test.advance(timedelta(minutes=2))
         view = await test.job(TRIP)
-        assert (view.state, view.result) == (JobState.STOPPED, "LETTER Anna")
+        assert (view.state, view.result) == (JobState.FINISHED, "LETTER Anna")
         assert [len(doubles[name].calls) for name in ("search", "book", "letter")] == [2, 1, 1]
         assert "reset to step:search by admin" in await test.log(TRIP)
 

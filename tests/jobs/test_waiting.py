@@ -51,7 +51,7 @@ async def approved(test: JobTest) -> None:
     assert send.calls == []
     await test.advance(HOUR)
     assert send.calls == [("Anna",)]
-    assert (await test.job("order.1")).state == "stopped"
+    assert (await test.job("order.1")).state == "finished"
     assert [line for line in await test.log("order.1") if line == "waits"] == ["waits"]
 
 

@@ -99,7 +99,6 @@ def _declare_changes(add_action: AddParser) -> None:
         some.add_argument("--every", type=float, metavar="SECONDS", help="the period, in place of that of the kind")
         some.add_argument("--cron", default="", help="when iterations begin, for example '0 9 * * mon-fri'")
     signal_parser = add_action("signal", help="send a signal to a job")
-    signal_parser.add_argument("name", help="as the job waits for it")
     signal_parser.add_argument("--data", default="null", metavar="JSON", help="what the job gets with it (null)")
     pause_parser = add_action("pause", help="pause a job; the unit in hand is finished")
     pause_parser.add_argument("--reason", default="", help="shown to the user")

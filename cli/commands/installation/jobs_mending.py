@@ -40,6 +40,7 @@ def declare_mending(add_action: Callable[..., ArgumentParser]) -> None:
 
 def declare_positional(actions: Mapping[str, ArgumentParser]) -> None:
     """Declare what stands after the name of the job."""
+    actions["signal"].add_argument("name", help="as the job waits for it")
     actions["query"].add_argument("name", help="as the class of the job declares it")
     actions["resolve"].add_argument("unit", help="as `units` shows it, for example 'effect:apply 7'")
     actions["resolve"].add_argument("outcome", choices=("done", "not-done"), help="did it take place?")

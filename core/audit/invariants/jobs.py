@@ -20,7 +20,7 @@ from core.audit.invariants.invariant import LIVE, Violation
 from core.redis.keys import KEYS
 
 _WORKING, _PAUSED = ("running", "stopping"), "paused"
-_ENDED = ("stopped", "failed")
+_ENDED = ("stopped", "finished", "failed")
 _TASK_WHY = "the watchdog of `./ada jobs` gives it a new task"
 _COUNT_WHY = "the count is only shown"
 

@@ -58,7 +58,7 @@ async def merge(request: Request[schemas.MergeRequest, schemas.MergeQuery]) -> R
     jobs = [
         job.id.kind
         for job in await core.jobs.of_user(request.tenant, other)
-        if job.record.state is not JobState.STOPPED
+        if job.record.state not in (JobState.STOPPED, JobState.FINISHED)
     ]
     if request.query.only_shows:
         merged = await core.directory.users.plan_merge(request.tenant, kept, other)

@@ -14,7 +14,7 @@
 -- INVARIANT I22, I23, I24; each change is seen once
 
 local function has_ended(state)
-  return state == 'stopped' or state == 'failed'
+  return state == 'stopped' or state == 'finished' or state == 'failed'
 end
 
 -- An ended child is dropped after some time (drop_jobs); its user did not start it, and does not delete it.

@@ -86,7 +86,9 @@ async def _stop(context: Context) -> Ending:
     try:
         return _shown(await context.services.core.jobs.stop(job_id, actor))
     except Conflict as refusal:
-        return _shown(await unless_done(context, job_id, refusal, JobState.STOPPING, JobState.STOPPED))
+        return _shown(
+            await unless_done(context, job_id, refusal, JobState.STOPPING, JobState.STOPPED, JobState.FINISHED)
+        )
 
 
 async def _status(context: Context) -> Ending:
@@ -212,7 +214,7 @@ ACTION = ActionType(
     returns={
         "text": "the job, the log or the list in HTML; it replaces the text of the next `send`",
         "job_user": "whose job it is",
-        "job_state": "`running`, `paused`, `stopping`, `stopped` or `failed`",
+        "job_state": "`running`, `paused`, `stopping`, `stopped`, `finished` or `failed`",
         "job_paused_by": "`limit`, `sign_in`, `user` or `admin`, if it is paused",
         "job_reason": "why it does not run",
         "job_refusal": "the code of the error, for example `JOB_NOT_FOUND`",

@@ -45,7 +45,7 @@ function record(job, me, again) {
   const reason = why(job);
   return [
     h("h1", {}, job.id, " ", stateTag(job.state)),
-    reason && notice(job.state === "failed" ? "bad" : job.state === "stopped" ? "info" : "warn", reason),
+    reason && notice(job.state === "failed" ? "bad" : ["stopped", "finished"].includes(job.state) ? "info" : "warn", reason),
     mayManage(me) && h("div", { class: "actions" }, VERBS[job.state].map((verb) => h("button", {
       key: verb, class: verb === "stop" ? "danger" : verb === "pause" ? "" : "primary",
       onclick: async () => { if (await change(verb, [job.id], me)) again(); },
@@ -55,6 +55,7 @@ function record(job, me, again) {
       TEXTS.map((name) => fact(`job.${name}`, typeof job[name] === "number" ? number(job[name]) : job[name])),
       TIMES.filter((name) => job[name]).map((name) => fact(`job.${name}`, h("span", { title: fullMoment(job[name]) }, moment(job[name]), " (", ago(job[name]), ")")))),
     Object.keys(job.parameters).length > 0 && [h("h2", {}, t("job.parameters")), h("pre", { tabindex: 0, "aria-label": t("job.parameters") }, JSON.stringify(job.parameters, null, 2))],
+    "result" in job && [h("h2", {}, t("job.result")), h("pre", { tabindex: 0, "aria-label": t("job.result") }, JSON.stringify(job.result, null, 2))],
   ];
 }
 

@@ -11,8 +11,8 @@ import { table } from "../lib/table.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { follow } from "../lib/live.js";
 
-const STATES = ["running", "paused", "stopping", "stopped", "failed"];
-const COLOURS = { running: "good", paused: "warn", stopping: "warn", failed: "bad" };
+const STATES = ["running", "paused", "stopping", "stopped", "finished", "failed"];
+const COLOURS = { running: "good", finished: "good", paused: "warn", stopping: "warn", failed: "bad" };
 const KIND = /^[a-z][a-z0-9_-]{0,63}$/;
 const PAGE = 50;
 // From here on the number must be typed; `confirm` asks for it.
@@ -20,11 +20,11 @@ const MANY = 100;
 const LONGEST_REASON = 64;
 
 /** What applies to a job in each state: docs/jobs-states.md. */
-export const VERBS = { running: ["pause", "stop"], paused: ["resume", "stop"], stopping: [], stopped: ["start"], failed: ["start", "stop"] };
+export const VERBS = { running: ["pause", "stop"], paused: ["resume", "stop"], stopping: [], stopped: ["start"], finished: ["start"], failed: ["start", "stop"] };
 
 /** What can be done to all jobs of a filter, by its state. */
 const VERBS_OF_ALL = {
-  running: ["pause", "stop"], paused: ["resume", "stop"], stopping: [], stopped: ["reset"], failed: ["reset", "stop"], "": ["pause", "stop"],
+  running: ["pause", "stop"], paused: ["resume", "stop"], stopping: [], stopped: ["reset"], finished: ["reset"], failed: ["reset", "stop"], "": ["pause", "stop"],
 };
 
 export const stateTag = (state) => tag(COLOURS[state] || "", word("job_state", state));
