@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bots.catalogue import text
 from bots.conversation.addressees import addressee
 from bots.conversation.keyboards import Keyboards
-from bots.conversation.state import CONFIRM, SELECT, SENT, State, Turn
+from bots.conversation.state import CONFIRM, SELECT, SENT, TIME, State, Turn
 from bots.conversation.times import TypedTime
 from bots.dialog_event import DialogEvent
 from bots.phrases import duration, moment
@@ -34,6 +34,8 @@ _NEXT = {
     "GROUP_NOT_FOUND": SELECT,
     "SUPERGROUP_NOT_FOUND": SELECT,
     "NOBODY_ADDRESSED": SELECT,
+    "DELIVER_AT_PAST": TIME,
+    "DELIVER_AT_FAR": TIME,
     "TOO_MANY_RECIPIENTS": SELECT,
 }
 
@@ -123,7 +125,7 @@ class Ordering:
         locale = talk.user.locale
         wait = duration(refusal.retry_after, locale) if refusal.retry_after else ""
         shown = text(f"order_{refusal.code.lower()}", locale, time=wait)
-        buttons = talk.keyboards.confirmation() if step == CONFIRM else ()
+        buttons = {CONFIRM: talk.keyboards.confirmation, TIME: talk.keyboards.time}.get(step, tuple)()
         return Turn([Reply(shown, buttons, talk.event.message)], replace(talk.state, step=step))
 
 

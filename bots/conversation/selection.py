@@ -22,6 +22,7 @@ from bots.dialog_event import DialogEvent
 from bots.replies import Reply
 from bots.services import BotServices
 from core.model.people import User
+from core.orders.delivery_times import FAR
 
 MAX_TEXT = 4096
 
@@ -91,6 +92,8 @@ class SelectionConversation:
             return say(text("time_passed", talk.user.locale), talk.state)
         if time is None:
             return say(text("time_malformed", talk.user.locale), talk.state)
+        if time.at > self._clock() + FAR:
+            return say(text("order_deliver_at_far", talk.user.locale), talk.state)
         return await self._ordering.confirm(talk, time)
 
     # buttons

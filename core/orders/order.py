@@ -33,11 +33,14 @@ Addressee = Recipient | UserRef | GroupRef | SupergroupRef
 
 
 class Order(Struct, frozen=True):
-    """A delivery to `addressees`; `delivery.recipients` is empty. `urgent`: quiet hours do not hold."""
+    """A delivery to `addressees`; `delivery.recipients` is empty. `urgent`: quiet hours do not hold. `far`: it may
+    be due more than a year ahead.
+    """
 
     delivery: NewDelivery
     addressees: Sequence[Addressee]
     urgent: bool = False
+    far: bool = False
 
 
 class Caller(Struct, frozen=True):

@@ -17,6 +17,7 @@ from core.model.delivery import NewDelivery, Sender
 from core.orders.addressing import Addressed, Addressing
 from core.orders.attached_uploads import AttachedUploads
 from core.orders.content_rules import check_content
+from core.orders.delivery_times import check_time
 from core.orders.order import Caller, Order
 from core.orders.own_name import in_own_name
 
@@ -55,6 +56,7 @@ class Preparation:
         if caller.person:
             given = await in_own_name(self._directory, caller.tenant, caller.person, order)
         check_content(given)
+        self.check_time(given.deliver_at, is_far=order.far)
         deliver_at, moved_from = self.moved(given.deliver_at, caller, is_urgent=order.urgent)
         if moved_from and deliver_at and given.expires_at and given.expires_at <= deliver_at:
             detail = f"Quiet hours move the delivery to {deliver_at:%FT%TZ}; it would have expired then."
@@ -83,6 +85,10 @@ class Preparation:
         if user and user.blocked:
             raise Forbidden("SENDER_BLOCKED", "The sender is blocked.", "sender.id")
         return (user.role if user else None) or sender.role
+
+    def check_time(self, requested: datetime | None, *, is_far: bool) -> None:
+        """Check a requested time. Raises Invalid DELIVER_AT_PAST, DELIVER_AT_FAR."""
+        check_time(requested, self._clock(), is_far=is_far)
 
     def moved(
         self, requested: datetime | None, caller: Caller, *, is_urgent: bool

@@ -56,8 +56,8 @@ class Sending:
         """Store one delivery; a repeat returns the first result. A refusal leaves no trace.
 
         Raises Invalid USER_NOT_FOUND, GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND, NOBODY_ADDRESSED, TOO_MANY_RECIPIENTS,
-        EXPIRES_BEFORE_DUE, FILE_NOT_FOUND, those of `check_content`; Forbidden NOT_OWNER, URGENT_NOT_ALLOWED;
-        QuotaExceeded; what `Deliveries.enqueue` raises.
+        DELIVER_AT_PAST, DELIVER_AT_FAR, EXPIRES_BEFORE_DUE, FILE_NOT_FOUND, those of `check_content`; Forbidden
+        NOT_OWNER, URGENT_NOT_ALLOWED; QuotaExceeded; what `Deliveries.enqueue` raises.
         """
         delivery = await self._prepare(order, caller, repeat)
         if isinstance(delivery, Accepted):
@@ -125,12 +125,14 @@ class Sending:
             raise
 
     async def reschedule(
-        self, key: HistoryKey, caller: Caller, deliver_at: datetime, *, urgent: bool = False
+        self, key: HistoryKey, caller: Caller, deliver_at: datetime, *, urgent: bool = False, far: bool = False
     ) -> Accepted:
         """Move a delivery that has not been released. A time in quiet hours is moved to their end.
 
-        Raises Forbidden URGENT_NOT_ALLOWED, Conflict FILE_GONE, and what `Deliveries.reschedule` raises.
+        Raises Invalid DELIVER_AT_PAST, DELIVER_AT_FAR, Forbidden URGENT_NOT_ALLOWED, Conflict FILE_GONE, and what
+        `Deliveries.reschedule` raises.
         """
+        self._preparation.check_time(deliver_at, is_far=far)
         moved, moved_from = self._preparation.moved(deliver_at, caller, is_urgent=urgent)
         await self._keep_files_of(key, caller.tenant, moved or deliver_at)
         return await self._deliveries.reschedule(key, caller.tenant, moved or deliver_at, moved_from)

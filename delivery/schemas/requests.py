@@ -147,6 +147,9 @@ Urgent = Annotated[
     bool,
     Meta(description="send also in quiet hours; needs the scope urgent", extra_json_schema={"default": False}),
 ]
+Far = Annotated[
+    bool, Meta(description="deliver_at may be more than a year ahead", extra_json_schema={"default": False})
+]
 
 
 class DeliveryRequest(RequestModel, frozen=True):
@@ -170,6 +173,7 @@ class DeliveryRequest(RequestModel, frozen=True):
     kind: Annotated[ShortText, Meta(extra_json_schema={"default": "message"})] | UnsetType = UNSET
     tags: Annotated[list[ShortText], Meta(max_length=16)] | UnsetType = UNSET
     urgent: Urgent | UnsetType = UNSET
+    far: Far | UnsetType = UNSET
 
 
 class BulkLine(DeliveryRequest, frozen=True):
@@ -190,6 +194,7 @@ class RescheduleRequest(RequestModel, frozen=True):
 
     deliver_at: Time
     urgent: Urgent | UnsetType = UNSET
+    far: Far | UnsetType = UNSET
 
 
 class RetryRequest(RequestModel, frozen=True):

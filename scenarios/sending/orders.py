@@ -50,7 +50,8 @@ def to_person(context: Context, text: str, content: Content, address: str) -> tu
     )
     name = str(context.event.get("first_name") or context.event.get("username") or "") or None
     recipient = Recipient(address, name, contacts={context.channel: [address]})
-    return Order(delivery, [recipient], urgent=True), Caller(delivery.tenant, is_admin=True, may_be_urgent=True)
+    order = Order(delivery, [recipient], urgent=True, far=_is_far(context))
+    return order, Caller(delivery.tenant, is_admin=True, may_be_urgent=True)
 
 
 async def broadcast(context: Context, text: str, content: Content, to: Any) -> tuple[Order, Caller]:
@@ -68,7 +69,7 @@ async def broadcast(context: Context, text: str, content: Content, to: Any) -> t
         tags=tags(context),
         content=needed(content, text),
     )
-    return Order(delivery, addressees(to)), Caller(delivery.tenant)
+    return Order(delivery, addressees(to), far=_is_far(context)), Caller(delivery.tenant)
 
 
 async def _sender(context: Context) -> Sender:
@@ -105,6 +106,10 @@ def due(context: Context) -> datetime | None:
     if (written := as_moment(own["deliver_at"], zone)) and not written.tzinfo and is_skipped(written, zone):
         context.warn(f"deliver_at: the clock is put forward over {written:%d.%m.%Y %H:%M}; the next minute is taken")
     return moment
+
+
+def _is_far(context: Context) -> bool:
+    return bool(context.prepared.own.get("far"))
 
 
 def _now(context: Context) -> datetime:

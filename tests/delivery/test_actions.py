@@ -18,7 +18,7 @@ async def test_what_is_changed_for_others_is_logged_once_with_who_what_how_many_
         assert (await browser.call("POST", "/v1/groups", {"id": "A-1"})).status == 201
     assert (await browser.call("POST", "/v1/supergroups", {"id": "A-1"})).status != 201, "a refusal is no change"
     for _ in range(2):
-        await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z"))
+        await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z", far=True))
     await api.call("POST", "/v1/cancellations", {"sender": 42}, headers={"User-Agent": "ada-cli"})
     cancelled, made = (await api.call("GET", "/v1/actions")).json["actions"]
     assert (made["name"], made["via"], made["what"]) == ("office", "console", "POST /v1/groups")

@@ -248,7 +248,7 @@ async def test_a_revoked_key_is_unknown(api: Api) -> None:
 
 async def test_a_revoked_key_ends_its_event_streams_within_a_second(api: Api) -> None:
     """The key is revoked in another process: here only the store knows."""
-    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z"))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z", far=True))
     key, secret = await api.services.api_keys.create("test", ["read"])
     other = {"Authorization": f"Bearer {secret}"}
     kept = {"Authorization": f"Bearer {api.secret}"}
@@ -325,12 +325,12 @@ async def test_a_task_of_another_tenant_does_not_exist_for_an_admin(api: Api, ta
 @pytest.mark.row("D-27")
 async def test_deliveries_of_another_tenant_are_not_found(api: Api) -> None:
     theirs = await a_key(api, "send", "read", tenant="theirs")
-    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z"))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z", far=True))
     where, key = made.headers["Location"], made.json["history_key"]
     calls = [
         ("GET", where, None),
         ("GET", f"{where}/events", None),
-        ("PATCH", where, {"deliver_at": "2031-01-01T00:00:00Z"}),
+        ("PATCH", where, {"deliver_at": "2031-01-01T00:00:00Z", "far": True}),
         ("DELETE", where, None),
         ("POST", f"{where}/retry", None),
         ("POST", "/v1/track", {"history_key": key, "timeout": 0}),

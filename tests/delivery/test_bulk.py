@@ -36,7 +36,9 @@ async def bulk(api: Api, body: Any, **headers: str) -> list[dict[str, Any]]:
 
 @pytest.mark.row("D-01")
 async def test_many_deliveries_are_accepted_in_one_request_in_order(api: Api) -> None:
-    result = await bulk(api, ndjson(*(delivery_body(text=f"number {n}", deliver_at=LATER) for n in range(1500))))
+    result = await bulk(
+        api, ndjson(*(delivery_body(text=f"number {n}", deliver_at=LATER, far=True) for n in range(1500)))
+    )
     assert [one["line"] for one in result] == list(range(1, 1501))
     assert {one["status"] for one in result} == {202}
     for number in (0, 499, 500, 1499):
@@ -71,7 +73,7 @@ async def test_a_refusal_of_core_is_reported_on_its_line(api: Api) -> None:
 
 @pytest.mark.row("D-39")
 async def test_a_repeated_bulk_request_gets_the_first_response(api: Api) -> None:
-    body = ndjson(*(delivery_body(text=str(n), deliver_at=LATER) for n in range(20)))
+    body = ndjson(*(delivery_body(text=str(n), deliver_at=LATER, far=True) for n in range(20)))
     first = await bulk(api, body, **{"Idempotency-Key": "monday"})
     second = await bulk(api, body, **{"Idempotency-Key": "monday"})
     assert [one["id"] for one in second] == [one["id"] for one in first]
@@ -83,8 +85,8 @@ async def test_a_repeated_bulk_request_gets_the_first_response(api: Api) -> None
 
 @pytest.mark.row("D-39")
 async def test_a_line_may_have_its_own_idempotency_key(api: Api) -> None:
-    line = delivery_body(idempotency_key="a", deliver_at=LATER)
-    result = await bulk(api, ndjson(line, delivery_body(deliver_at=LATER), line), **{"Idempotency-Key": "x"})
+    line = delivery_body(idempotency_key="a", deliver_at=LATER, far=True)
+    result = await bulk(api, ndjson(line, delivery_body(deliver_at=LATER, far=True), line), **{"Idempotency-Key": "x"})
     assert result[0]["id"] == result[2]["id"] != result[1]["id"]
     bad = await bulk(api, ndjson(delivery_body(idempotency_key="я")))
     assert bad[0]["code"] == "IDEMPOTENCY_KEY_MALFORMED"
@@ -95,7 +97,7 @@ async def test_a_line_may_have_its_own_idempotency_key(api: Api) -> None:
 async def test_a_repeat_may_end_its_lines_otherwise(api: Api, own_keys: bool) -> None:
     """A file that was edited on Windows, or read by another library, is the same request."""
     keys = [{"idempotency_key": f"line {n}"} if own_keys else {} for n in range(12)]
-    body = ndjson(*(delivery_body(text=str(n), deliver_at=LATER, **key) for n, key in enumerate(keys)))
+    body = ndjson(*(delivery_body(text=str(n), deliver_at=LATER, far=True, **key) for n, key in enumerate(keys)))
     first = await bulk(api, body, **{"Idempotency-Key": "monday"})
     again = await bulk(api, body.replace(b"\n", b" \r\n"), **{"Idempotency-Key": "monday"})
     assert [one["id"] for one in again] == [one["id"] for one in first]

@@ -125,7 +125,7 @@ async def test_a_connection_whose_client_reads_nothing_is_closed_after_a_time(se
 
 async def test_a_client_that_reads_late_is_served_while_it_sends(api: Api) -> None:
     """A bulk request may be sent whole before its responses are read."""
-    line = json.dumps(delivery_body(deliver_at="2030-01-01T00:00:00Z")).encode() + b"\n"
+    line = json.dumps(delivery_body(deliver_at="2030-01-01T00:00:00Z", far=True)).encode() + b"\n"
     lines, size = 40, 20_000
     limits = ConnectionLimits(unread=0.3)
     async with listening(build(api.services), "127.0.0.1", 0, limits=limits) as (host, port):

@@ -9,10 +9,15 @@ import pytest
 from core.courier.interface import Message, Outcome, Rejected, Sent
 from core.model.states import Reason
 from tests.delivery.conftest import Api, Couriers, delivery_body
+from tests.delivery.test_bulk import bulk, ndjson
 from tests.support.waiting import until
 
 LATER = "2030-01-01T00:00:00+03:00"
 BOTH = ["telegram", "sms"]
+
+
+def _in(**by: float) -> str:
+    return f"{datetime.now(UTC) + timedelta(**by):%FT%TZ}"
 
 
 async def finished(api: Api, where: str) -> dict[str, Any]:
@@ -76,7 +81,7 @@ async def test_the_history_has_the_outcome_of_every_recipient(api: Api, courier:
 @pytest.mark.parametrize(
     ("verdict", "contacts", "outcomes", "more"),
     [
-        ("scheduled", {"telegram": "1"}, {}, {"deliver_at": LATER}),
+        ("scheduled", {"telegram": "1"}, {}, {"deliver_at": LATER, "far": True}),
         ("all_reached", {"telegram": "1"}, {"telegram": Sent("1")}, {}),
         ("partly", {"telegram": "1", "sms": "+79990000002"}, {"telegram": Sent("1")}, {}),
         ("in_progress", {"telegram": "1", "sms": "+79990000002"}, {"telegram": Rejected(Reason.BLOCKED)}, {}),
@@ -165,31 +170,61 @@ async def test_a_channel_named_twice_is_used_once(api: Api, courier: Couriers) -
 
 @pytest.mark.row("D-07")
 async def test_a_scheduled_delivery_can_be_rescheduled_and_cancelled(api: Api) -> None:
-    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2029-11-21T17:00:00.250+03:00"))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2029-11-21T17:00:00.250+03:00", far=True))
     assert (made.json["state"], made.json["deliver_at"]) == ("scheduled", "2029-11-21T14:00:00.250Z")
     where = made.headers["Location"]
-    moved = await api.call("PATCH", where, {"deliver_at": LATER})
+    moved = await api.call("PATCH", where, {"deliver_at": LATER, "far": True})
     assert (moved.status, moved.json["deliver_at"]) == (200, "2029-12-31T21:00:00Z")
     assert (await api.call("DELETE", where)).json == {"cancelled": 1, "already_sent": [], "in_flight": []}
     assert (await api.call("GET", where)).json["state"] == "cancelled"
-    assert (await api.call("PATCH", where, {"deliver_at": LATER})).code == "CANCELLED"
+    assert (await api.call("PATCH", where, {"deliver_at": LATER, "far": True})).code == "CANCELLED"
 
 
 async def test_times_are_cut_to_milliseconds(api: Api) -> None:
-    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2029-12-31T23:59:59.999999999Z"))
+    made = await api.call(
+        "POST", "/v1/deliveries", delivery_body(deliver_at="2029-12-31T23:59:59.999999999Z", far=True)
+    )
     assert made.json["deliver_at"] == "2029-12-31T23:59:59.999Z"
 
 
 @pytest.mark.row("D-07")
-async def test_a_time_in_the_past_means_now_and_is_reported_as_moved(api: Api) -> None:
-    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2001-01-01T00:00:00+05:00"))
-    assert (made.status, made.json["state"], made.json["moved_from"]) == (202, "released", "2000-12-31T19:00:00Z")
+async def test_a_time_that_has_just_passed_means_now_and_is_reported_as_moved(api: Api) -> None:
+    passed = _in(minutes=-4)
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=passed))
+    assert (made.status, made.json["state"], made.json["moved_from"]) == (202, "released", passed)
     assert datetime.now(UTC) - datetime.fromisoformat(made.json["deliver_at"]) < timedelta(seconds=10)
+
+
+@pytest.mark.row("D-51")
+@pytest.mark.parametrize(
+    ("at", "far", "code"),
+    [
+        ({"minutes": -6}, False, "DELIVER_AT_PAST"),
+        ({"days": -9000}, True, "DELIVER_AT_PAST"),
+        ({"days": 367}, False, "DELIVER_AT_FAR"),
+        ({"days": 365}, False, ""),
+        ({"days": 367}, True, ""),
+    ],
+)
+async def test_a_time_that_is_probably_a_mistake_is_refused_in_every_way_in(
+    api: Api, at: dict[str, float], far: bool, code: str
+) -> None:
+    """Calls that send, preview, send many and move a delivery hold to one rule."""
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=_in(hours=1)))
+    when = {"deliver_at": _in(**at), **({"far": True} if far else {})}
+    body, where = delivery_body(**when), made.headers["Location"]
+    before = await api.keys()
+    assert [line.get("code", "") for line in await bulk(api, ndjson(body))] == [code]
+    calls = [("POST", "/v1/deliveries/preview", body), ("POST", "/v1/deliveries", body), ("PATCH", where, when)]
+    for method, path, given in calls:
+        answer = await api.call(method, path, given)
+        assert (answer.status < 300, answer.code if code else "") == (not code, code), path
+    assert not code or await api.keys() == before
 
 
 async def test_a_released_delivery_cannot_be_rescheduled(api: Api) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body())
-    refused = await api.call("PATCH", made.headers["Location"], {"deliver_at": LATER})
+    refused = await api.call("PATCH", made.headers["Location"], {"deliver_at": LATER, "far": True})
     assert (refused.status, refused.code) == (409, "ALREADY_RELEASED")
 
 
@@ -238,7 +273,7 @@ async def test_failed_outcomes_are_retried_in_the_same_history(api: Api, courier
 
 async def test_deliveries_are_cancelled_by_a_common_field(api: Api) -> None:
     for tag in ("exam", "exam", "party"):
-        await api.call("POST", "/v1/deliveries", delivery_body(tags=[tag], deliver_at=LATER))
+        await api.call("POST", "/v1/deliveries", delivery_body(tags=[tag], deliver_at=LATER, far=True))
     assert (await api.call("POST", "/v1/cancellations", {"tag": "exam"})).json == {"cancelled": 2}
     left = await api.call("GET", "/v1/deliveries?state=scheduled")
     assert [one["tags"] for one in left.json["deliveries"]] == [["party"]]
@@ -246,7 +281,7 @@ async def test_deliveries_are_cancelled_by_a_common_field(api: Api) -> None:
 
 async def test_deliveries_are_listed_by_tag(api: Api) -> None:
     for tags in (["exam"], ["party", "exam"], ["party"], ["examination"], []):
-        await api.call("POST", "/v1/deliveries", delivery_body(tags=tags, deliver_at=LATER))
+        await api.call("POST", "/v1/deliveries", delivery_body(tags=tags, deliver_at=LATER, far=True))
     listed = await api.call("GET", "/v1/deliveries?tag=exam")
     assert [one["tags"] for one in listed.json["deliveries"]] == [["party", "exam"], ["exam"]]
     assert (await api.call("GET", "/v1/deliveries?tag=exam&sender=7")).json["deliveries"] == []
@@ -257,7 +292,10 @@ async def test_deliveries_are_listed_by_tag(api: Api) -> None:
 
 
 async def test_deliveries_are_listed_newest_first_in_pages(api: Api) -> None:
-    made = [(await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER))).json["id"] for _ in range(5)]
+    made = [
+        (await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER, far=True))).json["id"]
+        for _ in range(5)
+    ]
     await api.call("POST", "/v1/deliveries", delivery_body(sender={"id": 7}))
     seen, where = [], "/v1/deliveries?sender=42&limit=2"
     while where:
@@ -287,16 +325,16 @@ async def test_a_long_history_is_read_in_pages(api: Api) -> None:
 @pytest.mark.row("D-33")
 async def test_one_request_takes_ten_thousand_recipients(api: Api) -> None:
     people = [{"id": n, "contacts": {"sms": f"+7999{n:07}"}} for n in range(10_000)]
-    made = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people, deliver_at=LATER))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(recipients=people, deliver_at=LATER, far=True))
     assert (made.status, made.json["recipients"]) == (202, 10_000)
     history = await api.call("GET", made.headers["Location"] + "?limit=10000")
     assert len(history.json["recipients"]) == 10_000
 
 
 async def test_a_cancelled_delivery_cannot_be_moved(api: Api) -> None:
-    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z"))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z", far=True))
     await api.call("DELETE", made.headers["Location"])
-    refused = await api.call("PATCH", made.headers["Location"], {"deliver_at": "2030-01-02T00:00:00Z"})
+    refused = await api.call("PATCH", made.headers["Location"], {"deliver_at": "2030-01-02T00:00:00Z", "far": True})
     assert (refused.status, refused.code) == (409, "CANCELLED")
 
 
@@ -309,5 +347,5 @@ async def test_a_cancelled_delivery_cannot_be_moved(api: Api) -> None:
     ],
 )
 async def test_leap_seconds_and_long_fractions_are_accepted(api: Api, given: str, read: str) -> None:
-    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=given))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=given, far=True))
     assert (made.status, made.json["deliver_at"]) == (202, read)

@@ -126,11 +126,15 @@ async def test_a_file_that_is_deleted_before_it_is_sent_is_named_in_the_outcome(
     api: Api, telegram: BotApiServer
 ) -> None:
     file = await upload(api)
-    made = await api.call("POST", "/v1/deliveries", naming(file, deliver_at="2030-01-01T00:00:00Z", urgent=True))
+    made = await api.call(
+        "POST", "/v1/deliveries", naming(file, deliver_at="2030-01-01T00:00:00Z", far=True, urgent=True)
+    )
     assert made.status == 202, made
     assert (await api.call("DELETE", f"/v1/files/{file}")).status == 204
     assert (await api.call("DELETE", f"/v1/files/{file}")).code == "FILE_NOT_FOUND"
-    moved = await api.call("PATCH", made.headers["Location"], {"deliver_at": "2029-06-01T00:00:00Z", "urgent": True})
+    moved = await api.call(
+        "PATCH", made.headers["Location"], {"deliver_at": "2029-06-01T00:00:00Z", "far": True, "urgent": True}
+    )
     assert (moved.code, moved.json["detail"]) == (
         "FILE_GONE",
         "The file report.pdf was deleted or has expired; send it anew.",
@@ -141,7 +145,7 @@ async def test_a_file_that_is_deleted_before_it_is_sent_is_named_in_the_outcome(
 async def test_a_delivery_lets_its_file_live_until_a_week_after_it_is_due(api: Api) -> None:
     file = await upload(api)
     alone = (await api.call("GET", f"/v1/files/{file}")).json
-    await api.call("POST", "/v1/deliveries", naming(file, deliver_at="2030-01-01T00:00:00Z", urgent=True))
+    await api.call("POST", "/v1/deliveries", naming(file, deliver_at="2030-01-01T00:00:00Z", far=True, urgent=True))
     kept = (await api.call("GET", f"/v1/files/{file}")).json
     assert kept == {**alone, "expires_at": "2030-01-08T00:00:00Z"}
     assert (kept["name"], kept["type"], kept["bytes"]) == ("report.pdf", "document", len(CONTENT))

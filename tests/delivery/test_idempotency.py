@@ -25,7 +25,7 @@ KEY = {"Idempotency-Key": "one"}
 
 @pytest.mark.row("D-39")
 async def test_a_thousand_identical_requests_at_once_make_one_delivery(api: Api) -> None:
-    body = delivery_body(deliver_at=LATER)
+    body = delivery_body(deliver_at=LATER, far=True)
     responses = await asyncio.gather(*(api.call("POST", "/v1/deliveries", body, headers=KEY) for _ in range(1000)))
     assert {response.status for response in responses} == {202}
     assert len({response.body for response in responses}) == 1
@@ -43,7 +43,7 @@ async def test_the_same_key_with_another_request_is_refused(api: Api) -> None:
 
 WRITES = [
     ("POST", "/v1/history-keys", {"sender": {"id": 42}}, 201),
-    ("PATCH", "{delivery}", {"deliver_at": "2031-01-01T00:00:00Z"}, 200),
+    ("PATCH", "{delivery}", {"deliver_at": "2031-01-01T00:00:00Z", "far": True}, 200),
     ("DELETE", "{delivery}", None, 200),
     ("POST", "/v1/cancellations", {"tag": "exam"}, 200),
     ("POST", "/v1/users", {"id": 8}, 201),
@@ -82,7 +82,7 @@ async def repeated(api: Api, method: str, path: str, body: object) -> list[ApiRe
 async def test_every_other_write_is_done_once_and_its_response_repeated(
     api: Api, method: str, path: str, body: object, status: int
 ) -> None:
-    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER, tags=["exam"]))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER, far=True, tags=["exam"]))
     await fill_directory(api)
     first, second = await repeated(api, method, path.format(delivery=made.headers["Location"]), body)
     assert (first.status, second.status, second.body) == (status, status, first.body)
@@ -92,10 +92,10 @@ async def test_every_other_write_is_done_once_and_its_response_repeated(
 
 @pytest.mark.row("D-39")
 async def test_a_key_used_with_another_write_is_refused(api: Api) -> None:
-    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER))
-    body = {"deliver_at": "2031-01-01T00:00:00Z"}
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER, far=True))
+    body = {"deliver_at": "2031-01-01T00:00:00Z", "far": True}
     assert (await api.call("PATCH", made.headers["Location"], body, headers=KEY)).status == 200
-    other = await api.call("PATCH", made.headers["Location"], {"deliver_at": LATER}, headers=KEY)
+    other = await api.call("PATCH", made.headers["Location"], {"deliver_at": LATER, "far": True}, headers=KEY)
     assert (other.status, other.code) == (422, "IDEMPOTENCY_KEY_REUSED")
     elsewhere = await api.call("DELETE", made.headers["Location"], headers=KEY)
     assert (elsewhere.status, elsewhere.code) == (422, "IDEMPOTENCY_KEY_REUSED")
@@ -103,12 +103,12 @@ async def test_a_key_used_with_another_write_is_refused(api: Api) -> None:
 
 @pytest.mark.row("D-39")
 async def test_a_refused_write_is_forgotten_and_can_be_repeated(api: Api) -> None:
-    body = {"deliver_at": "2031-01-01T00:00:00Z"}
+    body = {"deliver_at": "2031-01-01T00:00:00Z", "far": True}
     before = await api.keys()
     refused = await api.call("PATCH", "/v1/deliveries/0.42.1763712000000000000", body, headers=KEY)
     assert (refused.status, refused.code) == (404, "HISTORY_NOT_FOUND")
     assert await api.keys() == before
-    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER, far=True))
     assert (await api.call("PATCH", made.headers["Location"], body, headers=KEY)).status == 200
 
 
@@ -191,7 +191,7 @@ class TestInProgress:
 
 @pytest.mark.row("D-39", "D-27")
 async def test_on_a_full_store_cancelling_works_and_stored_responses_are_repeated(api: Api) -> None:
-    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER, far=True))
     kept = await api.call("POST", "/v1/history-keys", {"sender": {"id": 1}}, headers=KEY)
     await api.store.redis.config_set("maxmemory", 1)
     cancelled = await api.call("DELETE", made.headers["Location"], headers={"Idempotency-Key": "another"})
@@ -220,7 +220,7 @@ OPERATIONS = [
     ("POST", "/v1/history-keys", {"sender": {"id": 42}}),
     ("POST", "/v1/deliveries", delivery_body()),
     ("POST", "/v1/deliveries/bulk", None),
-    ("PATCH", "{delivery}", {"deliver_at": "2031-01-01T00:00:00Z"}),
+    ("PATCH", "{delivery}", {"deliver_at": "2031-01-01T00:00:00Z", "far": True}),
     ("DELETE", "{delivery}", None),
     ("POST", "{delivery}/retry", None),
     ("POST", "/v1/cancellations", {"tag": "none"}),
@@ -232,7 +232,7 @@ OPERATIONS = [
 async def test_a_key_used_with_one_operation_is_refused_by_every_other(
     api: Api, first: tuple[str, str, object]
 ) -> None:
-    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=LATER, far=True))
 
     async def call(method: str, path: str, body: object) -> ApiResponse:
         return await api.call(method, path.format(delivery=made.headers["Location"]), body, headers=KEY)

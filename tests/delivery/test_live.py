@@ -35,7 +35,7 @@ async def next_event(response: ClientResponse) -> tuple[str, str, Any]:
 
 
 async def sent(api: Api, sender: int = 42) -> str:
-    made = await api.call("POST", "/v1/deliveries", delivery_body(sender={"id": sender}, deliver_at=LATER))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(sender={"id": sender}, deliver_at=LATER, far=True))
     return str(made.json["id"])
 
 

@@ -97,7 +97,11 @@ async def test_what_post_creates_is_linked_to_its_get(document: dict[str, Any]) 
 
 VALID = {"sender": {"id": 1}, "text": "a", "recipients": [{"id": 1}]}
 LIMITED = [
-    ("DeliveryRequest", {**VALID, "deliver_at": "2030-01-01T00:00:00+03:00"}, {**VALID, "deliver_at": "tomorrow"}),
+    (
+        "DeliveryRequest",
+        {**VALID, "deliver_at": "2030-01-01T00:00:00+03:00", "far": True},
+        {**VALID, "deliver_at": "tomorrow"},
+    ),
     ("DeliveryRequest", {**VALID, "history_key": "history:{0}:1:1763712000000000000"}, {**VALID, "history_key": "1"}),
     ("DeliveryRequest", VALID, {**VALID, "text": " "}),
     ("DeliveryRequest", VALID, {**VALID, "sender": {"id": 1, "name": "\0"}}),
@@ -143,7 +147,7 @@ async def test_real_responses_match_their_schemas(api: Api, courier: Couriers, d
     await courier("telegram")
     made = await api.call("POST", "/v1/deliveries", delivery_body(tags=["exam"], lane="a"))
     where = made.headers["Location"]
-    later = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z"))
+    later = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z", far=True))
 
     async def is_sent() -> bool:
         return bool((await api.call("GET", where)).json["counts"]["sent"])
@@ -155,7 +159,7 @@ async def test_real_responses_match_their_schemas(api: Api, courier: Couriers, d
         ("get", "/v1/deliveries/{id}"): await api.call("GET", where),
         ("get", "/v1/deliveries"): await api.call("GET", "/v1/deliveries"),
         ("patch", "/v1/deliveries/{id}"): await api.call(
-            "PATCH", later.headers["Location"], {"deliver_at": "2031-01-01T00:00:00Z"}
+            "PATCH", later.headers["Location"], {"deliver_at": "2031-01-01T00:00:00Z", "far": True}
         ),
         ("post", "/v1/track"): await api.call("POST", "/v1/track", {"history_key": made.json["id"], "timeout": 0}),
         ("post", "/v1/history-keys"): await api.call("POST", "/v1/history-keys", {"sender": {"id": 1}}),

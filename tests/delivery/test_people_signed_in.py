@@ -185,7 +185,7 @@ def test_the_routes_for_people_are_as_listed_by_hand() -> None:
 @pytest.mark.parametrize("person", [1, 3])
 async def test_a_delivery_of_another_does_not_exist_for_a_person(api: Api, person: int) -> None:
     """Not even for an administrator of the directory."""
-    made = await api.call("POST", "/v1/deliveries", delivery_body(sender={"id": 2}, deliver_at=LATER))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(sender={"id": 2}, deliver_at=LATER, far=True))
     browser, where, key = await as_person(api, person), made.headers["Location"], made.json["history_key"]
     calls: list[tuple[str, str, Any]] = [
         ("GET", where, None),
@@ -196,7 +196,7 @@ async def test_a_delivery_of_another_does_not_exist_for_a_person(api: Api, perso
         ("GET", f"{where}/recipients", None),
         ("GET", f"{where}/reasons", None),
         ("GET", f"{where}/recipients.csv", None),
-        ("PATCH", where, {"deliver_at": LATER}),
+        ("PATCH", where, {"deliver_at": LATER, "far": True}),
         ("DELETE", where, None),
         ("POST", f"{where}/retry", None),
         ("POST", "/v1/track", {"history_key": key, "timeout": 0}),
@@ -224,13 +224,13 @@ async def test_a_person_sends_reads_moves_and_cancels_its_own(api: Api) -> None:
     shown = (await browser.call("GET", where)).json
     assert shown["sender"] == {"id": 1, "name": "P1", "role": "trainer"}, "as the directory says"
     assert [one["id"] for one in (await browser.call("GET", "/v1/deliveries")).json["deliveries"]] == [shown["id"]]
-    assert (await browser.call("PATCH", where, {"deliver_at": "2030-01-02T12:00:00Z"})).status == 200
+    assert (await browser.call("PATCH", where, {"deliver_at": "2030-01-02T12:00:00Z", "far": True})).status == 200
     assert (await browser.call("DELETE", where)).json["cancelled"] == 2
     assert (await browser.call("GET", "/v1/quota?sender=1")).status == 200
 
 
 async def order(browser: Browser, path: str = "/v1/deliveries", **more: Any) -> ApiResponse:
-    body = {"sender": {"id": 1}, "text": "x", "recipients": [{"id": 4}], "deliver_at": LATER, **more}
+    body = {"sender": {"id": 1}, "text": "x", "recipients": [{"id": 4}], "deliver_at": LATER, "far": True, **more}
     return await browser.call("POST", path, body)
 
 

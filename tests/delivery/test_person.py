@@ -103,7 +103,7 @@ async def test_who_is_blocked_gets_nothing_cannot_send_and_is_signed_out(school:
     assert (refused.status, refused.code) == (403, "SENDER_BLOCKED")
     await school.call("PATCH", "/v1/users/1", {"blocked": False})
     assert (
-        await program.call("POST", "/v1/deliveries", delivery_body(sender={"id": 1}, deliver_at=LATER))
+        await program.call("POST", "/v1/deliveries", delivery_body(sender={"id": 1}, deliver_at=LATER, far=True))
     ).status == 202
 
 
@@ -117,9 +117,11 @@ async def test_what_was_sent_to_a_person_is_listed_and_a_deletion_leaves_only_th
     for _ in range(3):
         ids.append((await school.call("POST", "/v1/deliveries", body)).json["id"])
         await finished(school, f"/v1/deliveries/{ids[-1]}")
-    await school.call("POST", "/v1/deliveries", delivery_body(recipients=["11=sms:+79990000011"], deliver_at=LATER))
+    await school.call(
+        "POST", "/v1/deliveries", delivery_body(recipients=["11=sms:+79990000011"], deliver_at=LATER, far=True)
+    )
     waiting = await school.call(
-        "POST", "/v1/deliveries", {**body, "deliver_at": LATER, "sender": {"id": 1, "name": "Анна"}}
+        "POST", "/v1/deliveries", {**body, "deliver_at": LATER, "far": True, "sender": {"id": 1, "name": "Анна"}}
     )
     first = (await school.call("GET", "/v1/users/1/deliveries", params={"limit": 2})).json
     rest = (await school.call("GET", "/v1/users/1/deliveries", params={"cursor": first["next"]})).json

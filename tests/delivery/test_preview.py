@@ -89,7 +89,7 @@ async def test_a_preview_says_what_the_send_does(school: Api, courier: Couriers)
 
 @pytest.mark.row("W-06")
 async def test_quiet_hours_move_the_preview_as_they_move_the_send(school: Api) -> None:
-    asked = body(deliver_at="2030-01-01T23:30:00Z", channels=["sms"])
+    asked = body(deliver_at="2030-01-01T23:30:00Z", far=True, channels=["sms"])
     said, made = await previewed(school, asked), await school.call("POST", "/v1/deliveries", asked)
     assert said["moved_from"] == made.json["moved_from"] == "2030-01-01T23:30:00Z"
     for at in (said["deliver_at"], made.json["deliver_at"]):
@@ -98,7 +98,7 @@ async def test_quiet_hours_move_the_preview_as_they_move_the_send(school: Api) -
 
 @pytest.mark.row("W-06")
 async def test_a_spent_quota_is_said_before_the_send_is_refused(school: Api) -> None:
-    asked = body(channels=["sms"], deliver_at="2030-01-05T12:00:00Z")
+    asked = body(channels=["sms"], deliver_at="2030-01-05T12:00:00Z", far=True)
     for _ in range(4):
         await school.call("POST", "/v1/deliveries", asked)
     quota = (await previewed(school, asked))["quota"]

@@ -101,7 +101,7 @@ async def test_a_page_of_many_recipients_reads_only_that_page(api: Api, client: 
         """What the server has written so far, to all clients."""
         return int((await client.info("stats"))["total_net_output_bytes"])
 
-    body = delivery_body(recipients=people(9000), channels=["telegram"], deliver_at="2030-01-01T00:00:00Z")
+    body = delivery_body(recipients=people(9000), channels=["telegram"], deliver_at="2030-01-01T00:00:00Z", far=True)
     where = (await api.call("POST", "/v1/deliveries", body)).headers["Location"]
     begun = await read_bytes()
     assert (await ids(api, where, "?cursor=n8000&limit=100"))[:2] == [8001, 8002]
@@ -113,7 +113,7 @@ async def test_a_page_of_many_recipients_reads_only_that_page(api: Api, client: 
 
 @pytest.mark.row("W-07")
 async def test_deliveries_are_filtered_by_text_verdict_sender_and_time(api: Api, where: str) -> None:
-    later = {"deliver_at": "2030-01-01T00:00:00Z"}
+    later = {"deliver_at": "2030-01-01T00:00:00Z", "far": True}
     other = (await api.call("POST", "/v1/deliveries", delivery_body(text="Экзамен", sender={"id": 7}, **later))).json
 
     async def listed(query: str) -> list[str]:

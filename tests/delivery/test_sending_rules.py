@@ -37,7 +37,7 @@ class TestQuota:
     @pytest.mark.row("D-09", "D-10", "D-27")
     async def test_the_fifth_delivery_is_refused_with_the_time_to_wait(self, api: Api) -> None:
         assert (await api.call("GET", "/v1/quota?sender=42")).json == {"used": 0, "limit": None, "resets_in": 0}
-        body = delivery_body(sender=TRAINER, deliver_at=LATER)
+        body = delivery_body(sender=TRAINER, deliver_at=LATER, far=True)
         for left in (3, 2, 1, 0):
             made = await api.call("POST", "/v1/deliveries", body)
             assert made.status == 202
@@ -57,8 +57,8 @@ class TestQuota:
 
     @pytest.mark.row("D-09")
     async def test_a_bulk_request_takes_from_the_same_quota_line_by_line(self, api: Api) -> None:
-        await api.call("POST", "/v1/deliveries", delivery_body(sender=TRAINER, deliver_at=LATER))
-        body = ndjson(*[delivery_body(sender=TRAINER, deliver_at=LATER)] * 5)
+        await api.call("POST", "/v1/deliveries", delivery_body(sender=TRAINER, deliver_at=LATER, far=True))
+        body = ndjson(*[delivery_body(sender=TRAINER, deliver_at=LATER, far=True)] * 5)
         answered = await api.call("POST", BULK, body, headers=LINES)
         assert answered.body.count(b'"status":202') == 3
         assert answered.body.count(b'"code":"QUOTA_EXCEEDED"') == 2

@@ -23,7 +23,12 @@ async def test_a_template_is_saved_listed_used_and_deleted_by_its_owner_only(api
     for browser, template in ((other, own), (teacher, shared)):
         refused = await browser.call("DELETE", f"/v1/templates/{template.json['id']}")
         assert (refused.status, refused.code) == (404, "TEMPLATE_NOT_FOUND")
-    sent = {"sender": {"id": 9}, "recipients": ["7=sms:+79990000007"], "deliver_at": "2030-01-01T12:00:00Z"}
+    sent = {
+        "sender": {"id": 9},
+        "recipients": ["7=sms:+79990000007"],
+        "deliver_at": "2030-01-01T12:00:00Z",
+        "far": True,
+    }
     assert (await api.call("POST", "/v1/deliveries", {**sent, **listed[0]["message"]})).status == 202
     assert (await teacher.call("DELETE", f"/v1/templates/{own.json['id']}")).status == 204
     again = await teacher.call("POST", "/v1/templates", {"title": "x", "message": {"text": "x"}})

@@ -154,10 +154,12 @@ async def test_the_stream_has_every_outcome_and_ends_with_the_delivery(api: Api,
 
 @pytest.mark.row("D-16", "D-07")
 async def test_the_stream_has_the_new_time_of_a_rescheduled_delivery(api: Api) -> None:
-    made = (await api.call("POST", "/v1/deliveries", {**EVERYWHERE, "deliver_at": "2029-11-21T17:00:00Z"})).json
+    made = (
+        await api.call("POST", "/v1/deliveries", {**EVERYWHERE, "deliver_at": "2029-11-21T17:00:00Z", "far": True})
+    ).json
     where = f"/v1/deliveries/{made['id']}"
     async with stream(api, made["id"]) as response:
-        await api.call("PATCH", where, {"deliver_at": "2029-11-21T18:00:00Z"})
+        await api.call("PATCH", where, {"deliver_at": "2029-11-21T18:00:00Z", "far": True})
         moved = await anext(events(response))
     assert (moved.name, moved.data["state"], moved.data["deliver_at"]) == ("state", "scheduled", "2029-11-21T18:00:00Z")
     assert moved.id == moved.data["version"] == (await api.call("GET", where)).json["version"]

@@ -206,7 +206,7 @@ async def test_connections_that_only_wait_do_not_keep_others_out(api: Api, sent:
 
 @pytest.mark.row("D-27")
 async def test_a_busy_connection_is_not_closed_for_a_new_one(api: Api) -> None:
-    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z"))
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at="2030-01-01T00:00:00Z", far=True))
     key = {"Authorization": f"Bearer {api.secret}"}
     async with (
         ClientSession() as session,

@@ -54,6 +54,7 @@ def declare_send(parser: ArgumentParser) -> None:
     add("--channel", action="append", help="send only through this channel; repeat for several")
     add("--at", metavar="TIME", help="when to send, for example 2026-11-21T17:00:00+03:00 (default: at once)")
     add("--expires", metavar="TIME", help="do not send after this time")
+    add("--far", action="store_true", default=None, help="the time may be more than a year ahead")
     add("--urgent", action="store_true", default=None, help="send also in quiet hours (needs the scope urgent)")
     add("--strategy", choices=["all", "first"], help="all channels, or one after the other until one succeeds")
     add(
@@ -107,6 +108,7 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
         "origin": "cli",
         "channels": arguments.channel,
         "deliver_at": arguments.at,
+        "far": arguments.far,
         "expires_at": arguments.expires,
         "urgent": arguments.urgent,
         "strategy": arguments.strategy,
@@ -194,10 +196,11 @@ def declare_reschedule(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--at", required=True, metavar="TIME", help="the new time, for example 2026-11-21T17:00:00+03:00"
     )
+    parser.add_argument("--far", action="store_true", help="the time may be more than a year ahead")
 
 
 async def reschedule(api: HttpClient, arguments: Namespace) -> int:
-    result = await api.call("PATCH", delivery_path(arguments.key), {"deliver_at": arguments.at})
+    result = await api.call("PATCH", delivery_path(arguments.key), {"deliver_at": arguments.at, "far": arguments.far})
     print_result(result, arguments.json, format_accepted(result))
     return SUCCESS
 

@@ -85,7 +85,11 @@ async def reschedule(request: Request[requests.RescheduleRequest, NoParameters])
     """Move a scheduled delivery to another time."""
     deliver_at = read_time(request.body.deliver_at, "deliver_at", request.options.max_days_ahead)
     accepted = await request.services.core.sending.reschedule(
-        request.history_key, request.caller, deliver_at, urgent=request.body.urgent is True
+        request.history_key,
+        request.caller,
+        deliver_at,
+        urgent=request.body.urgent is True,
+        far=request.body.far is True,
     )
     return Response(responses.Accepted.of(accepted))
 

@@ -57,7 +57,7 @@ def make_order(given: requests.DeliveryRequest, context: ValidationContext) -> O
     _check_choices(delivery, given, context, errors)
     if errors:
         raise InvalidFields(errors[:MAX_ERRORS])
-    return Order(delivery, addressees, given.urgent is True)
+    return Order(delivery, addressees, given.urgent is True, given.far is True)
 
 
 def _convert(given: requests.DeliveryRequest, context: ValidationContext) -> NewDelivery:

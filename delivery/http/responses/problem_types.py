@@ -101,6 +101,8 @@ CODES = {
     "TIME_MALFORMED": ProblemType(400, "A time is not in the format of RFC 3339"),
     "TIME_WITHOUT_ZONE": ProblemType(400, "A time has no zone"),
     "TIME_OUT_OF_RANGE": ProblemType(400, "A time is out of range"),
+    "DELIVER_AT_PAST": ProblemType(400, "The time of the delivery has passed"),
+    "DELIVER_AT_FAR": ProblemType(400, "The time of the delivery is more than a year ahead"),
     "EXPIRES_BEFORE_DUE": ProblemType(400, "The delivery would expire before it is due"),
     "CURSOR_MALFORMED": ProblemType(400, "The cursor is malformed"),
     "LAST_EVENT_ID_MALFORMED": ProblemType(400, "Last-Event-ID is not a number"),
@@ -263,7 +265,8 @@ BEYOND_SCHEMA = frozenset(
         ),
         *("GROUP_NOT_FOUND", "SUPERGROUP_NOT_FOUND", "UNKNOWN_CHANNEL", "WAIT_WITHOUT_FIRST"),
         *("TOO_MANY_BUTTONS", "BUTTON_MALFORMED", "CONTENT_TOO_LARGE"),
-        *("TIME_MALFORMED", "TIME_OUT_OF_RANGE", "EXPIRES_BEFORE_DUE", "CURSOR_MALFORMED"),
+        *("TIME_MALFORMED", "TIME_OUT_OF_RANGE", "DELIVER_AT_PAST", "DELIVER_AT_FAR", "EXPIRES_BEFORE_DUE"),
+        "CURSOR_MALFORMED",
         *("HISTORY_KEY_MALFORMED", "HISTORY_KEY_OF_ANOTHER_SENDER", "IDEMPOTENCY_KEY_REUSED", "REQUEST_MALFORMED"),
         *(
             "KEY_NAME_MALFORMED",

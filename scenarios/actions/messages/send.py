@@ -104,6 +104,7 @@ ACTION = ActionType(
             "When to send it, in the bot's time zone if it has none. The action completes when it is stored.",
         ),
         Field("delay", types.DURATION, "How long after this step to send it, instead of `deliver_at`."),
+        Field("far", types.FLAG, "Whether it may be sent more than a year ahead.", default=False),
         Field("tag", types.TEXT, "A name by which `cancel` finds a message that is to be sent later."),
     ),
     returns={

@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from core.errors import Refused
+from core.orders.delivery_times import check_time
 from scenarios.actions import installed_actions
 from scenarios.actions.flow.for_each import items_of
 from scenarios.bot import Bot
@@ -183,6 +184,7 @@ class Rehearsal:
         self.sent[step.path] = content
         delay, memory = duration_of(prepared.own, "delay"), self._memory
         at = memory.now + delay if delay else moment_of(prepared.own, "deliver_at", memory.zone) or memory.now
+        check_time(at, memory.now, is_far=bool(prepared.own.get("far")))
         self._say(content, at, prepared.own)
         return self.succeed(step, prepared, kind)
 

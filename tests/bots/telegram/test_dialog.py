@@ -1,6 +1,7 @@
 """The teacher's dialog (D-32) over the Bot API: select, write, confirm, send; each refusal has its own text."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -112,7 +113,9 @@ async def test_a_time_is_typed_and_a_passed_or_unclear_one_refused(school: Schoo
     await school.answer("hello")
     assert await school.answer("soon") == english("time_malformed")
     assert await school.answer("01.01.2020 9:00") == english("time_passed")
-    assert "31.12.2098 09:00" in await school.answer("31.12.2098 9:00")
+    assert await school.answer("31.12.2098 9:00") == english("order_deliver_at_far")
+    later = datetime.now(UTC) + timedelta(days=300)
+    assert f"{later:%d.%m.%Y} 09:00" in await school.answer(f"{later:%d.%m.%Y} 9:00")
 
 
 async def test_the_button_for_tomorrow_stands_for_nine_o_clock(school: School) -> None:
@@ -130,9 +133,11 @@ async def test_a_time_that_the_clock_skips_is_named_before_the_confirmation(idle
         await school.select("ИВТ-101")
         await school.notice("Done")
         await school.answer("hello")
-        shown = await school.answer("29.03.2037 2:30")
+        days = (datetime.now(UTC) + timedelta(days=n) for n in range(1, 366))
+        skipped = next(one for one in days if one.month == 3 and one.weekday() == 6 and one.day > 24)
+        shown = await school.answer(f"{skipped:%d.%m.%Y} 2:30")
     assert shown.startswith(english("time_skipped", time="02:30"))
-    assert "Time: 29.03.2037 03:00" in shown
+    assert f"Time: {skipped:%d.%m.%Y} 03:00" in shown
 
 
 @pytest.mark.row("D-32")

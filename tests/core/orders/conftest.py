@@ -42,7 +42,7 @@ def order(
     """An order; to one person with an address if there are no addressees."""
     text = more.pop("text", "Пары не будет")
     delivery = NewDelivery(more.pop("tenant", TENANT), sender, text, (), channels, **more)
-    return Order(delivery, addressees or (person(1),), urgent)
+    return Order(delivery, addressees or (person(1),), urgent, far=True)
 
 
 @dataclass

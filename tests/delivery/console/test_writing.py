@@ -101,7 +101,9 @@ async def send(person: Person, text: str) -> None:
 async def test_ten_thousand_recipients_scroll_and_one_is_found(person: Person) -> None:
     people = [{"id": n, "name": f"Person {n}", "contacts": {"sms": f"+7999{n:07d}"}} for n in range(10_000)]
     body = {"sender": {"id": 1}, "text": "Many", "recipients": people, "channels": ["sms"]}
-    made = await person.running.call("POST", "/v1/deliveries", {**body, "deliver_at": "2030-01-01T12:00:00Z"})
+    made = await person.running.call(
+        "POST", "/v1/deliveries", {**body, "deliver_at": "2030-01-01T12:00:00Z", "far": True}
+    )
     await person.visit(f"message/{made['id']}")
     await person.browser.wait_for("document.querySelectorAll('.rows .row').length === 100")
     await person.browser.run("scrollTo(0, document.body.scrollHeight)")

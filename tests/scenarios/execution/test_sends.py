@@ -307,12 +307,26 @@ async def test_a_time_that_the_clock_skips_is_the_next_minute_with_a_warning_to_
     installation: Installation, caplog: pytest.LogCaptureFixture
 ) -> None:
     installation.timezone = ZoneInfo("Europe/Berlin")
-    installation.actions("    - {type: send, text: later, deliver_at: '2037-03-29T02:30'}")
+    installation.actions("    - {type: send, text: later, deliver_at: '2037-03-29T02:30', far: true}")
     await installation.start()
     await installation.play()
     (stored,), _ = await installation.stack.deliveries.list(TENANT)
     assert stored.deliver_at == datetime(2037, 3, 29, 1, tzinfo=UTC)
     assert "the clock is put forward over 29.03.2037 02:30" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("when", "code"),
+    [
+        ("deliver_at: '2020-01-01T10:00'", "DELIVER_AT_PAST"),
+        ("deliver_at: '2020-01-01T10:00', to: {id: 1}", "DELIVER_AT_PAST"),
+        ("delay: 400d", "DELIVER_AT_FAR"),
+    ],
+)
+async def test_a_time_that_is_probably_a_mistake_fails(installation: Installation, when: str, code: str) -> None:
+    installation.actions(f"    - {{type: send, text: x, {when}}}")
+    await installation.start()
+    assert code in (await installation.play()).actions[0].error
 
 
 @pytest.mark.parametrize("when", ["delay: soon", "deliver_at: someday"])

@@ -74,6 +74,7 @@ export function bodyOf(draft, me) {
     ...(draft.channels.length && { channels: draft.channels }),
     ...(draft.order === "first" && { strategy: "first" }),
     ...(draft.when && { deliver_at: inZone(draft.when, me.timezone) }),
+    ...(draft.when && draft.far === draft.when && { far: true }),
     origin: "web",
   };
 }

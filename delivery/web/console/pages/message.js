@@ -131,9 +131,18 @@ async function shown(work) {
   await work().catch((error) => toast(explain(error), "bad"));
 }
 
+async function moveTo(where, body) {
+  try {
+    return await api.patch(where, body);
+  } catch (error) {
+    if (error.code !== "DELIVER_AT_FAR" || !await confirm({ title: t("message.move"), text: explain(error), action: t("write.far") })) throw error;
+    return api.patch(where, { ...body, far: true });
+  }
+}
+
 async function move(where, context, reread) {
   const input = h("input", { type: "datetime-local", name: "deliver_at", required: true });
   const moved = await ask({ title: t("message.move"), fields: [field({ label: t("write.when"), hint: t("write.when_hint", { zone: context.me.timezone }) }, input)], action: t("message.move"),
-    submit: ({ deliver_at }) => api.patch(where, { deliver_at: inZone(deliver_at, context.me.timezone) }) });
+    submit: ({ deliver_at }) => moveTo(where, { deliver_at: inZone(deliver_at, context.me.timezone) }) });
   if (moved) { toast(t("message.moved", { at: fullMoment(moved.deliver_at) })); reread(); }
 }

@@ -210,10 +210,14 @@ class Writing {
 
   /** What a send would do, in a few lines, while one writes. */
   summary() {
-    if (this.problem) return notice("bad", explainSend(this.problem));
+    if (this.problem) return [notice("bad", explainSend(this.problem)), this.problem.code === "DELIVER_AT_FAR" && this.farButton()];
     if (!this.said) return h("p", { class: "quiet" }, t("write.not_ready"));
     const { said } = this;
     return h("div", { class: "summary", role: "status" }, h("p", {}, t("write.people", { count: said.people })), facts(said));
+  }
+
+  farButton() {
+    return h("button", { type: "button", onclick: () => this.changed({ far: this.draft.when }) }, t("write.far"));
   }
 
   // the check

@@ -1,0 +1,23 @@
+"""Refuses a delivery time that is probably a mistake: one that has passed, and one far ahead (D-51). Pure."""
+
+from datetime import datetime, timedelta
+
+from core.errors import Invalid
+
+PAST = timedelta(minutes=5)
+"""How long ago a time may be: clocks differ, and a call takes a while."""
+FAR = timedelta(days=366)
+
+
+def check_time(requested: datetime | None, now: datetime, *, is_far: bool) -> None:
+    """Check a requested time. `is_far`: the caller knows that it is far ahead. Raises Invalid DELIVER_AT_PAST,
+    DELIVER_AT_FAR.
+    """
+    if requested is None:
+        return
+    if requested < now - PAST:
+        detail = f"{requested:%FT%TZ} has passed; it is {now:%FT%TZ}. Without a time a delivery is sent at once."
+        raise Invalid("DELIVER_AT_PAST", detail, "deliver_at")
+    if requested > now + FAR and not is_far:
+        detail = f"{requested:%FT%TZ} is more than a year ahead. If that is meant, set far to true."
+        raise Invalid("DELIVER_AT_FAR", detail, "deliver_at")
