@@ -7,7 +7,9 @@ from enum import StrEnum
 
 
 class DeliveryState(StrEnum):
-    """The state of a delivery: `scheduled → released → finished`, or `cancelled` or `expired` from the first two."""
+    """The state of a delivery: `scheduled → released → finished`, or `cancelled` or `expired` from the first two: if it
+    was cancelled as a whole, or if no recipient was tried to the end.
+    """
 
     SCHEDULED = "scheduled"
     RELEASED = "released"

@@ -1,9 +1,21 @@
 -- delivery_end: counts the open entries of a delivery and ends it with the last one
 
+-- Returns whether a recipient was tried without success: a delivery of which another part was cancelled or has expired was not only that.
+-- An entry that still is `sending` is `unknown` now.
+local function has_failures(suffix)
+  for _, channel in ipairs(Plan.channels_of(suffix)) do
+    local prefix = 'n:' .. channel .. ':'
+    for _, n in ipairs(redis_call('HMGET', Key.history(suffix), prefix .. 'failed', prefix .. 'unknown', prefix .. 'sending')) do
+      if (tonumber(n) or 0) > 0 then return true end
+    end
+  end
+  return false
+end
+
 local function final_state(suffix, state)
   if state == 'cancelled' or state == 'expired' then return state end
   local facts = redis_call('HMGET', Key.history(suffix), 'reached', 'lapsed', 'withdrawn')
-  if (tonumber(facts[1]) or 0) > 0 then return 'finished' end
+  if (tonumber(facts[1]) or 0) > 0 or has_failures(suffix) then return 'finished' end
   if facts[2] then return 'expired' end
   return facts[3] and 'cancelled' or 'finished'
 end

@@ -1,14 +1,40 @@
 """The end of a delivery: expiry, retention, deletion, and what a retry leaves unchanged."""
 
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
+
 import pytest
 
-from core.courier.interface import Message, Outcome, Rejected
+from core.courier.interface import NEVER, Deferred, Message, Outcome, Rejected, Unknown
 from core.errors import NotFound
+from core.model.delivery import Recipient, Sender
+from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState, Reason, Status, Verdict
 from tests.support.delivery_progress import has_reported
 from tests.support.servers import on_both_servers
-from tests.support.stack import HOUR, TENANT, FakeCourier, Stack, person
+from tests.support.stack import HOUR, TENANT, FakeCourier, Stack, person, sent
 from tests.support.waiting import until
+
+
+async def _has_tried(stack: Stack, key: HistoryKey, mixture: Sequence[str]) -> bool:
+    """Return whether what will be sent, fail or be unknown is so, and the rest was tried once."""
+    records = (await stack.history(key)).recipients
+    ends = [one.outcomes["echo"] for one in records]
+    return all(
+        one.status == end or (end in ("cancelled", "expired") and one.reason == Reason.THROTTLED)
+        for one, end in zip(ends, mixture, strict=True)
+    )
+
+
+def _end_of(mixture: Sequence[str]) -> tuple[DeliveryState, Verdict]:
+    """Return the state and the verdict of a delivery whose recipients ended so."""
+    if "sent" in mixture:
+        return DeliveryState.FINISHED, Verdict.ALL_REACHED if set(mixture) == {"sent"} else Verdict.SOME_REACHED
+    if {"failed", "unknown"} & set(mixture):
+        return DeliveryState.FINISHED, Verdict.NOTHING_WORKED
+    if "expired" in mixture:
+        return DeliveryState.EXPIRED, Verdict.NOTHING_WORKED
+    return DeliveryState.CANCELLED, Verdict.CANCELLED
 
 
 class TestEnd:
@@ -40,6 +66,35 @@ class TestEnd:
         assert history.state is DeliveryState.FINISHED
         assert history.recipients[0].outcomes["sms"].status is Status.EXPIRED
         assert list(history.recipients[0].received_in) == ["vk"]
+
+    @pytest.mark.row("D-17", "D-40")
+    async def test_the_state_says_of_every_mixture_of_outcomes_what_is_true_of_all_of_it(self, stack: Stack) -> None:
+        """Regression: two failed recipients and one cancelled were a cancelled delivery, whose retry was refused."""
+        outcomes = {
+            "failed": Rejected(Reason.RECIPIENT_UNREACHABLE),
+            "unknown": Unknown(),
+            "cancelled": Deferred(Reason.THROTTLED, HOUR),
+            "expired": Deferred(Reason.THROTTLED, HOUR),
+        }
+        mixtures = [one for count in (1, 2, 3) for one in combinations_with_replacement([*outcomes, "sent"], count)]
+        respond = lambda message: outcomes.get(message.address.partition(" ")[0]) or sent(message)  # noqa: E731
+        await stack.courier(FakeCourier(respond=respond, remembers=NEVER))
+        keys: list[HistoryKey] = []
+        for number, mixture in enumerate(mixtures):
+            to = [Recipient(n, contacts={"echo": [f"{end} {number} {n}"]}) for n, end in enumerate(mixture)]
+            sender, expires = Sender(number), stack.now() + 2 * HOUR
+            keys.append((await stack.deliver(*to, sender=sender, expires_at=expires)).key)
+        for key, mixture in zip(keys, mixtures, strict=True):
+            await until(lambda key=key, mixture=mixture: _has_tried(stack, key, mixture))  # type: ignore[misc]
+            if chosen := [str(n) for n, end in enumerate(mixture) if end == "cancelled"]:
+                await stack.deliveries.cancel(key, TENANT, chosen)
+        stack.advance_clock(3 * HOUR)
+        for key, mixture in zip(keys, mixtures, strict=True):
+            history = await stack.finished(key)
+            assert [one.outcomes["echo"].status for one in history.recipients] == list(mixture)
+            assert (mixture, history.state, history.verdict) == (mixture, *_end_of(mixture))
+            failed = sum(end in ("failed", "unknown") for end in mixture)
+            assert await stack.deliveries.retry(key, TENANT, [Status.FAILED, Status.UNKNOWN]) == failed
 
     @on_both_servers
     async def test_a_delivery_and_its_indexes_are_deleted_after_the_retention(self, stack: Stack) -> None:
