@@ -70,14 +70,17 @@ class TestEnd:
     @pytest.mark.row("D-17", "D-40")
     async def test_the_state_says_of_every_mixture_of_outcomes_what_is_true_of_all_of_it(self, stack: Stack) -> None:
         """Regression: two failed recipients and one cancelled were a cancelled delivery, whose retry was refused."""
-        outcomes = {
+        outcomes: dict[str, Outcome] = {
             "failed": Rejected(Reason.RECIPIENT_UNREACHABLE),
             "unknown": Unknown(),
             "cancelled": Deferred(Reason.THROTTLED, HOUR),
             "expired": Deferred(Reason.THROTTLED, HOUR),
         }
         mixtures = [one for count in (1, 2, 3) for one in combinations_with_replacement([*outcomes, "sent"], count)]
-        respond = lambda message: outcomes.get(message.address.partition(" ")[0]) or sent(message)  # noqa: E731
+
+        def respond(message: Message) -> Outcome:
+            return outcomes.get(message.address.partition(" ")[0]) or sent(message)
+
         await stack.courier(FakeCourier(respond=respond, remembers=NEVER))
         keys: list[HistoryKey] = []
         for number, mixture in enumerate(mixtures):
