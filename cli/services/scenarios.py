@@ -12,6 +12,8 @@ from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.ingress import MAX_AGE, Ingress
 from providers.inbound import dialogs_ingress, events_ingress
+from scenarios.bot.durations import read_duration
+from scenarios.bot.foreign_settings import EVENTS_SECTIONS, MAX_EVENT_AGE
 from scenarios.loader import load
 
 log = logging.getLogger(__name__)
@@ -30,13 +32,13 @@ def max_age(settings: Settings) -> timedelta:
 
 
 def max_age_of(folder: Path | None) -> timedelta:
-    """Return how old an event may be at the start of the process (C-16): `event_manager.max_event_age_seconds` of the
-    bot's settings.yaml. Raises SetupError if there is no such folder.
+    """Return how old an event may be at the start of the process (C-16): `max_event_age_seconds` in the section
+    `event_manager` or `tg_event_bot` of the bot's settings.yaml. Raises SetupError if there is no such folder.
     """
-    section = load(folder).bot.settings.get("event_manager") if folder else None
-    seconds = section.get("max_event_age_seconds") if isinstance(section, dict) else None
-    try:
-        return MAX_AGE if seconds is None else timedelta(seconds=float(seconds))
-    except (TypeError, ValueError, OverflowError):
-        log.warning("settings.yaml: max_event_age_seconds is %r, and not a number of seconds", seconds)
-        return MAX_AGE
+    sections = [load(folder).bot.settings.get(name) for name in EVENTS_SECTIONS] if folder else []
+    written = (one[MAX_EVENT_AGE] for one in sections if isinstance(one, dict) and MAX_EVENT_AGE in one)
+    given = next(written, None)
+    found = MAX_AGE if given is None else read_duration(given)
+    if found is None:
+        log.warning("settings.yaml: max_event_age_seconds is %r, and not a number of seconds", given)
+    return MAX_AGE if found is None else found

@@ -4,6 +4,7 @@ import re
 
 from scenarios.actions import Actions
 from scenarios.bot import Action
+from scenarios.bot.foreign_settings import FOREIGN
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty
 from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.check.step import Step
@@ -13,9 +14,7 @@ from scenarios.loader.reading import Reader
 from scenarios.plugins.plugin import installed_plugins
 from scenarios.schema import ActionType, Field
 from scenarios.schema.declaration import ENABLED
-
-EVENTS_SECTION = "event_manager"
-"""A section of other versions, of which `./ada bot` and `./ada serve` use one setting."""
+from scenarios.schema.types import DURATION
 
 _BAD_PATTERN = "pattern cannot be used"
 
@@ -76,15 +75,24 @@ def is_used(name: str, action: Action) -> bool:
 def check_settings(reader: Reader, root: Node | None, actions: Actions) -> None:
     """Check the sections of settings.yaml: the action types, whose defaults they change, and plugins (C-81)."""
     plugins = [plugin.name for plugin in installed_plugins()[0]]
-    known = (*actions.types, *plugins, COMMANDS_SECTION, ROLES_SECTION)
+    known = (*actions.types, *plugins, *FOREIGN, COMMANDS_SECTION, ROLES_SECTION)
     for key, node in root.pairs if isinstance(root, MapNode) else ():
         if key.text in actions.types:
             check_section(reader, actions.types[key.text], node)
-        elif key.text == EVENTS_SECTION:
-            reader.warning(key, "UNKNOWN_SETTING", f"of the section {key.text} only max_event_age_seconds is used")
+        elif setting := FOREIGN.get(key.text):
+            check_foreign(reader, node, Field(setting, DURATION, ""), key.text)
         elif key.text not in known:
             message = f"settings.yaml has no section {key.text!r}{did_you_mean(key.text, known)}"
             reader.warning(key, "UNKNOWN_SETTING", message)
+
+
+def check_foreign(reader: Reader, section: Node, setting: Field, name: str) -> None:
+    """Check a section of Coreness, of which one setting is used."""
+    for key, value in reader.pairs(section, name):
+        if key.text == setting.name:
+            check_value(reader, setting, value)
+        else:
+            reader.warning(key, "UNKNOWN_SETTING", f"of the section {name} only {setting.name} is used")
 
 
 def check_section(reader: Reader, kind: ActionType, section: Node) -> None:

@@ -25,6 +25,8 @@ days:
     - {type: ask, text: Which day?, options: "{run.days}", page: 2, hint: Press a button}
     - {type: send, text: "{answer}", chain: completed}
 group: {actions: [{type: send, text: To all, to: {group: A}, channels: [sms]}]}
+state: {actions: [{type: user, user_state: short}]}
+in_state: {actions: [{type: send, text: In time}]}
 phone:
   actions:
     - {type: ask, text: Phone?, answer: contact, hint: "Not yours", reply: [[{Share: request_contact}, Never]]}
@@ -81,6 +83,14 @@ the pages of a long list are turned:
     - bot: Fri
     - press: 2/3 ›
     - bot: []
+a state lasts as settings.yaml says:
+  steps:
+    - user: /state
+    - wait: 59s
+    - user: x
+    - bot: In time
+    - wait: 1s
+    - user: x
 a contact is shared:
   steps:
     - user: /phone
@@ -90,15 +100,18 @@ a contact is shared:
     - press: Share
     - bot: "+79990000007"
 """
+SETTINGS = "user_manager: {state_expire: 60}"
 VARIABLES = "{person: {name: text}, run: {days: {type: list, default: [Mon, Tue, Wed, Thu, Fri]}}}"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> BotFolder:
     bot = BotFolder(tmp_path).write("scenarios/s.yaml", SCENARIOS).write("variables.yaml", VARIABLES)
+    bot.write("settings.yaml", SETTINGS)
     return bot.write(
         "triggers.yaml",
-        "text: {exact: {/start: s.start, /help: s.help, /all: s.group, /days: s.days, /phone: s.phone}}",
+        "text: {exact: {/start: s.start, /help: s.help, /all: s.group, /days: s.days, /phone: s.phone, /state: s.state},"
+        " state: {short: s.in_state}}",
     )
 
 
@@ -106,7 +119,7 @@ def folder(tmp_path: Path) -> BotFolder:
 def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolder) -> None:
     verdicts, problems = run_tests(folder.write("tests/a.yaml", PASSES).folder, load(folder.folder).bot)
     assert [(one.name, one.problem) for one in verdicts if one.problem] == []
-    assert (len(verdicts), problems) == (5, [])
+    assert (len(verdicts), problems) == (6, [])
 
 
 @pytest.mark.row("C-99")

@@ -34,11 +34,12 @@ async def _list(context: Context) -> Ending:
 
 
 def _since(context: Context) -> datetime | None:
-    """Return the later of the two limits."""
+    """Return the latest of the limits."""
     seen = context.prepared.seen
-    date, age = moment_of(seen, "from_date", context.services.timezone), duration_of(seen, "unexpired")
-    limits = [date, datetime.now(UTC) - age if age is not None else None]
-    return max((limit for limit in limits if limit is not None), default=None)
+    ages = (duration_of(seen, name) for name in ("unexpired", "time_before"))
+    limits = [datetime.now(UTC) - age for age in ages if age is not None]
+    limits += [date] if (date := moment_of(seen, "from_date", context.services.timezone)) else []
+    return max(limits, default=None)
 
 
 async def _details(context: Context) -> Ending:
@@ -69,6 +70,7 @@ ACTION = ActionType(
         Field("request_name", types.TEXTS, "Only requests of these kinds."),
         Field("from_date", types.DATE, "Only requests since this date."),
         Field("unexpired", types.DURATION, "Only requests that are not older."),
+        Field("time_before", types.DURATION, "The same as `unexpired`."),
         Field("limit", types.WHOLE, f"At most so many requests, up to {MOST_LISTED}.", default=MOST_LISTED),
         Field("event_text", types.TEXT, "The id of the request to show, instead of the text of the event."),
         Field("empty_text", types.TEXT, 'What an empty list returns as `text`; `""` for none.', default=NOTHING),

@@ -8,13 +8,13 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from typing import Any
 
 from core.errors import Refused
 from core.orders.delivery_times import check_time
 from scenarios.actions import installed_actions
 from scenarios.actions.flow.for_each import items_of
+from scenarios.actions.people.user import default_expire
 from scenarios.bot import Bot
 from scenarios.bot.access import refusal
 from scenarios.bot.button_data import PageTurn, list_id
@@ -34,8 +34,6 @@ from scenarios.schema.variables import VariableFault, changes_of, ending_of_chan
 from scenarios.schema.web_requests import method_of, saved
 from scenarios.sending.content import refusal_of
 from scenarios.sending.message import message
-
-_STATE_LASTS = timedelta(seconds=600)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +212,7 @@ class Rehearsal:
     def user(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
         ending = self.succeed(step, prepared, kind)
         if ending and ending.state is State.COMPLETED:
-            lifetime = duration_of(prepared.seen, "expire") or _STATE_LASTS
+            lifetime = duration_of(prepared.seen, "expire") or default_expire(self._bot.settings)
             self._memory.set_state(self.event, text_of(prepared.seen, "user_state"), lifetime)
         return ending
 

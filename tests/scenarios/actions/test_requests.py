@@ -100,6 +100,8 @@ async def test_requests_are_listed_since_a_date_and_by_age(bench: Bench, store: 
     assert await listed(bench, unexpired="2d") == ["new", "yesterday"]
     assert await listed(bench, unexpired="1d 1h") == ["new", "yesterday"]
     assert await listed(bench, unexpired="23h") == ["new"]
+    assert await listed(bench, time_before="23h") == ["new"]
+    assert await listed(bench, time_before="23h", unexpired="2d") == ["new"]
     date = (datetime.now(bench.services.timezone) - timedelta(days=2)).date().isoformat()
     assert await listed(bench, from_date=date) == ["new", "yesterday"]
     assert await listed(bench, from_date=date, unexpired="23h") == ["new"]

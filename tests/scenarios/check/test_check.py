@@ -7,6 +7,7 @@ import pytest
 from scenarios.actions import Actions, own_actions
 from scenarios.check import Checked, check
 from scenarios.schema import ActionType, Field, types
+from tests.scenarios.bot_folder import BotFolder
 from tests.scenarios.loader.folder import Files, with_russian, write
 
 FILE = "scenarios/menu.yaml"
@@ -132,6 +133,24 @@ def test_a_bot_that_others_wrote_for_the_dialect_has_no_errors(tmp_path: Path) -
         ("scenarios/mute.yaml", "EMPTY_SEND"),
         ("scenarios/user.yaml", "UNKNOWN_RULE_FIELD"),
     }
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("user_manager: {state_expire: 60}", []),
+        ("tg_event_bot: {max_event_age_seconds: 60}", []),
+        ("event_manager: {max_event_age_seconds: 10}", []),
+        ("user_manager: {state_expire: soon}", ["WRONG_TYPE"]),
+        ("tg_event_bot: {max_retries: 3}", ["UNKNOWN_SETTING"]),
+    ],
+)
+def test_of_the_sections_of_coreness_one_setting_is_used_and_the_others_are_named(
+    tmp_path: Path, written: str, found: list[str]
+) -> None:
+    files = BotFolder(tmp_path).write("scenarios/s.yaml", "a: {actions: [{type: send, text: x}]}")
+    files.write("triggers.yaml", "text: {exact: {a: s.a}}").write("settings.yaml", written)
+    assert [one.code for one in check(files.folder).problems] == found
 
 
 FOREIGN = {
