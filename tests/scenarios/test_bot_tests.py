@@ -110,8 +110,8 @@ def folder(tmp_path: Path) -> BotFolder:
     bot.write("settings.yaml", SETTINGS)
     return bot.write(
         "triggers.yaml",
-        "text: {exact: {/start: s.start, /help: s.help, /all: s.group, /days: s.days, /phone: s.phone, /state: s.state},"
-        " state: {short: s.in_state}}",
+        "text: {exact: {/start: s.start, /help: s.help, /all: s.group, /days: s.days, /phone: s.phone,"
+        " /state: s.state}, state: {short: s.in_state}}",
     )
 
 
