@@ -312,6 +312,8 @@ async def _call_action_verbs(stack: Stack) -> None:
     await Forms(stack.store).note(TENANT, "signup", "echo:1", "room", Answer(1, "12", 1))
     await stack.store.run("forget_forms", 0, TENANT, "echo", "1")
     await Requests(stack.store, TENANT).store("run:1", NewRequest("feedback", "echo", "1"))
+    await stack.store.run("forget_requests", 0, TENANT, "echo", "1", 0)
+    await stack.store.run("forget_person", 0, TENANT, "echo", "1")
     promos = Promos(stack.store, TENANT)
     autumn = await promos.store(Promo("AUTUMN", "autumn", "", 0, 1, "run:2"))
     await promos.change(autumn, replace(autumn, code="WINTER"))

@@ -12,7 +12,6 @@ from core.directory.merging import Merge
 from core.jobs import Actor
 from core.model.people import User, id_text
 from core.orders.templates import Templates
-from core.redis.keys import KEYS
 from core.redis.store import Store
 from delivery.services import ApiServices
 from providers.sign_in.signing_out import sign_out
@@ -33,6 +32,7 @@ async def delete_person(services: ApiServices, tenant: str, user: User) -> None:
     await Templates(services.core.store).delete_all(tenant, user.id)
     await services.core.directory.users.delete(tenant, user.id)
     await _end_all(services, tenant, _names(user), _DELETED)
+    await _forget_dialogs(services.core.store, tenant, user)
     await erase(tenant, id_text(user.id), began)
 
 
@@ -46,14 +46,18 @@ async def merge_people(services: ApiServices, tenant: str, kept: str, other: str
 
 
 async def _forget_dialogs(store: Store, tenant: str, user: User) -> None:
-    """Delete the state of the bots' dialogs with a person, its variables and its answers to forms."""
+    """Delete what the bots have stored of a person: record, @name, dialog, variables, open questions, runs, answers to
+    forms, requests.
+    """
     for channel, addresses in user.contacts.items():
         for address in addresses:
-            shard = store.shard_of_person(tenant, channel, address)
-            for name in ("dialog", "replies", "person", "chat_variables"):
-                await store.command("DEL", KEYS[name].at(shard, tenant, channel, address))
-            await store.command("ZREM", KEYS["people"].at(shard, tenant), f"{channel}:{address}")
-            await store.run("forget_forms", shard, tenant, channel, address)
+            shard, about = store.shard_of_person(tenant, channel, address), (tenant, channel, address)
+            while int(await store.run("forget_person", shard, *about)):
+                pass
+            await store.run("forget_forms", shard, *about)
+            following = 0
+            while following >= 0:
+                following = int(await store.run("forget_requests", store.shard_of_tenant(tenant), *about, following))
 
 
 async def _end_all(services: ApiServices, tenant: str, names: Sequence[str], reason: str) -> None:

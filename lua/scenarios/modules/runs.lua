@@ -48,6 +48,17 @@ local function forget(run)
   for _, list in ipairs(lists_of(tenant, scenarios)) do redis_call('ZREM', list, run) end
 end
 
+-- Forgets runs of a person, whether they are over or not; a process that is at one finds that it is gone. Returns how many.
+function Runs.forget_person(tenant, person)
+  local found = redis_call('ZRANGE', Key.runs(tenant, person), 0, 99)
+  for _, run in ipairs(found) do
+    forget(run)
+    redis_call('ZREM', Key.ended_runs(), run)
+    redis_call('ZREM', Key.runs(tenant, person), run)
+  end
+  return #found
+end
+
 -- Drops finished runs whose retention is over, at most `limit`. Returns how many.
 function Runs.drop_ended_runs(limit)
   local overdue = redis_call('ZRANGEBYSCORE', Key.ended_runs(), '-inf', now, 'LIMIT', 0, limit)

@@ -1,0 +1,125 @@
+"""After a person was deleted, no key has its name, its id or its addresses, except those that are listed here."""
+
+from datetime import timedelta
+
+import pytest
+
+from core.deliveries.choice_store import Choices
+from core.jobs import JobId, Schedule
+from core.model.compact_json import compact_json
+from core.model.content import Button
+from core.model.people import User
+from core.orders.templates import Template, Templates
+from core.redis.keys import kind_of
+from providers.sign_in import Tokens, Vault
+from providers.sign_in.vault import new_key
+from scenarios.execution.runs import run_id
+from scenarios.schema.variables import Change
+from scenarios.stores.forms import Answer, Forms
+from scenarios.stores.people import People
+from scenarios.stores.questions import AskedBy, Questions
+from scenarios.stores.requests import NewRequest, Requests
+from scenarios.stores.variables import Variables
+from tests.delivery.conftest import Api, Couriers, delivery_body
+from tests.support.audited import dump
+from tests.support.servers import Server, one_and_many_shards
+from tests.support.waiting import until
+
+__all__ = ["one_and_many_shards"]
+
+TENANT = "default"
+ID, PHONE, MAIL, CHAT, GROUP = 424242, "+79990000042", "zaphoda@example.org", "100000042", "-100777"
+MARKS = (str(ID), "Zaphoda", "zaphoda", PHONE[1:], CHAT)
+EVENT = {"channel": "telegram-bot", "user_id": CHAT, "chat_id": GROUP, "username": "Zaphoda_B", "first_name": "Zaphoda"}
+
+KEPT = {
+    "job": "its id, parameters and state: it is stopped, and a new person of this id may start it again",
+    "jobs": "the list of jobs",
+    "job_log": "as job",
+    "task": "of a job that was stopped: it does nothing, and is gone when a process of its kind looks at it",
+    "head": "as task",
+    "ready": "as task",
+    "actions": "who has done what: an operator answers for it, so it lasts as long as the action log",
+    "history": "the id of a recipient: the sender's statistics stay true; names and addresses are taken out",
+    "outcomes": "as history",
+    "references": "which messages of a dialog were sent, so that they can be marked as read; for 30 days",
+    "events": "the same in the stream of changes, which is trimmed by its length",
+    "stepresult": "what a step of a run has done, for its repeat",
+}
+"""Kinds of keys that may name a person that was deleted, and why."""
+
+
+async def live(api: Api) -> None:
+    """Do what leaves traces of a person: in the directory, in chats, in deliveries, with jobs and sign-ins."""
+    store, core = api.store, api.services.core
+    contacts = {"telegram-bot": [CHAT], "sms": [PHONE]}
+    await core.directory.users.create(TENANT, User(ID, "Zaphoda Beeblebrox", email=MAIL, contacts=contacts))
+    assert (await api.call("POST", "/v1/groups", {"id": "crew"})).status < 300
+    assert (await api.call("PUT", f"/v1/groups/crew/members/{ID}")).status < 300
+    await api.services.sessions.begin_as_person(TENANT, ID)
+    await Templates(store).save(TENANT, ID, Template(title="Mine", message={"text": "Zaphoda"}))
+    await people_writes(api)
+    await core.jobs.kinds.publish({"hunt": Schedule(timedelta(hours=1))})
+    await core.jobs.start(JobId(TENANT, "hunt", str(ID)), {"query": "Zaphoda"})
+    await Tokens(store, Vault([new_key()]), {}).write(TENANT, "vacancies", str(ID), {"access_token": "x"})
+
+
+async def people_writes(api: Api) -> None:
+    """Store what bots store of a person that writes in private and in a group."""
+    store = api.store
+    await People(store, TENANT).met(EVENT)
+    await People(store, TENANT).set_state("telegram-bot", CHAT, "state of Zaphoda", timedelta(days=1))
+    run = run_id(TENANT, "event 1", f"telegram-bot:{CHAT}", store.shards)
+    shard = store.shard_of_person(TENANT, "telegram-bot", CHAT)
+    about = TENANT, f"telegram-bot:{CHAT}", 1000, '["a.start"]', "version", "v", "event", '{"first_name":"Zaphoda"}'
+    assert len(await store.run("begin_run", shard, run, *about)) == 1
+    for chat in (GROUP, CHAT):
+        await Questions(store, TENANT).open({**EVENT, "chat_id": chat}, AskedBy(run, (0,)), timedelta(days=1))
+    for scope in ("person", "chat"):
+        event = {**EVENT, "chat_id": CHAT}
+        await Variables(store, TENANT).change("run:1", event, [Change(scope, "name", "set", "Zaphoda", 0)])
+    await Forms(store).note(TENANT, "signup", f"telegram-bot:{CHAT}", "name", Answer(1, "Zaphoda", 1))
+    requests = Requests(store, TENANT)
+    for number in range(450):
+        is_hers = number % 3 == 0
+        user, name = (CHAT, "Zaphoda") if is_hers else ("5", "Trillian")
+        await requests.store(f"step {number}", NewRequest("help", "telegram-bot", user, first_name=name, text="Help"))
+    rows = compact_json([[CHAT, 1, "reference"]])
+    await store.run("note_references", store.shard_of(f"telegram-bot:{CHAT}"), "telegram-bot", "bot", 1000_000, rows)
+    await Choices(store).remember(TENANT, "telegram-bot", [CHAT], [Button("Zaphoda", "x")])
+    await Choices(store).remember(TENANT, "sms", [PHONE], [Button("Zaphoda", "x")])
+
+
+async def kinds_with(server: Server) -> dict[str, str]:
+    """Return the kinds of keys that name the person, each with one of them."""
+    found = await dump(server.url)
+    return {
+        kind.name if (kind := kind_of(name)) else name: name
+        for name, stored in found.items()
+        if any(mark in f"{name} {stored.value}" for mark in MARKS)
+    }
+
+
+@pytest.mark.row("U-20")
+async def test_nothing_names_a_person_that_was_deleted_but_what_is_listed(
+    api: Api, courier: Couriers, server: Server
+) -> None:
+    """Regression: `@name` led to a deleted person for 400 days, and its requests, runs and open questions stayed."""
+    await courier("telegram-bot")
+    await courier("sms")
+    await live(api)
+    body = delivery_body(recipients=[{"id": ID}], channels=["telegram-bot", "sms"])
+    sent = await api.call("POST", "/v1/deliveries", body, headers={"Idempotency-Key": "1"})
+    assert sent.status == 202, sent.json
+
+    async def is_over() -> bool:
+        return bool((await api.call("GET", f"/v1/deliveries/{sent.json['id']}")).json["state"] == "finished")
+
+    await until(is_over)
+    assert {"username", "question", "request", "run", "person"} <= (await kinds_with(server)).keys()
+    assert (await api.call("DELETE", f"/v1/users/{ID}")).status == 204
+    left = await kinds_with(server)
+    assert {kind: key for kind, key in left.items() if kind not in KEPT} == {}
+    assert KEPT.keys() - left.keys() == set(), "listed, and not there"
+    assert await People(api.store, TENANT).named("telegram-bot", "@zaphoda_b") is None
+    assert len(await Requests(api.store, TENANT).newest(["help"])) == 100, "those of others stay"
