@@ -66,6 +66,10 @@ VERBS: Mapping[str, tuple[str, str]] = {
         "installation.audit",
         "check that no message is lost, stuck or miscounted; --repair repairs what is safe",
     ),
+    "redis-url": (
+        "installation.redis_address",
+        "print the address of the store with its password, for programs of your own",
+    ),
     "cluster": ("installation.cluster", "print which primary has which shards, and the moves that balance their load"),
     "backup": ("installation.backups", "save all data of the server in one file, also while Ada runs"),
     "restore": ("installation.backups", "put the data of a backup on the server: all of it or nothing"),
@@ -117,6 +121,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "sign-in",
         "actions",
         "audit",
+        "redis-url",
         "cluster",
         "backup",
         "restore",

@@ -17,5 +17,8 @@ JOB_HUNTER = Path(__file__).with_name("job-hunter") / "hunting.py"
 NODE_COURIER = Path(__file__).with_name("node-courier")
 """A courier for SMS in Node, beside those of Ada (docs/other-languages.md)."""
 
+NODE_QUEUE = Path(__file__).with_name("node-queue")
+"""The queue as a module of Node with named functions, and a program that uses them (docs/other-languages.md)."""
+
 HELM_CHART = Path(__file__).with_name("helm-chart")
 """The processes of Ada on Kubernetes (docs/kubernetes.md)."""

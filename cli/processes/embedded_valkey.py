@@ -175,10 +175,15 @@ def free_port() -> int:
     return port
 
 
-def running_url(directory: Path) -> str | None:
-    """Return the address of the server that runs in the directory now; None if there is none. For verbs beside `./ada
-    up`."""
+def running_server(directory: Path) -> EmbeddedValkey | None:
+    """Return the server that runs in the directory now; None if there is none. For verbs beside `./ada up`."""
     port, password = last_port_and_password(directory / "valkey.conf")
     if port is None or password is None or is_free(port):
         return None
-    return EmbeddedValkey(directory, port, password).url
+    return EmbeddedValkey(directory, port, password)
+
+
+def running_url(directory: Path) -> str | None:
+    """Return the address of `running_server` for Ada's own processes."""
+    server = running_server(directory)
+    return server.url if server else None

@@ -6,8 +6,10 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from redis import Redis
 
 from cli.commands.start.installation import CHANNELS, COURIERS, SANDBOX_BOTS, forked_child
 from cli.processes.data_directory import prepare_data_directory
@@ -15,7 +17,7 @@ from cli.processes.embedded_valkey import last_port_and_password, prepare
 from cli.settings.secrets import READERS, may_receive, receiver
 from cli.settings.settings import Settings, load, setting_name
 from core.errors import SetupError
-from tests.cli.installation import Installation
+from tests.cli.installation import ADA, Installation
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.timeout(240)
@@ -62,6 +64,19 @@ def test_up_prints_no_password_of_the_server(running: Installation) -> None:
     assert facts is not None
     assert facts["redis"].startswith("redis://127.0.0.1:")
     assert password not in running.log.read_text()
+
+
+def test_the_address_of_the_store_with_its_password_is_printed_for_programs_of_ones_own(running: Installation) -> None:
+    """In the form that every library reads, by a verb of its own: no log has it."""
+    url = running.ada("redis-url").stdout.strip()
+    assert url.startswith("redis://default:")
+    assert running.result("redis-url") == {"url": url}
+    with Redis.from_url(url) as client:
+        assert client.ping()
+    own = {**running.environment, "ADA_REDIS_URL": "redis://:secret@example.test:1/2"}
+    done = subprocess.run([*ADA, "redis-url"], cwd=running.directory, env=own, capture_output=True, text=True)
+    assert done.stdout == "redis://:secret@example.test:1/2\n"
+    assert str(urlsplit(url).password) not in running.log.read_text()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the environment of a process")

@@ -1,12 +1,15 @@
 """The courier in Node (examples/node-courier), run for real: alone, beside ours, over faults, and killed."""
 
 import asyncio
+import json
 import shutil
 import signal
 import subprocess
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,9 +20,10 @@ from core.model.delivery import Recipient
 from core.model.history import History
 from core.model.history_key import HistoryKey
 from core.model.states import Status
+from core.queue import QueueClient
 from core.redis import libraries
 from couriers import sms
-from examples import NODE_COURIER
+from examples import NODE_COURIER, NODE_QUEUE
 from sandbox.events import Fault, Rule
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.sms import SmsServer
@@ -266,3 +270,40 @@ async def test_the_program_of_the_page_puts_and_handles_a_task(stack: Stack, ins
     output, _ = await asyncio.wait_for(process.communicate(), 60)
     assert output.decode().splitlines() == ["put: [ 'ready' ]", "month 11 is done"]
     assert process.returncode == 0
+
+
+async def test_the_module_for_node_puts_calls_waits_cancels_and_works(stack: Stack, installed: Path) -> None:
+    """Its worker also answers a caller in Python. Both examples have the same client of Redis."""
+    assert json.loads((NODE_QUEUE / "package.json").read_text())["dependencies"] == {"ioredis": "5.11.1"}
+    await libraries.register(stack.store)
+    for name in ("ada.js", "shout.js"):
+        shutil.copy(NODE_QUEUE / name, installed / name)
+    (installed / "echo.js").write_text(ECHO, encoding="utf-8")
+    node, url = str(shutil.which("node")), stack.server.place.tcp_url
+    program = partial(asyncio.create_subprocess_exec, node, cwd=installed, env={"ADA_REDIS_URL": url}, stdout=PIPE)
+    output, _ = await asyncio.wait_for((await program("shout.js")).communicate(), 60)
+    assert output.decode().splitlines() == ["HELLO", "{ state: 'done', answer: 'SHAKY' }", "failed", "true"]
+    worker, client = await program("echo.js"), QueueClient(stack.store)
+    assert await client.call("echo", "ёж") == "ёж 1 half way"
+    wrong = await client.put("echo", "object")
+    await until(lambda: has_failed(stack, wrong))
+    worker.terminate()
+    assert await asyncio.wait_for(worker.wait(), 20) == 0
+    await client.close()
+
+
+ECHO = """
+import { close, connect, work } from "./ada.js";
+const ada = await connect(process.env.ADA_REDIS_URL), stop = new AbortController();
+process.once("SIGTERM", () => stop.abort());
+await work(ada, "echo", async (task) => {
+  if (task.body === "object") return { a: 1 };
+  if (task.attempts === 1 && !task.checkpoint) return { result: "retry", afterMs: 1, checkpoint: "half way" };
+  return `${task.body} ${await task.save("more") ? 1 : 0} ${task.checkpoint}`;
+}, { signal: stop.signal });
+close(ada);
+"""
+
+
+async def has_failed(stack: Stack, task_id: str) -> bool:
+    return "must return" in ((await stack.queue.inspector.peek(task_id)).error or "")

@@ -58,6 +58,7 @@ def print_summary(installation: Installation, key: Mapping[str, str | None], as_
     if as_json:
         print(json.dumps({"ready": shown}, ensure_ascii=False), flush=True)
         return
+    shown["redis"] = f"{shown['redis']} (with its password: ./ada redis-url)"
     lines = [f"{name.replace('_', ' '):<12} {value}" for name, value in shown.items() if value]
     lines += [f"{channel:<12} {reason}" for channel, reason in installation.not_ready.items()]
     print("\n".join(["", "Ada is up. Ctrl-C stops it.", *(f"  {line}" for line in lines), ""]), flush=True)
