@@ -21,6 +21,9 @@ from core.errors import SetupError
 TOKENS = {"telegram-bot": "ADA_BOT_TOKEN", "vk": "ADA_VK_TOKEN", "max": "ADA_MAX_TOKEN"}
 """The channels in which each bot can have an account of its own, with the setting that is the account."""
 
+TEACHERS_DIALOG = "the dialog of teachers (/select, /console, linking chats)"
+"""What is off while a bot of ADA_SCENARIOS answers."""
+
 ENVIRONMENT = ".env"
 SIMULATED = ":sandbox"
 """The end of the tokens of bots that the sandbox simulates."""

@@ -165,10 +165,10 @@ def _invite_link(sampled: Sampled) -> Results:
     return {"invite_links_deleted": links, "invite_links_failed": []}
 
 
-def _promo(sampled: Sampled) -> Promo:
+def promo_of(sampled: Sampled, now: datetime = NOW) -> Promo:
     """Return the promo code that the author describes, by default one without an end for the person of the event."""
     own = sampled.own
-    starts, ends = moment_of(own, "started_at", UTC) or NOW, moment_of(own, "expired_at", UTC)
+    starts, ends = moment_of(own, "started_at", UTC) or now, moment_of(own, "expired_at", UTC)
     if (lifetime := duration_of(own, "expire")) is not None:
         ends = starts + lifetime
     if flag_of(own, "permanent"):
@@ -180,7 +180,7 @@ def _promo(sampled: Sampled) -> Promo:
 
 
 def _promo_results(sampled: Sampled) -> Results:
-    return results_of(_promo(sampled), UTC)
+    return results_of(promo_of(sampled), UTC)
 
 
 def _check_promo(sampled: Sampled) -> Results:
@@ -190,7 +190,7 @@ def _check_promo(sampled: Sampled) -> Results:
 
 
 def _promo_management(sampled: Sampled) -> Results:
-    return _found(sampled, listed_promos([_promo(sampled)], UTC))
+    return _found(sampled, listed_promos([promo_of(sampled)], UTC))
 
 
 _STATES = {"pause": JobState.PAUSED, "stop": JobState.STOPPED}

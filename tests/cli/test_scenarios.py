@@ -5,7 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from cli.commands.start.installation import Installation
+from cli.commands.start.up import summary
 from cli.main import main
+from cli.processes.supervisor import Supervisor
+from cli.settings.bot_folders import TEACHERS_DIALOG
 
 BAD = "start:\n  actions:\n    - {type: sned, text: x}\n    - {type: send, text: x, attachment: logo.png}\n"
 
@@ -87,3 +91,12 @@ def test_schema_prints_a_json_schema_with_every_action(capsys: pytest.CaptureFix
     assert main(["scenarios", "schema"]) == 0
     schema = json.loads(capsys.readouterr().out)
     assert "request_management" in schema["$defs"]["action"]["properties"]["type"]["enum"]
+
+
+def test_new_and_up_say_that_a_bot_takes_the_place_of_the_dialog_of_teachers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["scenarios", "new", str(tmp_path / "bot")]) == 0
+    assert f"{TEACHERS_DIALOG} is off" in capsys.readouterr().out
+    installation = Installation("redis://", "key", tmp_path, Supervisor(print), scenarios=tmp_path / "bot")
+    assert (summary(installation, {})["off"] or "").startswith(TEACHERS_DIALOG)

@@ -27,6 +27,18 @@ days:
 group: {actions: [{type: send, text: To all, to: {group: A}, channels: [sms]}]}
 state: {actions: [{type: user, user_state: short}]}
 in_state: {actions: [{type: send, text: In time}]}
+book:
+  actions:
+    - {type: create_promo, promo_name: wash, promo_code: "WASH-10"}
+    - {type: send, text: Booked, chain: completed}
+    - {type: send, text: "{error}", chain: [failed, drop], when: {error: {rule: not_empty}}}
+give_back:
+  actions:
+    - {type: check_promo, promo_code: "wash-10"}
+    - {type: modify_promo, promo_code: "FREE-{promo_id}", chain: completed}
+    - {type: send, text: "Free: {promo_code}", chain: completed}
+    - {type: send, text: "{reason|fallback:}{error}", chain: [failed, drop]}
+broken: {actions: [{type: modify_promo, promo_id: 77}]}
 phone:
   actions:
     - {type: ask, text: Phone?, answer: contact, hint: "Not yours", reply: [[{Share: request_contact}, Never]]}
@@ -83,6 +95,18 @@ the pages of a long list are turned:
     - bot: Fri
     - press: 2/3 ›
     - bot: []
+one place is given once:
+  steps:
+    - user: /book
+    - bot: Booked
+    - {user: /book, as: 8}
+    - bot: "PROMO_TAKEN: the code WASH-10 belongs to another promo"
+    - {user: /back, as: 8}
+    - bot: {contains: belongs to another person}
+    - user: /back
+    - bot: "Free: FREE-1"
+    - {user: /book, as: 8}
+    - bot: Booked
 a state lasts as settings.yaml says:
   steps:
     - user: /state
@@ -111,7 +135,7 @@ def folder(tmp_path: Path) -> BotFolder:
     return bot.write(
         "triggers.yaml",
         "text: {exact: {/start: s.start, /help: s.help, /all: s.group, /days: s.days, /phone: s.phone,"
-        " /state: s.state}, state: {short: s.in_state}}",
+        " /state: s.state, /book: s.book, /back: s.give_back, /broken: s.broken}, state: {short: s.in_state}}",
     )
 
 
@@ -119,7 +143,7 @@ def folder(tmp_path: Path) -> BotFolder:
 def test_a_test_plays_people_buttons_time_and_failing_providers(folder: BotFolder) -> None:
     verdicts, problems = run_tests(folder.write("tests/a.yaml", PASSES).folder, load(folder.folder).bot)
     assert [(one.name, one.problem) for one in verdicts if one.problem] == []
-    assert (len(verdicts), problems) == (6, [])
+    assert (len(verdicts), problems) == (7, [])
 
 
 @pytest.mark.row("C-99")
@@ -170,7 +194,7 @@ def test_the_command_prints_failures_and_a_summary(folder: BotFolder, capsys: py
 def test_a_chat_in_the_terminal_answers_and_reloads(
     folder: BotFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = iter(["/help", "[Go]", "Anna", ":variables", ":wait 1d", "/again", "/mistaken"])
+    lines = iter(["/help", "[Go]", "Anna", ":variables", ":wait 1d", "/broken", "/again", "/mistaken"])
 
     def read(_: str) -> str:
         line = next(lines, None)
@@ -189,5 +213,6 @@ def test_a_chat_in_the_terminal_answers_and_reloads(
     printed = capsys.readouterr()
     for expected in ("» Help", "[Go → start]", "Your name?", "Room, Anna?", '"name": "Anna"', "» Changed"):
         assert expected in printed.out, printed.out
+    assert "s.broken:1 modify_promo failed: there is no promo with the id 77" in printed.err
     assert "UNKNOWN_FIELD: send has no field 'txt'" in printed.err
     assert printed.out.count("» Changed") == 2, "a version with errors is not in force"

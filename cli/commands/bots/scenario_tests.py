@@ -60,6 +60,9 @@ def chat(arguments: Namespace) -> int:
         for warning in talk.warnings:
             print_warning(warning)
         talk.warnings.clear()
+        for failure in talk.memory.failures:
+            print_warning(failure)
+        talk.memory.failures.clear()
         for said in talk.memory.said[before:]:
             later = f"  ({said.at:%Y-%m-%d %H:%M})" if said.at > talk.memory.now else ""
             to = f"  (to {json.dumps(said.to, ensure_ascii=False)})" if said.to else ""

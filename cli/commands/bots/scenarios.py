@@ -15,6 +15,7 @@ from cli.commands.bots.scenario_process import declare_process, run_process
 from cli.commands.bots.scenario_runs import declare_graph, declare_run, print_graph, run_update
 from cli.commands.bots.scenario_show import declare_show, show_run
 from cli.commands.bots.scenario_tests import chat, test_bot
+from cli.settings.bot_folders import TEACHERS_DIALOG
 from core.model.text.plurals import counted
 from scenarios.actions import installed_actions
 from scenarios.bot import new_bot
@@ -136,6 +137,7 @@ def write_new(arguments: Namespace) -> int:
         print(f"Check it after each change:   ./ada scenarios check {arguments.folder}")
         print(f"Play its tests:               ./ada scenarios test {arguments.folder}")
         print(f"Start it:                     ADA_SCENARIOS={arguments.folder} ./ada up")
+        print(f"\nWhile it runs, {TEACHERS_DIALOG} is off.")
     return SUCCESS
 
 

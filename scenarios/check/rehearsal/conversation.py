@@ -13,6 +13,7 @@ from scenarios.bot.event_fields import with_derived
 from scenarios.bot.schedules import PEOPLE, Schedule
 from scenarios.check.dry_run import select
 from scenarios.check.rehearsal.memory import Memory, Said
+from scenarios.check.rehearsal.promos import RehearsedPromos
 from scenarios.check.rehearsal.rehearsal import Outcomes, Rehearsal
 from scenarios.engine.results import skipped
 from scenarios.engine.triggers import SCHEDULED
@@ -37,6 +38,7 @@ class Conversation:
     def __init__(self, bot: Bot, memory: Memory, channel: str = "telegram-bot") -> None:
         self.bot = bot
         self.memory = memory
+        self.memory.promos = self.memory.promos or RehearsedPromos()
         self.channel = channel
         self.outcomes = Outcomes()
         self.warnings: list[str] = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.model.clock import to_ms
 from scenarios.bot import Bot
+from scenarios.check.rehearsal.promos import RehearsedPromos
 from scenarios.engine import Path
 from scenarios.schema.questions import Question
 from scenarios.schema.variables import Change, applied, defaults, is_past, scopes_of
@@ -54,7 +55,9 @@ class OpenQuestion:
 
 @dataclass(slots=True)
 class Memory:
-    """`now`: the clock. `said`: all messages in the order in which they are ordered."""
+    """`now`: the clock. `said`: all messages in the order in which they are ordered. `failures`: what failed, and why.
+    `promos`: None in a dry run of one event, which cannot know them.
+    """
 
     now: datetime
     zone: tzinfo = UTC
@@ -64,6 +67,8 @@ class Memory:
     forms: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     people: dict[str, Event] = field(default_factory=dict)
     said: list[Said] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    promos: RehearsedPromos | None = None
 
     def state(self, event: Event) -> str:
         """Return the state of the event's person, "" without one."""

@@ -10,9 +10,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msgspec import structs
+
 from core.errors import Refused
+from core.model.clock import to_ms
 from core.orders.delivery_times import check_time
-from scenarios.actions import installed_actions
+from scenarios.actions import installed_actions, own_actions
 from scenarios.actions.flow.for_each import items_of
 from scenarios.actions.people.user import default_expire
 from scenarios.bot import Bot
@@ -20,8 +23,8 @@ from scenarios.bot.access import refusal
 from scenarios.bot.button_data import PageTurn, list_id
 from scenarios.bot.event_fields import with_derived
 from scenarios.check.rehearsal.memory import Memory, OpenQuestion, Said
-from scenarios.check.samples import Sampled, ending_of
-from scenarios.context.arguments import count_of, duration_of, moment_of, text_of
+from scenarios.check.samples import Sampled, ending_of, promo_of
+from scenarios.context.arguments import count_of, duration_of, moment_of, text_of, whole_of
 from scenarios.engine import Effects, Ending, Path, Run, State, Step, Values, begin, end
 from scenarios.engine.graph import node_id
 from scenarios.engine.results import completed, failed, skipped, unknown
@@ -34,6 +37,7 @@ from scenarios.schema.variables import VariableFault, changes_of, ending_of_chan
 from scenarios.schema.web_requests import method_of, saved
 from scenarios.sending.content import refusal_of
 from scenarios.sending.message import message
+from scenarios.stores.promo import Promo, fault_of, results_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +124,7 @@ class Rehearsal:
     def end(self, path: Path, ending: Ending) -> None:
         """End an action that waits, and play what follows."""
         returned = self._prepared(self.run.steps[path]).returned
-        self.run, effects = end(self.run, path, replace(ending, returned=returned.and_then(ending.returned)))
-        self._note(effects)
+        self._record(path, replace(ending, returned=returned.and_then(ending.returned)))
         self._go_on()
 
     def _go_on(self, seconds: float = math.inf) -> None:
@@ -129,10 +132,17 @@ class Rehearsal:
         while self._ready and time.monotonic() < ends:
             path = self._ready.pop(0)
             if (ending := self._execute(self.run.steps[path])) is not None:
-                self.run, effects = end(self.run, path, ending)
-                self._note(effects)
+                self._record(path, ending)
         if self._ready:
             self.warnings.append(f"the dry run ends after {seconds:.0f} s; the other actions were not tried")
+
+    def _record(self, path: Path, ending: Ending) -> None:
+        """Note the end of an action, and what it releases."""
+        step = self.run.steps[path]
+        if ending.state in (State.FAILED, State.UNKNOWN):
+            self._memory.failures.append(f"{node_of(step)} {step.action.type} {ending.state}: {ending.error}")
+        self.run, effects = end(self.run, path, ending)
+        self._note(effects)
 
     def _note(self, effects: Effects) -> None:
         self.warnings += effects.complaints
@@ -216,6 +226,47 @@ class Rehearsal:
             self._memory.set_state(self.event, text_of(prepared.seen, "user_state"), lifetime)
         return ending
 
+    def create_promo(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
+        ending, memory = self.succeed(step, prepared, kind), self._memory
+        if memory.promos is None or ending is None or ending.state is not State.COMPLETED or self._given(step):
+            return ending
+        promo = promo_of(self._sampled(step, prepared, kind), memory.now)
+        if not text_of(prepared.own, "promo_code"):
+            promo = structs.replace(promo, code=memory.promos.free(promo.code))
+        return self._with_promo(memory.promos.store(promo))
+
+    def check_promo(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
+        memory, seen = self._memory, prepared.seen
+        if memory.promos is None or self._given(step):
+            return self.succeed(step, prepared, kind)
+        promo = memory.promos.find(text_of(seen, "promo_code") or text_of(seen, "event_text"))
+        name, user = text_of(prepared.own, "promo_name"), text_of(seen, "user_id")
+        fault = fault_of(promo, name, user, to_ms(memory.now)) if promo else "there is no such promo code"
+        if promo is None or fault:
+            return Ending(State.FAILED, Values({"promo_available": False, "reason": fault}), fault)
+        found = results_of(promo, memory.zone)
+        data = {**found, "user_id": promo.user_id or None}
+        return completed({**found, "promo_available": True, "promo_data": data}, ["promo_name", "promo_data"])
+
+    def modify_promo(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
+        memory = self._memory
+        if memory.promos is None or self._given(step):
+            return self.succeed(step, prepared, kind)
+        number = whole_of(prepared.own, "promo_id") or whole_of(prepared.seen, "promo_id")
+        if (promo := memory.promos.with_id(number)) is None:
+            return failed(f"there is no promo with the id {number}")
+        own, written = prepared.own, promo_of(self._sampled(step, prepared, kind), memory.now)
+        new_names = {"promo_code": "code", "promo_name": "name", "target_user_id": "user_id", "user_id": "user_id"}
+        changes = {field: getattr(written, field) for name, field in new_names.items() if own.get(name)}
+        if any(own.get(name) for name in ("started_at", "permanent")):
+            changes["starts"] = written.starts
+        if any(own.get(name) for name in ("expired_at", "expire", "permanent")):
+            changes["ends"] = written.ends
+        return self._with_promo(memory.promos.change(promo, structs.replace(promo, **changes)))
+
+    def _with_promo(self, promo: Promo) -> Ending:
+        return completed(results_of(promo, self._memory.zone), from_person=["promo_name"])
+
     def http_request(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
         method_of(prepared.own)
         ending = self.succeed(step, prepared, kind)
@@ -254,9 +305,17 @@ class Rehearsal:
         return branch(self._bot, step, chosen(prepared.own, prepared.seen))
 
     def succeed(self, step: Step, prepared: Prepared, kind: ActionType) -> Ending | None:
-        ending = ending_of(Sampled(kind, prepared, kind.read(step.action).fields, self.event))
-        given = self._outcomes.returns.get(node_of(step), self._outcomes.returns.get(kind.name))
+        ending, given = ending_of(self._sampled(step, prepared, kind)), self._given(step)
+        if not given and kind.name not in own_actions():
+            self.warnings.append(f"{kind.name} of an installed package did not run: what it returns is a sample")
         return replace(ending, returned=ending.returned.and_then(Values(given))) if given else ending
+
+    def _sampled(self, step: Step, prepared: Prepared, kind: ActionType) -> Sampled:
+        return Sampled(kind, prepared, kind.read(step.action).fields, self.event)
+
+    def _given(self, step: Step) -> Mapping[str, Any] | None:
+        """Return what the caller says that the action returns."""
+        return self._outcomes.returns.get(node_of(step), self._outcomes.returns.get(step.action.type))
 
     def _say(self, content: Mapping[str, Any], at: Any = None, own: Mapping[str, Any] | None = None) -> None:
         to, own = (own or {}).get("to"), own or {}
@@ -278,6 +337,9 @@ _EXECUTORS: Mapping[str, _Execute] = {
     "ask": Rehearsal.ask,
     "set": Rehearsal.set,
     "user": Rehearsal.user,
+    "create_promo": Rehearsal.create_promo,
+    "check_promo": Rehearsal.check_promo,
+    "modify_promo": Rehearsal.modify_promo,
     "http_request": Rehearsal.http_request,
     "validator": Rehearsal.validator,
     "scenario": Rehearsal.scenario,
