@@ -9,8 +9,9 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.deliveries.histories.recipient_search import RecipientFilter
+from core.model.contacts import recipient_notation
 from core.model.states import DeliveryState, Reason, Status, Verdict
-from delivery.schemas.fields import durations, recipient_notation
+from delivery.schemas.fields import durations
 from delivery.schemas.fields.content import ContentRequest
 
 INT64 = 2**63

@@ -97,7 +97,7 @@ FIELDS: Mapping[str, str] = {
     "inline_query_id": "the inline query, for `answer_inline`",
     "inline_query_offset": "where the next page of its results begins",
     "schedule": "the entry of schedule.yaml that has started the run",
-    "directory_id": "of a schedule for a group: the id of the person in the directory",
+    "directory_id": "the id of the person in the directory, if the directory knows it",
     "due": "when it was due, ISO 8601 with a zone",
     "source": "the bot, gateway or client in which `id` is unique",
     "origin": "`api`: the event came from `POST /v1/updates`",

@@ -17,7 +17,7 @@ _TEXT = ("exact", "state", "regex", "starts_with", "contains", "*")
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "text": _TEXT,
-    "callback": ("exact", "state", "contains"),
+    "callback": ("exact", "state", "contains", "*"),
     "new_member": ("group", "link", "creator", "initiator", "default"),
     "left_member": ("group", "initiator", "default"),
     "changed_member": ("status", "group", "initiator", "default"),

@@ -1,6 +1,8 @@
 """Compares actions and settings with the declarations of the action types."""
 
 import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from scenarios.actions import Actions
 from scenarios.bot import Action
@@ -68,8 +70,21 @@ def check_unknown_field(reader: Reader, key: Scalar, action: Action, kind: Actio
 
 
 def is_used(name: str, action: Action) -> bool:
-    """Return whether a placeholder of this action has that name."""
-    return re.search(rf"\{{\s*{re.escape(name)}\b", repr(action.fields)) is not None
+    """Return whether a placeholder of this action has that name, or a name that another placeholder makes."""
+    return re.search(rf"\{{\s*({re.escape(name)}\b|[^{{}}|]*\{{)", repr(_values(action))) is not None
+
+
+def _values(action: Action) -> list[Any]:
+    """Return the fields one by one: the braces of mappings around them are none of a placeholder."""
+    return [list(_texts(value)) for value in action.fields.values()]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for one in [*value, *value.values()] if isinstance(value, Mapping) else value:
+            yield from _texts(one)
 
 
 def check_settings(reader: Reader, root: Node | None, actions: Actions) -> None:

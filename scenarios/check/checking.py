@@ -13,10 +13,12 @@ from scenarios.check.messages import check_message
 from scenarios.check.names import check_names
 from scenarios.check.paths.late_answers import check_late_answers
 from scenarios.check.paths.loops import check_loops, check_sizes
+from scenarios.check.paths.order import check_order, check_scheduled, only_scheduled
 from scenarios.check.paths.reachability import check_reachability
 from scenarios.check.paths.references import References
 from scenarios.check.paths.starts import check_starts
 from scenarios.check.paths.trigger_order import check_triggers
+from scenarios.check.sending import check_sending, tags_of
 from scenarios.check.step import Step
 from scenarios.check.texts import check_texts
 from scenarios.check.variables import check_variables
@@ -45,6 +47,7 @@ def check(folder: Path, environment: Mapping[str, str] | None = None, actions: A
     actions = actions or installed_actions()
     references = References(loaded.bot, problems)
     visible = Visible(loaded.bot, actions.types)
+    scheduled, tags = only_scheduled(loaded.bot, actions.types), tags_of(loaded.bot)
     for step in steps_of(loaded, visible):
         check_action(step, actions, problems)
         references.check(step)
@@ -53,12 +56,16 @@ def check(folder: Path, environment: Mapping[str, str] | None = None, actions: A
             check_texts(step, kind, loaded.bot.settings, problems)
             check_names(step, kind, loaded.bot.settings, problems)
             check_variables(step, kind, loaded.bot, problems)
+            check_sending(step, loaded.bot, problems, tags)
+            if step.scenario.name in scheduled:
+                check_scheduled(step, kind, loaded.bot, problems)
         if step.action.type == "send":
             check_message(step, loaded.bot.settings, problems)
     check_settings(Reader(SETTINGS, problems), loaded.settings, actions)
     check_triggers(loaded.bot, problems)
     check_reachability(loaded.bot, actions.types, problems)
     check_sizes(loaded.bot, problems)
+    check_order(loaded.bot, problems)
     check_late_answers(loaded.bot, actions.types, problems)
     check_starts(loaded.bot, actions.types, problems)
     check_loops(loaded.bot, references.splices, problems)

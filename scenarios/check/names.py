@@ -11,7 +11,7 @@ from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar
 from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.check.step import Step
-from scenarios.check.texts import placed_texts
+from scenarios.check.texts import placed_texts, reader_of
 from scenarios.check.variables import UNKNOWN, full_name, is_variable, unknown_variable
 from scenarios.check.visible import Names, Seen
 from scenarios.loader.problem import Problems
@@ -27,11 +27,12 @@ def check_names(step: Step, kind: ActionType, settings: Mapping[str, Any], probl
     returned any name.
     """
     reader, seen = Reader(step.action.place.file, problems), step.seen
+    of_texts = reader_of(step, kind, settings, problems)
     if not seen.is_known:
         return
     for field, text in placed_texts(step, kind, settings):
         for mention in mentions(str(text.value)):
-            check_mention(reader, text, mention, seen, field)
+            check_mention(of_texts, text, mention, seen, field)
     for key in fields_with_rules(step.node.get("rules")) if kind.name == "validator" else ():
         if not starts_in(key.text, known := seen.names()):
             report(reader, key, key.text, seen, known, ("UNKNOWN_RULE_FIELD", "rules"))

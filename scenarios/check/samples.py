@@ -45,7 +45,7 @@ OF_PEOPLE: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("completion", "gigachat"), ("response_text", "response_text_html", "response_text_md2")),
     "job": ("job_reason",),
     "history": ("history_text", "messages"),
-    **dict.fromkeys(("create_promo", "modify_promo", "check_promo"), ("promo_name", "promo_data")),
+    **dict.fromkeys(("create_promo", "modify_promo", "check_promo"), ("promo_name", "promo_data", "promo_code")),
 }
 """The results that a person, or a model for a person, has written."""
 

@@ -24,7 +24,7 @@ def check_texts(step: Step, kind: ActionType, settings: Mapping[str, Any], probl
     """Report mistakes in placeholders as warnings: when the bot runs, such a placeholder stays as it is written. A
     missing brace is an error if the action sees the name; otherwise a single brace may be meant.
     """
-    reader = Reader(step.action.place.file, problems)
+    reader = reader_of(step, kind, settings, problems)
     for field, text in placed_texts(step, kind, settings):
         known = step.seen.names(field)
         for problem in problems_of_text(str(text.value)):
@@ -47,10 +47,29 @@ def names_before_braces(text: str) -> list[str]:
     return _UNOPENED.findall(outline(text, "{")) if "}" in text else []
 
 
+def replaces(step: Step, kind: ActionType, settings: Mapping[str, Any]) -> bool | None:
+    """Return how placeholders are replaced in an action, as `ActionType.placeholder` has it."""
+    default: bool | None = kind.section(settings)["placeholder"]
+    return default if step.action.placeholder is None else step.action.placeholder
+
+
+def reader_of(step: Step, kind: ActionType, settings: Mapping[str, Any], problems: Problems) -> Reader:
+    """Return what reports on the texts of an action. Files of the dialect have braces that nobody replaces in it: where
+    they stay as they are written they are no error.
+    """
+    reader = Warner if replaces(step, kind, settings) is None else Reader
+    return reader(step.action.place.file, problems)
+
+
+class Warner(Reader):
+    """Reports errors as warnings."""
+
+    error = Reader.warning
+
+
 def placed_texts(step: Step, kind: ActionType, settings: Mapping[str, Any]) -> Iterator[tuple[str, Scalar]]:
     """Emit the texts in which placeholders are replaced, each with its field (C-57)."""
-    default = kind.section(settings)["placeholder"]
-    if (default is True) if step.action.placeholder is None else step.action.placeholder:
+    if replaces(step, kind, settings) is not False:
         for key, value in step.node.pairs:
             yield from ((key.text, text) for text in texts_in(value) if key.text not in WITHOUT_TEXTS)
 

@@ -67,6 +67,7 @@ class CompiledTriggers:
 
     def __init__(self, source: bot.Bot) -> None:
         self.complaints: list[str] = []
+        self._bot = source
         names = {jump_data(name): name for name in (*source.scenarios, *source.short_names)}
         self._shortened = {data: name for data, name in names.items() if data != JUMP + name}
         private = self._compiled(source.triggers, "private")
@@ -81,15 +82,20 @@ class CompiledTriggers:
         no triggers for what few bots look at, such as edits.
 
         `triggers.yaml` serves private chats, `group_triggers.yaml` all others, unless `from_chat` says otherwise. A
-        button that names its scenario needs no trigger (C-08); one that turns a page starts nothing.
+        button that names its scenario needs no trigger (C-08). One that turns a page of a question that is over, or
+        names a scenario that is gone, is an old one: of the triggers only `*` takes it (C-104).
         """
         source = source_of(event)
-        if turn_of(event):  # of a list whose question is over
-            return Selection((), ())
-        if source == "callback" and (name := self._goal(_text(event.get("callback_data")))):
-            return Selection((name,), ("",))
-        search = _Search(event, source, state)
         entries = self._entries[chat_kind(event)].get(source, ())
+        if source == "callback":
+            name, is_turn = self._goal(_text(event.get("callback_data"))), turn_of(event) is not None
+            old = tuple(entry for entry in entries if entry.kind == "*")
+            if name and (self._bot.find(name) or not old):
+                return Selection((name,), ("",))
+            if is_turn and not old:
+                return Selection((), ())
+            entries = old if name or is_turn else entries
+        search = _Search(event, source, state)
         chosen: dict[str, str] = {}
         for scenario, place in _select(entries, search):
             chosen.setdefault(scenario, place)

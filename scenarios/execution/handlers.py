@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+from core.directory.users import Users
 from core.queue import Attempt, Result
 from core.queue.task_ids import put_ms
 from core.updates import events
@@ -46,10 +47,12 @@ class Handlers:
         bot_calls: Mapping[str, BotCalls],
         tenant: str,
         shards: int,
+        directory_users: Users | None = None,
     ) -> None:
         self._bot = bot
         self._people = people
         self._variables = variables
+        self._directory_users = directory_users
         self._versions = versions
         self._runs = runs
         self._driver = driver
@@ -132,7 +135,15 @@ class Handlers:
 
     async def _begin(self, task: str, event: Event, version: Version, names: Sequence[str]) -> StoredRun:
         seen = {**event, **await self._variables.seen(version.bot, event, self._runs.now())}
+        if version.names_directory and "directory_id" not in event:
+            seen |= await self._in_directory(event)
         return await self._runs.begin(self._run_of(event), task, events.person_of(event), seen, version, names)
+
+    async def _in_directory(self, event: Event) -> Event:
+        """Return the id of the event's person in the directory; nothing if the directory does not know it."""
+        users, address = self._directory_users, str(event["user_id"])
+        user = await users.by_contact(self._tenant, event["channel"], address) if users else None
+        return {"directory_id": user.id} if user else {}
 
     def _run_of(self, event: Event) -> str:
         return run_id(self._tenant, events.identity(self._tenant, event), events.person_of(event), self._shards)

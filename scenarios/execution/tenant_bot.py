@@ -59,7 +59,17 @@ class TenantBot:
         people, variables = People(store, tenant), Variables(store, tenant)
         calls = bot_calls_by_channel(client, tenant)
         self._handlers = Handlers(
-            active, people, variables, versions, runs, driver, answers, calls, tenant, store.shards
+            active,
+            people,
+            variables,
+            versions,
+            runs,
+            driver,
+            answers,
+            calls,
+            tenant,
+            store.shards,
+            services.core.directory.users,
         )
         self._schedules = Schedules(services, active)
         self._menus = Menus(services.telegram, store, active) if services.telegram else None

@@ -34,6 +34,11 @@ class Version:
         return CompiledTriggers(self.bot)
 
     @cached_property
+    def names_directory(self) -> bool:
+        """Return whether the bot names the id of a person in the directory, which then is looked up for each event."""
+        return "directory_id" in repr((self.bot.settings, *self.bot.scenarios.values()))
+
+    @cached_property
     def asks(self) -> bool:
         """Return whether the bot asks anything, so that its events may be answers."""
         return any(action.type == "ask" for scenario in self.bot.scenarios.values() for action in scenario.actions)

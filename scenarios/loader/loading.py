@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from core.errors import SetupError
 from scenarios.bot import Bot, Place
@@ -15,7 +16,7 @@ from scenarios.loader.files import BOT, GROUP_TRIGGERS, SCHEDULE, SETTINGS, TRIG
 from scenarios.loader.later_dialect import report_later
 from scenarios.loader.problem import Problem, Problems
 from scenarios.loader.reading import Reader
-from scenarios.loader.scenario_files import ScenarioFiles
+from scenarios.loader.scenario_files import ScenarioFiles, with_goals
 from scenarios.loader.schedule_files import read_schedules
 from scenarios.loader.trigger_files import read_triggers
 from scenarios.loader.variable_files import read_variables
@@ -71,6 +72,7 @@ def read_scenarios(folder: Folder, problems: Problems) -> ScenarioFiles:
 def read_bot(folder: Folder, scenarios: ScenarioFiles, settings: Node | None, problems: Problems) -> Bot:
     declared = read_variables(Reader(VARIABLES, problems), folder.read(VARIABLES))
     named = Bot(scenarios=scenarios.scenarios, short_names=scenarios.short_names(), declared=declared)
+    named = replace(named, scenarios={one.name: with_goals(one, named) for one in named.scenarios.values()})
     commands, roles = read_bot_file(Reader(BOT, problems), folder.read(BOT))
     later_commands, later_roles = read_settings_file(Reader(SETTINGS, problems), settings)
     return Bot(

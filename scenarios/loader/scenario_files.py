@@ -1,8 +1,11 @@
 """Reads scenario files: a mapping name → `{actions: […]}`."""
 
 from pathlib import PurePosixPath
+from typing import Any
 
-from scenarios.bot import ANY, NAMED, OUTCOMES, Action, Place, Scenario
+from msgspec.structs import replace
+
+from scenarios.bot import ANY, NAMED, OUTCOMES, Action, Bot, Place, Scenario
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain, read_flag
 from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.loader.later_dialect import is_later
@@ -48,6 +51,32 @@ class ScenarioFiles:
         self.nodes[name] = tuple(one for one in nodes if isinstance(one, MapNode))
         actions = tuple(read_action(reader, one) for one in self.nodes[name])
         self.scenarios[name] = Scenario(name, key.text, actions, reader.place(key))
+
+
+def with_goals(scenario: Scenario, bot: Bot) -> Scenario:
+    """Return the scenario with full names as the goals of its buttons: a press has no file in which a bare name would
+    be looked for first (C-104). What is no name of a scenario stays as it is written.
+    """
+
+    def goal(written: Any) -> Any:
+        found = bot.find(written, scenario) if isinstance(written, str) else None
+        return found.name if found else written
+
+    def row(buttons: Any) -> Any:
+        return (
+            [
+                {text: goal(one) for text, one in button.items()} if isinstance(button, dict) else button
+                for button in buttons
+            ]
+            if isinstance(buttons, list)
+            else buttons
+        )
+
+    def action(one: Action) -> Action:
+        rows = one.fields.get("inline")
+        return replace(one, fields={**one.fields, "inline": list(map(row, rows))}) if isinstance(rows, list) else one
+
+    return replace(scenario, actions=tuple(map(action, scenario.actions)))
 
 
 def action_nodes(reader: Reader, key: Scalar, node: Node) -> tuple[Node, ...]:

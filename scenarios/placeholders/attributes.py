@@ -43,45 +43,46 @@ class Prepared:
 def prepare(action: Action, defaults: Mapping[str, Any], values: Values, event: Mapping[str, Any]) -> Prepared:
     """Return the attributes of an action, over the `defaults` of its type.
 
-    Placeholders are replaced if the action says so, or else the defaults (C-57). What the event has was written by a
+    Placeholders are replaced if the action says so, or else the defaults (C-57). With None as the default a text whose
+    braces name no value stays as it is written, with its backslashes (C-103). What the event has was written by a
     person, so it is escaped in texts.
     """
     written = {**defaults, **action.fields}
     own = with_seconds({name: value for name, value in written.items() if name not in CONTROL_FIELDS})
-    replaces = defaults.get("placeholder") is True if action.placeholder is None else action.placeholder
-    if not replaces:
+    replaces = defaults.get("placeholder", False) if action.placeholder is None else action.placeholder
+    if replaces is False:
         return Prepared(own, values.seen_with(own, event), Values(), written.get("when"))
-    rendered, from_person, warnings = _render(own, values, event)
+    rendered, from_person, warnings = _render(own, values, event, keeps=replaces is None)
     rendered = with_seconds(rendered)
     variables = {name: value for name, value in rendered.items() if name.removesuffix(SECONDS) in action.fields}
     returned = Values(variables=variables, from_person=from_person) if action.placeholder else Values()
-    condition = _rendered("when", written.get("when"), rendered, set(from_person), values, event)
+    condition = _rendered("when", written.get("when"), rendered, set(from_person), values, event, replaces is None)
     return Prepared(rendered, values.seen_with(rendered, event), returned, condition.value, warnings)
 
 
 def _render(
-    own: Mapping[str, Any], values: Values, event: Mapping[str, Any]
+    own: Mapping[str, Any], values: Values, event: Mapping[str, Any], *, keeps: bool
 ) -> tuple[dict[str, Any], frozenset[str], tuple[str, ...]]:
     """Return the attributes, the names of those with words of a person, and warnings."""
     rendered, from_person, warnings = {}, set(), []
-    passed_on = _passed_on(own, values, event)
+    passed_on = _passed_on(own, values, event, keeps)
     seen = {**own, **{name: one.value for name, one in passed_on.items()}}
     people = {name for name, one in passed_on.items() if one.from_person} - values.results.keys()
     for name, value in own.items():
-        one = passed_on.get(name) or _rendered(name, value, seen, people, values, event)
+        one = passed_on.get(name) or _rendered(name, value, seen, people, values, event, keeps)
         rendered[name] = one.value
         warnings += [f"{name}: {warning.placeholder}: {warning.message}" for warning in one.warnings]
         from_person |= {name} if one.from_person else set()
     return rendered, frozenset(from_person), tuple(warnings)
 
 
-def _passed_on(own: Mapping[str, Any], values: Values, event: Mapping[str, Any]) -> dict[str, Rendered]:
+def _passed_on(own: Mapping[str, Any], values: Values, event: Mapping[str, Any], keeps: bool) -> dict[str, Rendered]:
     """Return the attributes that are named like something the action sees anyway, and made of it: `event_text:
     "{event_text}"`. The other attributes see the new value.
     """
     names = [name for name in own if (name in event or name in values.variables) and _names_itself(name, own[name])]
     others = {name: value for name, value in own.items() if name not in names}
-    return {name: _rendered(name, own[name], others, set(), values, event) for name in names}
+    return {name: _rendered(name, own[name], others, set(), values, event, keeps) for name in names}
 
 
 def _names_itself(name: str, value: Any) -> bool:
@@ -89,14 +90,23 @@ def _names_itself(name: str, value: Any) -> bool:
 
 
 def _rendered(
-    name: str, value: Any, own: Mapping[str, Any], people: set[str], values: Values, event: Mapping[str, Any]
+    name: str,
+    value: Any,
+    own: Mapping[str, Any],
+    people: set[str],
+    values: Values,
+    event: Mapping[str, Any],
+    keeps: bool,
 ) -> Rendered:
-    """Return one attribute, which sees the others. `people`: those of them that a person has written."""
+    """Return one attribute, which sees the others. `people`: those of them that a person has written. `keeps`: whether
+    a text without a known name stays as it is written.
+    """
     others = {other: written for other, written in own.items() if other != name}
     escaping = escaping_of(own) if name in _MARKED_UP else URL if name == "url" else PLAIN
     authors = people_in(others, values, event) | (people - {name})
     marked_up = _marked_up(escaping, others, values, event)
-    return render_all(value, Scope(values.seen_with(others, event), authors, escaping, marked_up=marked_up))
+    seen = values.seen_with(others, event)
+    return render_all(value, Scope(seen, authors, escaping, marked_up=marked_up, keeps_unknown=keeps))
 
 
 def _marked_up(escaping: Escaping, own: Mapping[str, Any], values: Values, event: Mapping[str, Any]) -> frozenset[str]:

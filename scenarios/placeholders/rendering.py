@@ -25,7 +25,7 @@ def render(text: str, scope: Scope) -> Rendered:
     """Return a text with its placeholders replaced. A text without braces is returned as the same object."""
     if "{" not in text:
         return Rendered(text)
-    return _Rendering(scope).rendered(parse(text))
+    return _Rendering(scope).rendered(text)
 
 
 def render_all(value: Any, scope: Scope) -> Rendered:
@@ -85,15 +85,20 @@ _MISSING = _Value(MISSING)
 
 @dataclass(slots=True)
 class _Rendering:
-    """One text. `outermost`: the offset of the placeholder at the top that is evaluated."""
+    """One text. `outermost`: the offset of the placeholder at the top that is evaluated. `replaced`: if any got
+    a value.
+    """
 
     scope: Scope
     warnings: list[RenderWarning] = field(default_factory=list)
     evaluated: int = 0
     outermost: int = 0
+    replaced: bool = False
 
-    def rendered(self, template: Template) -> Rendered:
-        value = self.top(template)
+    def rendered(self, text: str) -> Rendered:
+        value = self.top(parse(text))
+        if self.scope.keeps_unknown and not self.replaced:
+            return Rendered(text)
         return Rendered(value.data, tuple(self.warnings), value.from_person)
 
     def top(self, template: Template) -> _Value:
@@ -161,6 +166,7 @@ class _Rendering:
         value = self.start(part, part.path, depth, markup)
         for step in part.steps:
             value = self.modified(value, step, part, depth, markup)
+        self.replaced |= value.data is not MISSING
         return value
 
     def start(self, part: Placeholder, path: Template, depth: int, markup: bool) -> _Value:

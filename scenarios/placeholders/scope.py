@@ -16,6 +16,7 @@ class Scope:
     """`values`: the fields that the text can name. `from_person`: the fields whose values a person has written; these
     are escaped and never parsed for placeholders. A field in a mapping counts with the mapping.
     `marked_up`: those of them that are ready for the parse mode, and not escaped if no modifier changes them.
+    `keeps_unknown`: whether a text in which nothing gets a value stays as it is written, also its backslashes.
     `escaping`: that of the text's parse mode. `zone`: for dates; None shows them as they are, and seconds in UTC.
     """
 
@@ -25,6 +26,7 @@ class Scope:
     zone: tzinfo | None = None
     max_depth: int = MAX_DEPTH
     marked_up: Container[str] = frozenset()
+    keeps_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
-from scenarios.bot.nodes import ListNode, MapNode, Node, describe
-from scenarios.schema.types import TEXT, Complaint, Type
+from core.model.contacts import recipient_notation
+from core.model.people import faults_of_address
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
+from scenarios.schema.types import TEXT, Complaint, Type, has_placeholder
 
 _NAMES = ("id", "group", "supergroup")
 _PROPERTIES = {
@@ -20,6 +22,22 @@ def _complaints(node: Node) -> Iterator[Complaint]:
             yield from _map_complaints(item)
         else:
             yield from TEXT.check(item)
+            yield from _line_complaints(item)
+
+
+def _line_complaints(node: Node) -> Iterator[Complaint]:
+    """Yield what is wrong with an addressee in one line: `sms:+7…`, `42=sms:+7…`, `group:ИВТ-21`."""
+    if not isinstance(node, Scalar) or has_placeholder(node) or is_empty(node):
+        return
+    try:
+        contacts = recipient_notation.read(node.text).get("contacts", {})
+    except ValueError:
+        contacts = {"": [""]}
+    if any(any(faults_of_address(channel, one)) for channel, given in contacts.items() for one in given):
+        yield (
+            node,
+            f"an addressee is 42, sms:+79990000001, 42=sms:+79990000001 or group:NAME, but this is {node.text!r}",
+        )
 
 
 def _map_complaints(node: MapNode) -> Iterator[Complaint]:
@@ -34,7 +52,7 @@ def _map_complaints(node: MapNode) -> Iterator[Complaint]:
 
 
 ADDRESSEES = Type(
-    "an id, {id}, {group}, {supergroup}, or a list of them",
+    "an id, a contact such as sms:+7…, {id}, {group}, {supergroup}, or a list of them",
     {"anyOf": [_ONE, {"type": "array", "items": _ONE}]},
     _complaints,
 )

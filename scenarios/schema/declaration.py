@@ -31,9 +31,11 @@ class ActionType(Struct, frozen=True):
     """A type of action. `returns`: what it adds to the chain, name → meaning.
 
     `one_of`: at least one of these fields must be written. `other_fields`: authors may add fields of their own.
-    `placeholder`: whether placeholders are replaced unless the action says otherwise (C-57). `outcomes`: how it may end
-    when it runs. `execute`: what it does; None: it can only be checked. `tube`: that of a slow action, which delays no
-    other one; "" if it runs in place. `needs`: plugins without which it is off, and `telegram`, the Bot API.
+    `placeholder`: how placeholders are replaced unless the action says otherwise: True as in `send` (C-57), None the
+    same, but a text stays as it is written if none of its braces names a value (C-103), False not at all.
+    `outcomes`: how it may end when it runs. `execute`: what it does; None: it can only be checked. `tube`: that of a
+    slow action, which delays no other one; "" if it runs in place. `needs`: plugins without which it is off, and
+    `telegram`, the Bot API.
     """
 
     name: str
@@ -42,7 +44,7 @@ class ActionType(Struct, frozen=True):
     returns: Mapping[str, str] = {}
     one_of: tuple[str, ...] = ()
     other_fields: bool = False
-    placeholder: bool = False
+    placeholder: bool | None = None
     outcomes: tuple[str, ...] = ("completed", "failed")
     execute: Execute | None = None
     tube: str = ""
@@ -58,7 +60,7 @@ class ActionType(Struct, frozen=True):
         return replace(action, fields=self._read(action.fields))
 
     def section(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what settings.yaml says for the actions of this type; placeholders are replaced by default (C-57)."""
+        """Return what settings.yaml says for the actions of this type."""
         section = settings.get(self.name)
         return {"placeholder": self.placeholder, **self._read(section if isinstance(section, Mapping) else {})}
 
@@ -83,7 +85,7 @@ COMMON_FIELDS = (
         types.OUTCOMES,
         "If this action ends so, everything chained after it ends as `drop`. `failed` names `unknown`, too.",
     ),
-    Field("placeholder", types.FLAG, "Whether placeholders are replaced in this action."),
+    Field("placeholder", types.FLAG, "Whether placeholders are replaced in this action: yes, unless it is `false`."),
     Field("placeholders", types.FLAG, "The same as `placeholder`."),
     Field(
         "when",

@@ -25,7 +25,8 @@ def section(kind: ActionType) -> str:
         lines += [*table(kind.fields), ""]
     if kind.one_of:
         lines += [f"One of these is required: {', '.join(f'`{name}`' for name in kind.one_of)}.", ""]
-    lines += [f"Placeholders are {'' if kind.placeholder else 'not '}replaced unless `placeholder` says otherwise.", ""]
+    if kind.placeholder is False:
+        lines += ["Placeholders are replaced only with `placeholder: true`.", ""]
     if kind.returns:
         lines += ["It adds to the chain:", ""]
         lines += [

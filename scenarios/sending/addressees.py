@@ -1,10 +1,12 @@
 """The recipients of a broadcast: `to` as an author writes it, in the form of the HTTP API's recipients. Pure."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.directory.records import raise_first
 from core.errors import Invalid
+from core.model.contacts import recipient_notation
 from core.model.delivery import Recipient
 from core.model.people import faults_of_address
 from core.orders import Addressee, GroupRef, SupergroupRef, UserRef
@@ -12,7 +14,7 @@ from core.orders import Addressee, GroupRef, SupergroupRef, UserRef
 
 def addressees(written: Any) -> list[Addressee]:
     """Return the addressees of `{group: "ИВТ-21"}`, `{supergroup: …}`, `{id: 42}`, `{id: 42, contacts: {sms: "+7…"}}`,
-    an id, or a list of them.
+    an id, `sms:+7…`, `42=sms:+7…`, `group:ИВТ-21`, or a list of them.
 
     Raises Invalid RECIPIENT_MALFORMED, ADDRESS_MALFORMED, NOBODY_ADDRESSED.
     """
@@ -23,6 +25,8 @@ def addressees(written: Any) -> list[Addressee]:
 
 
 def _addressee(written: Any, number: int) -> Addressee:
+    if isinstance(written, str) and re.search("[:=]", written):
+        written = _of_line(written, f"to.{number}")
     if isinstance(written, int | str) and not isinstance(written, bool) and written != "":
         return UserRef(written)
     if isinstance(written, Mapping):
@@ -34,6 +38,13 @@ def _addressee(written: Any, number: int) -> Addressee:
             return _person(user, written, f"to.{number}")
     detail = "An addressee is {id: …}, {group: …} or {supergroup: …}."
     raise Invalid("RECIPIENT_MALFORMED", detail, f"to.{number}")
+
+
+def _of_line(line: str, path: str) -> Mapping[str, Any]:
+    try:
+        return recipient_notation.read(line)
+    except ValueError as error:
+        raise Invalid("RECIPIENT_MALFORMED", str(error), path) from None
 
 
 def _person(user: int | str, written: Mapping[str, Any], path: str) -> Addressee:

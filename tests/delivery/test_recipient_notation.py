@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.model.contacts import recipient_notation
 from core.model.people import User
-from delivery.schemas.fields import recipient_notation
 from tests.delivery.conftest import Api, delivery_body
 
 

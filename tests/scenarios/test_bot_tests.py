@@ -211,7 +211,7 @@ def test_a_chat_in_the_terminal_answers_and_reloads(
     monkeypatch.setattr("builtins.input", read)
     assert main(["scenarios", "chat", str(folder.folder)]) == 0
     printed = capsys.readouterr()
-    for expected in ("» Help", "[Go → start]", "Your name?", "Room, Anna?", '"name": "Anna"', "» Changed"):
+    for expected in ("» Help", "[Go → s.start]", "Your name?", "Room, Anna?", '"name": "Anna"', "» Changed"):
         assert expected in printed.out, printed.out
     assert "s.broken:1 modify_promo failed: there is no promo with the id 77" in printed.err
     assert "UNKNOWN_FIELD: send has no field 'txt'" in printed.err

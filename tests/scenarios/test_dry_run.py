@@ -204,16 +204,17 @@ def test_a_result_replaces_the_attribute_of_the_same_name(bot: Folder) -> None:
 
 
 @pytest.mark.row("C-57")
-def test_send_replaces_placeholders_by_default_and_other_actions_on_demand(bot: Folder) -> None:
+def test_all_actions_replace_placeholders_unless_they_say_otherwise(bot: Folder) -> None:
     bot.actions("""
     - {type: send, text: "{user_id}"}
     - {type: send, text: "{user_id}", placeholder: false}
+    - {type: validator, placeholder: false, rules: {user_id: [{rule: equals, value: "{chat_id}"}]}}
     - {type: validator, rules: {user_id: [{rule: equals, value: "{chat_id}"}]}}
     - {type: validator, placeholder: true, rules: {user_id: [{rule: equals, value: "{chat_id}"}]}}
 """)
     rows = bot.play()
     assert texts(rows) == ["7", "{user_id}"]
-    assert outcomes(rows[2:]) == ["failed", "completed"]
+    assert outcomes(rows[2:]) == ["failed", "completed", "completed"]
 
 
 SPLICES = """
@@ -420,3 +421,55 @@ def test_graph_of_an_unknown_scenario_names_those_that_exist(bot: Folder, capsys
     bot.write("scenarios/f.yaml", SPLICES)
     assert main(["scenarios", "graph", str(bot.folder), "nowhere"]) == 1
     assert "there are: f.main, f.part" in capsys.readouterr().err
+
+
+def test_all_fields_of_all_actions_have_their_placeholders_replaced(bot: Folder) -> None:
+    """A `branch` compared 20 with the text `{run.limit}`, and sent every sum to the boss."""
+    bot.write("variables.yaml", "person: {amount: number}\nrun: {limit: number}\n")
+    bot.actions("""
+    - {type: set, variables: {person.amount: 20, run.limit: 500}}
+    - {type: branch, chain: completed, otherwise: many,
+       cases: [{when: {person.amount: {rule: at_most, value: "{run.limit}"}}, scenario: few}]}
+    - {type: request, event_text: "said: {event_text}", request_info: "{user_id} {nobody}"}
+    - {type: send, text: "{request_text}", chain: completed}
+    - {type: create_promo, promo_code: "{user_id}CODE", promo_name: "{event_text}"}
+    - {type: send, text: "{promo_code} {promo_name}", chain: completed}
+few: {actions: [{type: send, text: few}]}
+many: {actions: [{type: send, text: many}]}
+""")
+    rows = bot.play(event_text="<b> {user_id}")
+    assert texts(rows) == ["few", "said: &lt;b&gt; {user_id}", "7CODE &lt;b&gt; {user_id}"]
+    (request,) = (row["given"] for row in rows if row["type"] == "request")
+    assert request["request_info"] == "7 {nobody}"
+
+
+def test_a_text_in_which_nothing_is_replaced_keeps_its_backslashes(bot: Folder) -> None:
+    """Patterns and prompts of the dialect run unchanged (C-57)."""
+    rules = "rules: {event_text: [{rule: regex, value: '^\\{\\d{2}$'}]}"
+    bot.actions(f"""
+    - {{type: validator, {rules}}}
+    - {{type: completion, user_message: 'as \\{{a: {{b}}'}}
+    """)
+    rows = bot.play(event_text="{12")
+    assert outcomes(rows) == ["completed", "completed"]
+    assert rows[1]["given"]["user_message"] == "as \\{a: {b}"
+
+
+def test_a_bare_name_of_a_button_leads_into_its_own_file(bot: Folder) -> None:
+    """Another file with a scenario of that name made the buttons dead."""
+    for name in "ab":
+        button = "inline: [[{Again: start}, {Site: 'https://a.example'}, '{user_id}', {Other: only}]]"
+        bot.write(f"scenarios/{name}.yaml", f"start: {{actions: [{{type: send, text: {name}, {button}}}]}}\n")
+    bot.write("scenarios/c.yaml", "only: {actions: []}\n").write("triggers.yaml", 'text: {"*": b.start}')
+    (row,) = bot.play()
+    (buttons,) = row["send"]["inline"]
+    assert [one.get("data") or one.get("url") or one["text"] for one in buttons] == [
+        ":b.start", "https://a.example", "7", ":c.only"]  # fmt: skip
+    assert texts(bot.play(kind="callback", callback_data=":b.start")) == ["b"]
+
+
+@pytest.mark.parametrize("data", ["ru", ":gone.start", "page:0123456789abcdef:1"])
+def test_a_trigger_of_callback_catches_old_buttons(bot: Folder, data: str) -> None:
+    bot.actions("    - {type: answer_press, text: This button is old}\n")
+    bot.write("triggers.yaml", 'callback: {"*": s.main}')
+    assert [row["type"] for row in bot.play(kind="callback", callback_data=data)] == ["answer_press"]

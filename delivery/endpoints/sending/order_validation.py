@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct, UnsetType, ValidationError, convert
 
+from core.model.contacts import recipient_notation
 from core.model.contacts.addresses import without_duplicates
 from core.model.delivery import NewDelivery, Recipient, Sender, Strategy
 from core.model.history_key import HistoryKey, Id
@@ -22,7 +23,6 @@ from delivery.http.input.validation import MAX_ERRORS, field_errors
 from delivery.http.options import Options
 from delivery.http.responses.problems import InvalidFields, invalid_field
 from delivery.schemas import requests
-from delivery.schemas.fields import recipient_notation
 from delivery.schemas.fields.durations import read_duration
 from delivery.schemas.problems import FieldError
 

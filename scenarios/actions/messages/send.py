@@ -94,10 +94,14 @@ ACTION = ActionType(
         Field(
             "to",
             ADDRESSEES,
-            "Other people instead of the chat: `{group: ИВТ-21}`, `{supergroup: …}`, `{id: 42}`, or a list. Quiet hours"
-            " and quotas hold.",
+            "Other people instead of the chat: `{group: ИВТ-21}`, `{supergroup: …}`, `{id: 42}`, a contact such as"
+            " `sms:+7…`, or a list. Quiet hours and quotas hold.",
         ),
-        Field("channels", types.TEXTS, "The channels of a message with `to`; without it all of them."),
+        Field(
+            "channels",
+            types.TEXTS,
+            "The channels of a message with `to`; without it all of them: who has two contacts gets the message twice.",
+        ),
         Field(
             "deliver_at",
             types.DATE,

@@ -22,7 +22,7 @@ async def execute(context: Context) -> Ending:
         return Ending(State.FAILED, Values({"promo_available": False, "reason": fault}), fault)
     found = results_of(promo, zone)
     results = {**found, "promo_available": True, "promo_data": {**found, "user_id": promo.user_id or None}}
-    return completed(results, from_person=["promo_name", "promo_data"])
+    return completed(results, from_person=["promo_name", "promo_data", "promo_code"])
 
 
 ACTION = ActionType(

@@ -23,7 +23,7 @@ async def execute(context: Context) -> Ending:
     ends = ends_of(context, starts)
     promo = Promo(_code(context, name, user), name, user, to_ms(starts), to_ms(ends) if ends else 0, context.identity)
     stored = await Promos(context.services.core.store, context.services.tenant).store(promo)
-    return completed(results_of(stored, context.services.timezone), from_person=["promo_name"])
+    return completed(results_of(stored, context.services.timezone), from_person=["promo_name", "promo_code"])
 
 
 def _code(context: Context, name: str, user: str) -> str:

@@ -29,7 +29,7 @@ async def execute(context: Context) -> Ending:
     if await step_results.recall(context) is None:
         promo = await promos.change(promo, _changed(context, promo))
         await step_results.remember(context, str(number))
-    return completed(results_of(promo, context.services.timezone), from_person=["promo_name"])
+    return completed(results_of(promo, context.services.timezone), from_person=["promo_name", "promo_code"])
 
 
 def _changed(context: Context, promo: Promo) -> Promo:

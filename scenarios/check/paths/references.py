@@ -30,7 +30,7 @@ class References:
         by_state = [file.section(name).get("state", ()) for file in triggers for name in SECTIONS]
         self._states = {trigger.key for kind in by_state for trigger in kind}
         self._buttons = {normalise(trigger.key) for file in triggers for trigger in file.callback["exact"]}
-        self._answers_any_button = any(file.callback.get("state") for file in triggers)
+        self._answers_any_button = any(file.callback.get("state") or file.callback.get("*") for file in triggers)
         self._knows_triggers = not problems.has_error_in(TRIGGERS, GROUP_TRIGGERS)
         self._knows_roles = not problems.has_error_in(BOT, SETTINGS)
         self._parts_of_buttons = {normalise(trigger.key) for file in triggers for trigger in file.callback["contains"]}

@@ -10,7 +10,7 @@ from typing import Any
 from scenarios.bot import Bot
 from scenarios.bot.button_data import turn_of
 from scenarios.bot.event_fields import with_derived
-from scenarios.bot.schedules import PEOPLE, Schedule
+from scenarios.bot.schedules import Schedule
 from scenarios.check.dry_run import select
 from scenarios.check.rehearsal.memory import Memory, Said
 from scenarios.check.rehearsal.promos import RehearsedPromos
@@ -25,6 +25,8 @@ _OF_PERSON = ("channel", "user_id", "chat_id", "first_name")
 PHONE = "+79990000007"
 """The number that people of a rehearsal share."""
 
+_MEMBER = {"directory_id": "1"}
+"""The directory is taken to know everybody."""
 INTERRUPTED = "the person has begun something else"
 
 
@@ -108,13 +110,12 @@ class Conversation:
             return [{"channel": self.channel, "user_id": SCHEDULED, "chat_id": str(schedule.target["chat"])}]
         if schedule.target is None:
             return [{"channel": SCHEDULED, "user_id": SCHEDULED, "chat_id": SCHEDULED}]
-        member = {} if schedule.target == PEOPLE else {"directory_id": "1"}
         people = self.memory.people.values()
-        return [{**{name: one[name] for name in _OF_PERSON if name in one}, **member} for one in people]
+        return [{**{name: one[name] for name in _OF_PERSON if name in one}, **_MEMBER} for one in people]
 
     def _receive(self, person: str, fields: Mapping[str, Any]) -> None:
         self._events += 1
-        about = {"id": str(self._events), "channel": self.channel, "user_id": person, "chat_id": person}
+        about = {"id": str(self._events), "channel": self.channel, "user_id": person, "chat_id": person, **_MEMBER}
         event = {**about, "first_name": "Anna", "event_date": self.memory.now.isoformat(), **fields}
         if self._is_answer(event):
             return

@@ -14,6 +14,7 @@ from tests.support.paths import ROOT
 
 FILE = "scenarios/menu.yaml"
 TRIGGERS = 'text: {"*": start}\n'
+SENT = "{type: send, text: x}"
 LINK = "{type: invite_link, member_limit: 1}"
 
 
@@ -99,7 +100,7 @@ VARIABLE = "{type: user, placeholder: true, user_state: '', greeting: 'Hi {first
         ["{type: send, text: '{attachments.0.type} {attachments[-1].file_id} {joined_usernames|tags}'}"],
         ['{type: send, text: \'JSON {"user": {"id": 1}} \\{colour} {lang_{language_code}}\'}'],
         ["{type: send, text: '{colour}', placeholder: false}"],
-        ["{type: user, user_state: '{colour}'}"],
+        ["{type: user, user_state: '{colour}', placeholder: false}"],
         ["{type: validator, expire: 1d, note: x}", "{type: send, text: '{note} {expire_seconds}', chain: any}"],
         [LINK, "{type: send, text: '{invite_link}', chain: completed}"],
         [LINK, "{type: send, text: x, chain: any}", "{type: send, text: '{error}', chain: failed}"],
@@ -260,3 +261,58 @@ def test_the_examples_have_no_mistakes(example: str) -> None:
 def test_the_first_bot_of_the_guide_has_no_mistakes(tmp_path: Path) -> None:
     new_bot.write(tmp_path / "bot")
     assert check(tmp_path / "bot", {}).problems == ()
+
+
+SCHEDULED = {"schedule.yaml": "r: {each: Monday 8:00, scenario: menu.start}\n", "triggers.yaml": ""}
+NUMBER = {"variables.yaml": "person: {n: number, lang: text}\n"}
+ASKS = "{type: ask, text: A?}"
+HTTP = "{type: http_request, url: 'https://a.example'}"
+NOT_SILENT: list[tuple[list[str], Files, int, str, str]] = [
+    ([ASKS, ASKS], {}, 4, "error ASKED_AT_ONCE", "line 3"),
+    ([ASKS, "{type: send, text: x}", ASKS], {}, 5, "error ASKED_AT_ONCE", "write chain: completed"),
+    ([HTTP, SENT.replace("}", ", chain: completed}"), SENT.replace("}", ", chain: failed}")], {}, 5,
+     "warning FAILURE_NOT_TOLD", "chain: [failed, drop]"),
+    (["{type: send, text: x, to: 7, channels: [smss]}"], {}, 3, "error UNKNOWN_CHANNEL", "did you mean sms?"),
+    (["{type: send, text: x, to: {id: 7, contacts: {smss: 1}}}"], {}, 3, "error UNKNOWN_CHANNEL", "smss"),
+    (["{type: send, text: x, channels: [sms]}"], {}, 3, "warning CHANNELS_WITHOUT_TO", "only with `to`"),
+    (["{type: send, text: x, to: 'sms:+7'}"], {}, 3, "error WRONG_TYPE", "but this is 'sms:+7'"),
+    (["{type: send, text: x, to: 'a:b:c,'}"], {}, 3, "error WRONG_TYPE", "42=sms:+79990000001"),
+    (["{type: send, text: x, delay: 1d, deliver_at: 2999-01-01 10:00}"], {}, 3, "error TWO_TIMES", "remove one"),
+    (["{type: send, text: x, deliver_at: 2020-01-01 10:00}"], {}, 3, "warning IN_THE_PAST", "is over"),
+    (["{type: send, text: x, delay: 1d, tag: no-such}", "{type: cancel, tag: nosuch}"], {}, 4,
+     "error TAG_NOT_SET", "did you mean no-such?"),
+    (["{type: ask, text: A?, save: person.n, options: [1, x]}"], NUMBER, 3, "error OPTION_NOT_STORABLE", "'x' is not"),
+    (["{type: send, text: '{event_text}'}"], SCHEDULED, 3, "error NOT_OF_SCHEDULE", "no event_text"),
+    (["{type: send, text: x, message_reply: true}"], SCHEDULED, 3, "error NOT_OF_SCHEDULE", "message_reply"),
+    (["{type: request, request_info: '{usr_name}'}"], {}, 3, "warning UNKNOWN_PLACEHOLDER", "did you mean username?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("actions", "files", "line", "code", "words"), NOT_SILENT)
+def test_what_would_do_otherwise_than_it_reads_is_found(
+    tmp_path: Path, actions: list[str], files: Files, line: int, code: str, words: str
+) -> None:
+    text = "start:\n  actions:\n" + "".join(f"    - {one}\n" for one in actions)
+    (problem,) = problems_of(tmp_path, {**files, FILE: text})
+    assert (problem.file, problem.line, f"{problem.severity} {problem.code}") == (FILE, line, code)
+    assert words in problem.message
+
+
+@pytest.mark.parametrize(
+    ("actions", "files"),
+    [
+        (["{type: send, text: '{{person.lang}}', en: Hi, ru: Привет}"], NUMBER),
+        ([ASKS, "{type: ask, text: B?, chain: completed}"], {}),
+        (["{type: ask, text: A?, when: {event_text: {rule: empty}}}", ASKS], {}),
+        ([HTTP, SENT.replace("}", ", chain: completed}"), SENT.replace("}", ", chain: [failed, drop]}")], {}),
+        ([SENT, HTTP.replace("}", ", chain: completed}"), SENT.replace("}", ", chain: failed}")], {}),
+        (["{type: send, text: x, to: 'sms:+79990000000'}", "{type: send, text: x, to: ['7=vk:1', 'group:A']}"], {}),
+        (["{type: send, text: x, delay: 1d, tag: '{user_id}'}", "{type: cancel, tag: other}"], {}),
+        (["{type: send, text: '{due} {event_text|fallback:x}'}"], SCHEDULED),
+        (["{type: validator, rules: {event_text: [{rule: regex, value: '^\\{\\w{2}$'}]}}"], {}),
+        (["{type: send, text: x, deliver_at: '{person.lang}'}"], NUMBER),
+    ],
+)
+def test_what_does_as_it_reads_is_no_finding(tmp_path: Path, actions: list[str], files: Files) -> None:
+    text = "start:\n  actions:\n" + "".join(f"    - {one}\n" for one in actions)
+    assert [str(one) for one in problems_of(tmp_path, {**files, FILE: text})] == []

@@ -134,7 +134,7 @@ async def leak(context: Any) -> Ending:
 
 
 def test_the_secrets_of_a_process_are_known_by_their_names_and_in_addresses() -> None:
-    environment = {"WEATHER_KEY": "12345678", "X_TOKEN": "short", "HOME": "/home/anna"}
+    environment = {"WEATHER_KEY": "12345678", "X_TOKEN": "short", "HOME": "/home/anna", "PWD": "/home/anna/my-bot"}
     addresses = {"ADA_REDIS_URL": "rediss://u:pa55w0rd@host:1/0", "Y": "http://[a:b@c"}
     assert secret_variables({**environment, **addresses}) == {"WEATHER_KEY": "12345678", "ADA_REDIS_URL": "pa55w0rd"}
 

@@ -40,7 +40,7 @@ start:
       text: |
         Привет!
       inline:
-        - ["Справка", {"Назад": "start"}]
+        - ["Справка", {"Назад": "menu.start"}]
     - {type: send, text: second, chain: true, chain_drop: [completed, failed]}
     - {type: send, text: third, chain: [failed, drop], placeholders: false}
 help: {actions: []}
@@ -73,7 +73,7 @@ def test_a_folder_in_the_dialect_loads_without_problems(tmp_path: Path) -> None:
     first, second, third = result.bot.scenarios["menu.start"].actions
     assert (first.type, first.chain, first.chain_drop, first.placeholder) == ("send", None, frozenset(), None)
     assert first.fields["text"] == "Привет!\n"
-    assert first.fields["inline"] == [["Справка", {"Назад": "start"}]]
+    assert first.fields["inline"] == [["Справка", {"Назад": "menu.start"}]]
     assert second.chain == ANY
     assert second.chain_drop == {"completed", "failed", "unknown"}
     assert third.chain == frozenset({"failed", "unknown", "drop"})

@@ -1,0 +1,82 @@
+"""Finds chains that do otherwise than they read: questions that are asked at once, failures that nothing tells of; and
+fields of the event that a schedule does not have.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from scenarios.bot import NAMED, Action, Bot, Place
+from scenarios.check.paths.starts import reached, targets_of
+from scenarios.check.step import Step
+from scenarios.check.texts import placed_texts
+from scenarios.engine.graph import SPLICING
+from scenarios.loader.problem import Problems
+from scenarios.loader.reading import Reader
+from scenarios.placeholders.fields import names_in
+from scenarios.placeholders.mentions import mentions
+from scenarios.schema import ActionType
+
+Types = Mapping[str, ActionType]
+
+_SAYING = ("send", "remove", "typing", "answer_press")
+"""Actions whose failure is seldom told to the person: it would be told in the same way."""
+
+_OF_A_MESSAGE = ("event_", "message_id", "attachments", "callback_", "reply_", "is_reply", "forward_", "joined_")
+
+
+def check_order(bot: Bot, problems: Problems) -> None:
+    for scenario in bot.scenarios.values():
+        for action, first in asked_at_once(scenario.actions):
+            problems.error(
+                action.place,
+                "ASKED_AT_ONCE",
+                f"this question and that in line {first.line} are asked at once; write chain: completed",
+            )
+        for action, before in untold(scenario.actions):
+            problems.warning(
+                action.place,
+                "FAILURE_NOT_TOLD",
+                f"this does not run if the action in line {before.line} fails; write chain: [failed, drop]",
+            )
+
+
+def asked_at_once(actions: tuple[Action, ...]) -> Iterator[tuple[Action, Place]]:
+    """Yield each question that waits for nothing, with an earlier one. Conditions may choose between both."""
+    asked: Place | None = None
+    for action in actions:
+        if action.type == "ask" and not action.fields.get("when"):
+            if asked and action.chain is None:
+                yield action, asked
+            asked = action.place
+
+
+def untold(actions: tuple[Action, ...]) -> Iterator[tuple[Action, Place]]:
+    """Yield the actions with `chain: failed` behind one with `chain: completed`, with the action before both."""
+    for number, action in enumerate(actions[2:], 2):
+        first, second = actions[number - 2], actions[number - 1]
+        after = actions[number + 1].chain if number + 1 < len(actions) else None
+        is_else = action.chain == NAMED["failed"] and second.chain == NAMED["completed"]
+        is_told = "drop" in (after or ()) or first.type in (*_SAYING, *SPLICING) or second.chain_drop
+        if is_else and not is_told:
+            yield action, first.place
+
+
+def only_scheduled(bot: Bot, types: Types) -> frozenset[str]:
+    """Return the scenarios that only schedules start."""
+    roots = [target.scenario for file in (bot.triggers, bot.group_triggers) for target in targets_of(file)]
+    by_people = reached(bot, types, roots)
+    by_time = reached(bot, types, [one.scenario for one in bot.schedules.values()])
+    return frozenset() if by_people is None or by_time is None else frozenset(by_time - by_people)
+
+
+def check_scheduled(step: Step, kind: ActionType, bot: Bot, problems: Problems) -> None:
+    """Report what only a message has, in an action that only a schedule starts."""
+    reader = Reader(step.action.place.file, problems)
+    reply = step.node.get("message_reply")
+    if reply is not None and kind.read(step.action).fields.get("message_reply") is True:
+        reader.error(reply, "NOT_OF_SCHEDULE", "message_reply: a schedule has no message to reply to")
+    for field, text in placed_texts(step, kind, bot.settings):
+        own = step.seen.own - {field} | step.seen.chain
+        for one in mentions(str(text.value)):
+            name = names_in(one.path)[0]
+            if name.startswith(_OF_A_MESSAGE) and name not in own and not one.is_optional:
+                reader.error(text, "NOT_OF_SCHEDULE", f"{one.source}: a schedule has no message, so there is no {name}")

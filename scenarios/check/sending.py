@@ -1,0 +1,85 @@
+"""Checks what a delivery would refuse, or do otherwise than it is written: channels, times, tags, options."""
+
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import entry_points
+
+from core.model.contacts.addresses import CHANNELS
+from scenarios.bot import Bot
+from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty
+from scenarios.bot.suggestion import did_you_mean
+from scenarios.check.paths.references import names_in
+from scenarios.check.step import Step
+from scenarios.loader.problem import Problems
+from scenarios.loader.reading import Reader
+from scenarios.placeholders.values import as_moment
+from scenarios.schema.types import has_placeholder
+from scenarios.schema.variables import VariableFault, change_of
+
+_LAST_ZONE = timedelta(hours=12)
+"""The zone in which a day ends last is 12 hours behind UTC; a time before it is past everywhere."""
+
+
+def check_sending(step: Step, bot: Bot, problems: Problems, tags: Collection[str] | None) -> None:
+    """`tags`: those under which the bot schedules messages; None if a placeholder makes one."""
+    reader = Reader(step.action.place.file, problems)
+    if step.action.type in ("send", "copy"):
+        _check_channels(reader, step.node)
+        _check_times(reader, step.node)
+    elif step.action.type == "ask":
+        _check_options(reader, step, bot)
+    elif step.action.type == "cancel" and tags is not None:
+        for tag in names_in(reader.one_or_many(step.node.get("tag"))):
+            if " ".join(tag.text.split()) not in tags:
+                message = f"no send schedules a message under the tag {tag.text!r}{did_you_mean(tag.text, tags)}"
+                reader.error(tag, "TAG_NOT_SET", message)
+
+
+def tags_of(bot: Bot) -> Collection[str] | None:
+    """Return the tags of all messages of a bot; None if a placeholder makes one, or the defaults have one."""
+    actions = [one for scenario in bot.scenarios.values() for one in scenario.actions]
+    tags = {" ".join(str(one.fields["tag"]).split()) for one in actions if one.type != "cancel" and "tag" in one.fields}
+    return None if any("{" in tag for tag in tags) or "send" in bot.settings else tags
+
+
+def _check_channels(reader: Reader, node: MapNode) -> None:
+    known = (*CHANNELS, *(point.name for point in entry_points(group="ada.couriers")))
+    listed = node.get("to")
+    contacts = [one.get("contacts") for one in reader.one_or_many(listed) if isinstance(one, MapNode)]
+    named = [key for one in contacts if isinstance(one, MapNode) for key, _ in one.pairs]
+    for name in names_in((*reader.one_or_many(node.get("channels")), *named)):
+        if name.text not in known:
+            message = f"there is no channel {name.text!r}{did_you_mean(name.text, known)}"
+            reader.error(name, "UNKNOWN_CHANNEL", message)
+    if not is_empty(channels := node.get("channels")) and is_empty(listed) and channels is not None:
+        reader.warning(
+            channels, "CHANNELS_WITHOUT_TO", "channels count only with `to`; without it the chat is answered"
+        )
+
+
+def _check_times(reader: Reader, node: MapNode) -> None:
+    at, delay = node.get("deliver_at"), node.get("delay")
+    if at is None or is_empty(at):
+        return
+    if delay is not None and not is_empty(delay):
+        reader.error(delay, "TWO_TIMES", "delay and deliver_at exclude each other; remove one of them")
+    if _is_past(at):
+        reader.warning(at, "IN_THE_PAST", "this moment is over, so the message is never sent")
+
+
+def _is_past(node: Node) -> bool:
+    moment = None if not isinstance(node, Scalar) or has_placeholder(node) else as_moment(node.text, UTC)
+    if moment is None:
+        return False
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) < datetime.now(UTC) - _LAST_ZONE
+
+
+def _check_options(reader: Reader, step: Step, bot: Bot) -> None:
+    """Report the options of a question that the variable in `save` cannot store: the person could never answer."""
+    save = step.node.get("save")
+    name = save.text.strip() if isinstance(save, Scalar) else ""
+    for option in names_in(reader.one_or_many(step.node.get("options"))) if name in bot.declared else ():
+        try:
+            change_of(name, option.text, bot.declared, None)
+        except VariableFault as fault:
+            reader.error(option, "OPTION_NOT_STORABLE", f"{name} cannot store this option: {fault}")
