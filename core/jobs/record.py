@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from core.errors import Invalid, NotFound
+from core.jobs.json_form import FAULTS, encoded
 from core.jobs.schedule import StoredSchedule
 from core.jobs.states import WORKING, Actor, JobState
 
@@ -158,12 +159,12 @@ def checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     PARAMETERS_MALFORMED.
     """
     try:
-        size = len(msgspec.json.encode(parameters))
-    except (TypeError, OverflowError, RecursionError) as fault:
+        text = encoded(parameters)
+    except FAULTS as fault:
         raise Invalid("PARAMETERS_MALFORMED", f"Parameters are what JSON has: {fault}.", "parameters") from None
-    if size > LARGEST_PARAMETERS:
+    if len(text) > LARGEST_PARAMETERS:
         raise Invalid("PARAMETERS_TOO_LARGE", f"Parameters have at most {LARGEST_PARAMETERS} bytes.", "parameters")
-    return dict(parameters)
+    return msgspec.json.decode(text, type=dict[str, Any])
 
 
 def merged_parameters(old: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

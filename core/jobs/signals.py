@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from core.errors import Conflict, Invalid
+from core.jobs.json_form import FAULTS, encoded
 from core.jobs.record import StoredJob
 from core.jobs.states import ENDED, JobState
 from core.jobs.storage import JobStorage
@@ -46,12 +47,12 @@ def checked_signal(name: str, data: Any, signal_id: str, at: int) -> Signal:
         detail = f"A signal has a name of 1 to {_LONGEST_NAME} printable characters."
         raise Invalid("SIGNAL_MALFORMED", detail, "name")
     try:
-        size = len(msgspec.json.encode(data))
-    except (TypeError, ValueError, OverflowError, RecursionError) as fault:
+        text = encoded(data)
+    except FAULTS as fault:
         raise Invalid("SIGNAL_MALFORMED", f"The data of a signal are what JSON has: {fault}.", "data") from None
-    if size > LARGEST_DATA:
+    if len(text) > LARGEST_DATA:
         raise Invalid("SIGNAL_TOO_LARGE", f"The data of a signal have at most {LARGEST_DATA} bytes.", "data")
-    return Signal(signal_id or uuid4().hex, name, data, at)
+    return Signal(signal_id or uuid4().hex, name, msgspec.json.decode(text), at)
 
 
 async def send(storage: JobStorage, job: StoredJob, signal: Signal, log: str) -> bool:

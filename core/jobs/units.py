@@ -17,7 +17,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from core.errors import Conflict, NotFound, malformed_cursor
+from core.errors import Conflict, Invalid, NotFound, malformed_cursor
+from core.jobs.json_form import FAULTS, encoded
 from core.jobs.record import JobId, JobRecord, line_of
 from core.jobs.states import Actor
 from core.jobs.storage import place_of
@@ -121,9 +122,9 @@ class JobUnits:
         """Record what became of something unknown: it counts as done, with this result, or is done again. An item that
         was unknown because of this effect is handled again.
 
-        Raises NotFound UNIT_NOT_FOUND; Conflict UNIT_NOT_UNCLEAR, UNIT_IN_HAND.
+        Raises NotFound UNIT_NOT_FOUND; Conflict UNIT_NOT_UNCLEAR, UNIT_IN_HAND; Invalid RESULT_NOT_JSON.
         """
-        after = msgspec.Raw(msgspec.json.encode(result)) if outcome is Outcome.DONE else None
+        after = msgspec.Raw(_checked(result)) if outcome is Outcome.DONE else None
         await self._mend(job_id, unit, after, f"{unit}: resolved as {outcome.replace('_', ' ')} by {by}", True)
 
     async def resolve_all(
@@ -185,6 +186,13 @@ class JobUnits:
 def shown_result(result: msgspec.Raw) -> Any:
     """Return a result, None in place of a large one."""
     return msgspec.json.decode(result) if len(bytes(result)) <= _LARGEST_SHOWN else None
+
+
+def _checked(result: Any) -> bytes:
+    try:
+        return encoded(result)
+    except FAULTS as fault:
+        raise Invalid("RESULT_NOT_JSON", f"The result cannot be stored: {fault}.", "result") from None
 
 
 def _decoded(stored: str) -> UnitRecord:

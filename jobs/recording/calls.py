@@ -80,8 +80,8 @@ class Calls:
         running = self._running()
         if running.limit is not None and running.every is not None:
             running.limit.reschedule(asyncio.get_running_loop().time() + running.every.total_seconds())
-        self._progress[running.name] = progress
         stored = stored_form(running.name, progress)
+        self._progress[running.name] = msgspec.json.decode(stored)
         await self._guard.record("step", f"{PROGRESS}{running.name}", bytes(stored).decode())
 
     def progress(self) -> Any:

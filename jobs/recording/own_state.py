@@ -5,12 +5,13 @@ with the state of before; where it skips recorded items it gets the state that w
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import msgspec
 
 from core.errors import Invalid
+from core.jobs.json_form import FAULTS, encoded
 from core.jobs.record import OwnState
 
 LARGEST_STATE = 64 * 1024
@@ -47,19 +48,55 @@ class StateClass:
             raise Invalid("STATE_MALFORMED", f"The stored state is not what `state` says: {fault}.") from None
 
     def dump(self, state: Any) -> OwnState | None:
-        """Return the state as it is stored; None if the kind declares none. Raises Invalid STATE_NOT_JSON,
-        STATE_TOO_LARGE.
+        """Return the state as it is stored; None if the kind declares none. Raises Invalid STATE_NOT_JSON, also if a
+        value would be read back as another one; STATE_TOO_LARGE, STATE_MALFORMED.
         """
         if self.type is None:
             return None
         try:
-            data = msgspec.to_builtins(state, str_keys=True)
-            size = len(msgspec.json.encode(data))
-        except (TypeError, ValueError, OverflowError, RecursionError) as fault:
+            text = encoded(state)
+        except FAULTS as fault:
             raise Invalid("STATE_NOT_JSON", f"The state cannot be stored: {fault}.") from None
-        if size > LARGEST_STATE:
-            raise Invalid("STATE_TOO_LARGE", f"The state has {size} bytes, at most {LARGEST_STATE}.")
-        return OwnState(self.version, data)
+        if len(text) > LARGEST_STATE:
+            raise Invalid("STATE_TOO_LARGE", f"The state has {len(text)} bytes, at most {LARGEST_STATE}.")
+        stored = OwnState(self.version, msgspec.json.decode(text))
+        if place := difference("state", state, self.load(stored)):
+            raise Invalid("STATE_NOT_JSON", f"{place} would be another value after a crash: declare its type.")
+        return stored
+
+
+def difference(place: str, given: Any, read: Any) -> str:
+    """Return the first place at which two values differ, also in their types; "" if they are the same. A whole number
+    is the same as int and as float.
+    """
+    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in (given, read)):
+        return "" if given == read else place
+    if type(given) is not type(read):
+        return place
+    if names := _fields(given):
+        pairs = [(f"{place}.{name}", getattr(given, name), getattr(read, name, None)) for name in names]
+    elif isinstance(given, dict):
+        if given.keys() != read.keys() or [*map(type, sorted(given, key=repr))] != [*map(type, sorted(read, key=repr))]:
+            return place
+        pairs = [(f"{place}[{name!r}]", value, read[name]) for name, value in given.items()]
+    elif isinstance(given, list | tuple) and len(given) == len(read):
+        pairs = [(f"{place}[{n}]", *both) for n, both in enumerate(zip(given, read, strict=True))]
+    else:
+        return "" if _is_equal(given, read) else place
+    return next(filter(None, (difference(*pair) for pair in pairs)), "")
+
+
+def _is_equal(given: Any, read: Any) -> bool:
+    try:
+        return bool(given == read)
+    except Exception:  # noqa: BLE001 - a signalling NaN of decimal, or a foreign class
+        return False
+
+
+def _fields(value: Any) -> list[str]:
+    if isinstance(value, msgspec.Struct):
+        return list(value.__struct_fields__)
+    return [field.name for field in fields(value)] if is_dataclass(value) else []
 
 
 NO_STATE = StateClass(None, 0, lambda _, data: data)

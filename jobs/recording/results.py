@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from core.errors import Invalid
+from core.jobs.json_form import FAULTS, encoded
 
 LARGEST_RESULT = 1024 * 1024
 """Bytes of JSON of one stored result."""
@@ -15,8 +16,8 @@ LARGEST_RESULT = 1024 * 1024
 def stored_form(name: str, result: Any, most: int = LARGEST_RESULT) -> msgspec.Raw:
     """Return a result as it is stored. Raises Invalid RESULT_TOO_LARGE, RESULT_NOT_JSON."""
     try:
-        text = msgspec.json.encode(result)
-    except (TypeError, ValueError, OverflowError, RecursionError) as fault:
+        text = encoded(result)
+    except FAULTS as fault:
         raise Invalid("RESULT_NOT_JSON", f"The result of {name} cannot be stored: {fault}.") from None
     if len(text) > most:
         raise Invalid("RESULT_TOO_LARGE", f"The result of {name} has {len(text)} bytes, at most {most}.")
