@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from delivery.http.responses import problem_types
+from delivery.routes import ROUTES
 from tests.delivery.conftest import Api, delivery_body
 from tests.support.paths import ROOT
 from tests.support.servers import Server
@@ -299,3 +300,45 @@ async def test_a_text_of_exactly_the_limit_is_accepted_however_it_is_written(api
         for length, status in ((4096, 202), (4097, 400)):
             body = json.dumps(delivery_body(text="é" * length), ensure_ascii=escaped).encode()
             assert (await api.call("POST", "/v1/deliveries", body)).status == status
+
+
+CURSORS = (
+    *("0", "1", "00", "9" * 9, "9" * 15, "9" * 20, "9" * 40, "18446744073709551615", "18446744073709551616"),
+    *(
+        "0-0",
+        "00-0",
+        "0-00",
+        "1-0",
+        "000000000000000-000000000000000",
+        f"{'9' * 15}-{'9' * 15}",
+        "1-1.a",
+        f"{'9' * 15}-0.f",
+    ),
+    *(
+        "n0",
+        "r0",
+        f"n{'9' * 9}",
+        "65535-0",
+        "99999-0",
+        f"99999-{'9' * 20}",
+        f"0-{'9' * 20}-x",
+        "0-1-2-3",
+        "-",
+        "_",
+        "A",
+    ),
+    *("AA", "AAAA", "AAAAAAAAAAAA", "_" * 64, "-1", "+1", "(1", "%2B", "%00", "%D9%A3", "1.5", "x" * 5000, ""),
+)
+"""Cursors that no page has returned. Many of them have the form of one."""
+
+
+@pytest.mark.row("D-27")
+@pytest.mark.parametrize("path", [route.path for route in ROUTES if "cursor" in route.query.__struct_fields__])
+async def test_no_cursor_of_any_list_is_an_internal_error(api: Api, path: str) -> None:
+    """`GET /v1/actions?cursor=00-0` was one: the server refused the id that the cursor named."""
+    made = await api.call("POST", "/v1/deliveries", delivery_body(deliver_at=ahead(days=1)))
+    await api.call("POST", "/v1/groups", {"id": "g"})
+    address = re.sub(r"\{\w+\}", "g", path.replace("/v1/deliveries/{id}", f"/v1/deliveries/{made.json['id']}"))
+    for cursor in CURSORS:
+        response = await api.call("GET", f"{address}?cursor={cursor}")
+        assert response.status in (200, 400, 404), (cursor, response.status, response.body)
