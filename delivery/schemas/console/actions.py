@@ -9,7 +9,8 @@ from core.admission import actions
 from delivery.schemas.requests import Name, RequestModel, Time
 
 ActionCursor = Annotated[
-    str, Meta(min_length=3, max_length=64, pattern="^[1-9][0-9]{0,14}-[0-9]{1,15}$", extra={"pattern": "CURSOR_MALFORMED"})
+    str,
+    Meta(min_length=3, max_length=64, pattern="^[1-9][0-9]{0,14}-[0-9]{1,15}$", extra={"pattern": "CURSOR_MALFORMED"}),
 ]
 
 

@@ -28,7 +28,7 @@ from core.model.history_key import HistoryKey
 from core.model.states import OPEN, REACHED, DeliveryState, Reason, Status
 from core.queue import Task
 from tests.support.every_verb import report_token
-from tests.support.hypothesis_settings import SETTINGS
+from tests.support.hypothesis_settings import SETTINGS, WITHOUT_SHRINKING
 from tests.support.limits import bounded
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import TENANT, FakeCourier, Stack, order
@@ -246,4 +246,9 @@ def test_any_history_keeps_the_order_of_the_channels_and_ends(
 ) -> None:
     machine = type("Machine", (Machine,), {"server": server})
     examples = request.config.getoption("--examples") or (LONG_EXAMPLES if long_form else EXAMPLES)
-    run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=examples, stateful_step_count=STEPS))
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            SETTINGS if long_form else WITHOUT_SHRINKING, max_examples=examples, stateful_step_count=STEPS
+        ),
+    )

@@ -37,7 +37,7 @@ def enqueue(run: RecordedRun, machine: Machine, people: list[list[str]], life: i
 
 @pytest.mark.row("D-13")
 def test_a_delivery_report_after_the_cancel_of_the_delivery_is_recorded(run: RecordedRun, machine: Machine) -> None:
-    run(machine.time_passes, time=1)
+    run(machine.time_passes, minutes=1)
     delivery = enqueue(run, machine, [[VK]], life=2)
     run(machine.cancel, data=drawn(delivery))
     run(machine.cancel, data=drawn(delivery))
@@ -46,19 +46,19 @@ def test_a_delivery_report_after_the_cancel_of_the_delivery_is_recorded(run: Rec
 
 def test_a_delivery_report_of_a_scheduled_delivery_changes_nothing(run: RecordedRun, machine: Machine) -> None:
     """Its recipient is cancelled, then it falls due and expires without a courier."""
-    run(machine.time_passes, time=1)
+    run(machine.time_passes, minutes=1)
     delivery = enqueue(run, machine, [[VK]], due=1, life=2)
     run(machine.report, data=drawn(delivery), status=Status.SENT)
     run(machine.cancel_some, data=drawn(delivery, ["0"]))
-    run(machine.time_passes, time=2)
+    run(machine.time_passes, minutes=2)
 
 
 @pytest.mark.row("D-42")
 def test_a_delivery_that_fell_due_without_a_courier_can_be_cancelled(run: RecordedRun, machine: Machine) -> None:
-    run(machine.time_passes, time=2)
+    run(machine.time_passes, minutes=2)
     delivery = enqueue(run, machine, [[VK, SMS]], due=2, life=6)
     run(machine.reschedule, data=drawn(delivery), due=1)
-    run(machine.time_passes, time=1)
+    run(machine.time_passes, minutes=1)
     run(machine.report, data=drawn(delivery, ("0", VK, 0)), status=Status.SENT)
     for _ in range(3):
         run(machine.cancel, data=drawn(delivery))
@@ -75,7 +75,7 @@ def test_a_finished_delivery_of_cancelled_recipients_is_not_cancelled_again(run:
     run(machine.cancel_some, data=drawn(first, ["0", "0"]))
     run(machine.enqueue, people=[[VK, SMS], []], due=3, lane="x", life=3)
     second = machine.deliveries[-1]
-    run(machine.time_passes, time=3)
+    run(machine.time_passes, minutes=3)
     run(machine.cancel, data=drawn(first))
     run(machine.claim_parcels, VK, 1, 3)
     run(machine.report, data=drawn(second, ("0", VK, 0)), status=Status.READ)
@@ -86,13 +86,13 @@ def test_entries_of_a_lost_parcel_in_a_lane_end_as_told(run: RecordedRun, machin
     """The parcel is claimed after a long wait and settled with `sending` and `unknown` after its lease."""
     run(machine.enqueue, people=[[VK, SMS], [VK]], due=None, lane="x", life=6)
     first = machine.deliveries[-1]
-    run(machine.time_passes, time=2)
+    run(machine.time_passes, minutes=2)
     run(machine.retry, data=drawn(first), status=Status.UNKNOWN)
-    run(machine.time_passes, time=3)
+    run(machine.time_passes, minutes=3)
     run(machine.claim_parcels, VK, 1, 3)
     run(machine.enqueue, people=[[], [SMS], [], [SMS, VK]], due=2, lane="x", life=4)
     second = machine.deliveries[-1]
-    run(machine.time_passes, time=3)
+    run(machine.time_passes, minutes=3)
     run(machine.cancel_some, data=drawn(first, ["1", "1", "1"]))
     run(machine.reschedule, data=drawn(second), due=1)
     run(machine.write_outcomes, data=drawn(machine.claims[0], [Status.SENDING, Status.UNKNOWN]), settles=True)
@@ -105,7 +105,7 @@ def test_reports_before_during_and_after_the_attempt_keep_the_later_evidence(
     """Two recipients fail by report before the parcel is claimed; it is released, claimed again and cancelled."""
     run(machine.enqueue, people=[[VK, SMS], [SMS, VK]], due=None, lane="x", life=3)
     first = machine.deliveries[-1]
-    run(machine.time_passes, time=2)
+    run(machine.time_passes, minutes=2)
     run(machine.report, data=drawn(first, ("0", VK, 0)), status=Status.FAILED)
     run(machine.report, data=drawn(first, ("1", SMS, 1)), status=Status.FAILED)
     run(machine.claim_parcels, SMS, 3, 1)
@@ -130,7 +130,7 @@ def test_a_recipient_cancelled_during_the_attempt_is_unknown(run: RecordedRun, m
     """The model expected `cancelled`, but the message may have been sent (D-38)."""
     delivery = enqueue(run, machine, [[], [SMS, VK], [], [VK]], life=4)
     run(machine.claim_parcels, SMS, 1, 3)
-    run(machine.time_passes, time=3)
+    run(machine.time_passes, minutes=3)
     run(machine.report, data=drawn(delivery, ("1", VK, 0)), status=Status.SENT)
     run(machine.write_outcomes, data=drawn(machine.claims[0], [None]), settles=True)
     run(machine.claim_parcels, VK, 1, 1)
@@ -145,10 +145,10 @@ def test_a_recipient_cancelled_after_an_attempt_without_an_outcome_is_unknown(
 ) -> None:
     delivery = enqueue(run, machine, [[], [SMS, VK], [], [VK]], life=4)
     run(machine.claim_parcels, SMS, 1, 3)
-    run(machine.time_passes, time=3)
+    run(machine.time_passes, minutes=3)
     run(machine.report, data=drawn(delivery, ("1", VK, 0)), status=Status.SENT)
     run(machine.claim_parcels, VK, 2, 1)
-    run(machine.time_passes, time=1)
+    run(machine.time_passes, minutes=1)
     run(machine.write_outcomes, data=drawn(machine.claims[-1], [None]), settles=False)
     run(machine.write_outcomes, data=drawn(machine.claims[-1], [Status.SENDING]), settles=True)
     run(machine.cancel_some, data=drawn(delivery, ["1", "3", "0", "2"]))

@@ -16,7 +16,7 @@ from core.queue import CancelResult, StateCounts, TaskFilter, TaskView
 from core.redis.keys import KEYS, Lifetime, kind_of
 from tests.core.queue.model import LANES, TUBES
 from tests.core.queue.state_machine import MINUTE, WorkMachine, clients, minutes, rarely, tubes
-from tests.support.hypothesis_settings import SETTINGS
+from tests.support.hypothesis_settings import SETTINGS, WITHOUT_SHRINKING
 from tests.support.servers import Server, on_both_servers
 
 EXAMPLES, LONG_EXAMPLES, STEPS = 6, 300, 60
@@ -193,5 +193,5 @@ class Machine(WorkMachine):
 def test_the_queue_behaves_as_its_model(server: Server, request: pytest.FixtureRequest, long_form: bool) -> None:
     machine = type("Machine", (Machine,), {"server": server})
     examples = request.config.getoption("--examples") or (LONG_EXAMPLES if long_form else EXAMPLES)
-    wanted = settings(SETTINGS, max_examples=examples, stateful_step_count=STEPS)
+    wanted = settings(SETTINGS if long_form else WITHOUT_SHRINKING, max_examples=examples, stateful_step_count=STEPS)
     run_state_machine_as_test(machine, settings=wanted)
