@@ -150,6 +150,11 @@ EMAIL = {
     "cut_after_data": FaultKind("DATA: the connection is closed, nothing is stored"),
     "stored_then_silence": FaultKind("DATA: the message is stored, there is no answer"),
     "timeout": FaultKind("DATA: no answer, nothing is stored"),
+    "rcpt_silence": FaultKind("RCPT: no answer"),
+    "rcpt_answer": FaultKind("RCPT: this status", "status"),
+    "flood_detected": FaultKind("RCPT: 450 4.7.28, too many mails of this kind"),
+    "data_shutting_down": FaultKind("DATA: 421 4.3.2, then the connection is closed, nothing is stored"),
+    "utf8_refused": FaultKind("MAIL with SMTPUTF8: 550 5.6.7", is_early=True),
     "sender_refused": FaultKind("MAIL: 550 5.7.1, the sender is refused", account=True, is_early=True),
     "rate_limit": FaultKind(
         "MAIL: 451 4.7.0 for what exceeds n messages within a second", "messages per second", is_early=True

@@ -135,6 +135,10 @@ _EMAIL = [
     Fault("cut_after_data"),
     Fault("stored_then_silence"),
     Fault("timeout"),
+    Fault("rcpt_silence"),
+    Fault("rcpt_answer", 530),
+    Fault("flood_detected"),
+    Fault("data_shutting_down"),
 ]
 
 _MODELS = [

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from core.courier.interface import ACCOUNT_WIDE, Deferred, Outcome, Partly
+from core.courier.interface import ACCOUNT_WIDE, Deferred, Outcome, Partly, Rejected, Sent
 from core.model.states import Reason
 from core.queue import Queue
 
@@ -44,6 +44,7 @@ class AccountThrottle:
         self._changed = asyncio.Event()
         self._turns = asyncio.Lock()
         self._accepted: deque[float] = deque(maxlen=_MOST_CALLS)
+        self._got_through = False  # a message since the last outage
 
     @property
     def is_throttled(self) -> bool:
@@ -95,9 +96,11 @@ class AccountThrottle:
 
     async def learn(self, outcomes: Sequence[Outcome], *, is_first: bool) -> bool:
         """Learn from the outcomes of one call. `is_first`: one of its entries has not triggered a throttle before.
-        Returns whether this call triggered a throttle; calls that were under way meanwhile only meet with it. Raises
-        StoreError.
+        Returns whether this call triggered a throttle; calls that were under way meanwhile only meet with it. A
+        provider that cannot be reached is a trigger only if a message got through since the last time: otherwise it is
+        down for everybody. Raises StoreError.
         """
+        self._got_through |= any(isinstance(outcome, Sent | Rejected) for outcome in outcomes)
         waits = [(wait, refusal) for outcome in outcomes if (refusal := _refusal(outcome)) and (wait := refusal.after)]
         if not waits:
             self._accepted.append(time.monotonic())
@@ -108,7 +111,12 @@ class AccountThrottle:
         if is_new and is_first and calls and refusal.reason is Reason.THROTTLED:
             await self._queue.learn_rate(self._channel, self._account, calls)
             self._is_paced = True
-        return is_new
+        return is_new and (refusal.reason is not Reason.PROVIDER_DOWN or self._take_progress())
+
+    def _take_progress(self) -> bool:
+        """Return whether a message got through since the last call."""
+        got_through, self._got_through = self._got_through, False
+        return got_through
 
     async def _throttle(self, refusal: Deferred) -> bool:
         """Stop the attempts of all processes. Returns whether the account was not throttled before."""

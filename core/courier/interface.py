@@ -97,13 +97,15 @@ class Deferred:
     """Certainly not sent; try again. `after`: the wait named by the provider; None leaves it to the back-off.
 
     An attempt with a wait named by the provider does not count, unless it triggered a throttle of the whole account;
-    one without a wait does.
+    one without a wait does. `is_guess`: the wait is the courier's own, and the provider named none: the attempt counts,
+    so that the message ends some day.
     """
 
     reason: Reason
     after: timedelta | None = None
     scope: Scope = Scope.RECIPIENT
     detail: str = ""
+    is_guess: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,9 @@ where this is decided.
 Sent                     final: sent
 Rejected                 final: failed + reason
 Deferred with a wait     postponed until then; does not count as an attempt. If it triggered a throttle of the account,
-                         it may be the cause: it counts, and waits longer than the others each time
+                         it may be the cause: it counts, and waits longer than the others each time. A provider that
+                         cannot be reached is nobody's fault: the attempt counts only if others got through meanwhile.
+                         A wait that is the courier's guess counts, too
 Deferred without a wait  postponed by the back-off; after the last attempt final: failed + reason
 Halted                   postponed; the process stops, and another one continues. Does not count as an attempt
 Partly                   as the outcome of its rest; the recipient has a part of the message
@@ -102,13 +104,16 @@ def _decide_deferred(
     and not for ever.
     """
     reason, wait = deferred.reason, deferred.after
-    is_trigger = triggered and deferred.scope in ACCOUNT_WIDE and reason != Reason.PROVIDER_DOWN
-    if wait is not None and not is_trigger:
+    is_trigger = triggered and deferred.scope in ACCOUNT_WIDE
+    if wait is not None and not is_trigger and not deferred.is_guess:
         return Postponed(wait, attempts, reason)
     if backoff.spent(attempts + 1):
         return Final(not_sent, reason)
-    pause, wait = backoff.pause(attempts + 1, jitter), wait or NEVER
-    own_pause = max(pause, min(wait * (2**attempts - 1), _LONGEST_OWN_PAUSE))
+    if wait is not None and not is_trigger:
+        return Postponed(wait, attempts + 1, reason)
+    own_pause, wait = backoff.pause(attempts + 1, jitter), wait or NEVER
+    if reason is not Reason.PROVIDER_DOWN:
+        own_pause = max(own_pause, min(wait * (2**attempts - 1), _LONGEST_OWN_PAUSE))
     return Postponed(wait + own_pause, attempts + 1, reason)
 
 
@@ -128,8 +133,8 @@ def _decide_unclear(
 ) -> Final | Postponed:
     pause = backoff.pause(attempts + 1, jitter)
     if backoff.spent(attempts + 1) or not still_remembered(age + pause, remembers):
-        return Final(Status.UNKNOWN, Reason.CRASHED if remembers == NEVER else Reason.PROVIDER_DOWN)
-    return Postponed(pause, attempts + 1, Reason.PROVIDER_DOWN, unclear=True)
+        return Final(Status.UNKNOWN, Reason.ANSWER_LOST)
+    return Postponed(pause, attempts + 1, Reason.ANSWER_LOST, unclear=True)
 
 
 def still_remembered(age: timedelta, remembers: timedelta) -> bool:

@@ -35,6 +35,9 @@ from core.uploads import Uploads
 
 log = logging.getLogger(__name__)
 
+# Concurrent attempts of a courier that sends many messages in one call: a silent one leaves the others most of them.
+_LEAST_ATTEMPTS = 4
+
 # Most parcels of one process at a time, however small they are.
 _MAX_PARCELS = 200
 
@@ -129,7 +132,7 @@ def parcel_services(
         queue=Queue(store),
         reader=HistoryReader(store),
         delivery_reports=reports,
-        attempt_pool=AttemptPool(max(2, options.concurrency // courier.batch)),
+        attempt_pool=AttemptPool(max(min(_LEAST_ATTEMPTS, options.concurrency), options.concurrency // courier.batch)),
         account=throttle,
         is_stopping=lambda: worker.stopping,
         release_capacity=worker.release_capacity,

@@ -44,7 +44,8 @@ class Reason(StrEnum):
     PRIVACY = "privacy"
     CONTENT_REFUSED = "content_refused"
     ACCOUNT_STOPPED = "account_stopped"
-    CRASHED = "crashed"
+    ANSWER_LOST = "answer_lost"  # there was no answer, or none that says whether the message was accepted
+    CRASHED = "crashed"  # the worker died during the attempt
     TOO_LATE = "too_late"
     REACHED_ELSEWHERE = "reached_elsewhere"
     UNKNOWN_ELSEWHERE = "unknown_elsewhere"

@@ -27,6 +27,7 @@ from core.courier import (
     spans,
 )
 from couriers.email.files import Attached, MailFiles
+from couriers.email.limits import Limits
 from couriers.email.outcomes import outcome_of, remedy
 from providers.mail import (
     LOCALES,
@@ -87,7 +88,7 @@ class Email:
 
     def __init__(self, settings: Settings, mailer: Mailer, templates: Templates, files: Files) -> None:
         self._settings, self._mailer, self._templates = settings, mailer, templates
-        self._files, self._mail_files = files, MailFiles(files)
+        self._files, self._mail_files, self._limits = files, MailFiles(files), Limits()
         self.account = mailer.server.account
 
     def as_text(self, content: Content) -> frozenset[Feature]:
@@ -104,9 +105,11 @@ class Email:
         except Invalid as error:
             return INVALID_ADDRESS if error.path == "email" else Rejected(Reason.CONTENT_REFUSED, error.detail)
         try:
-            return Sent(await self._mailer.send(mail), not_shown=tuple(attached.not_shown))
+            message_id = await self._mailer.send(mail)
         except MailError as error:
-            return outcome_of(error)
+            return self._limits.refused(message.address, error) or outcome_of(error)
+        self._limits.accepted()
+        return Sent(message_id, not_shown=tuple(attached.not_shown))
 
     def _mail(self, message: Message, content: Content, attached: Attached) -> MailMessage:
         """Return the mail of a message. Raises Invalid."""
@@ -118,7 +121,7 @@ class Email:
         return replace(
             mail,
             html=html or html_of(mail.text),
-            headers={"List-Unsubscribe": f"<{self._unsubscribe(mail)}>", **_thread(content.reply_to)},
+            headers={**_unsubscribe_headers(self._unsubscribe(mail)), **_thread(content.reply_to)},
             message_id=f"{message.random_id():016x}",
             files=attached.files,
         )
@@ -134,6 +137,13 @@ class Email:
     async def close(self) -> None:
         await self._mailer.close()
         await self._files.close()
+
+
+def _unsubscribe_headers(address: str) -> dict[str, str]:
+    """Return the headers that offer to unsubscribe; at an address of https with one click (RFC 8058, 3.1)."""
+    headers = {"List-Unsubscribe": f"<{address}>"}
+    is_https = address.lower().startswith("https://")
+    return headers | {"List-Unsubscribe-Post": "List-Unsubscribe=One-Click"} if is_https else headers
 
 
 def _thread(reply_to: str) -> dict[str, str]:

@@ -1,15 +1,18 @@
 """Every answer of a mail server, with the outcome it means for the message. Pure.
 
-| phase     | no answer        | 421              | 4xx                | 5xx                                          |
-|-----------|------------------|------------------|--------------------|----------------------------------------------|
-| connect   | deferred account | deferred account | deferred account   | halted: the server wants nothing from us     |
-| sign in   | deferred account | deferred account | deferred account   | halted: the password                         |
-| MAIL FROM | deferred account | deferred account | throttled account  | halted: the sender                           |
-| RCPT TO   | deferred account | deferred account | deferred recipient | rejected: unreachable; 530 halted            |
-| DATA      | **unknown**      | deferred account | deferred recipient | rejected: content; 5.1.x, 5.2.x: unreachable |
+| phase     | no answer         | 421               | 4xx               | 5xx                                        |
+|-----------|-------------------|-------------------|-------------------|--------------------------------------------|
+| connect   | account waits     | account waits     | account waits     | halted: the server wants nothing from us   |
+| sign in   | account waits     | account waits     | account waits     | halted: the password                       |
+| MAIL FROM | account waits     | account waits     | account throttled | halted: the sender                         |
+| RCPT TO   | recipient waits   | recipient waits   | recipient waits   | rejected: unreachable; 530 recipient waits |
+| DATA      | **unknown**       | recipient waits   | recipient waits   | rejected: content; 5.1.x, 5.2.x unreachable|
 
-In any phase 5.4.5 and x.7.28 are a limit of the account (Gmail). A refusal of one recipient never stops the channel,
-not even "relay denied": it can be meant for one domain only.
+Until RCPT TO the server knows nothing of the recipient, so the answer concerns the account. From then on it may concern
+this one recipient, whatever it says, and never stops the channel (D-53): "relay denied" and "authentication required"
+can be meant for one domain only.
+5.4.5 and x.7.28 are a limit of the account (Gmail): before RCPT TO for certain, later if the next recipient gets it,
+too (`couriers.email.limits`).
 Sources: RFC 5321, 4.2 and 4.3.2 (answers per command); RFC 3463 (enhanced status); RFC 4954, 6 (AUTH).
 """
 
@@ -36,9 +39,9 @@ REMEDIES = {
 
 def outcome_of(error: MailError) -> Outcome:
     """Return the outcome of a message that the server did not accept."""
-    detail = f"{error.status or ''} {error.text}".strip()
-    if error.enhanced_status in ACCOUNT_LIMITS:
-        return Deferred(Reason.THROTTLED, HOUR, Scope.ACCOUNT, detail)
+    detail = _detail(error)
+    if is_limit(error) and not is_of_recipient(error):
+        return over_limit(error)
     match error:
         case MailUnclear():
             return Unknown(detail)
@@ -46,14 +49,37 @@ def outcome_of(error: MailError) -> Outcome:
             return _refused(error, detail)
         case MailDeferred():
             return _deferred(error.phase, detail)
+        case _ if is_of_recipient(error):
+            return Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, detail)
         case _:
             return Deferred(Reason.PROVIDER_DOWN, RECONNECT_AFTER, Scope.ACCOUNT, detail)
 
 
+def is_of_recipient(error: MailError) -> bool:
+    """Return whether the server knew the recipient when it answered, so that others may get another answer."""
+    return error.phase in (Phase.RECIPIENT, Phase.CONTENT)
+
+
+def is_limit(error: MailError) -> bool:
+    return error.enhanced_status in ACCOUNT_LIMITS
+
+
+def over_limit(error: MailError) -> Outcome:
+    """Return the outcome of a message after which the account must wait."""
+    return Deferred(Reason.THROTTLED, HOUR, Scope.ACCOUNT, _detail(error))
+
+
+def _detail(error: MailError) -> str:
+    return f"{error.status or ''} {error.text}".strip()
+
+
 def _refused(error: MailRefused, detail: str) -> Outcome:
-    is_account = error.phase in REMEDIES or error.status == SIGN_IN_REQUIRED
-    if is_account and error.status != TOO_LARGE:
+    if error.phase in REMEDIES and error.status != TOO_LARGE:
         return Halted(remedy(error))
+    if is_limit(error):
+        return Deferred(Reason.THROTTLED, None, Scope.RECIPIENT, detail)
+    if error.status == SIGN_IN_REQUIRED:
+        return Deferred(Reason.ACCOUNT_STOPPED, None, Scope.RECIPIENT, detail)
     if error.phase is Phase.RECIPIENT or error.enhanced_status.startswith(MAILBOX):
         return Rejected(Reason.RECIPIENT_UNREACHABLE, detail)
     return Rejected(Reason.CONTENT_REFUSED, detail)
@@ -71,7 +97,7 @@ def _deferred(phase: Phase, detail: str) -> Outcome:
 
 def remedy(error: MailError) -> str:
     """Return what the server answered and which setting to check, for the operator."""
-    answer = f"{error.status or ''} {error.text}".strip()
+    answer = _detail(error)
     if "CERTIFICATE_VERIFY_FAILED" in error.text:
         return f"the mail server's certificate is not trusted: set ADA_SMTP_CA to the file of its authority ({answer})"
     if not error.status and not isinstance(error, MailRefused):

@@ -89,7 +89,8 @@ class ProfileSms(SmsCourier):
                 return Rejected(Reason(rule.reason), detail)
             case "deferred" if rule:
                 scope = Scope.ACCOUNT if rule.account else Scope.RECIPIENT
-                return Deferred(Reason.THROTTLED, timedelta(seconds=rule.wait), scope, detail)
+                wait = timedelta(seconds=rule.wait)
+                return Deferred(Reason.THROTTLED, wait, scope, detail, is_guess=not rule.account)
             case "stop" if rule:
                 return Halted(rule.why or f"{self.account} answers {detail}")
         return Unknown(detail)

@@ -31,6 +31,8 @@ MISCONFIGURED = {
     "Sender missing": "set ADA_SMS_FROM",
     "DLR-URL field misformed": "check ADA_SMS_CALLBACK_URL",
 }
+# Of any request, whatever its number and text: the account, the path or the method.
+WRONG_ADDRESS = frozenset({401, 402, 404, 405, 407})
 
 
 def outcome_of(status: int, body: str) -> Outcome:
@@ -49,18 +51,23 @@ def outcome_of(status: int, body: str) -> Outcome:
             return Deferred(Reason.THROTTLED, MINUTE, Scope.ACCOUNT, detail)
         case 413 | 414:
             return Rejected(Reason.CONTENT_REFUSED, detail)
-        case 400 | 403:
-            return _refused(status, text, detail)
-        case _ if 300 <= status < 500 and status != 408:
+        case 408:
+            return Unknown(detail)
+        case _ if 300 <= status < 400 or status in WRONG_ADDRESS:
             return Halted(f"the gateway answers {detail}: check ADA_SMS_URL")
+        case _ if 400 <= status < 500:
+            return _refused(status, text, detail)
     return Unknown(detail)
 
 
 def _refused(status: int, text: str, detail: str) -> Outcome:
+    """Return the outcome of a refusal. What Kannel never says comes from something in front of it, and may concern this
+    number or text alone: it is tried again, and stops nobody (D-53).
+    """
     if text in MISCONFIGURED:
         return Halted(f"the gateway answers {detail}: {MISCONFIGURED[text]}")
     if text not in REFUSALS and status == 403:
-        return Halted(f"the gateway answers {detail}: check what it allows this user")
+        return Deferred(Reason.ACCOUNT_STOPPED, None, Scope.RECIPIENT, detail)
     return Rejected(REFUSALS.get(text, Reason.RECIPIENT_UNREACHABLE), detail)
 
 

@@ -28,7 +28,7 @@ FLOOD_CONTROL = 9
 PARAMETER = 100
 THROTTLES = {
     6: Deferred(Reason.THROTTLED, timedelta(seconds=1), Scope.ACCOUNT),
-    FLOOD_CONTROL: Deferred(Reason.THROTTLED, timedelta(minutes=10), Scope.CHAT),
+    FLOOD_CONTROL: Deferred(Reason.THROTTLED, timedelta(minutes=8), Scope.CHAT, is_guess=True),
     29: Deferred(Reason.THROTTLED, timedelta(hours=1), Scope.METHOD),
     14: Deferred(Reason.ACCOUNT_STOPPED, timedelta(minutes=15), Scope.ACCOUNT),
     17: Deferred(Reason.ACCOUNT_STOPPED, timedelta(minutes=15), Scope.ACCOUNT),
@@ -88,7 +88,7 @@ def call_outcome(code: int, peers: int) -> Outcome:
 def request_outcome(code: int, messages: int) -> Outcome:
     """Return the outcome that the error of the whole request means for each of its messages."""
     if code == FLOOD_CONTROL:
-        return replace(THROTTLES[FLOOD_CONTROL], scope=Scope.ACCOUNT, detail=f"VK error {code}")
+        return replace(THROTTLES[FLOOD_CONTROL], scope=Scope.ACCOUNT, detail=f"VK error {code}", is_guess=False)
     if code in THROTTLES or code in TOKEN_REFUSED or code in AMBIGUOUS or code in TOO_LARGE or code in FINAL:
         return call_outcome(code, messages)
     return Deferred(Reason.PROVIDER_DOWN, None, Scope.METHOD, f"VK error {code}")

@@ -40,10 +40,15 @@ class RepeatableCalls:
         try:
             answer = await self._client.upload(url, field, name, media_type, data)
         except FAILURES as error:
-            raise CallDeferred(_repeatable(outcomes.outcome_of_error(error))) from None
+            raise CallDeferred(_no_host(error)) from None
         if not isinstance(answer, dict) or answer.get("error"):
             raise CallRefused("the upload was refused")
         return answer
+
+
+def _no_host(error: Exception) -> Deferred:
+    """Return the outcome for a host of uploads that cannot be reached: other messages go on, by another host."""
+    return Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, type(error).__name__)
 
 
 def _response(body: Any) -> Any:
@@ -64,7 +69,7 @@ def _repeatable(outcome: Outcome) -> Deferred | Halted:
         case Halted():
             return outcome
         case Deferred(scope=Scope.CHAT):
-            return replace(outcome, scope=Scope.ACCOUNT)
+            return replace(outcome, scope=Scope.ACCOUNT, is_guess=False)
         case Deferred():
             return outcome
     return Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, getattr(outcome, "detail", ""))

@@ -22,9 +22,9 @@ async function send(address, text) {
     const answer = await fetch(`${ADA_SMS_URL}?${query}`, { redirect: "manual", signal: AbortSignal.timeout(REQUEST_MS) });
     if (answer.status === 202) return ["sent", ""];
     if (answer.status === 400) return ["failed", "recipient_unreachable"];
-    return [[403, 429, 503].includes(answer.status) ? "queued" : "unknown", "provider_down"];
+    return [403, 429, 503].includes(answer.status) ? ["queued", "provider_down"] : ["unknown", "answer_lost"];
   } catch (fault) {
-    return fault.cause?.code === "ECONNREFUSED" ? ["queued", "provider_down"] : ["unknown", "provider_down"];
+    return fault.cause?.code === "ECONNREFUSED" ? ["queued", "provider_down"] : ["unknown", "answer_lost"];
   }
 }
 

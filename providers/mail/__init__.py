@@ -8,7 +8,7 @@ Neighbours: `core.directory` mails codes, `couriers/email` delivers messages, `c
 """
 
 from core.errors import Invalid
-from providers.mail.errors import MailDeferred, MailError, MailRefused, MailUnavailable, MailUnclear, Phase
+from providers.mail.errors import MailDeferred, MailError, MailRefused, MailSilent, MailUnavailable, MailUnclear, Phase
 from providers.mail.html import PLACE, html_of, html_of_marked
 from providers.mail.link_codes import LinkCodeMailer
 from providers.mail.mailer import Mailer
@@ -28,6 +28,7 @@ __all__ = [
     "MailMessage",
     "MailRefused",
     "MailServer",
+    "MailSilent",
     "MailUnavailable",
     "MailUnclear",
     "Mailer",

@@ -4,6 +4,7 @@ MailError
 ├── MailRefused      refused for good (5xx), or the server lacks what we need: not sent
 ├── MailDeferred     refused for now (4xx): not sent, a later attempt may succeed
 ├── MailUnavailable  no connection, or it ended before the message was transferred: not sent
+│   └── MailSilent   no answer within the time limit, before the message was transferred
 └── MailUnclear      the message was transferred and the answer is missing: it may have been sent
 """
 
@@ -66,6 +67,10 @@ class MailUnavailable(MailError):
     code = "MAIL_UNAVAILABLE"
 
 
+class MailSilent(MailUnavailable):
+    """The server did not answer within the time limit, before the message was transferred. Nothing was sent."""
+
+
 class MailUnclear(MailError):
     """The message was transferred and the answer is missing. It may have been sent."""
 
@@ -80,7 +85,8 @@ def mail_errors(phase: Phase) -> Iterator[None]:
     except SMTPResponseException as error:
         raise answered(phase, error.code, error.message) from None
     except OSError as error:  # disconnections, time limits and failed TLS handshakes are OSErrors too
-        raise unanswered(phase, 0, str(error) or type(error).__name__) from None
+        text = str(error) or type(error).__name__
+        raise unanswered(phase, 0, text, is_silent=isinstance(error, TimeoutError)) from None
     except SMTPException as error:  # the server does not offer STARTTLS, AUTH or SMTPUTF8
         raise MailRefused(phase, 0, error.message) from None
 
@@ -94,6 +100,8 @@ def answered(phase: Phase, status: int, text: str) -> MailError:
     return unanswered(phase, status, text)
 
 
-def unanswered(phase: Phase, status: int, text: str) -> MailError:
+def unanswered(phase: Phase, status: int, text: str, *, is_silent: bool = False) -> MailError:
     """Return the error for an answer that is missing or is not of SMTP."""
-    return (MailUnclear if phase is Phase.CONTENT else MailUnavailable)(phase, status, text)
+    if phase is Phase.CONTENT:
+        return MailUnclear(phase, status, text)
+    return (MailSilent if is_silent else MailUnavailable)(phase, status, text)

@@ -11,7 +11,7 @@ import ssl
 import time
 from datetime import timedelta
 
-from providers.mail.errors import MailDeferred, MailRefused, MailUnavailable
+from providers.mail.errors import MailDeferred, MailRefused, MailSilent, MailUnavailable, Phase
 from providers.mail.message import EncodedMail, MailMessage, encode
 from providers.mail.server import Encryption, MailServer
 from providers.mail.smtp_session import Session
@@ -56,8 +56,9 @@ class Mailer:
             try:
                 await self._transfer(kept, mail)
                 return
-            except MailUnavailable:  # the server closed the kept connection and does not have the message
-                pass
+            except MailUnavailable as error:  # the server closed the kept connection and does not have the message
+                if isinstance(error, MailSilent) and error.phase is Phase.RECIPIENT:
+                    raise  # it has just answered on this connection: another one would not help
         await self._transfer(await self._open(), mail)
 
     async def _transfer(self, session: Session, mail: EncodedMail) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from aiosmtplib import SMTP
 
-from providers.mail.errors import MailError, MailRefused, MailUnavailable, Phase, mail_errors
+from providers.mail.errors import MailDeferred, MailError, MailRefused, MailUnavailable, Phase, mail_errors
 from providers.mail.message import EncodedMail
 from providers.mail.server import Encryption, MailServer
 
@@ -48,14 +48,25 @@ class Session:
 
     async def transfer(self, mail: EncodedMail) -> None:
         """Transfer a message. Raises MailError."""
-        with mail_errors(Phase.SENDER):
-            await self._smtp.mail(mail.sender, options=self._options(mail), encoding="utf-8")
+        await self._name_sender(mail)
         with mail_errors(Phase.RECIPIENT):
             await self._smtp.rcpt(mail.recipient, encoding="utf-8")
         if not self.is_open:
             raise MailUnavailable(Phase.RECIPIENT, 0, "the connection ended before DATA")
         with mail_errors(Phase.CONTENT):
             await self._smtp.data(mail.content)
+
+    async def _name_sender(self, mail: EncodedMail) -> None:
+        """Name the sender. With SMTPUTF8, which only this recipient's address needs, a refusal concerns the
+        recipient.
+        """
+        try:
+            with mail_errors(Phase.SENDER):
+                await self._smtp.mail(mail.sender, options=self._options(mail), encoding="utf-8")
+        except (MailRefused, MailDeferred) as error:
+            if mail.recipient.isascii():
+                raise
+            raise type(error)(Phase.RECIPIENT, error.status, error.text) from None
 
     def _options(self, mail: EncodedMail) -> list[str]:
         if not mail.needs_utf8:

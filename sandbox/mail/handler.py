@@ -26,16 +26,20 @@ SIGN_IN_ANSWERS = {
 SENDER_ANSWERS = {
     "sender_refused": "550 5.7.1 Sender address rejected: not owned by user",
     "rate_limit": "451 4.7.0 Too many messages, slow down",
+    "utf8_refused": "550 5.6.7 Addresses in other letters are not accepted",
 }
 RECIPIENT_ANSWERS = {
     "refused": "550 5.1.1 No such user here",
     "mailbox_full": "452 4.2.2 Mailbox full",
     "greylisted": "451 4.7.1 Greylisted, please try again later",
     "shutting_down": "421 4.3.2 Service shutting down",
+    "flood_detected": "450 4.7.28 Too many mails of this kind",
 }
+RECIPIENT_FAULTS = frozenset({*RECIPIENT_ANSWERS, "rcpt_answer", "rcpt_silence", "disconnect_before"})
 CONTENT_ANSWERS = {
     "content_refused": "554 5.7.1 Message rejected as spam",
     "busy": "451 4.3.0 Temporary failure, nothing was stored",
+    "data_shutting_down": "421 4.3.2 Service shutting down",
 }
 CONTENT_FAULTS = frozenset({*CONTENT_ANSWERS, "stored_then_cut", "cut_after_data", "stored_then_silence", "timeout"})
 
@@ -69,11 +73,19 @@ class Handler:
         if not session.authenticated:
             return SIGN_IN_FIRST
         fault = self._state.fault("email", ANY, "MAIL", SENDER_ANSWERS)
-        if fault is not None and (fault.name != "rate_limit" or self._is_too_fast(fault)):
+        if fault is not None and self._is_refused(fault, options):
             return self._refuse(SENDER_ANSWERS[fault.name])
         envelope.mail_from = address
         envelope.mail_options.extend(options)
         return OK
+
+    def _is_refused(self, fault: Fault, options: list[str]) -> bool:
+        match fault.name:
+            case "rate_limit":
+                return self._is_too_fast(fault)
+            case "utf8_refused":
+                return "SMTPUTF8" in options
+        return True
 
     def _is_too_fast(self, fault: Fault) -> bool:
         return not self._rate.accepts(fault.value or 0, time.monotonic())
@@ -81,9 +93,7 @@ class Handler:
     async def handle_RCPT(  # noqa: N802 - aiosmtpd's name
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
-        fault = self._state.fault("email", address, "RCPT", {*RECIPIENT_ANSWERS, "disconnect_before"})
-        if fault is not None and fault.name == "disconnect_before":
-            await disconnect(server)
+        fault = self._state.fault("email", address, "RCPT", RECIPIENT_FAULTS)
         if fault is not None and not self._has_come_again(address, fault):
             return await self._refuse_recipient(server, fault)
         envelope.rcpt_tos.append(address)
@@ -95,17 +105,28 @@ class Handler:
         return fault.name == "greylisted" and self._refusals[address] > (fault.value or 1)
 
     async def _refuse_recipient(self, server: SMTP, fault: Fault) -> str:
-        answer = self._refuse(RECIPIENT_ANSWERS[fault.name])
-        if fault.name == "shutting_down":
-            await server.push(answer)
-            await disconnect(server)
-        return answer
+        match fault.name:
+            case "disconnect_before":
+                await disconnect(server)
+            case "rcpt_silence":
+                await asyncio.Event().wait()
+            case "rcpt_answer":
+                return self._refuse(f"{fault.value} as the rule says")
+            case "shutting_down":
+                await self._shut_down(server, RECIPIENT_ANSWERS[fault.name])
+        return self._refuse(RECIPIENT_ANSWERS[fault.name])
+
+    async def _shut_down(self, server: SMTP, answer: str) -> None:
+        await server.push(self._refuse(answer))
+        await disconnect(server)
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802 - aiosmtpd's name
         self._state.count("email", "transfers")
         self.contents.append(as_bytes(envelope.content))
         for address in envelope.rcpt_tos:
             fault = self._state.fault("email", address, "DATA", CONTENT_FAULTS)
+            if fault is not None and fault.name == "data_shutting_down":
+                await self._shut_down(server, CONTENT_ANSWERS[fault.name])
             if fault is not None and fault.name in CONTENT_ANSWERS:
                 return self._refuse(CONTENT_ANSWERS[fault.name])
             if fault is None or fault.name.startswith("stored"):

@@ -3,22 +3,33 @@
 import pytest
 
 from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
+from couriers.email.limits import Limits
 from couriers.email.outcomes import HOUR, MINUTE, RECONNECT_AFTER, outcome_of, remedy
 from providers.mail import MailDeferred, MailRefused, MailUnavailable, MailUnclear, Phase
 from providers.mail.errors import answered, unanswered
 
-BEFORE_DATA = [Phase.CONNECT, Phase.SIGN_IN, Phase.SENDER, Phase.RECIPIENT]
+OF_ACCOUNT = [Phase.CONNECT, Phase.SIGN_IN, Phase.SENDER]
+"""Until then the server knows nothing of the recipient."""
 
 
 def outcome(phase: Phase, status: int, text: str = "no") -> Outcome:
     return outcome_of(answered(phase, status, text))
 
 
-@pytest.mark.parametrize("phase", BEFORE_DATA)
-def test_no_answer_before_data_is_an_outage(phase: Phase) -> None:
-    error = unanswered(phase, 0, "Connection lost")
+def down(phase: Phase, detail: str) -> Outcome:
+    if phase in OF_ACCOUNT:
+        return Deferred(Reason.PROVIDER_DOWN, RECONNECT_AFTER, Scope.ACCOUNT, detail)
+    return Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, detail)
+
+
+@pytest.mark.parametrize("is_silent", [True, False])
+@pytest.mark.parametrize("phase", [*OF_ACCOUNT, Phase.RECIPIENT])
+def test_no_answer_before_data_is_an_outage_of_the_account_only_if_no_recipient_is_known(
+    phase: Phase, is_silent: bool
+) -> None:
+    error = unanswered(phase, 0, "Connection lost", is_silent=is_silent)
     assert isinstance(error, MailUnavailable)
-    assert outcome_of(error) == Deferred(Reason.PROVIDER_DOWN, RECONNECT_AFTER, Scope.ACCOUNT, "Connection lost")
+    assert outcome_of(error) == down(phase, "Connection lost")
 
 
 @pytest.mark.row("D-38")
@@ -31,8 +42,7 @@ def test_only_an_answer_of_smtp_tells_what_became_of_the_message(status: int) ->
 
 @pytest.mark.parametrize("phase", Phase)
 def test_421_ends_the_connection_and_the_message_was_not_sent(phase: Phase) -> None:
-    expected = Deferred(Reason.PROVIDER_DOWN, RECONNECT_AFTER, Scope.ACCOUNT, "421 bye")
-    assert outcome(phase, 421, "bye") == expected
+    assert outcome(phase, 421, "bye") == down(phase, "421 bye")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +91,6 @@ def test_5xx_for_a_message_is_final(phase: Phase, status: int, text: str, reason
         (Phase.SIGN_IN, 534, "5.7.9 App password needed", "the password"),
         (Phase.SENDER, 550, "5.7.1 Not your address", "from="),
         (Phase.SENDER, 530, "5.7.0 Authentication required", "from="),
-        (Phase.RECIPIENT, 530, "5.7.0 Authentication required", "the password"),
     ],
 )
 def test_5xx_for_the_account_stops_the_courier(phase: Phase, status: int, text: str, setting: str) -> None:
@@ -91,10 +100,33 @@ def test_5xx_for_the_account_stops_the_courier(phase: Phase, status: int, text: 
     assert setting in found.detail
 
 
-@pytest.mark.parametrize("phase", Phase)
-@pytest.mark.parametrize(("status", "text"), [(550, "5.4.5 Daily limit exceeded"), (450, "4.7.28 Unusual rate")])
+def test_authentication_required_for_one_recipient_may_be_meant_for_its_domain_only() -> None:
+    found = outcome(Phase.RECIPIENT, 530, "5.7.0 Authentication required")
+    assert found == Deferred(Reason.ACCOUNT_STOPPED, None, Scope.RECIPIENT, "530 5.7.0 Authentication required")
+
+
+LIMITS = pytest.mark.parametrize(
+    ("status", "text"), [(550, "5.4.5 Daily limit exceeded"), (450, "4.7.28 Unusual rate")]
+)
+
+
+@LIMITS
+@pytest.mark.parametrize("phase", OF_ACCOUNT)
 def test_a_limit_of_the_account_throttles_it(phase: Phase, status: int, text: str) -> None:
     assert outcome(phase, status, text) == Deferred(Reason.THROTTLED, HOUR, Scope.ACCOUNT, f"{status} {text}")
+
+
+@LIMITS
+@pytest.mark.parametrize("phase", [Phase.RECIPIENT, Phase.CONTENT])
+def test_a_limit_named_for_a_recipient_is_the_accounts_if_the_next_recipient_gets_it_too(
+    phase: Phase, status: int, text: str
+) -> None:
+    error, limits = answered(phase, status, text), Limits()
+    assert outcome_of(error) == Deferred(Reason.THROTTLED, None, Scope.RECIPIENT, f"{status} {text}")
+    assert [limits.refused(address, error) for address in ("a", "a")] == [None, None]
+    limits.accepted()
+    assert limits.refused("b", error) is None
+    assert limits.refused("a", error) == Deferred(Reason.THROTTLED, HOUR, Scope.ACCOUNT, f"{status} {text}")
 
 
 def test_the_remedy_names_the_setting() -> None:

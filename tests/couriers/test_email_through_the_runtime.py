@@ -54,8 +54,8 @@ async def test_each_recipient_has_the_mail_once_or_the_history_says_why_not(stac
         "content_refused": (Status.FAILED, Reason.CONTENT_REFUSED),
         "greylisted": (Status.SENT, None),
         "mailbox_full": (Status.FAILED, Reason.THROTTLED),
-        "stored_then_cut": (Status.UNKNOWN, Reason.CRASHED),
-        "cut_after_data": (Status.UNKNOWN, Reason.CRASHED),
+        "stored_then_cut": (Status.UNKNOWN, Reason.ANSWER_LOST),
+        "cut_after_data": (Status.UNKNOWN, Reason.ANSWER_LOST),
     }
     copies = {address: len(smtp._state.inbox("email", address)) for address in found}
     assert {copies[address] for address in (*good, MAGIC["greylisted"], MAGIC["stored_then_cut"])} == {1}

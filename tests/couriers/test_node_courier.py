@@ -205,8 +205,8 @@ async def test_what_the_gateway_refuses_fails_and_what_it_leaves_open_is_unknown
     addresses = (MAGIC["bad_number"], MAGIC["accepted_then_cut"], MAGIC["bad_gateway"], *numbers(1))
     assert outcomes(await stack.finished(await deliver(stack, *addresses))) == {
         MAGIC["bad_number"]: (Status.FAILED, Reason.RECIPIENT_UNREACHABLE),
-        MAGIC["accepted_then_cut"]: (Status.UNKNOWN, Reason.PROVIDER_DOWN),
-        MAGIC["bad_gateway"]: (Status.UNKNOWN, Reason.PROVIDER_DOWN),
+        MAGIC["accepted_then_cut"]: (Status.UNKNOWN, Reason.ANSWER_LOST),
+        MAGIC["bad_gateway"]: (Status.UNKNOWN, Reason.ANSWER_LOST),
         numbers(1)[0]: (Status.SENT, None),
     }
     assert len(gateway.texts(MAGIC["accepted_then_cut"])) == 1

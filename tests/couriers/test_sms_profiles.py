@@ -216,7 +216,8 @@ RECORDED: list[tuple[str, int, Any, str]] = [
     ("smsaero", 200, {"success": False, "data": {"id": 1}}, "unknown"),
     ("twilio", 201, {"sid": "SM1", "code": None}, "sent"),
     ("twilio", 400, {"code": 21610}, "failed"),
-    ("twilio", 400, {"code": 21606}, "stop"),
+    ("twilio", 400, {"code": 21606}, "failed"),  # the sender and this number do not fit
+    ("twilio", 400, {"code": 21603}, "stop"),
     ("twilio", 500, {"code": 20500}, "unknown"),
 ]
 

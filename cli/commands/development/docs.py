@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.command import FAILURE, SUCCESS, Command
+from cli.commands.development import answers
 from core.jobs import states as jobs
 from core.model.states import NEXT, RANK, VERDICT_MEANINGS, DeliveryState, Reason, Status, TaskState
 from core.redis import library
@@ -219,7 +220,14 @@ def requirements_page() -> str:
     return "".join(parts)
 
 
+def answers_page() -> str:
+    """Return which answer of a provider concerns whom."""
+    parts = [f"\n## {title}\n\n{_table(answers.HEAD, rows)}" for title, rows in answers.tables()]
+    return _MADE.format(source="couriers/*/outcomes.py") + answers.INTRODUCTION + "".join(parts)
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "answers.md": answers_page,
     "events-fields.md": event_fields_page,
     "jobs-states.md": job_states_page,
     "keys.md": keys_page,

@@ -84,7 +84,7 @@ class ParcelExecutor:
         """
         await self._entries.compare(self._services.reader)
         for pending in self._entries.unclear:
-            self._close(pending, Final(Status.UNKNOWN, Reason.CRASHED), pending.attempts)
+            self._close(pending, Final(Status.UNKNOWN, self._unclear_reason(pending)), pending.attempts)
         await self._select_ready()
         await self._skip_reached()
         self._refuse_empty()
@@ -172,12 +172,12 @@ class ParcelExecutor:
         return True
 
     def _batch_limit(self, pending: PendingEntry) -> int:
-        """Return the largest batch this entry may join. After an unclear end the limit is halved with each attempt,
-        because one message may be the reason why a whole batch gets no response. The random id does not depend on the
-        batch. After a refusal it is quartered: a refused batch may be retried fewer times.
+        """Return the largest batch this entry may join. The limit is quartered with each attempt, because one message
+        may be the reason why a whole batch gets no response or a refusal: it must be alone before its attempts end. The
+        random id does not depend on the batch.
         """
         largest = min(self._courier.batch, len(self._parcel.entries))
-        return max(1, largest >> pending.attempts * (1 if pending.unclear_since else 2))
+        return max(1, largest >> 2 * pending.attempts)
 
     def _must_stop(self) -> bool:
         if self._writer.lost or self._writer.cancelled or self._services.is_stopping():
@@ -346,5 +346,6 @@ class ParcelExecutor:
         return Final(Status.UNKNOWN, self._unclear_reason(pending)) if pending.unclear_since else final
 
     def _unclear_reason(self, pending: PendingEntry) -> Reason:
-        crashed = self._task.crashed and pending.unclear_since == self._task.started
-        return Reason.CRASHED if crashed else Reason.PROVIDER_DOWN
+        may_have_crashed = self._task.crashed or self._courier.remembers == NEVER
+        crashed = may_have_crashed and pending.unclear_since == self._task.started
+        return Reason.CRASHED if crashed else Reason.ANSWER_LOST

@@ -62,7 +62,7 @@ class TestCancelling:
         assert (result.cancelled, sorted(set(result.already_sent) - {1, 4}), list(result.in_flight)) == (1, [], [3])
         history = await stack.finished(key)
         assert statuses(history) == {1: "sent", 2: "cancelled", 3: "unknown", 4: "sent"}
-        assert history.recipients[2].outcomes["echo"].reason == Reason.PROVIDER_DOWN
+        assert history.recipients[2].outcomes["echo"].reason == Reason.ANSWER_LOST
 
     @pytest.mark.row("D-38", "D-42")
     @pytest.mark.parametrize("chosen", [["1", "2", "3"], []])

@@ -90,7 +90,7 @@ async def test_an_unknown_outcome_leads_to_no_other_channel(stack: Stack) -> Non
     vk = FakeCourier("vk")
     await stack.courier(vk)
     history = await stack.finished(await send_first(stack, person(1, "telegram", "vk"), channels=("telegram", "vk")))
-    assert outcomes(history) == {1: ["unknown crashed", "skipped unknown_elsewhere"]}
+    assert outcomes(history) == {1: ["unknown answer_lost", "skipped unknown_elsewhere"]}
     assert (vk.attempted, history.verdict) == ([], Verdict.NOTHING_WORKED)
 
 
@@ -105,7 +105,12 @@ async def test_after_the_wait_without_a_delivery_report_the_next_channel_is_trie
     await until_outcomes(
         stack,
         key,
-        {1: ["sent", "queued"], 2: ["unknown crashed", "queued"], 3: ["sent", "queued"], 4: ["failed blocked", "sent"]},
+        {
+            1: ["sent", "queued"],
+            2: ["unknown answer_lost", "queued"],
+            3: ["sent", "queued"],
+            4: ["failed blocked", "sent"],
+        },
     )
     assert await stack.deliveries.record_report(await report_token(stack, key, "telegram", 0), Status.READ, "")
     stack.advance_clock(1.9 * MINUTE)
@@ -214,7 +219,7 @@ async def test_a_retry_of_failed_leaves_out_a_recipient_that_another_channel_may
     key = await send_first(stack, *people(3, *channels), channels=channels)
     failed = "failed recipient_unreachable"
     first = await stack.finished(key)
-    unknown = "unknown crashed"
+    unknown = "unknown answer_lost"
     assert outcomes(first) == {1: [failed, unknown], 2: [failed, failed], 3: [failed, unknown]}
     for running in (refuses, unclear):
         await stack.stop(running)
