@@ -1,6 +1,6 @@
 """Checks the values of callers and handlers before they join a batch: a wrong value harms its own caller alone. Pure.
 
-Used by `core.queue.task`, `core.queue.handler` and `core.queue.client`.
+Used by `core.queue` where a value comes in, and by `core.courier` for the outcomes of couriers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,6 +60,14 @@ def check_tags(owner: str, tags: object) -> Sequence[str]:
 def storable(text: str) -> str:
     """Return a text with an escape for each half of a surrogate pair, which cannot be stored."""
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
+def error_text(fault: BaseException) -> str:
+    """Return the name of an error, and its text if that can be read: it is foreign code."""
+    try:
+        return storable(f"{type(fault).__name__}: {fault}")
+    except BaseException:  # noqa: BLE001
+        return type(fault).__name__
 
 
 def _size_of(owner: str, name: str, text: str) -> int:

@@ -11,12 +11,13 @@ from traceback import format_exception
 from typing import Any
 
 from core.errors import StoreError
-from core.queue.checks import storable
+from core.queue.checks import error_text, storable
 from core.queue.handler import Attempt, Bury, Done, Failed, Handler, Retry, Suspend
 from core.queue.queue import Queue
 from core.queue.task import Claim, Extension, Settlement, SettleResult, Task
 from core.queue.tubes import Tube, Tubes
 from core.queue.workers.worker import Worker, WorkerOptions
+from core.redis.cancel_and_wait import is_cancelled_from_outside
 from core.redis.store import Store
 
 log = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ class Executor:
         try:
             result = await asyncio.create_task(self._result_of(attempt))
         except asyncio.CancelledError as fault:
-            if _is_cancelled_by_worker():
+            if is_cancelled_from_outside():
                 await self._release(task)
                 raise
             result = self._failure(task, fault)
@@ -76,7 +77,7 @@ class Executor:
             return self._failure(attempt.task, fault)
 
     def _failure(self, task: Task, fault: BaseException) -> Retry:
-        error = _error_of(fault)
+        error = error_text(fault)
         log.error(
             "%s: task %s failed and is retried: %s", self._name, task.task_id, error, exc_info=_writable_trace(fault)
         )
@@ -119,12 +120,6 @@ def _moment(task: Task, started: float, pause: timedelta) -> int:
     return task.claimed + int((time.monotonic() - started + pause.total_seconds()) * 1000)
 
 
-def _is_cancelled_by_worker() -> bool:
-    """Return whether this attempt was cancelled from outside, and not by the code of its handler."""
-    attempt = asyncio.current_task()
-    return attempt is not None and attempt.cancelling() > 0
-
-
 def _checked(result: object) -> _Result:
     """Return the result of a handler. Raises TypeError; Invalid for a text that cannot be stored."""
     if result is None or isinstance(result, str):
@@ -134,14 +129,6 @@ def _checked(result: object) -> _Result:
             f"A handler returns None, a text, Done, Failed, Retry, Bury or Suspend, and not {type(result).__name__}."
         )
     return result
-
-
-def _error_of(fault: BaseException) -> str:
-    """Return the name of an error, and its text if that can be read: it is foreign code."""
-    try:
-        return storable(f"{type(fault).__name__}: {fault}")
-    except BaseException:  # noqa: BLE001
-        return type(fault).__name__
 
 
 def _writable_trace(fault: BaseException) -> BaseException | None:

@@ -15,3 +15,9 @@ async def cancel_and_wait(*tasks: "asyncio.Task[Any]") -> None:
         for task in waiting:
             task.cancel()
         _, waiting = await asyncio.wait(waiting, timeout=_AGAIN)
+
+
+def is_cancelled_from_outside() -> bool:
+    """Return whether another task has cancelled the current one: foreign code may raise CancelledError by itself."""
+    current = asyncio.current_task()
+    return current is not None and current.cancelling() > 0

@@ -10,6 +10,7 @@ Called by `core.courier.runtime`. `core.courier.attempt_pool` attempts the batch
 the outcomes.
 """
 
+import asyncio
 import logging
 import random
 import time
@@ -33,6 +34,7 @@ from core.courier.interface import (
 )
 from core.courier.messages import Messages
 from core.courier.outcome_writer import OutcomeWriter
+from core.courier.parcels.checked_outcomes import checked
 from core.courier.parcels.parcel import Parcel
 from core.courier.parcels.parcel_services import ParcelServices
 from core.courier.parcels.pending_entries import PendingEntries, PendingEntry, checkpoint_of
@@ -41,6 +43,8 @@ from core.courier.retry_policy import Final, decide
 from core.errors import StoreError
 from core.model.states import Reason, Status
 from core.queue import Claim, Settlement, Task
+from core.queue.checks import error_text
+from core.redis.cancel_and_wait import is_cancelled_from_outside
 
 log = logging.getLogger(__name__)
 
@@ -245,10 +249,12 @@ class ParcelExecutor:
             outcomes = await self._courier.attempt(messages)
             if len(outcomes) != len(messages):
                 raise ValueError(f"{len(outcomes)} outcomes for {len(messages)} messages")
-            return outcomes
-        except Exception as fault:  # whatever a courier raises
+            return [checked(outcome) for outcome in outcomes]
+        except BaseException as fault:  # whatever a courier raises, unless the pool has cancelled the attempt
+            if isinstance(fault, asyncio.CancelledError) and is_cancelled_from_outside():
+                raise
             log.exception("%s: an attempt failed", self._courier.channel)
-            return [Unknown(f"{type(fault).__name__}: {fault}")] * len(messages)
+            return [Unknown(error_text(fault))] * len(messages)
 
     async def _learn(self, batch: Sequence[PendingEntry], outcomes: Sequence[Outcome]) -> bool:
         """Throttle the account if the provider asks for it. Returns whether this attempt triggered the throttle."""

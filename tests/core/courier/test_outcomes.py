@@ -1,13 +1,14 @@
 """Every outcome of an attempt, and the verdict that follows."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any, cast
 
 import pytest
 
-from core.courier.interface import NEVER, Deferred, Halted, Message, Outcome, Rejected, Sent, Split, Unknown
+from core.courier.interface import NEVER, Deferred, Halted, Message, Outcome, Partly, Rejected, Sent, Split, Unknown
 from core.model.backoff import Backoff
 from core.model.delivery import Recipient
 from core.model.history_key import HistoryKey
@@ -208,3 +209,43 @@ class TestOutcomes:
 
 async def is_reached(stack: Stack, key: HistoryKey) -> bool:
     return (await stack.history(key)).counts["reached"] == 1
+
+
+class UnreadableError(Exception):
+    """Its text cannot be read."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def raising(fault: BaseException) -> Callable[[], Any]:
+    def respond() -> Any:
+        raise fault
+
+    return respond
+
+
+HALF: Any = "\ud83d"
+NO_OUTCOMES: dict[str, tuple[Callable[[], Any], str]] = {
+    "sent with half a character": (lambda: Sent(HALF, peer=HALF, number=1, not_shown=(HALF,)), "sent"),
+    "sent with a dict": (lambda: Sent(cast(Any, {"a": 1})), "unknown"),
+    "nothing": (lambda: None, "unknown"),
+    "half a character as reason": (lambda: Rejected(HALF), "unknown"),
+    "partly nothing": (lambda: Partly(cast(Any, None)), "unknown"),
+    "CancelledError": (raising(asyncio.CancelledError()), "unknown"),
+    "GeneratorExit": (raising(GeneratorExit()), "unknown"),
+    "SystemExit": (raising(SystemExit(1)), "unknown"),
+    "an error without a text": (raising(UnreadableError()), "unknown"),
+    "a number as wait": (lambda: Deferred(Reason.PROVIDER_DOWN, cast(Any, 5)), "unknown"),
+}
+
+
+@pytest.mark.parametrize("name", NO_OUTCOMES)
+async def test_what_is_no_outcome_harms_its_own_message_alone(stack: Stack, name: str) -> None:
+    """Regression: the others of the parcel stayed queued and were sent again; CancelledError was attempted for ever."""
+    respond, status = NO_OUTCOMES[name]
+    courier = FakeCourier(respond=lambda it: respond() if it.address == "p2" else sent(it), remembers=NEVER)
+    await stack.courier(courier, QUICK)
+    history = await stack.finished((await stack.deliver(*people(4))).key)
+    assert statuses(history) == {1: "sent", 2: status, 3: "sent", 4: "sent"}
+    assert len(courier.attempted) == 4
