@@ -64,6 +64,7 @@ class Schedule(Struct, frozen=True):
     """One entry of schedule.yaml. Either `cron`, or `before`: a date variable, `by` seconds before it, at `time` of
     that day if it is given (minutes). `target`: `people`, `{group: …}`, `{chat: …, channel: …}` or None, which is once.
     `when`: the condition under which it starts. `words`: the time as written.
+    `late`: whether a person is due whose date was set after that time, but is still to come.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Schedule(Struct, frozen=True):
     time: int | None = None
     target: Any = None
     when: Mapping[str, Any] | None = None
+    late: bool = True
 
     def moment_before(self, value: datetime, zone: tzinfo) -> datetime:
         """Return when a person is due whose variable has this value. A value without a zone is in `zone`."""

@@ -28,7 +28,7 @@ from scenarios.check.reloading import ActiveBot
 from scenarios.context import ScenarioServices
 from scenarios.engine.triggers import SCHEDULED
 from scenarios.schema.conditions import unmet
-from scenarios.schema.schedules import due_before, event_of
+from scenarios.schema.schedules import due_before, event_of, late_before
 from scenarios.stores.people import People
 from scenarios.stores.variables import Variables
 
@@ -154,7 +154,9 @@ class Schedules:
         if schedule.cron:
             return from_ms(span[1])
         at = due_before(schedule, seen, self._zone)
-        return at if at and span[0] < to_ms(at) <= span[1] else None
+        if at and span[0] < to_ms(at) <= span[1]:
+            return at
+        return late_before(schedule, seen, self._zone, from_ms(span[1]))
 
     async def _targets(self, schedule: Schedule) -> AsyncIterator[Mapping[str, Any]]:
         """Yield the fields that address an event: for each person, for a chat, or for none."""

@@ -17,7 +17,7 @@ from scenarios.loader.reading import Reader
 from scenarios.loader.trigger_files import find_scenario
 from scenarios.schema.conditions import condition_complaints, fields_of
 
-FIELDS = ("each", "before", "by", "time", "for", "when", "scenario")
+FIELDS = ("each", "before", "by", "time", "for", "when", "late", "scenario")
 _TARGETS = ("group", "chat", "channel")
 
 
@@ -53,7 +53,16 @@ def read_schedule(reader: Reader, name: Scalar, node: Node, bot: Bot) -> Schedul
     target = target_of(reader, name, fields.get("for"), PEOPLE if variable else None)
     words = f"{text_of(fields.get('by'))} before {variable}".strip() if variable else text_of(each)
     when = condition(reader, fields.get("when"), bot)
-    return Schedule(name.text, scenario.name, reader.place(name), words, cron, variable, by, time, target, when)
+    late = read_late(reader, fields.get("late"))
+    return Schedule(name.text, scenario.name, reader.place(name), words, cron, variable, by, time, target, when, late)
+
+
+def read_late(reader: Reader, node: Node | None) -> bool:
+    """Return whether a date that is set too late starts the scenario at once."""
+    text = reader.text(node, "late")
+    if node is not None and text not in (None, "now", "skip"):
+        reader.wrong(node, "late", "now or skip")
+    return text != "skip"
 
 
 def read_cron(reader: Reader, node: Node | None) -> Cron | None:

@@ -1,7 +1,7 @@
 """Who is due by a schedule, and the event that starts it (C-96). Pure."""
 
 from collections.abc import Mapping
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from hashlib import blake2b
 from typing import Any
 
@@ -17,6 +17,19 @@ def due_before(schedule: Schedule, seen: Mapping[str, Any], zone: tzinfo) -> dat
     scope, name = split_name(schedule.before) or ("", "")
     value = moment_of(seen.get(scope, {}).get(name), zone)
     return schedule.moment_before(value, zone) if value else None
+
+
+LATEST = timedelta(hours=23)
+"""How long after its time a schedule starts for a date that was set too late: less than the day for which a task that
+was put once is known, so that it starts once.
+"""
+
+
+def late_before(schedule: Schedule, seen: Mapping[str, Any], zone: tzinfo, now: datetime) -> datetime | None:
+    """Return the time that has passed before a date that is still to come; None if there is none (C-113)."""
+    scope, name = split_name(schedule.before) or ("", "")
+    value, at = moment_of(seen.get(scope, {}).get(name), zone), due_before(schedule, seen, zone)
+    return at if schedule.late and value and at and now - LATEST < at <= now < value else None
 
 
 def event_of(schedule: Schedule, at: datetime, about: Mapping[str, Any], zone: tzinfo) -> dict[str, Any]:

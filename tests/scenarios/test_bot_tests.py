@@ -216,3 +216,16 @@ def test_a_chat_in_the_terminal_answers_and_reloads(
     assert "s.broken:1 modify_promo failed: there is no promo with the id 77" in printed.err
     assert "UNKNOWN_FIELD: send has no field 'txt'" in printed.err
     assert printed.out.count("» Changed") == 2, "a version with errors is not in force"
+
+
+@pytest.mark.parametrize(("late", "said"), [("", True), (", late: now", True), (", late: skip", False)])
+def test_a_date_that_is_set_too_late_starts_once(tmp_path: Path, late: str, said: bool) -> None:
+    """A wash was booked 47 minutes before: the reminder of an hour before never came."""
+    book = "{actions: [{type: set, variables: {person.starts: 2026-12-01 12:00}}]}"
+    steps = "[{user: /b}, {wait: 10m}, " + ("{bot: reminder}, " if said else "") + "{wait: 1d}]"
+    folder = BotFolder(tmp_path).write("variables.yaml", "person: {starts: date}\n")
+    folder.write("schedule.yaml", f"r: {{before: person.starts, by: 1h, scenario: a.r{late}}}\n")
+    folder.write("triggers.yaml", "text: {exact: {/b: a.b}}\n")
+    folder.write("scenarios/a.yaml", f"b: {book}\nr: {{actions: [{{type: send, text: reminder}}]}}\n")
+    folder.write("tests/t.yaml", f"t: {{at: 2026-12-01 11:13, steps: {steps}}}\n")
+    assert [one.problem for one in run_tests(tmp_path, load(tmp_path, {}).bot)[0]] == [""]

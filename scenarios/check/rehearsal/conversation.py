@@ -19,7 +19,7 @@ from scenarios.engine.results import skipped
 from scenarios.engine.triggers import SCHEDULED
 from scenarios.schema.conditions import unmet
 from scenarios.schema.questions import EVENTS, interrupts
-from scenarios.schema.schedules import due_before, event_of
+from scenarios.schema.schedules import due_before, event_of, late_before
 
 _OF_PERSON = ("channel", "user_id", "chat_id", "first_name")
 PHONE = "+79990000007"
@@ -91,7 +91,9 @@ class Conversation:
         for at, schedule, about in list(self._due_after(before)):
             seen = self.memory.seen(self.bot, about)
             if at == self.memory.now and not unmet(schedule.when, seen):
-                event = event_of(schedule, at, about, self.memory.zone)
+                due = due_before(schedule, seen, self.memory.zone) if schedule.before else at
+                event = event_of(schedule, due or at, about, self.memory.zone)
+                self.memory.started.add(event["id"])
                 self.begin({**about, **event}, (schedule.scenario,), [])
 
     def _due_after(self, moment: datetime) -> Iterator[tuple[datetime, Schedule, Mapping[str, Any]]]:
@@ -100,9 +102,17 @@ class Conversation:
             at = schedule.cron.after(moment, self.memory.zone) if schedule.cron else None
             for about in self._targets(schedule):
                 if schedule.before:
-                    at = due_before(schedule, self.memory.seen(self.bot, about), self.memory.zone)
+                    at = self._before(schedule, about, moment)
                 if at and at > moment:
                     yield at, schedule, about
+
+    def _before(self, schedule: Schedule, about: Mapping[str, Any], moment: datetime) -> datetime | None:
+        """Return when a person is due before a date: also within five minutes if its time has passed, but once."""
+        seen, zone = self.memory.seen(self.bot, about), self.memory.zone
+        late = late_before(schedule, seen, zone, moment)
+        if late and event_of(schedule, late, about, zone)["id"] not in self.memory.started:
+            return moment - timedelta(minutes=moment.minute % 5, seconds=moment.second) + timedelta(minutes=5)
+        return due_before(schedule, seen, zone)
 
     def _targets(self, schedule: Schedule) -> list[Mapping[str, Any]]:
         """Return the people that have written; those stand for a group of the directory, too."""

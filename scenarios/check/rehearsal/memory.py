@@ -67,6 +67,7 @@ class Memory:
     forms: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     people: dict[str, Event] = field(default_factory=dict)
     said: list[Said] = field(default_factory=list)
+    started: set[str] = field(default_factory=set)
     failures: list[str] = field(default_factory=list)
     promos: RehearsedPromos | None = None
 

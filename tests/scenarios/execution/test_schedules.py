@@ -60,3 +60,13 @@ async def test_a_person_is_due_before_its_own_date_once(scheduled: Installation)
     assert scheduled.texts.count("exam 1") == 1
     mark = KEYS["schedule_looked"].at(0, TENANT, "exam")
     assert await scheduled.stack.store.command("PTTL", mark) > 2 * in_ms(MADE_UP_FOR) - in_ms(timedelta(hours=1))
+
+
+async def test_a_date_that_is_set_too_late_starts_its_scenario_once(scheduled: Installation) -> None:
+    await scheduled.start()
+    exam = datetime.now(UTC) + timedelta(hours=23)
+    await scheduled.play(exam.isoformat(), user_id="1", chat_id="1")
+    for _ in range(4):
+        await scheduled.pass_time(timedelta(minutes=5))
+        await scheduled.play("wait", user_id="9", chat_id="9")
+    assert scheduled.texts.count("exam 1") == 1
