@@ -1,5 +1,6 @@
 """Wrong data of a signal are refused when it is sent, or dropped; the job goes on waiting (U-33)."""
 
+from argparse import ArgumentParser
 from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any, ClassVar, Literal
@@ -7,6 +8,8 @@ from typing import Any, ClassVar, Literal
 import msgspec
 import pytest
 
+from cli.client.format_jobs import format_job, format_job_line
+from cli.commands.installation.jobs import declare
 from core.errors import Invalid, SetupError
 from core.jobs.signal_types import check_data, schemas_of
 from jobs import Iteration, Job, Schedule
@@ -96,3 +99,23 @@ def test_a_type_that_json_does_not_have_is_refused_at_start() -> None:
 
     with pytest.raises(SetupError, match="signals"):
         Registry([Wrong])
+
+
+@pytest.mark.row("U-33")
+@pytest.mark.parametrize("verb", ["signal", "query", "reset", "pause", "show"])
+def test_the_command_line_takes_the_job_first(verb: str) -> None:
+    parser = ArgumentParser()
+    declare(parser)
+    more = ["answer"] if verb in ("signal", "query", "reset") else []
+    assert parser.parse_args([verb, "expense.42", *more]).job == "expense.42"
+
+
+@pytest.mark.row("U-33")
+async def test_a_job_that_has_finished_is_shown_with_its_result() -> None:
+    async with JobTest.open(Declaring) as test:
+        await test.start("declaring.1")
+        await test.signal("declaring.1", "answer", {"n": 1})
+        job = await test.jobs.find(test.id_of("declaring.1"))
+        assert {"state:       finished", 'result:      {"n":1}'} <= set(format_job(job).splitlines())
+        line = format_job_line(job)
+        assert ("finished" in line, "1 run" in line, line.endswith('{"n":1}')) == (True, True, True)
