@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from bots.conversation.addressees import Choice
 from core.model.people import id_text
+from core.model.text.characters import nfc
 
 MOST_WORDS = 12
 """Words of a title that are recognised without a colon or line break."""
@@ -67,4 +68,4 @@ def _names(choice: Choice) -> tuple[str, str]:
 
 
 def _plain(name: str) -> str:
-    return " ".join(name.casefold().replace("ё", "е").strip(" \t\r\n:,;").split())
+    return " ".join(nfc(name).casefold().replace("ё", "е").strip(" \t\r\n:,;").split())

@@ -16,7 +16,7 @@ from core.errors import Invalid
 from core.model.contacts.addresses import canonical as canonical_address
 from core.model.contacts.addresses import malformed, without_duplicates
 from core.model.history_key import Id
-from core.model.text.characters import refusal, with_plain_spaces
+from core.model.text.characters import nfc, refusal, with_plain_spaces, without_marks
 
 Role = Literal["student", "trainer", "staff", "admin"]
 Locale = Literal["ru", "en"]
@@ -117,8 +117,9 @@ class Expansion(Struct, frozen=True):
 
 
 def id_text(given: Id) -> str:
-    """Return the form in which ids are compared and stored: 7 and "7" are the same."""
-    return str(given)
+    """Return the form in which ids are compared and stored: 7 and "7" are the same, and й as one character
+    and as two."""
+    return nfc(str(given))
 
 
 # canonical forms
@@ -130,13 +131,25 @@ def canonical_user(user: User) -> User:
     contacts, name = canonical_contacts(user.contacts), canonical_name(user.name)
     email = canonical_email(user.email) if user.email else None
     return User(
-        user.id, name, email, user.role, user.locale, contacts, tuple(dict.fromkeys(user.opt_out)), user.blocked
+        canonical_id(user.id),
+        name,
+        email,
+        user.role,
+        user.locale,
+        contacts,
+        tuple(dict.fromkeys(user.opt_out)),
+        user.blocked,
     )
 
 
 def canonical_group(group: AnyGroup) -> AnyGroup:
     """Return the form in which a group or supergroup is stored."""
-    return replace(group, title=canonical_name(group.title))
+    return replace(group, id=canonical_id(group.id), title=canonical_name(group.title))
+
+
+def canonical_id(given: Id) -> Id:
+    """Return the form in which an id comes back: as it was given, a text in NFC."""
+    return nfc(given) if isinstance(given, str) else given
 
 
 def canonical_contacts(contacts: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
@@ -147,7 +160,7 @@ def canonical_contacts(contacts: Mapping[str, Sequence[str]]) -> dict[str, list[
 
 def canonical_name(name: str | None) -> str | None:
     """Return a name with plain spaces: a non-breaking one, as spreadsheets have it, looks the same."""
-    return with_plain_spaces(name) if name else name
+    return with_plain_spaces(nfc(name)) if name else name
 
 
 def canonical_email(email: str) -> str:
@@ -231,7 +244,7 @@ def faults_of_address(channel: str, address: str, path: str = "address") -> Iter
     """Yield the fault of an address: it has 1 to 256 printable characters, in the form of its channel."""
     if not address or len(address) > _ADDRESS_LENGTH:
         yield Invalid("TOO_LONG" if address else "TOO_SHORT", "An address has 1 to 256 characters.", path)
-    elif refused := refusal(address):
+    elif refused := refusal(without_marks(address)):
         yield Invalid("NOT_PRINTABLE", refused, path)
     elif wrong := malformed(channel, address):
         yield Invalid("ADDRESS_MALFORMED", wrong, path)

@@ -4,18 +4,27 @@ A symbolic link may lead to another file of the folder, never out of it. Only li
 """
 
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 
-LONGEST = 60
-"""Characters; at most 240 bytes, fewer than a file system allows."""
+from core.model.text.characters import nfc
+
+LONGEST = 240
+"""Bytes, fewer than a file system allows."""
+_LONGEST_ENDING = 20
+"""Characters of an ending such as .docx, with its dot."""
+_PATH_MARKS = str.maketrans('"\\/', "___")
 
 
 def safe_name(name: str) -> str:
-    """Return the name without what may not stand in a header, a form or a path; its end if it is long; "file" if
-    nothing is left.
+    """Return the name in NFC, with _ in place of quotation marks and slashes, without what is not printable; of a name
+    of more than `LONGEST` bytes its beginning, "…" and its ending; "file" if nothing is left.
     """
-    kept = [character for character in name if character.isprintable() and character not in '"\\/']
-    return "".join(kept[-LONGEST:]).lstrip(". ") or "file"
+    shown = "".join(filter(str.isprintable, nfc(name))).translate(_PATH_MARKS).lstrip(". ")
+    if len(shown.encode()) <= LONGEST:
+        return shown or "file"
+    ending = PurePath(shown).suffix
+    behind = f"…{ending if len(ending) <= _LONGEST_ENDING else ''}"
+    return shown.encode()[: LONGEST - len(behind.encode())].decode(errors="ignore") + behind
 
 
 def inner_path(path: Path, *folders: Path) -> Path | None:

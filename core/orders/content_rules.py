@@ -8,9 +8,11 @@ from itertools import chain
 
 from core.errors import Invalid
 from core.model.compact_json import compact_json
-from core.model.content import Attachment, Button, Content
+from core.model.content import Attachment, Button, Content, ParseMode
 from core.model.delivery import NewDelivery
 from core.model.text.broken_marks import broken_mark
+from core.model.text.characters import is_blank
+from core.model.text.text_marks import tokens
 
 MAX_SIZE = 32_768
 """Bytes of the content as JSON; the files themselves do not count."""
@@ -26,18 +28,20 @@ def check_content(delivery: NewDelivery) -> None:
     ATTACHMENT_MALFORMED, CONTENT_TOO_LARGE, TEXT_EMPTY, MARKS_BROKEN. Only a text with attachments may be empty, or one
     with an edit, which then changes the buttons.
     """
-    content = delivery.content
-    if content is None:
-        return
+    content = delivery.content or Content()
     for refusal in (*_button_errors(content), *_attachment_errors(content)):
         raise refusal
     if len(compact_json(content).encode()) > MAX_SIZE:
         raise Invalid("CONTENT_TOO_LARGE", f"At most {MAX_SIZE} bytes of content are allowed.", "content")
-    if not (delivery.text.strip() or content.attachments or (content.edit and content.inline)):
-        raise Invalid("TEXT_EMPTY", "A text without attachments is not empty.", "text")
+    if not (_shows_text(delivery.text, content.parse_mode) or content.attachments or (content.edit and content.inline)):
+        raise Invalid("TEXT_EMPTY", "A text without attachments shows at least one character.", "text")
     if broken := broken_mark(delivery.text, content.parse_mode):
         detail = f"The text cannot be read as {content.parse_mode}: character {broken.position}: {broken.reason}."
         raise Invalid("MARKS_BROKEN", detail, "text")
+
+
+def _shows_text(text: str, mode: ParseMode) -> bool:
+    return any(not is_blank(token.shown) for token in tokens(text, mode))
 
 
 def _button_errors(content: Content) -> Iterator[Invalid]:
@@ -47,14 +51,14 @@ def _button_errors(content: Content) -> Iterator[Invalid]:
     if not all(map(_is_valid_button, chain.from_iterable(content.inline))):
         detail = "A button has a text, and either data or a url."
         yield Invalid("BUTTON_MALFORMED", detail, "content.inline")
-    if not all(text.strip() for text in chain.from_iterable(content.reply or ())):
+    if any(is_blank(text) for text in chain.from_iterable(content.reply or ())):
         yield Invalid("BUTTON_MALFORMED", "A button has a text.", "content.reply")
     if not set(content.request_contact) <= set(chain.from_iterable(content.reply or ())):
         yield Invalid("BUTTON_MALFORMED", "It names buttons of reply.", "content.request_contact")
 
 
 def _is_valid_button(button: Button) -> bool:
-    return bool(button.text.strip()) and bool(button.data) != bool(button.url)
+    return not is_blank(button.text) and bool(button.data) != bool(button.url)
 
 
 def _attachment_errors(content: Content) -> Iterator[Invalid]:

@@ -44,7 +44,12 @@ async def _import(request: ImportRequest, file: IO[bytes]) -> Response:
     kind, only_checks = FileKind(request.query.kind), request.query.only_checks
     register = await request.services.core.channels.current()
     result = await request.services.importing.run(
-        request.tenant, kind, file, dry_run=only_checks, channels=register.names
+        request.tenant,
+        kind,
+        file,
+        dry_run=only_checks,
+        channels=register.names,
+        encoding=request.query.encoding or "",
     )
     return Response(imports.Imported.of(result, dry_run=only_checks))
 

@@ -18,7 +18,8 @@ class FileQuery(RequestModel, frozen=True):
         Meta(
             min_length=1,
             max_length=255,
-            description="with its ending, such as report.pdf; of a longer name the last 60 characters are kept",
+            description="with its ending, such as report.pdf; the answer has the name that recipients see: _ stands "
+            "for quotation marks and slashes, … in a name of more than 240 bytes for what is left out",
         ),
     ]
 

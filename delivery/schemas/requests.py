@@ -43,7 +43,9 @@ Time = Annotated[
         extra_json_schema={"pattern": rf"^{_DATE}[Tt ]{_TIME_OF_DAY}{_ZONE}$"},
     ),
 ]
-Address = Annotated[str, Meta(min_length=1, max_length=256, pattern=_PRINTABLE, extra=_NOT_PRINTABLE)]
+Address = Annotated[
+    str, Meta(min_length=1, max_length=256, description="printable characters; invisible marks round it are removed")
+]
 
 
 def _cursor(pattern: str) -> Meta:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from core.model.text.characters import nfc
 from scenarios import bot
 from scenarios.bot.button_data import JUMP, jump, jump_data, turn_of
 from scenarios.bot.button_text import normalise
@@ -287,4 +288,4 @@ def _folded(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+    return "" if value is None else nfc(str(value))

@@ -14,6 +14,7 @@ from yaml import events
 from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
+from core.model.text.characters import nfc
 from scenarios.bot import Place
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, Value
 from scenarios.loader.problem import Problems
@@ -63,7 +64,7 @@ class _Composer:
     """Reads the events of one file, which PyYAML parses, by recursive descent."""
 
     def __init__(self, text: str, file: str, problems: Problems, substitute: Substitute | None) -> None:
-        self._events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
+        self._events: Iterator[Any] = yaml.parse(nfc(text), Loader=_LOADER)
         self._file = file
         self._problems = problems
         self._substitute = substitute

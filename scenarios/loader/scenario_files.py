@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from core.model.text.characters import nfc
 from scenarios.bot import ANY, NAMED, OUTCOMES, Action, Bot, Place, Scenario
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain, read_flag
 from scenarios.bot.suggestion import did_you_mean, slip_of
@@ -29,7 +30,7 @@ class ScenarioFiles:
     def add(self, file: str, root: Node | None) -> None:
         """Add the scenarios of one file, whose root node is given."""
         reader = Reader(file, self._problems)
-        prefix = ".".join(PurePosixPath(file).relative_to("scenarios").with_suffix("").parts)
+        prefix = ".".join(PurePosixPath(nfc(file)).relative_to("scenarios").with_suffix("").parts)
         for key, node in reader.pairs(root, "a file of scenarios"):
             self._add_scenario(reader, f"{prefix}.{key.text}", key, node)
 

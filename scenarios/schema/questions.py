@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from core.model.contacts.phone_numbers import e164
+from core.model.text.characters import folded
 from scenarios.bot import Bot
 from scenarios.bot.button_data import PageTurn, page_rows
 from scenarios.bot.button_text import normalise
@@ -131,7 +132,7 @@ def _choice(question: Question, event: Event, zone: tzinfo | None) -> str:
 def _option(question: Question, text: str) -> str:
     """Return the option that a text means, by its words or its number; "" if it means none."""
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
-    by_words = (one for one in question.options if text and text.casefold() == one.casefold())
+    by_words = (one for one in question.options if text and folded(text) == folded(one))
     by_button = (one for one in question.options if normalise(text) and normalise(text) == normalise(one))
     by_number = question.options[number - 1] if 0 < number <= len(question.options) else ""
     return next(by_words, "") or next(by_button, "") or by_number

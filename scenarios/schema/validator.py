@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any
 
+from core.model.text.characters import nfc
 from scenarios.bot.patterns import PatternRefused, PatternTimeout, compile_pattern
 from scenarios.engine import Ending, State, Values
 from scenarios.placeholders.attributes import Prepared
@@ -183,4 +184,4 @@ def _text(value: Any) -> str:
 
 
 def _folded(value: Any) -> str:
-    return _text(value).casefold()
+    return nfc(_text(value)).casefold()

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct, json
 
 from core.errors import Invalid
+from core.model.text.characters import folded
 from scenarios.bot.nodes import MapNode, Node, Scalar, describe, is_empty
 from scenarios.bot.variables import SCOPES, Variable, split_name
 from scenarios.engine import Ending
@@ -115,7 +116,7 @@ def _date(value: Any, variable: Variable, zone: tzinfo | None) -> str:
 
 def _choice(value: Any, variable: Variable, zone: tzinfo | None) -> str:
     text = as_text(value).strip()
-    found = next((one for one in variable.options if one.casefold() == text.casefold()), None)
+    found = next((one for one in variable.options if folded(one) == folded(text)), None)
     if found is None:
         raise VariableFault(f"{text[:50]!r} is none of {', '.join(variable.options)}")
     return found

@@ -13,6 +13,7 @@ from core.errors import Invalid
 from core.model.clock import from_ms, is_skipped
 from core.model.content import Content
 from core.model.delivery import NewDelivery, Recipient, Sender
+from core.model.text.characters import nfc
 from core.orders import Caller, Order
 from core.queue import own_name
 from core.updates.rights import origin_of
@@ -129,7 +130,7 @@ def personal_tag(event: Mapping[str, Any], tag: Any) -> str:
 
 
 def _line(text: Any) -> str:
-    return " ".join(str(text).split())
+    return " ".join(nfc(str(text)).split())
 
 
 def _texts(written: Any) -> list[str]:

@@ -54,6 +54,10 @@ async def test_a_text_may_be_missing_only_with_an_attachment(api: Api) -> None:
     assert (await api.call("POST", "/v1/deliveries", {**body, "content": {"inline": [[YES]]}})).code == "TEXT_EMPTY"
     assert (await api.call("POST", "/v1/deliveries", {**body, "content": {}})).code == "TEXT_EMPTY"
     assert (await api.call("POST", "/v1/deliveries", body)).code == "REQUIRED"
+    for blank in ("<b></b>", "<b> </b>", "&#32;", "<i>\u200b</i>", "\u200e\ufeff"):
+        content = {"content": {"parse_mode": "HTML"}} if blank.isascii() or "<" in blank else {}
+        for path in ("/v1/deliveries", "/v1/deliveries/preview"):
+            assert (await api.call("POST", path, {**body, **content, "text": blank})).code == "TEXT_EMPTY", blank
 
 
 @pytest.mark.parametrize(

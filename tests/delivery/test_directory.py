@@ -3,11 +3,12 @@
 import asyncio
 from collections import Counter
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from yarl import URL
 
-from tests.delivery.conftest import Api, ApiResponse, Couriers, read
+from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body, read
 from tests.support.servers import one_and_many_shards
 
 __all__ = ["one_and_many_shards"]
@@ -335,3 +336,18 @@ async def test_reading_the_directory_needs_the_scope_manage(api: Api) -> None:
     _, secret = await api.services.api_keys.create("reader", ["read", "send"])
     response = await api.as_key(secret).call("GET", "/v1/users")
     assert (response.status, response.code) == (403, "SCOPE_MISSING")
+
+
+@pytest.mark.row("D-02")
+async def test_a_group_is_the_same_in_both_normal_forms(api: Api) -> None:
+    """A Mac writes й as two characters: there were two groups that looked the same."""
+    composed, decomposed = "Йод-2", "И\u0306од-2"
+    await api.call("POST", "/v1/users", {"id": decomposed, "contacts": {"sms": ["8\u00a0(999)\u00a0111-22-33"]}})
+    made = await api.call("POST", "/v1/groups", {"id": decomposed, "members": [composed]})
+    assert (made.status, made.json["id"]) == (201, composed)
+    assert (await api.call("POST", "/v1/groups", {"id": composed})).code == "GROUP_EXISTS"
+    body = delivery_body(recipients=[{"group": decomposed}], channels=["sms"], tags=[decomposed])
+    sent = await api.call("POST", "/v1/deliveries", body)
+    (listed,) = (await api.call("GET", f"/v1/deliveries?tag={quote(composed)}")).json["deliveries"]
+    assert (sent.json["recipients"], listed["id"]) == (1, sent.json["id"])
+    assert (await api.call("GET", f"/v1/groups/{quote(decomposed)}")).json["id"] == composed

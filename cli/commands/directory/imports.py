@@ -15,6 +15,7 @@ from cli.command import FAILURE, SUCCESS, Command
 from cli.commands.messages.deliveries import over_http, print_result
 from cli.progress_line import progress_line
 from cli.read_input import read_input
+from core.directory.importing.encodings import ENCODINGS
 from delivery.http.options import Options
 
 KINDS = ("users", "contacts", "groups", "members", "supergroups", "ownerships")
@@ -27,6 +28,7 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE", help="a CSV file with a header, as Excel saves it; - reads standard input"
     )
+    parser.add_argument("--encoding", choices=ENCODINGS, help="of the file; without it, it is found out by its words")
     parser.add_argument(
         "--dry-run", action="store_true", help="only check the file and show what it would change; write nothing"
     )
@@ -35,6 +37,8 @@ def declare(parser: ArgumentParser) -> None:
 async def run(api: HttpClient, arguments: Namespace) -> int:
     """Exit code 1 if the file has errors: then nothing was imported."""
     query = {"kind": arguments.kind, **({"dry_run": "1"} if arguments.dry_run else {})}
+    if arguments.encoding:
+        query["encoding"] = arguments.encoding
     upload = Upload(read_input(arguments.file, Options().import_limit), "text/csv")
     async with progress_line(partial(progress, api), _SECONDS_BETWEEN_READINGS, is_shown=not arguments.json):
         result = await api.upload("/v1/import", upload, query)

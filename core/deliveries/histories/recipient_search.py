@@ -18,6 +18,7 @@ from core.errors import malformed_cursor
 from core.model.history import OutcomeRecord, RecipientRecord
 from core.model.history_key import HistoryKey
 from core.model.states import OPEN, Status
+from core.model.text.characters import folded
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -48,7 +49,7 @@ class RecipientFilter:
 
     def matches(self, record: RecipientRecord) -> bool:
         """Return whether a recipient is listed; `reached` is not looked at."""
-        if self.text and self.text.casefold() not in f"{record.name or ''}\n{record.id}".casefold():
+        if self.text and folded(self.text) not in folded(f"{record.name or ''}\n{record.id}"):
             return False
         if self.why and why_not_reached(record) != self.why:
             return False

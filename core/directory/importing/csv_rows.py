@@ -17,7 +17,7 @@ from core.directory.csv_cells import plain
 from core.directory.importing.encodings import decoded
 from core.directory.importing.errors import ImportRefused, RowError
 from core.directory.importing.headers import Columns, Header, read_header
-from core.model.text.characters import with_plain_spaces
+from core.model.text.characters import nfc, with_plain_spaces
 from core.model.text.plurals import counted
 
 MOST_ROWS = 250_000
@@ -26,6 +26,8 @@ LONGEST_CELL = 131_072
 
 _SEPARATORS = ",;\t|"
 _SEPARATOR_LINE = re.compile(rf'"?sep=([{_SEPARATORS}])"?[{_SEPARATORS}\s]*', re.IGNORECASE)
+_END_OF_FILE = "\x1a"
+"""Ctrl-Z, with which programs of DOS end a text."""
 _BLANK = re.compile(rf"[{_SEPARATORS}\s]*")
 
 Record = tuple[int, list[str]]
@@ -45,9 +47,9 @@ class Row(Struct, frozen=True, gc=False):  # 100,000 of them would make each gar
         return RowError(self.number, self.written.get(column, column), code, message)
 
 
-def read_rows(file: IO[bytes], columns: Columns) -> list[Row]:
-    """Return all rows of a file. Raises ImportRefused with the errors of its form."""
-    with decoded(file) as text:
+def read_rows(file: IO[bytes], columns: Columns, encoding: str = "") -> list[Row]:
+    """Return all rows of a file. `encoding`: as in `decoded`. Raises ImportRefused with the errors of its form."""
+    with decoded(file, encoding) as text:
         source = _Source(text)
         records = _records(source, columns)
         header = read_header(*next(records, (1, [])), columns)
@@ -116,7 +118,10 @@ class _Source:
         self.is_complete = True
 
     def __iter__(self) -> Iterator[str]:
-        for line in self._lines:
+        for written in self._lines:
+            line = written.removesuffix(_END_OF_FILE)
+            if written and not line:
+                return
             self.is_complete = line.endswith(("\n", "\r"))
             yield line
 
@@ -135,7 +140,7 @@ def _records(source: _Source, columns: Columns) -> Iterator[Record]:
             return
         except csv.Error as fault:
             raise ImportRefused([_malformed(number, reader.line_num - line, str(fault))]) from None
-        if any(cells) and any(texts := [plain(with_plain_spaces(cell)) for cell in cells]):
+        if any(cells) and any(texts := [plain(with_plain_spaces(nfc(cell))) for cell in cells]):
             yield number, texts
 
 

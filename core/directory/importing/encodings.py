@@ -1,11 +1,14 @@
-"""Finds the encoding of a CSV file and decodes it: UTF-8, UTF-16 with a byte order mark, Windows-1251.
+"""Finds the encoding of a CSV file and decodes it: UTF-8, UTF-16 with a byte order mark, Windows-1251, or the one that
+the caller names.
 
-Windows-1251 has no mark, so it is inferred: what is not UTF-8 and has mostly Russian letters beyond ASCII. A UTF-8 file
-with a few damaged bytes is refused, not read as Windows-1251.
+Windows-1251 has no mark, so it is inferred: what is not UTF-8, has mostly Russian letters beyond ASCII, and makes at
+least as many words as any other encoding would. If another one makes more, the caller is asked. A UTF-8 file with a few
+damaged bytes is refused, not read as Windows-1251.
 """
 
 import codecs
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import IO, TextIO
@@ -13,7 +16,23 @@ from typing import IO, TextIO
 from core.directory.importing.errors import ImportRefused, RowError
 
 _UTF8, _UTF16, _WINDOWS = "utf-8-sig", "utf-16", "cp1251"
-_NAMES = {_UTF8: "UTF-8", _UTF16: "UTF-16", _WINDOWS: "Windows-1251"}
+ENCODINGS: Mapping[str, str] = {
+    "utf-8": _UTF8,
+    "utf-16": _UTF16,
+    "windows-1251": _WINDOWS,
+    "koi8-r": "koi8_r",
+    "mac-cyrillic": "mac_cyrillic",
+    "cp866": "cp866",
+    "windows-1252": "cp1252",
+}
+"""The encodings that a caller may name → codec."""
+_NAMES = {codec: name for name, codec in ENCODINGS.items()}
+_OTHERS = ("koi8_r", "mac_cyrillic", "cp866", "cp1252")
+_SAMPLE = 65_536
+"""Bytes of lines beyond ASCII by whose words an encoding is known."""
+_WORD = re.compile(r"[^\W\d_]+")
+_CYRILLIC = re.compile("[А-ЯЁІЇЄҐЎ]?[а-яёіїєґў]+|[А-ЯЁІЇЄҐЎ]+")
+_WESTERN = re.compile("[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ÿ]+|[A-ZÀ-ÖØ-Þ]+")
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 """The first bytes of .xlsx and .ods, and of .xls."""
@@ -24,9 +43,11 @@ _REMEDY = "Save the sheet as CSV UTF-8."
 
 
 @contextmanager
-def decoded(file: IO[bytes]) -> Iterator[TextIO]:
-    """Open the file as text, with its line breaks as they are. Raises ImportRefused CSV_NOT_TEXT, CSV_NOT_UTF8."""
-    encoding = _encoding_of(file)
+def decoded(file: IO[bytes], named: str = "") -> Iterator[TextIO]:
+    """Open the file as text, with its line breaks as they are. `named`: one of `ENCODINGS`; "" finds it out. Raises
+    ImportRefused CSV_NOT_TEXT, CSV_NOT_UTF8, CSV_ENCODING_UNCLEAR.
+    """
+    encoding = ENCODINGS[named] if named else _encoding_of(file)
     text = TextIOWrapper(file, encoding, newline="")
     try:
         yield text
@@ -53,20 +74,48 @@ def _encoding_of(file: IO[bytes]) -> str:
 
 
 def _utf8_or_windows(file: IO[bytes]) -> str:
-    """Find out in which encoding a file is. Raises ImportRefused CSV_NOT_UTF8 with the first line that is not UTF-8."""
-    first_wrong, wrong, foreign, letters = 0, 0, 0, 0
+    """Find out in which encoding a file is. Raises ImportRefused CSV_NOT_UTF8, CSV_ENCODING_UNCLEAR with the first line
+    that is not UTF-8.
+    """
+    first_wrong, wrong, foreign, letters, sample = 0, 0, 0, 0, b""
     for number, line in enumerate(file, 1):
         beyond_ascii = line.translate(None, _ASCII)
         foreign += len(beyond_ascii)
         letters += len(beyond_ascii) - len(beyond_ascii.translate(None, _RUSSIAN_LETTERS))
         if faults := _undecodable(line):
             first_wrong, wrong = first_wrong or number, wrong + faults
+            sample += line if len(sample) < _SAMPLE else b""
     if not wrong:
         return _UTF8
+    likely = max((_WINDOWS, *_OTHERS), key=lambda codec: _words(sample[: _SAMPLE * 2], codec))
+    if wrong * 4 > foreign and likely != _WINDOWS and _words(sample[: _SAMPLE * 2], likely):
+        raise _refusal(first_wrong, "CSV_ENCODING_UNCLEAR", _unclear(first_wrong, _NAMES[likely]))
     if wrong * 2 > foreign and letters * 2 > foreign:
         return _WINDOWS
     message = f"Line {first_wrong} is neither UTF-8 nor Windows-1251. {_REMEDY}"
     raise _refusal(first_wrong, "CSV_NOT_UTF8", message)
+
+
+def _words(sample: bytes, codec: str) -> int:
+    """Return how many words beyond ASCII a text has in an encoding, minus what is none: capitals after small letters,
+    two alphabets in one word.
+    """
+    found = [one for one in _WORD.findall(sample.decode(codec, "replace")) if not one.isascii()]
+    return sum(_is_word(one, is_western=codec == "cp1252") for one in found)
+
+
+def _is_word(letters: str, *, is_western: bool) -> bool:
+    if not is_western:
+        return _CYRILLIC.fullmatch(letters) is not None
+    of_ascii = sum(map(str.isascii, letters))
+    return of_ascii * 2 >= len(letters) and _WESTERN.fullmatch(letters) is not None
+
+
+def _unclear(line: int, name: str) -> str:
+    return (
+        f"Line {line} is not UTF-8, and as {name} the file makes the most words. If that is right, say so:"
+        f" encoding={name}, or ./ada import --encoding {name}. {_REMEDY}"
+    )
 
 
 def _undecodable(line: bytes) -> int:

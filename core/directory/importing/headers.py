@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from core.directory.importing.errors import MOST_ERRORS, ImportRefused, RowError
-from core.model.text.characters import with_plain_spaces
+from core.model.text.characters import nfc, with_plain_spaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Header:
 
 def normal(written: str) -> str:
     """Return a name in the form in which names are compared: "Эл.почта:" is "эл почта"."""
-    text = with_plain_spaces(written).casefold().replace("ё", "е").strip(" \t:*")
+    text = with_plain_spaces(nfc(written)).casefold().replace("ё", "е").strip(" \t:*")
     return " ".join(text.replace(".", " ").split()) if not text.isascii() else " ".join(text.split())
 
 

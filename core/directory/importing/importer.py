@@ -78,13 +78,15 @@ class Importing:
         *,
         dry_run: bool = False,
         channels: Collection[str] | None = None,
+        encoding: str = "",
     ) -> Imported:
         """Import a file. With `dry_run` it is only checked. `channels`: the known ones; None if they are not checked.
+        `encoding`: as in `decoded`.
 
         Raises ImportRefused with the errors by row, ImportRunning, StoreError. After StoreUnavailable it is unknown
         whether the file is imported; a repeat is safe.
         """
-        rows, errors = await asyncio.to_thread(_read, kind, file)
+        rows, errors = await asyncio.to_thread(_read, kind, file, encoding)
         reader = Reader(self._store, self._directory, tenant, channels)
         checking = _Checking(kind, reader, rows)
         if dry_run or errors:
@@ -131,9 +133,9 @@ class Importing:
 # the form of the file
 
 
-def _read(kind: FileKind, file: IO[bytes]) -> tuple[list[Row], list[RowError]]:
+def _read(kind: FileKind, file: IO[bytes], encoding: str) -> tuple[list[Row], list[RowError]]:
     """Return the rows without errors of their own, and the errors of the others. Raises ImportRefused."""
-    rows = read_rows(file, COLUMNS[kind])
+    rows = read_rows(file, COLUMNS[kind], encoding)
     errors = [error for row in rows for error in form_errors(kind, row)]
     wrong = {error.row for error in errors}
     valid = [row for row in rows if row.number not in wrong]

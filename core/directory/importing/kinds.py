@@ -4,6 +4,7 @@ A column that a file does not have leaves what exists as it is; an empty cell cl
 items separates them by semicolons.
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ from core.model.contacts.addresses import canonical
 from core.model.history_key import Id
 from core.model.people import DEFAULT_LOCALE, LOCALES, OBJECT_KINDS, ROLES, faults_of_id, id_text
 
+_NUMBER_OF_SHEET = re.compile(r"-?[0-9]+\.0+")
 _YES = frozenset({"true", "yes", "1", "да"})
 _NO = frozenset({"false", "no", "0", "нет", ""})
 
@@ -70,6 +72,9 @@ def form_errors(kind: FileKind, row: Row) -> Iterator[RowError]:
             yield from _errors_without_id(row)
         elif not row.cells[column]:
             yield row.error(column, "REQUIRED", f"The cell {column!r} is empty.")
+        elif _NUMBER_OF_SHEET.fullmatch(row.cells[column]):
+            message = "A spreadsheet writes 201.0 for the id 201 unless the column is text: make it text."
+            yield row.error(column, "ID_OF_SPREADSHEET", message)
         elif column in ("id", "user", "group"):
             yield from as_row_errors(row, faults_of_id(parse_id(row.cells[column]), column))
     if "virtual" in row.cells and row.cells["virtual"].lower() not in _YES | _NO:

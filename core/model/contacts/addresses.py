@@ -7,7 +7,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+import idna
+
 from core.model.contacts.phone_numbers import e164, is_phone_number
+from core.model.text.characters import nfc, without_marks
 
 _CHAT_ID = re.compile(r"-?[1-9][0-9]{0,15}")
 _USERNAME = re.compile(r"@[A-Za-z][A-Za-z0-9_]{3,31}")
@@ -35,6 +38,7 @@ def without_duplicates(channel: str, addresses: Iterable[str]) -> list[str]:
 
 def canonical(channel: str, address: str) -> str:
     """Return the one form of all written forms of an address; what is no address stays as it is."""
+    address = without_marks(nfc(address))
     match channel:
         case "sms":
             return e164(address) or address
@@ -52,16 +56,16 @@ def _username(address: str) -> str:
 
 def malformed(channel: str, address: str) -> str:
     """Return why a printable text is no address of the channel; "" if it is one."""
-    form = _FORMS.get(channel)
+    form, address = _FORMS.get(channel), without_marks(nfc(address))
     return f"An address of {channel} is {form.example}." if form and not form.accepts(address) else ""
 
 
 def ascii_email(written: str) -> str | None:
-    """Return the e-mail address with its domain in ASCII (IDNA); None for what is no address."""
+    """Return the e-mail address with its domain in ASCII (IDNA 2008); None for what is no address."""
     local, _, domain = written.strip().rpartition("@")
     try:
-        domain = domain.encode("idna").decode() if not domain.isascii() else domain
-    except UnicodeError:
+        domain = idna.encode(domain, uts46=True).decode() if not domain.isascii() else domain
+    except idna.IDNAError:
         return None
     address = f"{local}@{domain}"
     is_local_part = _LOCAL_PART.fullmatch(local) and local.isprintable()

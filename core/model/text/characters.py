@@ -4,8 +4,33 @@ import re
 import unicodedata
 
 _SPACES = re.compile(r"[^\S\n\r\t\v\f\x1c-\x1f\x85\u2028\u2029]")
+_MARKS = re.compile(r"[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]")
 _JOINERS = frozenset("\u200c\u200d")
 """They join emoji, and letters in some scripts."""
+
+
+def nfc(text: str) -> str:
+    """Return the text in the normal form NFC. A Mac writes й as two characters (NFD), which look the same."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def folded(text: str) -> str:
+    """Return the text as words are compared: in one normal form, without case."""
+    return nfc(text).casefold()
+
+
+def is_blank(text: str) -> bool:
+    """Return whether nothing of a text is seen: it has only white space and invisible marks."""
+    return all(letter.isspace() or unicodedata.category(letter) == "Cf" for letter in text)
+
+
+def without_marks(address: str) -> str:
+    """Return an address without the invisible marks that come along when it is copied: white space round it,
+    directions, joiners, variation selectors. Other spaces than U+0020 become that.
+    """
+    if address.isascii():
+        return address
+    return _MARKS.sub("", with_plain_spaces(address)).strip()
 
 
 def with_plain_spaces(text: str) -> str:

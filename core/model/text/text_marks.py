@@ -7,7 +7,6 @@ with the text, and an unknown tag is not shown.
 Source: core.telegram.org/bots/api#formatting-options.
 """
 
-import html
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -35,8 +34,12 @@ _KINDS = {
 """Tag or mark → what it makes of the text."""
 
 _HTML = re.compile(
-    r"<(/?)([A-Za-z][A-Za-z0-9-]*)((?:\s[^<>]*)?)>|(&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z]+);)|[^<&]+|.", re.DOTALL
+    r"<(/?)([A-Za-z][A-Za-z0-9-]*)((?:\s[^<>]*)?)>"
+    r"|(&(?:#[0-9]+|#x[0-9a-fA-F]+|(?:lt|gt|amp|quot)(?![A-Za-z]));?)|[^<&]+|.",
+    re.DOTALL,
 )
+_ENTITY = re.compile(r"&(?:#([0-9]+)|#x([0-9a-fA-F]+)|(lt|gt|amp|quot)(?![A-Za-z]));?")
+_NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"'}
 _HREF = re.compile(r"""href\s*=\s*(?:"([^"]*)"|'([^']*)'|(\S+))""")
 _MARKDOWN = re.compile(
     r"\\(?P<escaped>[\x01-\x7e])|(?P<quote>(?:^|(?<=\n))(?:\*\*)?>)|(?P<code>```(?:[A-Za-z0-9_+#-]*\n)?|`)"
@@ -175,16 +178,29 @@ def spans(text: str, mode: ParseMode) -> tuple[str, list[Span]]:
 def _html_token(found: re.Match[str]) -> Token:
     source, (slash, tag, attributes, entity) = found[0], found.groups()
     if entity:
-        return Token(source, html.unescape(entity))
+        return Token(source, _unescaped(entity))
     if tag is None:
         return Token(source, source)
     name = tag.lower()
     if name not in _KINDS:
         return Token(source, "")
     address = _HREF.search(attributes)
-    return Token(
-        source, "", name, bool(slash), html.unescape("".join(filter(None, address.groups())) if address else "")
-    )
+    return Token(source, "", name, bool(slash), _unescaped("".join(filter(None, address.groups())) if address else ""))
+
+
+def _unescaped(text: str) -> str:
+    """Return a text with the characters of its entities. Telegram knows four by name, and numbers (tdlib,
+    MessageEntity.cpp, decode_html_entity); what it does not know stays as it is.
+    """
+    return _ENTITY.sub(_character, text)
+
+
+def _character(entity: re.Match[str]) -> str:
+    if entity[3]:
+        return _NAMED[entity[3]]
+    code = int(entity[1]) if entity[1] else int(entity[2], 16)
+    is_character = 0 < code < 0x10FFFF and not 0xD800 <= code <= 0xDFFF
+    return chr(code) if is_character and len(entity[0].removesuffix(";")) < 10 else entity[0]
 
 
 def _markdown_tokens(text: str) -> Iterator[Token]:

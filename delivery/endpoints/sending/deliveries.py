@@ -5,9 +5,9 @@ from datetime import datetime
 from msgspec import UNSET, UnsetType
 
 from core.deliveries.histories.sent_message import SentMessage
-from core.model.people import id_text
+from core.model.people import canonical_id, id_text
 from core.model.states import Status
-from core.model.text.characters import refusal
+from core.model.text.characters import nfc, refusal
 from delivery.endpoints.sending.order_validation import ValidationContext, make_order
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.idempotency import REPLAYED_HEADERS
@@ -23,7 +23,7 @@ async def reserve(request: Request[requests.HistoryKeyRequest, NoParameters]) ->
     check_sender(request.body.sender)
     request.check_own(request.body.sender.id, "sender.id")
     key = await request.services.core.deliveries.reserve(
-        request.tenant, request.body.sender.id, request.body.lane or ""
+        request.tenant, canonical_id(request.body.sender.id), request.body.lane or ""
     )
     return Response(responses.HistoryKeyResponse.of(key), 201)
 
@@ -62,8 +62,8 @@ async def list_page(request: Request[None, requests.DeliveryQuery]) -> Response:
         request.check_own(query.sender, "sender")
     histories, cursor = await request.services.core.deliveries.list(
         request.tenant,
-        sender=id_text(person.id) if person else query.sender or None,
-        tag=query.tag or None,
+        sender=id_text(person.id) if person else nfc(query.sender or "") or None,
+        tag=nfc(query.tag) if query.tag else None,
         state=query.state or None,
         verdict=query.verdict or None,
         text=query.text or None,
@@ -96,7 +96,7 @@ async def reschedule(request: Request[requests.RescheduleRequest, NoParameters])
 
 async def cancel(request: Request[None, requests.CancelQuery]) -> Response:
     """Cancel a delivery, for all recipients or the given ones."""
-    recipients = request.query.recipient or ()
+    recipients = list(map(nfc, request.query.recipient or ()))
     cancelled = await request.services.core.deliveries.cancel(request.history_key, request.tenant, recipients)
     return Response(responses.Cancelled.of(cancelled))
 
@@ -114,7 +114,7 @@ def _single_field(body: requests.CancellationRequest) -> tuple[str, str]:
     if len(given) != 1:
         raise invalid_field("", "ONE_FIELD_WANTED", f"Exactly one of {', '.join(names)} is required.")
     name, value = given.popitem()
-    return name, str(value)
+    return name, nfc(str(value))
 
 
 async def retry(request: Request[requests.RetryRequest | None, NoParameters]) -> Response:
@@ -125,7 +125,7 @@ async def retry(request: Request[requests.RetryRequest | None, NoParameters]) ->
         request.history_key,
         request.caller,
         list(dict.fromkeys(statuses)),
-        [str(one) for one in request.body.recipients or ()] if request.body else (),
+        [id_text(one) for one in request.body.recipients or ()] if request.body else (),
         urgent=request.body is not None and request.body.urgent is True,
     )
     return Response(responses.Retried(queued), 202)

@@ -14,8 +14,8 @@ from core.model.contacts import recipient_notation
 from core.model.contacts.addresses import without_duplicates
 from core.model.delivery import NewDelivery, Recipient, Sender, Strategy
 from core.model.history_key import HistoryKey, Id
-from core.model.people import faults_of_address
-from core.model.text.characters import refusal
+from core.model.people import canonical_id, faults_of_address
+from core.model.text.characters import nfc, refusal, without_marks
 from core.orders import Addressee, GroupRef, Order, SupergroupRef, UserRef
 from delivery.http.context import Request
 from delivery.http.input.timestamps import read_time
@@ -64,7 +64,7 @@ def _convert(given: requests.DeliveryRequest, context: ValidationContext) -> New
     sender, max_days_ahead = given.sender, context.options.max_days_ahead
     return NewDelivery(
         tenant=context.tenant,
-        sender=Sender(sender.id, sender.name or None, sender.role or None),
+        sender=Sender(canonical_id(sender.id), sender.name or None, sender.role or None),
         text=given.text or "",
         recipients=(),
         channels=given.channels or context.channels,
@@ -72,10 +72,10 @@ def _convert(given: requests.DeliveryRequest, context: ValidationContext) -> New
         deliver_at=read_time(given.deliver_at, "deliver_at", max_days_ahead) if given.deliver_at else None,
         expires_at=read_time(given.expires_at, "expires_at", max_days_ahead) if given.expires_at else None,
         history_key=HistoryKey.parse(given.history_key) if given.history_key else None,
-        lane=given.lane or None,
+        lane=nfc(given.lane) if given.lane else None,
         priority=5 if isinstance(given.priority, UnsetType) else given.priority,
         kind=given.kind or "message",
-        tags=tuple(dict.fromkeys(given.tags)) if given.tags else (),
+        tags=tuple(dict.fromkeys(map(nfc, given.tags))) if given.tags else (),
         strategy=Strategy(given.strategy or Strategy.ALL),
         wait=read_duration(given.wait) if given.wait else None,
         content=given.content.content() if given.content else None,
@@ -107,12 +107,12 @@ def _addressee(given: requests.Recipient, number: int) -> Addressee:
     if isinstance(given.id, UnsetType) or given.group or given.supergroup:
         return _group(given, f"recipients.{number}")
     if isinstance(given.contacts, UnsetType):
-        return UserRef(given.id, given.name or None)
+        return UserRef(canonical_id(given.id), given.name or None)
     contacts: dict[str, Sequence[str]] = {}
     for channel, addresses in given.contacts.items():
         if addresses:
-            contacts[channel] = (addresses,) if isinstance(addresses, str) else _unique(channel, addresses)
-    return Recipient(given.id, given.name or None, contacts)
+            contacts[channel] = _unique(channel, [addresses] if isinstance(addresses, str) else addresses)
+    return Recipient(canonical_id(given.id), given.name or None, contacts)
 
 
 def _group(given: requests.Recipient, path: str) -> GroupRef | SupergroupRef:
@@ -128,11 +128,13 @@ def _group(given: requests.Recipient, path: str) -> GroupRef | SupergroupRef:
     if personal:
         detail = f"A {named[0]} has no {' and '.join(personal)}; these belong to a person."
         raise invalid_field(path, "RECIPIENT_AMBIGUOUS", detail)
-    return GroupRef(given.group) if given.group else SupergroupRef(given.supergroup or "")
+    return GroupRef(nfc(given.group)) if given.group else SupergroupRef(nfc(given.supergroup or ""))
 
 
 def _unique(channel: str, addresses: Sequence[str]) -> Sequence[str]:
-    return addresses if len(addresses) == 1 else without_duplicates(channel, addresses)
+    """Return each address once, as it was written, but without the invisible marks round it."""
+    plain = [without_marks(nfc(one)) for one in addresses]
+    return plain if len(plain) == 1 else without_duplicates(channel, plain)
 
 
 # checks

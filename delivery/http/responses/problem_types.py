@@ -209,6 +209,8 @@ CODES = {
     "ROWS_INVALID": ProblemType(422, "The file has errors; nothing was imported"),
     "IMPORT_RUNNING": ProblemType(409, "A file is being imported into the directory"),
     "CSV_EMPTY": ProblemType(422, "The file is empty"),
+    "CSV_ENCODING_UNCLEAR": ProblemType(422, "The file is in another encoding: name it"),
+    "ID_OF_SPREADSHEET": ProblemType(422, "A spreadsheet has made a decimal number of an id"),
     "CSV_NOT_UTF8": ProblemType(422, "The encoding of the file is not known"),
     "CSV_NOT_TEXT": ProblemType(422, "The file is not text"),
     "CSV_QUOTE_UNCLOSED": ProblemType(422, "A quotation mark is not closed"),
@@ -281,6 +283,7 @@ BEYOND_SCHEMA = frozenset(
         *("JOB_KIND_UNKNOWN", "PARAMETERS_TOO_LARGE", "TIMEZONE_UNKNOWN", "SIGNAL_MALFORMED", "STEP_MALFORMED"),
         "QUERY_MALFORMED",
         *("SIGNAL_TOO_LARGE", "CRON_MALFORMED", "SCHEDULE_AMBIGUOUS", "WINDOW_EMPTY"),
+        "CSV_ENCODING_UNCLEAR",
         *("CSV_EMPTY", "CSV_NOT_UTF8", "CSV_NOT_TEXT", "CSV_QUOTE_UNCLOSED", "CSV_MALFORMED", "TOO_MANY_ROWS"),
         *("WEBHOOK_URL_MALFORMED", "WEBHOOK_HOST_UNKNOWN", "WEBHOOK_TARGET_FORBIDDEN"),
     }

@@ -9,6 +9,7 @@ from core.directory import importing
 from delivery.schemas.requests import RequestModel
 
 KindName = Literal["users", "contacts", "groups", "members", "supergroups", "ownerships"]
+Encoding = Literal["utf-8", "utf-16", "windows-1251", "koi8-r", "mac-cyrillic", "cp866", "windows-1252"]
 
 
 class ImportQuery(RequestModel, frozen=True):
@@ -19,6 +20,7 @@ class ImportQuery(RequestModel, frozen=True):
         Annotated[Literal["", "1", "true", "0", "false"], Meta(description="check only; the name alone means true")]
         | UnsetType
     ) = UNSET
+    encoding: Annotated[Encoding, Meta(description="of the file; default: found out by its words")] | UnsetType = UNSET
 
     @property
     def only_checks(self) -> bool:

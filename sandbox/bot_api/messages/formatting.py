@@ -3,7 +3,6 @@
 Source: core.telegram.org/bots/api#formatting-options.
 """
 
-import html
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,6 +16,8 @@ _TAGS = {
     "tg-emoji": "custom_emoji",
 }  # fmt: skip
 _TAG = re.compile(r"<(/?)([a-zA-Z-]+)([^<>]*)>")
+_ENTITY = re.compile(r"&(?:#([0-9]+)|#x([0-9a-fA-F]+)|(lt|gt|amp|quot)(?![A-Za-z]));?")
+_NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"'}
 _HREF = re.compile(r"""href\s*=\s*["']([^"']*)["']""")
 _TARGET = re.compile(r"\]\(((?:\\.|[^)\\])*)\)", re.DOTALL)
 _MARKS = {"*": "bold", "_": "italic", "__": "underline", "~": "strikethrough", "||": "spoiler"}
@@ -99,9 +100,22 @@ def _html(text: str) -> _Parser:
         else:
             end = text.find("<", position)
             end = len(text) if end < 0 else end
-            parser.text += html.unescape(text[position:end])
+            parser.text += _unescaped(text[position:end])
             position = end
     return parser
+
+
+def _unescaped(text: str) -> str:
+    """Return the text with the characters of the entities that Telegram knows: four names, and numbers."""
+    return _ENTITY.sub(_character, text)
+
+
+def _character(entity: re.Match[str]) -> str:
+    if entity[3]:
+        return _NAMED[entity[3]]
+    code = int(entity[1]) if entity[1] else int(entity[2], 16)
+    is_character = 0 < code < 0x10FFFF and not 0xD800 <= code <= 0xDFFF
+    return chr(code) if is_character and len(entity[0].removesuffix(";")) < 10 else entity[0]
 
 
 def _read_tag(parser: _Parser, text: str, position: int) -> int:
@@ -112,7 +126,7 @@ def _read_tag(parser: _Parser, text: str, position: int) -> int:
         raise _malformed(f'Unsupported start tag "{name}" at byte offset {len(text[:position].encode())}')
     if not found[1]:
         href = _HREF.search(found[3])
-        parser.start(name, _TAGS[name], href[1] if href else "")
+        parser.start(name, _TAGS[name], _unescaped(href[1]) if href else "")
     elif parser.is_inside(name):
         parser.end()
     else:

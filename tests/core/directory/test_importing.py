@@ -1,6 +1,7 @@
 """CSV import: what a file becomes in the directory, what is refused, and that it is all or nothing."""
 
 import asyncio
+import unicodedata
 from io import BytesIO
 
 import pytest
@@ -247,6 +248,28 @@ async def test_an_address_that_once_made_an_id_does_not_overwrite_a_person_who_h
     assert await errors_of(importing, "users", SECRETARY) == [(3, "id", "PERSON_AMBIGUOUS")]
 
 
+@pytest.mark.parametrize(
+    ("name", "codec", "encoding"),
+    [
+        ("Ольга Яшина", "koi8-r", "koi8-r"),
+        ("Ольга Яшина", "mac-cyrillic", "mac-cyrillic"),
+        ("Ольга Яшина", "cp866", "cp866"),
+        ("José Muñoz", "latin-1", "windows-1252"),
+        ("Ольга Яшина, ИВТ, Олександр Ґудзь, aльфа", "cp1251", ""),
+        ("ОЛЬГА", "cp1251", ""),
+        ("И\u0306од", "utf-8", ""),
+    ],
+)
+async def test_a_named_encoding_is_used_and_windows_1251_is_known_by_its_words(
+    importing: Importing, directory: Directory, name: str, codec: str, encoding: str
+) -> None:
+    content = f'id,name\n1,"{name}"\n\x1a'.encode(codec)
+    await importing.run(TENANT, FileKind.USERS, BytesIO(content), encoding=encoding)
+    (user,) = await directory.users.lookup(TENANT, [1])
+    assert user
+    assert user.name == unicodedata.normalize("NFC", name)
+
+
 # what is refused
 
 
@@ -256,7 +279,13 @@ async def test_an_address_that_once_made_an_id_does_not_overwrite_a_person_who_h
     [
         ("", [(1, "", "CSV_EMPTY")]),
         ("id,name\n1,Анна\n2,Пётр".encode()[:-1] + b"\n", [(3, "", "CSV_NOT_UTF8")]),
-        ("id,name\n1,Анна\n".encode("cp866"), [(2, "", "CSV_NOT_UTF8")]),
+        *(
+            ("id,name\n1,Ольга Яшина\n".encode(codec), [(2, "", "CSV_ENCODING_UNCLEAR")])
+            for codec in ("cp866", "koi8-r", "mac-cyrillic")
+        ),
+        ("Фамилия;Имя;Телефон\nПетрова;Анна;+79991112233\n".encode("mac-cyrillic"), [(1, "", "CSV_ENCODING_UNCLEAR")]),
+        ("id,name\n1,José Muñoz\n2,Jörg Müller\n".encode("latin-1"), [(2, "", "CSV_ENCODING_UNCLEAR")]),
+        ("id,name\n201.0,Анна\n", [(2, "id", "ID_OF_SPREADSHEET")]),
         ("id,name\n1,Анна\n".encode("utf-16")[:-1], [(1, "", "CSV_NOT_UTF8")]),
         ("id,name\n1,Анна\n".encode("utf-16-le"), [(1, "", "CSV_NOT_TEXT")]),
         (b"PK\x03\x04 a workbook", [(1, "", "CSV_NOT_TEXT")]),

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.model.contacts.addresses import malformed
+from core.model.contacts.addresses import ascii_email, canonical, malformed
 from core.model.contacts.phone_numbers import e164, is_phone_number
 from core.model.people import Group, User, canonical_group, canonical_user, faults_of_group, faults_of_user
 from core.model.text.characters import refusal, with_plain_spaces
+from core.model.user_files import safe_name
 
 RIGHT = {
     "sms": [
@@ -49,6 +50,56 @@ def test_each_written_form_of_an_address_is_accepted(channel: str, address: str)
 @pytest.mark.parametrize(("channel", "address"), [(channel, one) for channel, some in WRONG.items() for one in some])
 def test_what_only_looks_like_an_address_is_refused_with_an_example(channel: str, address: str) -> None:
     assert malformed(channel, address).startswith(f"An address of {channel} is ")
+
+
+@pytest.mark.parametrize(
+    ("channel", "written", "canonical_form"),
+    [
+        ("sms", "8\u00a0(999)\u00a0111\u201122\u221233", "+79991112233"),
+        *(
+            ("sms", f"{mark}+79991112233{mark}", "+79991112233")
+            for mark in "\u00a0\u200b\u200e\u202d\u2068\ufeff\ufe0d"
+        ),
+        *((channel, "\u202a200001\u202c", "200001") for channel in ("telegram", "telegram-bot", "vk", "max")),
+        ("email", "\ufeffanna@example.org\u00a0", "anna@example.org"),
+        ("email", "a@и\u0306од.рф", "a@йод.рф"),
+    ],
+)
+def test_invisible_marks_round_an_address_are_removed(channel: str, written: str, canonical_form: str) -> None:
+    assert (malformed(channel, written), canonical(channel, written)) == ("", canonical_form)
+
+
+@pytest.mark.parametrize(
+    ("written", "ascii_form"),
+    [
+        ("a@faß.de", "a@xn--fa-hia.de"),
+        ("a@σωλις.ευ", "a@xn--uxadwb4a.xn--qxa6a"),
+        ("a@и\u0306од.рф", "a@xn--d1ajp.xn--p1ai"),
+    ],
+)
+def test_domains_of_mail_are_those_of_idna_2008(written: str, ascii_form: str) -> None:
+    """`a@faß.de` was mailed to a stranger's domain, fass.de."""
+    assert ascii_email(written) == ascii_form
+
+
+@pytest.mark.parametrize("written", ["80291234567", "+70291234567", "+7 017 123-45-67", "71234567890"])
+def test_no_number_begins_with_7_and_0_to_2(written: str) -> None:
+    assert (e164(written), is_phone_number(written)) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("given_name", "kept"),
+    [
+        ("Приложение 1 к приказу о зачислении студентов первого курса заочной формы.docx",) * 2,
+        ("ж" * 200 + ".docx", "ж" * 116 + "….docx"),
+        ("ж" * 119 + "." + "я" * 30, "ж" * 118 + "…"),
+        ('a"b/c\\d.pdf', "a_b_c_d.pdf"),
+        ("И\u0306од-2.pdf", "Йод-2.pdf"),
+    ],
+)
+def test_a_file_keeps_its_name_or_the_beginning_and_the_ending_of_it(given_name: str, kept: str) -> None:
+    assert safe_name(given_name) == kept
+    assert len(kept.encode()) <= 240
 
 
 numbers = st.from_regex(r"(\+|00|)[0-9]{1,15}", fullmatch=True) | st.from_regex(

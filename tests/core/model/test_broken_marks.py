@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from core.model.content import ParseMode
 from core.model.text.broken_marks import broken_mark
+from core.model.text.text_marks import plain_text, spans
 from sandbox.bot_api.messages.formatting import parse_text
 from sandbox.bot_api.state.errors import ApiError
 
@@ -92,3 +93,18 @@ def accepted(text: str, mode: ParseMode) -> bool:
     except ApiError:
         return False
     return True
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("a&nbsp;b &apos;&copy=2", "a&nbsp;b &apos;&copy=2"),
+        ("&lt;&gt;&amp;&quot;", '<>&"'),
+        ("&lt=2 &ltx", "<=2 &ltx"),
+        ("&#1071;&#x42F; &#X42F; &#0; &#xD800; &#99999999;", "ЯЯ &#X42F; &#0; &#xD800; &#99999999;"),
+        ("&amp;lt;", "&lt;"),
+    ],
+)
+def test_only_the_entities_that_telegram_knows_are_decoded(written: str, shown: str) -> None:
+    assert plain_text(written, ParseMode.HTML) == shown
+    assert spans(f'<a href="https://example.org/?q={written}">x</a>', ParseMode.HTML)[1][0].target.endswith(shown)

@@ -6,6 +6,7 @@ import { ApiError, api, randomKey } from "../lib/api.js";
 import { explainOne, notice, submits, toast } from "../lib/page.js";
 import { choice } from "../lib/directory.js";
 
+const ENCODINGS = ["utf-8", "utf-16", "windows-1251", "koi8-r", "mac-cyrillic", "cp866", "windows-1252"];
 const KINDS = ["users", "groups", "members", "contacts", "supergroups", "ownerships"];
 const EXPORTED = KINDS.filter((one) => one !== "contacts");
 const CSV = { "Content-Type": "text/csv" };
@@ -18,10 +19,10 @@ export default {
     const result = h("div");
     const reset = () => paint(result);
     const check = submits(async (form) => {
-      const { kind, file } = form.elements;
+      const { kind, file, encoding } = form.elements;
       if (!file.files.length) return;
       // The bytes that were checked are the ones that are imported, also if the file is changed meanwhile.
-      const chosen = { kind: kind.value, name: file.files[0].name, content: new Blob([await file.files[0].arrayBuffer()]), key: randomKey() };
+      const chosen = { query: { kind: kind.value, ...(encoding.value && { encoding: encoding.value }) }, name: file.files[0].name, content: new Blob([await file.files[0].arrayBuffer()]), key: randomKey() };
       reset();
       await showCheck(result, chosen, signal, form);
     });
@@ -30,6 +31,7 @@ export default {
       h("form", { class: "panel", onsubmit: check, onchange: reset },
         field({ label: t("import.kind") }, choice("kind", KINDS.map((one) => [one, word("import_kind", one)]))),
         field({ label: t("import.file"), hint: t("import.file_hint") }, h("input", { type: "file", name: "file", accept: ".csv,.txt,text/csv", required: true })),
+        field({ label: t("import.encoding") }, choice("encoding", [["", t("import.encoding_found")], ...ENCODINGS.map((one) => [one, one])])),
         h("div", { class: "actions" }, h("button", { class: "primary" }, t("import.check")))),
       result,
       h("section", { class: "panel" }, h("h2", {}, t("import.export")), h("p", {}, t("import.export_text")),
@@ -39,7 +41,7 @@ export default {
 
 async function showCheck(result, chosen, signal, form) {
   try {
-    const found = await api.post("/v1/import", chosen.content, { query: { kind: chosen.kind, dry_run: "1" }, headers: CSV, signal });
+    const found = await api.post("/v1/import", chosen.content, { query: { ...chosen.query, dry_run: "1" }, headers: CSV, signal });
     paint(result, changes(found, chosen, result, signal, form));
   } catch (error) {
     if (!isAboutRows(error)) throw error;
@@ -88,7 +90,7 @@ async function importNow(own, chosen, result, signal, form) {
   const ending = new AbortController();
   followProgress(own.querySelector("[role=status]"), ending.signal);
   try {
-    const done = await api.post("/v1/import", chosen.content, { query: { kind: chosen.kind }, headers: CSV, idempotencyKey: chosen.key });
+    const done = await api.post("/v1/import", chosen.content, { query: chosen.query, headers: CSV, idempotencyKey: chosen.key });
     form.reset();
     paint(result, notice("good", t("import.done", { created: done.created, updated: done.updated, unchanged: done.unchanged })));
     if (signal.aborted) toast(t("import.done", done));
