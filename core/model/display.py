@@ -16,7 +16,7 @@ _BUTTONS = frozenset({Feature.INLINE, Feature.REPLY})
 
 class KeyboardLimits(Struct, frozen=True):
     """The limits of a keyboard. A row of more than `width` buttons goes on in the next row. `label`: characters of a
-    button in place of the person's keyboard; `data`: characters of what a press sends, as JSON.
+    button; `data`: characters of what a press sends, as JSON; `data_bytes`: its bytes, 0 for no limit.
     """
 
     inline_rows: int
@@ -26,6 +26,7 @@ class KeyboardLimits(Struct, frozen=True):
     width: int
     label: int
     data: int
+    data_bytes: int = 0
 
     def fits(self, content: Content) -> bool:
         """Return whether a keyboard can have these buttons."""
@@ -43,9 +44,12 @@ class KeyboardLimits(Struct, frozen=True):
         return [row[start : start + self.width] for row in rows for start in range(0, len(row), self.width)]
 
     def _holds(self, button: Button) -> bool:
+        if not 1 <= len(button.text) <= self.label:
+            return False
         if button.url:
-            return bool(button.text) and button.url.startswith(("http://", "https://"))
-        return bool(button.text) and len(compact_json(button.data)) <= self.data
+            return button.url.startswith(("http://", "https://"))
+        is_short = not self.data_bytes or len(button.data.encode()) <= self.data_bytes
+        return is_short and len(compact_json(button.data)) <= self.data
 
 
 def _is_within(rows: Sequence[Sequence[Any]], most_rows: int, most_buttons: int) -> bool:

@@ -12,6 +12,7 @@ from core.courier import (
     Feature,
     Files,
     KnownIds,
+    Limits,
     Message,
     Outcome,
     Partly,
@@ -48,6 +49,7 @@ class Max:
     parcel = 100
     remembers = NEVER
     shows = EVERY_FEATURE
+    limits = Limits(keyboard=keyboard.LIMITS)
 
     def __init__(self, account: str, client: Client, files: Files, dialogs: KnownIds) -> None:
         self.account = account

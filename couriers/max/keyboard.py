@@ -8,7 +8,7 @@ Source: dev.max.ru, "keyboard".
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from core.courier import Button, Content
+from core.courier import Button, Content, KeyboardLimits
 from providers.max import keyboards
 
 MOST_ROWS = 30
@@ -17,6 +17,19 @@ _WIDTH, _WIDTH_OF_WIDE = 7, 3
 """Buttons in a row; fewer if one of them is a link or asks for a contact."""
 
 Json = dict[str, Any]
+
+
+LIMITS = KeyboardLimits(
+    inline_rows=MOST_ROWS,
+    inline_buttons=MOST_ROWS * _WIDTH,
+    reply_rows=MOST_ROWS,
+    reply_buttons=MOST_ROWS * _WIDTH,
+    width=_WIDTH,
+    label=keyboards.LONGEST_LABEL,
+    data=2**16,
+    data_bytes=LONGEST_PAYLOAD,
+)
+"""What a preview knows of it; a row with a link holds less."""
 
 
 def can_show(content: Content) -> bool:
@@ -49,13 +62,10 @@ def _fits(rows: Sequence[Sequence[Button]]) -> bool:
 
 
 def _is_button(button: Button) -> bool:
-    """Return whether MAX takes a button. A label is cut if it is too long, but a label that is written by a press must
-    not be cut.
-    """
-    if button.url:
-        return bool(button.text) and len(button.url) <= LONGEST_LINK
-    is_short = len(button.text) <= keyboards.LONGEST_LABEL or button.data != button.text
-    return bool(button.text) and is_short and len(button.data) <= LONGEST_PAYLOAD
+    """Return whether MAX takes a button as it is."""
+    if not 1 <= len(button.text) <= keyboards.LONGEST_LABEL:
+        return False
+    return len(button.url) <= LONGEST_LINK if button.url else len(button.data) <= LONGEST_PAYLOAD
 
 
 def _key(label: str, content: Content) -> Json:

@@ -20,6 +20,7 @@ from core.courier import (
     FOREVER,
     Content,
     Feature,
+    KeyboardLimits,
     Limits,
     Message,
     Outcome,
@@ -50,6 +51,19 @@ REFUSALS = (BadRequestError, ForbiddenError)
 MAX_REQUESTS = 3  # per attempt, while Telegram still processes an earlier one; Telethon pauses 2 s after each
 
 
+KEYBOARD = KeyboardLimits(
+    inline_rows=100,
+    inline_buttons=100,
+    reply_rows=100,
+    reply_buttons=300,
+    width=100,
+    label=256,
+    data=2**16,
+    data_bytes=64,
+)
+"""core.telegram.org/bots/api#inlinekeyboardbutton: callback_data has 64 bytes."""
+
+
 class Telegram:
     """Implements `core.courier.Courier`. Safe for concurrent attempts; they share one connection."""
 
@@ -57,7 +71,6 @@ class Telegram:
     batch = 1
     parcel = 100
     remembers = FOREVER
-    limits = Limits(text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True)
 
     def __init__(
         self,
@@ -74,7 +87,13 @@ class Telegram:
         self._marks = marks
         self._uploads = Uploads(connection.request)
         self.shows = EVERY_FEATURE if is_bot else USER_FEATURES
+        keyboard = KEYBOARD if is_bot else None
+        self.limits = Limits(text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True, keyboard=keyboard)
         self._is_closed = False
+
+    def as_text(self, content: Content) -> frozenset[Feature]:
+        """Return the buttons if a keyboard cannot have them."""
+        return frozenset() if KEYBOARD.fits(content) else frozenset({Feature.INLINE, Feature.REPLY}) & self.shows
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]

@@ -9,6 +9,7 @@ from core.courier import (
     NEVER,
     Content,
     Feature,
+    KeyboardLimits,
     KnownIds,
     Limits,
     Message,
@@ -37,6 +38,19 @@ Json = Mapping[str, Any]
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "neither the id of a chat nor the @name of a group")
 
 
+KEYBOARD = KeyboardLimits(
+    inline_rows=100,
+    inline_buttons=100,
+    reply_rows=100,
+    reply_buttons=300,
+    width=100,
+    label=256,
+    data=2**16,
+    data_bytes=64,
+)
+"""core.telegram.org/bots/api#inlinekeyboardbutton: callback_data has 64 bytes."""
+
+
 class TelegramBot:
     """Implements `core.courier.Courier`. Safe for concurrent attempts."""
 
@@ -45,12 +59,16 @@ class TelegramBot:
     parcel = 100
     remembers = NEVER
     shows = EVERY_FEATURE
-    limits = Limits(text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True)
+    limits = Limits(text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True, keyboard=KEYBOARD)
 
     def __init__(self, account: str, bot: Client, moved_groups: KnownIds) -> None:
         self.account = account
         self._bot = bot
         self._moved_groups = moved_groups
+
+    def as_text(self, content: Content) -> frozenset[Feature]:
+        """Return the buttons if a keyboard cannot have them."""
+        return frozenset() if KEYBOARD.fits(content) else frozenset({Feature.INLINE, Feature.REPLY}) & self.shows
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]

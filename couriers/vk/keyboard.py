@@ -24,7 +24,7 @@ LIMITS = KeyboardLimits(
     label=LONGEST_LABEL,
     data=LONGEST_DATA,
 )
-"""Rows of more than five are continued in the next row. A reply keyboard writes its label, so that must not be cut."""
+"""Rows of more than five are continued in the next row. Buttons that do not fit become numbered choices in the text."""
 
 
 def keyboard(content: Content) -> str:
@@ -45,10 +45,9 @@ def _payload(button: Button) -> str:
 
 
 def _inline_button(button: Button) -> Mapping[str, Any]:
-    label = button.text if len(button.text) <= LONGEST_LABEL else f"{button.text[: LONGEST_LABEL - 1]}…"
     if button.url:
-        return {"action": {"type": "open_link", "label": label, "link": button.url}}
-    return {"action": {"type": "callback", "label": label, "payload": _payload(button)}}
+        return {"action": {"type": "open_link", "label": button.text, "link": button.url}}
+    return {"action": {"type": "callback", "label": button.text, "payload": _payload(button)}}
 
 
 def _text_button(label: str) -> Mapping[str, Any]:

@@ -13,11 +13,11 @@ def keyboard(rows: Sequence[Sequence[Json]]) -> Json:
 
 
 def callback(text: str, payload: str) -> Json:
-    return {"type": "callback", "text": _cut(text), "payload": payload}
+    return {"type": "callback", "text": text, "payload": payload}
 
 
 def link(text: str, url: str) -> Json:
-    return {"type": "link", "text": _cut(text), "url": url}
+    return {"type": "link", "text": text, "url": url}
 
 
 def writing(text: str) -> Json:
@@ -28,7 +28,3 @@ def writing(text: str) -> Json:
 def contact(text: str) -> Json:
     """Return a button that shares the person's contact."""
     return {"type": "request_contact", "text": text}
-
-
-def _cut(label: str) -> str:
-    return label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"

@@ -82,7 +82,8 @@ async def test_a_button_asks_for_the_contact(provider: MaxProvider) -> None:
     [
         (Content(inline=[[Button("a", "b")]] * 30), True),
         (Content(inline=[[Button("a", "b")]] * 31), False),
-        (Content(inline=[[Button("a" * 500, "b" * 1024)]]), True),
+        (Content(inline=[[Button("a" * 128, "b" * 1024)]]), True),
+        (Content(inline=[[Button("a" * 129, "b")]]), False),
         (Content(inline=[[Button("a", "b" * 1025)]]), False),
         (Content(inline=[[Button("a", url="https://" + "x" * 2048)]]), False),
         (Content(reply=[["a" * 129]]), False),
