@@ -8,7 +8,7 @@ flushed or the connection breaks meanwhile. The function may have run more than 
 import asyncio
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Self
 from zlib import crc32
@@ -37,6 +37,7 @@ from core.redis.refusals import explained, malformed_url, refused_write, wrong_s
 from core.redis.sentinels import PrimaryNotFound
 from core.redis.tls_probe import is_scheme_wrong
 from core.redis.topology import PrimaryMoved, Topology
+from core.redis.witnesses import witnesses_of
 
 log = logging.getLogger(__name__)
 
@@ -79,15 +80,15 @@ class Store:
         self.worked_tubes: set[str] = set()
         self.tubes_changed = asyncio.Event()
 
-        def make(kind: type[Pipeline], at: Topology, routes: Routes) -> Pipeline:
+        def make(kind: Callable[..., Pipeline], at: Topology, routes: Routes) -> Pipeline:
             fail_over = patience if self.shard_map.cluster else FAIL_OVER
             return kind(at, patience, notes=primary.notes, routes=routes, fail_over=fail_over)
 
         self.pipelines = Pipelines(self.shard_map, partial(make, Pipeline))
+        self._witnesses = witnesses_of(self.shard_map)
+        confirmed = partial(ReplicatedPipeline, witnesses=self._witnesses)
         replicates = durability is Durability.REPLICA
-        self._replicated = (
-            Pipelines(self.shard_map, partial(make, ReplicatedPipeline)) if replicates else self.pipelines
-        )
+        self._replicated = Pipelines(self.shard_map, partial(make, confirmed)) if replicates else self.pipelines
         self.library = library.current()
         # The declared key routes a call to its shard; the function derives the others from the same tag. A second one,
         # which never exists, has a cluster refuse the call while the keys of the slot are moved one by one.
@@ -298,6 +299,8 @@ class Store:
     async def close(self) -> None:
         await self.pipelines.close()
         await self._replicated.close()
+        if self._witnesses:
+            await self._witnesses.close()
         await self.shard_map.close()
         for client in self._clients.values():
             await client.aclose()

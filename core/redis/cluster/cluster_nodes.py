@@ -67,12 +67,15 @@ def is_cluster_url(url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SlotRange:
-    """The slots from `first` to `last`. `owner`: host and port of their primary; `replicas`: of its replicas."""
+    """The slots from `first` to `last`. `owner`: host and port of their primary, `node`: its id; `replicas`: host and
+    port of its replicas.
+    """
 
     first: int
     last: int
     owner: Place
     replicas: tuple[Place, ...]
+    node: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,7 @@ def _slot_range(row: Sequence[Reply], asked: str) -> SlotRange:
     """Read a row of CLUSTER SLOTS."""
     first, last, *servers = row
     owner, *replicas = ((host_of(host, asked), int(port)) for host, port, *_ in servers)
-    return SlotRange(first, last, owner, tuple(replicas))
+    return SlotRange(first, last, owner, tuple(replicas), servers[0][2])
 
 
 def host_of(named: str | None, asked: str) -> str:

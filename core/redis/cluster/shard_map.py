@@ -72,6 +72,10 @@ class ShardMap:
             found.setdefault(primary, []).append(home)
         return found
 
+    def primary_ids(self) -> dict[Place, str]:
+        """Return the id of each primary of a cluster, as the map was read last."""
+        return {one.owner: one.node for one in self._view.slots} if self._view else {}
+
     def home_of(self, key: str) -> int:
         """Return the home of a key `WITHOUT_SHARD`; 0 for what is no key."""
         return self.shards + WITHOUT_SHARD.index(key) if key in WITHOUT_SHARD else 0

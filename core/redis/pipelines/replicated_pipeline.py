@@ -12,8 +12,12 @@ written before.
 Before the first batch, and after a batch that no replica has confirmed, the mark goes alone: without a replica the
 calls are refused before they write anything.
 
-A confirmation that comes late may be that of a primary which was frozen until another one was promoted, and of a
-replica that has not noticed it yet. It counts when both confirm the mark once more, after the time that this takes.
+A primary that is being replaced goes on confirming, with a replica that does not know it yet: for seconds, in a
+partition for ever. So the confirmation counts when the `core.redis.witnesses` say after it that no promotion can have
+begun. As long as they do not, all is confirmed again, for some seconds; then the batch fails.
+
+At a single address there are no witnesses. There a confirmation that comes late counts when primary and replica confirm
+the mark once more: the primary may have been frozen until another one was promoted.
 
 Used by `core.redis.store` with ADA_DURABILITY=replica (docs/high-availability.md).
 """
@@ -26,32 +30,42 @@ from typing import Any
 from redis.exceptions import RedisError
 
 from core.errors import StoreRefuses, StoreUnavailable
+from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.connection import Connection, Reply, encoded
 from core.redis.keys import KEYS
 from core.redis.pipelines.call import Call, fail
 from core.redis.pipelines.pipeline import Pipeline
 from core.redis.topology import Topology
+from core.redis.witnesses import Witnesses
 
 _CONFIRMATION_MS = 2000
 _WAIT = encoded("WAIT", 1, _CONFIRMATION_MS)
 # Seconds. A primary is replaced when it was silent for longer than the first; after the second it knows of it.
 _LATE = 1.0
 _SETTLED = 0.3
+# How often a batch is confirmed again while the witnesses do not confirm it, and seconds in between: a promotion ends.
+_DOUBTS = 50
+_AGAIN = 0.1
 
 
 class ReplicatedPipeline(Pipeline):
     """The futures also raise StoreRefuses, if no replica follows the primary and nothing was written, and
-    StoreUnavailable, if no replica has confirmed what was written.
+    StoreUnavailable, if no replica, or not enough of the witnesses, have confirmed what was written.
     """
 
-    def __init__(self, topology: Topology, patience: float = 30.0, **options: Any) -> None:
+    def __init__(
+        self, topology: Topology, patience: float = 30.0, *, witnesses: Witnesses | None = None, **options: Any
+    ) -> None:
         super().__init__(topology, patience, **options)
+        self._witnesses = witnesses
+        self._hearing: asyncio.Task[None] | None = None
         self._held: list[tuple[Call, Reply]] = []
         self._is_confirming = False
         self._marked: Call  # whose shard has the mark of the batch
         self._mark: Reply = None  # the reply to it
         self._has_replica = False
         self._late_at = 0.0  # by time.monotonic
+        self._doubts = 0  # how often the batch may be confirmed again
 
     def _write(self) -> None:
         if self._holds_back():
@@ -60,7 +74,7 @@ class ReplicatedPipeline(Pipeline):
         if self._is_confirming or not self._waiting or not connection or connection.lost.done():
             return
         self._is_confirming, self._marked = True, self._waiting[0]
-        self._late_at = time.monotonic() + _LATE
+        self._late_at, self._doubts = time.monotonic() + _LATE, _DOUBTS
         self._write_mark(connection, self._next_batch(connection) if self._has_replica else b"")
 
     def _write_mark(self, connection: Connection, batch: bytes = b"") -> None:
@@ -83,19 +97,45 @@ class ReplicatedPipeline(Pipeline):
         if isinstance(reply, RedisError):
             self._repeat_batch(reply)
             return
-        if time.monotonic() > self._late_at:
+        if reply >= 1 and self._witnesses and self._connection:
+            self._hearing = asyncio.create_task(self._hear(self._witnesses, self._connection), name="witnesses")
+        elif time.monotonic() > self._late_at and not self._witnesses:
             asyncio.get_running_loop().call_later(_SETTLED, self._confirm_again, self._connection)
-            return
-        held, self._held, self._is_confirming = self._held, [], False
-        had_replica, self._has_replica = self._has_replica, reply >= 1
-        if self._has_replica:
-            for call, answer in held:
-                self._answer(call, answer)
-        elif had_replica:
-            fail([call for call, _ in held], _not_confirmed())
+        elif reply >= 1:
+            self._accept_batch()
         else:
-            fail(self._waiting, _without_replica())
+            self._refuse_batch(_without_replica(), _not_confirmed())
+
+    async def _hear(self, witnesses: Witnesses, connection: Connection) -> None:
+        """Answer the calls of a batch if the witnesses confirm it, unless its connection was lost meanwhile."""
+        is_sure = await witnesses.confirm(connection.address)
+        if connection.lost.done():
+            return
+        if is_sure:
+            self._accept_batch()
+        elif self._doubts:
+            self._doubts -= 1
+            asyncio.get_running_loop().call_later(_AGAIN, self._confirm_again, connection)
+        else:
+            self._refuse_batch(refusal := _in_doubt(connection), StoreUnavailable(f"The call may be lost. {refusal}"))
+
+    def _accept_batch(self) -> None:
+        held, self._held, self._is_confirming = self._held, [], False
+        self._has_replica = True
+        for call, answer in held:
+            self._answer(call, answer)
+        self._write()
+
+    def _refuse_batch(self, refusal: StoreRefuses, unclear: StoreUnavailable) -> None:
+        """Fail the calls of a batch; if it was the mark alone, those that wait. `unclear`: for what was written."""
+        held, self._held, self._is_confirming = self._held, [], False
+        if self._has_replica:
+            fail([call for call, _ in held], unclear)
+        else:
+            fail([call for call in self._waiting if call.is_unclear], unclear)
+            fail(self._waiting, refusal)
             self._waiting.clear()
+        self._has_replica = False
         self._write()
 
     def _confirm_again(self, connection: Connection | None) -> None:
@@ -111,6 +151,11 @@ class ReplicatedPipeline(Pipeline):
             self._write()
         else:
             self._connection.cut(refusal)
+
+    async def close(self) -> None:
+        if self._hearing:
+            await cancel_and_wait(self._hearing)
+        await super().close()
 
     def _unanswered(self) -> list[Call]:
         for call, reply in self._held:
@@ -135,6 +180,15 @@ def _without_replica() -> StoreRefuses:
         "STORE_WITHOUT_REPLICAS",
         "No replica of Redis confirms writes, and ADA_DURABILITY=replica accepts nothing without one: repair the "
         "replicas, or set ADA_DURABILITY=local.",
+    )
+
+
+def _in_doubt(connection: Connection) -> StoreRefuses:
+    return StoreRefuses(
+        "STORE_PRIMARY_IN_DOUBT",
+        f"Redis at {connection.address} may be about to be replaced: not enough of the Sentinels, or of the primaries "
+        "of the cluster, say that it is the primary. ADA_DURABILITY=replica accepts nothing meanwhile: let a majority "
+        "be reachable from here, and ADA_REDIS_URL name all Sentinels.",
     )
 
 

@@ -28,6 +28,7 @@ CODES = {
     "STORE_CANNOT_SAVE": ProblemType(503, "The store cannot write to its disk"),
     "STORE_READ_ONLY": ProblemType(503, "The store is read-only"),
     "STORE_WITHOUT_REPLICAS": ProblemType(503, "The store has too few replicas"),
+    "STORE_PRIMARY_IN_DOUBT": ProblemType(503, "The store may be about to be replaced"),
     "STORE_CLUSTER_DOWN": ProblemType(503, "The cluster of the store is down"),
     "SHUTTING_DOWN": ProblemType(503, "This process is shutting down"),
     # authentication

@@ -20,6 +20,7 @@ from tests.support.replica_set import ReplicaSet
 from tests.support.servers import Server
 from tests.support.stack import FakeCourier, Stack, people
 from tests.support.waiting import stays, until
+from tests.system.crash.cuttable_link import CuttableLink
 
 REPORT = ("1:1", "sms", 0, "[]")
 """Of no delivery: nothing is written."""
@@ -121,12 +122,13 @@ async def test_a_primary_that_is_cut_off_loses_what_it_acknowledged_since_and_no
 
 
 @pytest.mark.row("S-06", "S-10")
-async def test_a_late_confirmation_counts_when_the_primary_confirms_once_more(
-    replicated: Store, replica_set: ReplicaSet
+async def test_a_late_confirmation_at_a_single_address_counts_when_the_primary_confirms_once_more(
+    replica_set: ReplicaSet,
 ) -> None:
-    """It was frozen, and another one may have been promoted. Replicas learn of that a moment later."""
-    await Queue(replicated).put("t", NewTask("before"))
+    """It was frozen, and another one may have been promoted. Nobody can be asked who promotes what there."""
     primary, (replica, _) = replica_set.primary, replica_set.replicas
+    replicated = await Store.open(primary.url, durability=Durability.REPLICA)
+    await Queue(replicated).put("t", NewTask("before"))
     primary.freeze()
     frozen = time.monotonic()
     put = asyncio.create_task(Queue(replicated).put("t", NewTask("late")))
@@ -136,6 +138,57 @@ async def test_a_late_confirmation_counts_when_the_primary_confirms_once_more(
     await until(lambda: replica.offset > written + 100)
     await stays(lambda: not put.done(), during=0.1)
     assert await put
+    await replicated.close()
+
+
+@pytest.mark.row("S-06", "S-10")
+async def test_a_primary_that_wakes_while_it_is_replaced_acknowledges_nothing_that_is_lost(
+    local: Store, replicated: Store, replica_set: ReplicaSet
+) -> None:
+    """No Sentinel names the new one yet, and the other replica follows the old one: WAIT 1 said yes to 82 of 83 writes
+    within a second, all lost.
+    """
+    await Queue(replicated).put("t", NewTask("before"))
+    old = replica_set.primary
+    old.freeze()
+    await asyncio.to_thread(replica_set.await_command, old)
+    old.resume()
+    kept = []
+    while replica_set.primary is old or len(kept) < 3:
+        kept.append(str(await Queue(replicated).put("t", NewTask("x"))))
+    await until(lambda: local.address.port == replica_set.primary.announced)
+    assert await tasks_kept(local, kept) == len(kept)
+
+
+@pytest.mark.row("S-06", "S-10")
+async def test_a_worker_in_the_minority_is_acknowledged_nothing_although_a_replica_is_with_it(
+    local: Store, replica_set: ReplicaSet
+) -> None:
+    """All Sentinels are on the other side, with one replica, which they promote. No server was ever silent."""
+    links = [CuttableLink(sentinel.port) for sentinel in replica_set.sentinels]
+    url = replica_set.url
+    for link, sentinel in zip(links, replica_set.sentinels, strict=True):
+        await link.start()
+        url = url.replace(f":{sentinel.port}", f":{link.port}")
+    inside = await Store.open(url, durability=Durability.REPLICA)
+    kept = str(await Queue(inside).put("t", NewTask("kept")))
+    old, (with_it, _) = replica_set.primary, replica_set.replicas
+    for link in links:
+        link.block_requests()
+        link.block_replies()
+    for node in (old, with_it):
+        node.hide()
+    await asyncio.to_thread(replica_set.await_promotion, old)
+    with pytest.raises(StoreUnavailable, match="may be about to be replaced"):
+        await Queue(inside).put("t", NewTask("unconfirmed"))
+    with pytest.raises(StoreRefuses, match="may be about to be replaced"):
+        await Queue(inside).put("t", NewTask("refused"))
+    assert with_it.follows
+    await until(lambda: local.address.port == replica_set.primary.announced)
+    assert await tasks_kept(local, [kept]) == 1
+    await inside.close()
+    for link in links:
+        await link.stop()
 
 
 @pytest.mark.row("S-06")

@@ -19,7 +19,8 @@ _SERVER = """port {port}
 bind 127.0.0.1
 dir {directory}
 requirepass {password}
-primaryauth {password}
+masterauth {password}
+user sentinel on >{password} ~* &* +@all
 replica-announce-ip 127.0.0.1
 replica-announce-port {announced}
 appendonly yes
@@ -89,6 +90,18 @@ class Node(Program):
         self.announced = link.port
         self.url = f"redis://default:{password}@127.0.0.1:{port}/0"
         self.client = Redis.from_url(self.url, decode_responses=True, socket_timeout=5, driver_info=None)
+
+    def hide(self) -> None:
+        """Let no Sentinel reach it any more; clients and replicas do."""
+        self.client.acl_setuser("sentinel", enabled=False)
+        self.client.client_kill_filter(user="sentinel")
+
+    def show(self) -> None:
+        """End `hide`: connections that were opened meanwhile have not logged in."""
+        with suppress(RedisError):
+            if "off" in self.client.acl_getuser("sentinel")["flags"]:
+                self.client.acl_setuser("sentinel", enabled=True)
+                self.client.client_kill_filter(_type="normal")
 
     def facts(self) -> dict[str, Any]:
         """Return INFO replication; empty if the server does not answer."""

@@ -40,6 +40,7 @@ _SENTINEL = """port {port}
 bind 127.0.0.1
 dir {directory}
 sentinel monitor {name} 127.0.0.1 {primary} 2
+sentinel auth-user {name} sentinel
 sentinel auth-pass {name} {password}
 sentinel down-after-milliseconds {name} {patience}
 sentinel failover-timeout {name} 1000
@@ -144,6 +145,21 @@ class ReplicaSet:
         await_sync(is_promoted, PROMOTION, "a promotion")
         return self.primary
 
+    def await_command(self, old: Node) -> Node:
+        """Have the Sentinels look for a lost primary. Returns the new one as soon as it has been told that it is one:
+        no Sentinel names it yet, and the other replica follows the old one for up to a second.
+        """
+        for sentinel in self.sentinels:
+            with Redis(port=sentinel.port, driver_info=None) as client:
+                client.execute_command("SENTINEL", "DEBUG", "INFO-PERIOD", 1000)
+        self._be_patient(SOON)
+        others = [node for node in self.nodes if node is not old]
+
+        def promoted() -> Node | None:
+            return next((node for node in others if node.facts().get("role") == "master"), None)
+
+        return await_sync(promoted, PROMOTION, "a promotion")  # type: ignore[return-value]
+
     def _be_patient(self, patience: int) -> None:
         for sentinel in self.sentinels:
             with suppress(RedisError), Redis(port=sentinel.port, socket_timeout=1, driver_info=None) as client:
@@ -183,6 +199,7 @@ class ReplicaSet:
                 self.reconnect(node)
             if not node.is_up:
                 node.start()
+            node.show()
         for sentinel in self.sentinels:
             sentinel.resume()
             if not sentinel.is_up:
