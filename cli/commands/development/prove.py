@@ -55,6 +55,10 @@ PARTS: Mapping[str, tuple[str, Sequence[str]]] = {
         "ten minutes of lost primaries lose and double nothing that was accepted",
         ("-m", "tests.system.failover"),
     ),
+    "freezes": (
+        "a primary that wakes before, while or after it is replaced loses and doubles nothing that was accepted",
+        ("-m", "tests.system.failover", "--usual"),
+    ),
     "cluster": (
         "ten minutes of lost primaries of a cluster lose, double and reorder nothing that was accepted",
         ("-m", "tests.system.failover", "--cluster"),
@@ -80,9 +84,11 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], metavar="PART", help=f"all by default; {parts}")
     parser.add_argument("--package", action="append", metavar="FOLDER", help="of mutation: core/queue, …; repeatable")
     parser.add_argument(
-        "--seed", type=int, help="of mutation: which changes (1); of failover, cluster, slots: which order"
+        "--seed", type=int, help="of mutation: which changes (1); of failover, freezes, cluster, slots: which order"
     )
-    parser.add_argument("--seconds", type=float, help="of failover and cluster: how long blows are struck (600)")
+    parser.add_argument(
+        "--seconds", type=float, help="of failover, freezes and cluster: how long blows are struck (600)"
+    )
     parser.add_argument("--count", type=int, help="of mutation: how many of each package (100)")
 
 
@@ -92,6 +98,7 @@ def prove(arguments: Namespace) -> int:
     options = {
         "mutation": options_of(arguments, "seed", "count", "package"),
         "failover": options_of(arguments, "seed", "seconds"),
+        "freezes": options_of(arguments, "seed", "seconds"),
         "cluster": options_of(arguments, "seed", "seconds"),
         "slots": options_of(arguments, "seed"),
     }

@@ -153,7 +153,7 @@ async def test_a_primary_that_wakes_while_it_is_replaced_acknowledges_nothing_th
     old.freeze()
     await asyncio.to_thread(replica_set.await_command, old)
     old.resume()
-    kept = []
+    kept: list[str] = []
     while replica_set.primary is old or len(kept) < 3:
         kept.append(str(await Queue(replicated).put("t", NewTask("x"))))
     await until(lambda: local.address.port == replica_set.primary.announced)

@@ -82,10 +82,12 @@ class Program:
 class Node(Program):
     """A server of the set. `announced`: the port of its link, under which the others know it."""
 
-    def __init__(self, directory: Path, password: str, link: CuttableLink, port: int, primary: int) -> None:
+    def __init__(
+        self, directory: Path, password: str, link: CuttableLink, port: int, primary: int, program: Path | None
+    ) -> None:
         config = _SERVER.format(port=port, directory=directory, password=password, announced=link.port)
         config += f"replicaof 127.0.0.1 {primary}\n" if primary else ""
-        super().__init__(directory, config, port)
+        super().__init__(directory, config, port, program=program)
         self.link = link
         self.announced = link.port
         self.url = f"redis://default:{password}@127.0.0.1:{port}/0"
@@ -99,7 +101,8 @@ class Node(Program):
     def show(self) -> None:
         """End `hide`: connections that were opened meanwhile have not logged in."""
         with suppress(RedisError):
-            if "off" in self.client.acl_getuser("sentinel")["flags"]:
+            user: Any = self.client.acl_getuser("sentinel")
+            if "off" in user["flags"]:
                 self.client.acl_setuser("sentinel", enabled=True)
                 self.client.client_kill_filter(_type="normal")
 

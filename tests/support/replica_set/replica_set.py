@@ -43,9 +43,11 @@ sentinel monitor {name} 127.0.0.1 {primary} 2
 sentinel auth-user {name} sentinel
 sentinel auth-pass {name} {password}
 sentinel down-after-milliseconds {name} {patience}
-sentinel failover-timeout {name} 1000
+"""
+_QUICK_SENTINEL = """sentinel failover-timeout {name} 1000
 sentinel parallel-syncs {name} 2
 """
+_DOWN_AFTER = 2000
 
 
 def answers(client: Redis) -> bool:
@@ -56,9 +58,15 @@ def answers(client: Redis) -> bool:
 
 
 class ReplicaSet:
-    """`url`: what ADA_REDIS_URL gets. Every method returns after its effect."""
+    """`url`: what ADA_REDIS_URL gets. Every method returns after its effect.
 
-    def __init__(self, directory: Path) -> None:
+    `program`: the server, by default the embedded Valkey. `is_usual`: the Sentinels keep their default periods, take a
+    server for lost after 2 s, and this at any time.
+    """
+
+    def __init__(self, directory: Path, program: Path | None = None, *, is_usual: bool = False) -> None:
+        self.is_usual = is_usual
+        self._program = program
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="links", daemon=True).start()
         self._password = secrets.token_urlsafe(12)
@@ -68,16 +76,19 @@ class ReplicaSet:
             link, port = CuttableLink(free := free_port()), free
             self._do(link.start())
             primary = self.nodes[0].announced if self.nodes else 0
-            self.nodes.append(Node(directory / f"server-{number}", self._password, link, port, primary))
+            self.nodes.append(Node(directory / f"server-{number}", self._password, link, port, primary, program))
         self.sentinels = [self._sentinel(directory / f"sentinel-{number}") for number in range(3)]
         places = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
         self.url = f"redis+sentinel://:{self._password}@{places}/{NAME}/0"
 
     def _sentinel(self, directory: Path) -> Program:
         port = free_port()
-        facts = {"port": port, "directory": directory, "name": NAME, "patience": LATE}
-        config = _SENTINEL.format(primary=self.nodes[0].announced, password=self._password, **facts)
-        return Program(directory, config, port, "--sentinel")
+        patience = _DOWN_AFTER if self.is_usual else LATE
+        facts = {"port": port, "directory": directory, "name": NAME, "patience": patience}
+        config = (_SENTINEL + ("" if self.is_usual else _QUICK_SENTINEL)).format(
+            primary=self.nodes[0].announced, password=self._password, **facts
+        )
+        return Program(directory, config, port, "--sentinel", program=self._program)
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
@@ -94,7 +105,8 @@ class ReplicaSet:
         sentinel.start()
         with Redis(port=sentinel.port, driver_info=None) as client:
             await_sync(lambda: answers(client), 10, "a Sentinel")
-            client.execute_command("SENTINEL", "DEBUG", *_QUICK)
+            if not self.is_usual:
+                client.execute_command("SENTINEL", "DEBUG", *_QUICK)
 
     def _sees_all(self, sentinel: Program) -> bool:
         try:
@@ -161,7 +173,7 @@ class ReplicaSet:
         return await_sync(promoted, PROMOTION, "a promotion")  # type: ignore[return-value]
 
     def _be_patient(self, patience: int) -> None:
-        for sentinel in self.sentinels:
+        for sentinel in () if self.is_usual else self.sentinels:
             with suppress(RedisError), Redis(port=sentinel.port, socket_timeout=1, driver_info=None) as client:
                 client.execute_command("SENTINEL", "SET", NAME, "down-after-milliseconds", patience)
 

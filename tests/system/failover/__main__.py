@@ -1,5 +1,6 @@
 """`python -m tests.system.failover --seconds 600 --seed 1`: prints one line per blow, then the counts. Exit code 1 if
-something was found. With `--cluster` on three primaries, each with two replicas; with `--slots` slots move there, while
+something was found. With `--usual` the Sentinels have their default periods; `--server redis` takes Debian's Redis.
+With `--cluster` on three primaries, each with two replicas; with `--slots` slots move there, while
 10,000 messages are sent and 100,000 tasks are done.
 """
 
@@ -16,6 +17,7 @@ from pathlib import Path
 from sandbox.sandbox import Sandbox
 from tests.support.cluster import Cluster
 from tests.support.replica_set import ReplicaSet
+from tests.support.servers import program_of
 from tests.system.failover import slots
 from tests.system.failover.failover import Failover, Outcome, Plan
 from tests.system.failover.servers_under_blows import under_blows
@@ -29,6 +31,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=Plan.seconds, help="of blows")
     parser.add_argument("--rate", type=float, default=Plan.rate, help="messages a second on each channel")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32)
+    parser.add_argument("--usual", action="store_true", help="the default periods of Sentinels")
+    parser.add_argument("--server", choices=("valkey", "redis"), default="valkey", help="behind Sentinels")
     parser.add_argument("--cluster", action="store_true", help="a cluster in place of Sentinels")
     parser.add_argument("--slots", action="store_true", help="slots of a cluster move, nothing dies")
     parser.add_argument("--keep", type=Path)
@@ -56,7 +60,11 @@ async def prove(directory: Path, given: Namespace) -> Outcome:
 
     log(f"seed {given.seed}")
     directory.mkdir(parents=True, exist_ok=True)
-    servers = ReplicaSet(directory) if not given.cluster and not given.slots else Cluster(directory, replicas=6)
+    servers: ReplicaSet | Cluster = (
+        Cluster(directory, replicas=6)
+        if given.cluster or given.slots
+        else ReplicaSet(directory, program_of(given.server), is_usual=given.usual)
+    )
     sandbox = Sandbox(directory / "sandbox")
     try:
         await asyncio.to_thread(servers.start)

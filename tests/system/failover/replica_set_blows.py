@@ -1,19 +1,27 @@
-"""The blows at a primary with two replicas and three Sentinels: it is also cut off, and a Sentinel is killed."""
+"""The blows at a primary with two replicas and three Sentinels: it is also cut off, and a Sentinel is killed. Where the
+Sentinels have their default periods it is frozen for 2 to 5 s, and wakes before, while or after it is replaced.
+"""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from tests.support.replica_set import Node, ReplicaSet
 from tests.system.failover.blows import Blows, OnPromotion, Target
 from tests.system.soak.nemesis import Log
 
+_FROZEN = 2.0, 5.0
+_SETTLED = 4.0
+"""Seconds after which a promotion that was underway is over."""
+
 
 class ReplicaSetBlows(Blows[Node]):
     def __init__(self, servers: ReplicaSet, seed: int, log: Log, on_promotion: OnPromotion) -> None:
-        super().__init__(seed, log, on_promotion)
         self._servers = servers
+        super().__init__(seed, log, on_promotion)
 
     def _others(self) -> Sequence[Callable[[], Awaitable[None]]]:
-        return self._cut_off, self._kill_replica_and_sentinel
+        usual = (self._freeze_and_wake,) if self._servers.is_usual else ()
+        return self._cut_off, self._kill_replica_and_sentinel, *usual
 
     def _choose(self) -> Target[Node]:
         return Target(self._servers.primary, self._servers.replicas, {0})
@@ -34,6 +42,15 @@ class ReplicaSetBlows(Blows[Node]):
         target = self._target("cut off")
         self._servers.cut_off(target.primary)
         await self._promotion(target)
+
+    async def _freeze_and_wake(self) -> None:
+        seconds = self._chance.uniform(*_FROZEN)
+        target = self._target("freeze and wake")
+        self._log(f"  after {seconds:.2f} s")
+        target.primary.freeze()
+        await asyncio.sleep(seconds)
+        target.primary.resume()
+        await asyncio.sleep(_SETTLED)
 
     async def _kill_replica_and_sentinel(self) -> None:
         self._count("kill a replica and a Sentinel")

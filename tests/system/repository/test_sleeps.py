@@ -15,6 +15,7 @@ ALLOWED = {
     "jobs/soak/people.py": 6,
     "jobs/soak/soak.py": 2,
     "system/failover/blows.py": 1,
+    "system/failover/replica_set_blows.py": 2,
     "system/failover/failover.py": 1,
     "system/failover/senders.py": 3,
     "system/soak/nemesis.py": 3,
