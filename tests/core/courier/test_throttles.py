@@ -243,3 +243,24 @@ async def test_the_wait_of_a_recipient_counts_from_the_end_of_its_attempt(stack:
     await stack.courier(FakeCourier(respond=respond))
     await stack.finished((await stack.deliver(person(1))).key)
     assert pauses[0] > wait - 0.05
+
+
+@pytest.mark.row("D-23")
+async def test_an_outage_counts_for_the_message_that_meets_with_it_only_if_others_got_through(stack: Stack) -> None:
+    """One whose attempts bring the connection down ends; nothing ends while the provider is down for everybody."""
+
+    def respond(message: Message) -> Outcome:
+        if message.address == "p1":
+            return Deferred(Reason.PROVIDER_DOWN, timedelta(milliseconds=20), Scope.ACCOUNT)
+        return sent(message)
+
+    courier = FakeCourier(respond=respond)
+    await stack.courier(courier)
+    bad = (await stack.deliver(person(1))).key
+    await until(lambda: courier.addresses.count("p1") > 2 * QUICK.backoff.attempts)
+    assert (await stack.history(bad)).finished_at is None
+    for number in range(2, 100):
+        assert (await stack.finished((await stack.deliver(person(number))).key)).verdict is Verdict.ALL_REACHED
+        if (await stack.history(bad)).finished_at is not None:
+            break
+    assert statuses(await stack.history(bad)) == {1: "failed"}
