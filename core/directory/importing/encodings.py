@@ -97,11 +97,11 @@ def _utf8_or_windows(file: IO[bytes]) -> str:
 
 
 def _words(sample: bytes, codec: str) -> int:
-    """Return how many words beyond ASCII a text has in an encoding, minus what is none: capitals after small letters,
-    two alphabets in one word.
+    """Return how many letters are in words beyond ASCII if a text is in an encoding. Capitals after small letters and
+    two alphabets in one make no word.
     """
     found = [one for one in _WORD.findall(sample.decode(codec, "replace")) if not one.isascii()]
-    return sum(_is_word(one, is_western=codec == "cp1252") for one in found)
+    return sum(len(one) for one in found if _is_word(one, is_western=codec == "cp1252"))
 
 
 def _is_word(letters: str, *, is_western: bool) -> bool:

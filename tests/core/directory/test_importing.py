@@ -270,6 +270,13 @@ async def test_a_named_encoding_is_used_and_windows_1251_is_known_by_its_words(
     assert user.name == unicodedata.normalize("NFC", name)
 
 
+@pytest.mark.parametrize("codec", ["koi8-r", "mac-cyrillic", "cp866"])
+async def test_the_likely_encoding_is_named(importing: Importing, codec: str) -> None:
+    with pytest.raises(ImportRefused) as refused:
+        await load(importing, "users", "id,name\n1,Анна Петрова\n".encode(codec))
+    assert f"encoding={codec}," in refused.value.errors[0].message
+
+
 # what is refused
 
 
