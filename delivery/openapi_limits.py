@@ -9,7 +9,8 @@ from typing import Any
 from msgspec import Struct, inspect
 
 from core.directory.exporting import EXPORTED
-from delivery.schemas import queue, requests
+from delivery.schemas import jobs, queue, requests
+from delivery.schemas.console import sessions
 from delivery.schemas.fields import content
 
 Schema = dict[str, Any]
@@ -22,6 +23,7 @@ PATH_PATTERNS = {
     "/v1/deliveries/{id}": requests.DELIVERY_ID,
     "/v1/files/{id}": content.UPLOAD_ID,
     "/v1/queue/tasks/{task_id}": r"^[0-9]{1,5}\..+$",
+    "/v1/queue/tubes/{tube}": requests.PRINTABLE,
     "/v1/ownerships/{user}/{kind}": "^(group|supergroup)$",
     "/v1/export/{kind}": f"^({'|'.join(EXPORTED)})$",
 }
@@ -45,6 +47,9 @@ _COMBINATIONS: Mapping[type[Struct], Mapping[str, object]] = {
     },
     requests.CancellationRequest: {"oneOf": _required(*requests.CancellationRequest.__struct_fields__)},
     queue.TaskCancellationRequest: {"anyOf": _required("user", "tenant", "lane", "kind_prefix", "tag")},
+    queue.TaskChangeRequest: {"anyOf": _required(*queue.TaskCountQuery.__struct_fields__)},
+    jobs.JobFilter: {"anyOf": _required(*jobs.JobFilter.__struct_fields__)},
+    sessions.SessionRequest: {"oneOf": [*_required("key", "link"), {"required": ["code_id", "code"]}]},
 }
 """Which fields a request needs together, in JSON Schema. The endpoints check them."""
 

@@ -84,6 +84,9 @@ class JobSignal(RequestModel, frozen=True):
     by: By = "user"
 
 
+JobCursor = Annotated[str, Meta(pattern=r"^([0-9]{1,5}\.[0-9]{1,20})?$", extra={"pattern": "CURSOR_MALFORMED"})]
+
+
 class JobFilter(RequestModel, frozen=True):
     """Which jobs: all that match what is given."""
 
@@ -99,7 +102,7 @@ class JobFilter(RequestModel, frozen=True):
 class JobQuery(JobFilter, frozen=True):
     """The filter and the page of a list of jobs. A filtered page may be shorter than `limit`."""
 
-    cursor: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
+    cursor: JobCursor | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=1000, extra_json_schema={"default": 100})] | UnsetType = UNSET
 
 
@@ -208,7 +211,7 @@ class JobsChange(RequestModel, frozen=True, kw_only=True):
     filter: JobFilter
     before: Annotated[int, Meta(ge=0, le=2**52)]
     expected: Annotated[int, Meta(ge=1, le=2**40)]
-    cursor: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
+    cursor: JobCursor | UnsetType = UNSET
     by: By = "user"
 
 

@@ -18,9 +18,9 @@ INT64 = 2**63
 
 # Characters that are not printable. `str.isprintable` refuses some rare ones more.
 _CONTROL = r"\u0000-\u001f\u007f-\u00a0\u00ad\u2028\u2029"
-_PRINTABLE = rf"^[^{_CONTROL}]*$"
+PRINTABLE = rf"^[^{_CONTROL}]*$"
 _NOT_PRINTABLE = {"pattern": "NOT_PRINTABLE"}
-_DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_DATE = r"(19[7-9][0-9]|20[0-9]{2})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _TIME_OF_DAY = r"([01][0-9]|2[0-3]):[0-5][0-9](:([0-5][0-9]|60)(\.[0-9]+)?)?"
 _ZONE = r"([Zz]|[+-]([01][0-9]|2[0-3]):?[0-5][0-9])"
 DELIVERY_ID = r"^(history:\{[0-9]{1,5}\}:.+:[0-9]{19}|[0-9]{1,5}\..+\.[0-9]{19})$"
@@ -29,11 +29,11 @@ DELIVERY_ID = r"^(history:\{[0-9]{1,5}\}:.+:[0-9]{19}|[0-9]{1,5}\..+\.[0-9]{19})
 Number = Annotated[int, Meta(ge=-INT64, le=INT64 - 1, description="64 bits, signed")]
 Name = Annotated[
     str,
-    Meta(min_length=1, max_length=128, pattern=_PRINTABLE, description="printable characters", extra=_NOT_PRINTABLE),
+    Meta(min_length=1, max_length=128, pattern=PRINTABLE, description="printable characters", extra=_NOT_PRINTABLE),
 ]
 Id = Number | Name
 Label = Annotated[str, Meta(max_length=256)]
-ShortText = Annotated[str, Meta(min_length=1, max_length=64, pattern=_PRINTABLE, extra=_NOT_PRINTABLE)]
+ShortText = Annotated[str, Meta(min_length=1, max_length=64, pattern=PRINTABLE, extra=_NOT_PRINTABLE)]
 Time = Annotated[
     str,
     Meta(
@@ -52,7 +52,7 @@ def _cursor(pattern: str) -> Meta:
     return Meta(min_length=1, max_length=512, pattern=pattern, extra={"pattern": "CURSOR_MALFORMED"})
 
 
-Cursor = Annotated[str, Meta(min_length=1, max_length=512)]
+Cursor = Annotated[str, _cursor("^[A-Za-z0-9_-]+$")]
 Position = Annotated[str, _cursor("^[0-9]{1,9}$")]
 ListCursor = Annotated[str, _cursor("^[A-Za-z0-9_-]+$")]
 TaskCursor = Annotated[str, _cursor("^([0-9]{1,5}-[0-9]{1,20}(-.*)?|[A-Za-z0-9_-]+)$")]

@@ -14,7 +14,15 @@ from delivery.schemas.requests import RequestModel
 class WebhookRequest(RequestModel, frozen=True):
     """The address that is notified, and of what."""
 
-    url: Annotated[str, Meta(min_length=1, max_length=2048, description="http or https, with a public address")]
+    url: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=2048,
+            description="http or https, with a public address",
+            extra_json_schema={"pattern": "^[Hh][Tt][Tt][Pp][Ss]?://[^\\s/]"},
+        ),
+    ]
     events: Annotated[
         list[EventType],
         Meta(

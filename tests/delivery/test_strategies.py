@@ -61,3 +61,11 @@ def test_durations_are_read(text: str, seconds: float) -> None:
 @pytest.mark.parametrize("text", ["", "P", "PT", "2M", "P1M", "P1Y", "PT-2M", "PT2M ", "pt2m", "P1DT", "2 minutes"])
 def test_what_is_not_a_duration_is_refused(text: str) -> None:
     assert read_duration(text) is None
+
+
+@pytest.mark.row("D-27")
+@pytest.mark.parametrize("wait", ["P46061431W846595959D", "P99999999W99999999D", "PT999999999H"])
+async def test_a_wait_beyond_any_date_is_refused(api: Api, wait: str) -> None:
+    """The first one was an internal error, found by a generator of valid requests."""
+    refused = await api.call("POST", "/v1/deliveries", delivery_body(strategy="first", wait=wait))
+    assert refused.status == 400, refused.body

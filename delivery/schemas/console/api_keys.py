@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.admission import api_keys
-from delivery.schemas.requests import RequestModel
+from delivery.schemas.requests import PRINTABLE, RequestModel
 
 Scope = Literal["send", "read", "manage", "urgent", "updates", "inspect", "admin", "operator"]
 Tenant = Annotated[
@@ -17,7 +17,7 @@ Tenant = Annotated[
 class ApiKeyRequest(RequestModel, frozen=True):
     """A new key. `scopes`: none that the caller does not have. `tenant`: by default the caller's."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=128)]
+    name: Annotated[str, Meta(min_length=1, max_length=128, extra_json_schema={"pattern": PRINTABLE})]
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=8)]
     tenant: Tenant | UnsetType = UNSET
 

@@ -4,14 +4,14 @@ import re
 from datetime import timedelta
 
 _FORM = re.compile(
-    r"P(?=[0-9T])(?:(?P<weeks>\d{1,9})W)?(?:(?P<days>\d{1,9})D)?"
+    r"P(?=[0-9T])(?:(?P<weeks>\d{1,8})W)?(?:(?P<days>\d{1,8})D)?"
     r"(?:T(?=[0-9])(?:(?P<hours>\d{1,9})H)?(?:(?P<minutes>\d{1,9})M)?(?:(?P<seconds>\d{1,9}(?:[.,]\d{1,3})?)S)?)?",
     re.ASCII,
 )
 
 
 PATTERN = (
-    r"P(?=[0-9T])([0-9]{1,9}W)?([0-9]{1,9}D)?(T(?=[0-9])([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}([.,][0-9]{1,3})?S)?)?"
+    r"P(?=[0-9T])([0-9]{1,8}W)?([0-9]{1,8}D)?(T(?=[0-9])([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}([.,][0-9]{1,3})?S)?)?"
 )
 """The same form in the dialect of JSON Schema."""
 
