@@ -277,6 +277,7 @@ def codes_in_source() -> set[str]:
 def test_every_error_code_has_a_status_and_a_title(server: Server) -> None:
     assert {"TEXT_EMPTY", "JSON_MALFORMED", "HISTORY_NOT_FOUND"} <= codes_in_source(), "the search finds codes"
     elsewhere = {
+        "ATTEMPTS_OUT_OF_RANGE",
         "KEY_NAME_MALFORMED",
         "UNKNOWN_SCOPE",
         "TENANT_MALFORMED",
