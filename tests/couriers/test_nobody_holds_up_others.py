@@ -229,7 +229,8 @@ async def found(stack: Stack, served: Served, keys: Sequence[HistoryKey]) -> dic
     }
 
 
-async def test_all_others_are_sent_in_one_attempt_while_the_bad_ones_are_tried_and_the_account_never_waits(
+@pytest.mark.row("D-53")
+async def test_all_others_are_sent_and_the_account_never_waits_while_the_bad_ones_are_tried(
     stack: Stack, served: Served
 ) -> None:
     bad, others = served.bad(), [served.address(number) for number in range(OTHERS)]
