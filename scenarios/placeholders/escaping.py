@@ -8,6 +8,8 @@ from urllib.parse import quote
 from core.model.content import ParseMode
 from core.model.text.text_entities import escaped
 
+_CODE = {ParseMode.HTML: ("<code>", "</code>"), ParseMode.MARKDOWN_V2: ("`", "`")}
+
 
 @dataclass(frozen=True, slots=True)
 class Escaping:
@@ -19,6 +21,11 @@ class Escaping:
     escape: Callable[[str], str]
     mode: ParseMode = ParseMode.PLAIN
     keeps_whole: bool = False
+
+    @property
+    def code(self) -> tuple[str, str]:
+        """What is written before and behind code; empty without markup."""
+        return _CODE.get(self.mode, ("", ""))
 
     @property
     def keeps_backslashes(self) -> bool:

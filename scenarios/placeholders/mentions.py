@@ -47,7 +47,9 @@ def may_bring_marks(text: str, of_people: Container[str]) -> bool:
 
 def _is_escaped(part: Placeholder, of_people: Container[str]) -> bool:
     path = part.path.literal if part.path and not part.is_quoted else None
-    brings_own = any(step.modifier is None or step.modifier.chooses or step.name == "raw" for step in part.steps)
+    brings_own = any(
+        step.modifier is None or step.modifier.chooses or step.name in ("raw", "code") for step in part.steps
+    )
     return path is not None and starts_in(path.strip(), of_people) and not brings_own
 
 

@@ -12,7 +12,7 @@ from scenarios.placeholders.modifiers import PARAMETER, ModifierError
 from scenarios.placeholders.parser import parse, step_of, unknown
 from scenarios.placeholders.scope import Rendered, RenderWarning, Scope
 from scenarios.placeholders.template import Literal, Placeholder, Step, Template
-from scenarios.placeholders.values import as_text
+from scenarios.placeholders.values import as_text, is_list
 
 MOST_PLACEHOLDERS = 10_000
 """Evaluated for one text, with those in values. With more, the others stay as written."""
@@ -41,8 +41,16 @@ def render_all(value: Any, scope: Scope) -> Rendered:
 
 def _render_list(values: list[Any], scope: Scope) -> Rendered:
     elements = [_placed(render_all(value, scope), str(index)) for index, value in enumerate(values)]
-    new = [element.value for element in elements]
-    return _together(values if all(a is b for a, b in zip(values, new, strict=True)) else new, elements)
+    new = [one for written, element in zip(values, elements, strict=True) for one in _expanded(written, element.value)]
+    same = len(values) == len(new) and all(a is b for a, b in zip(values, new, strict=True))
+    return _together(values if same else new, elements)
+
+
+def _expanded(written: Any, value: Any) -> list[Any]:
+    """Return what stands in a list for an element: the lists in a list, if the element is `{rows|expand}`."""
+    whole = parse(written).whole if isinstance(written, str) and "{" in written else None
+    expands = whole is not None and any(step.name == "expand" for step in whole.steps)
+    return list(value) if expands and is_list(value) and all(map(is_list, value)) else [value]
 
 
 def _render_mapping(values: Mapping[Any, Any], scope: Scope) -> Rendered:
@@ -211,9 +219,20 @@ class _Rendering:
             if chosen is PARAMETER:
                 return self.template(step.parameter, depth, markup)
             return value if chosen is value.data else _Value(chosen)
+        if step.name == "code":
+            return self.code(value)
         result = step.modifier.apply(value.data, self.parameter(step, depth), self.scope.zone)
         from_person = value.from_person and not isinstance(result, bool)
         return _Value(result, from_person, value.markup or step.name == "raw")
+
+    def code(self, value: _Value) -> _Value:
+        """Return a value in the mark of code; unchanged where there is no markup."""
+        begin, end = self.scope.escaping.code
+        if not begin:
+            return value
+        elements = value.data if is_list(value.data) else [value.data]
+        lines = [begin + self.text_of(replace(value, data=element)) + end for element in elements]
+        return _Value("\n".join(lines), value.from_person, markup=True)
 
     def parameter(self, step: Step, depth: int) -> Any:
         """Return what the modifier made of its parameter. Raises ModifierError."""

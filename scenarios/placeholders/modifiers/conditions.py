@@ -1,4 +1,4 @@
-"""Conditions, replacements, and `raw`."""
+"""Conditions, replacements, and what concerns markup: `raw`, `code`."""
 
 from typing import Any
 
@@ -36,8 +36,8 @@ def exists(value: Any) -> bool:
 
 @modifier("is_null", sees_null=True)
 def is_null(value: Any) -> bool:
-    """Whether there is no value: missing, null or an empty text."""
-    return is_empty(value)
+    """Whether there is no value: missing, null, an empty text, or the text "null" in any case."""
+    return is_empty(value) or (isinstance(value, str) and value.lower() == "null")
 
 
 @modifier("value", "r", sees_null=True, chooses=True)
@@ -56,3 +56,11 @@ def fallback(value: Any, replacement: Any) -> Any:
 def raw(value: Any) -> Any:
     """The value of a person without escaping: its `<b>` becomes markup. Only for values that you trust."""
     return value
+
+
+@modifier("code")
+def code(value: Any) -> Any:
+    """In the mark of code of the parse mode, `<code>a</code>` in HTML; each element of a list in its own, on its own
+    line. Without a parse mode, as in the labels of buttons, the value stays as it is.
+    """
+    return value  # `rendering` adds the mark, because it knows the parse mode

@@ -1,6 +1,6 @@
 """Texts and lists: case, length, cutting, regular expressions, bullets, commas, mentions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -85,6 +85,22 @@ def bullets(value: Any) -> str:
 def comma(value: Any) -> str:
     """The elements with commas: `a, b`."""
     return ", ".join(_elements(value))
+
+
+@modifier("keys")
+def keys(value: Any) -> list[Any]:
+    """The keys of a mapping, as a list."""
+    if not isinstance(value, Mapping):
+        raise ModifierError(f"{as_text(value)!r} is not a mapping")
+    return list(value)
+
+
+@modifier("expand")
+def expand(value: Any) -> Any:
+    """As an element of a list, the lists in the value instead of the value: `inline: ["{rows|expand}", {Назад: menu}]`
+    has the rows of a keyboard that a value brings. Elsewhere the value stays as it is.
+    """
+    return value  # `rendering.render_all` puts the lists in
 
 
 def _elements(value: Any) -> list[str]:

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from scenarios.placeholders import MODIFIERS, Scope, render
+from scenarios.placeholders import MODIFIERS, Scope, render, render_all
 
 MOSCOW = timezone(timedelta(hours=3))
 
@@ -38,6 +38,8 @@ LISTS = [
     ("a", "comma", "a"),
     ([1, 2, 3], "length", 3),
     ({"a": 1}, "length", 1),
+    ({"a": 1, "b": 2}, "keys", ["a", "b"]),
+    ([["a"]], "expand", [["a"]]),
     ("абвг", "length", 4),
     (12345, "length", 5),
     (None, "length", 0),
@@ -130,6 +132,8 @@ CONDITIONS = [
     (None, "exists", False),
     (None, "is_null", True),
     ("", "is_null", True),
+    ("Null", "is_null", True),
+    ([], "is_null", False),
     (False, "is_null", False),
     (True, "value:Да", "Да"),
     (False, "value:Да", ""),
@@ -138,6 +142,7 @@ CONDITIONS = [
     (0, "fallback:Гость", 0),
     (False, "fallback:Гость", False),
     ("<b>", "raw", "<b>"),
+    (["a"], "code", ["a"]),
 ]
 
 
@@ -206,7 +211,7 @@ def test_hours_pass_when_the_clock_is_put_forward_and_days_do_not_change_the_tim
         ("2024-12-25", "shift:1 day"), ("2024-12-25", "shift:+1 eon"), ("2024-12-25", "shift:+1 day or so"),
         ("2024-12-25", "shift:+"), ("text", "shift:+1 day"), ("9999-12-31", "shift:+1 day"), ("text", "to_week"),
         ("2024-12-25", "shift:+999999 years"),
-        ("text", "seconds"),
+        ("text", "seconds"), ("text", "keys"),
         ("text", "nonsense"), ("text", "nonsense:5"), ("text", ""), ("text", "+{missing}"),
     ],
 )  # fmt: skip
@@ -223,3 +228,16 @@ def test_the_modifiers_after_an_error_and_the_other_placeholders_still_work() ->
     result = render("{x|+1|upper}, {x|nonsense|title}, {x}", Scope({"x": "ten"}))
     assert result.value == "TEN, Ten, ten"
     assert [warning.code for warning in result.warnings] == ["MODIFIER_FAILED", "MODIFIER_UNKNOWN"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "result"),
+    [
+        ([[{"A": "a"}], ["B", "C"]], [[{"A": "a"}], ["B", "C"], {"Back": "menu"}]),
+        ([], [{"Back": "menu"}]),
+        ([1, 2], [[1, 2], {"Back": "menu"}]),
+        ("A", ["A", {"Back": "menu"}]),
+    ],
+)
+def test_the_rows_of_a_value_stand_in_a_list_instead_of_it(rows: Any, result: Any) -> None:
+    assert render_all(["{x.rows|expand}", {"Back": "menu"}], Scope({"x": {"rows": rows}})).value == result

@@ -41,6 +41,27 @@ def test_in_markdown_every_special_character_of_a_person_and_of_a_number_is_esca
     assert render("{name}", scope).value == "".join(f"\\{character}" for character in special)
 
 
+@pytest.mark.parametrize(
+    ("text", "escaping", "result"),
+    [
+        ("{info.text|code}", HTML, "<code>&lt;i&gt;</code>"),
+        ("{info.text|upper|code|code}", HTML, "<code><code>&lt;I&gt;</code></code>"),
+        ("{title|code} {empty|code}", HTML, "<code><b>Школа</b></code> <code></code>"),
+        ("{rows|code}", HTML, "<code>a</code>\n<code>2</code>"),
+        ("{rows|list|code}", HTML, "<code>• a\n• 2</code>"),
+        ("{none|code}", HTML, "{none|code}"),
+        ("{none|code|fallback:-}", HTML, "-"),
+        ("{info.text|code} {n|code}", MARKDOWN_V2, r"`<i\>` `\-1\.5`"),
+        ("{info.text|code}", PLAIN, "<i>"),
+    ],
+)
+def test_code_is_marked_for_the_parse_mode_and_what_a_person_wrote_in_it_shows_as_it_is(
+    text: str, escaping: Escaping, result: str
+) -> None:
+    scope = Scope(VALUES | {"rows": ["a", 2], "empty": ""}, PEOPLE, escaping)
+    assert render(text, scope).value == result
+
+
 def test_without_a_parse_mode_nothing_is_escaped() -> None:
     assert rendered("{name} {n}", PLAIN) == '<b>&"Вася"</b> -1.5'
 
