@@ -37,8 +37,11 @@ notify-keyspace-events Kgx
 hash-max-listpack-value 1024
 repl-diskless-sync-delay 0
 repl-ping-replica-period 1
+enable-debug-command local
 """
 _SLOTS = 16384
+_NOWHERE = "192.0.2.1"
+"""An address that no machine has: nothing can be sent from it."""
 
 
 class ClusterNode(Program):
@@ -210,6 +213,26 @@ class Cluster:
         for replica in replicas:
             replica.freeze()
         primary.command("CLIENT", "KILL", "TYPE", "replica")
+
+    def cut_off(self, group: Sequence[ClusterNode]) -> None:
+        """Let no packet of the cluster into or out of these nodes, and replicate nothing to a replica among the others.
+        One that is cut off with its primary goes on following it. Clients reach all nodes. Redis 7 cannot do this.
+        """
+        for node in group:
+            node.command("DEBUG", "DROP-CLUSTER-PACKET-FILTER", -2)
+            node.command("CONFIG", "SET", "bind-source-addr", _NOWHERE)
+        followed = [replica for node in group for replica in self.replicas_of(node) if replica not in group]
+        for replica in followed:
+            replica.command("CONFIG", "SET", "masterauth", "nobody's")
+            replica.command("CLIENT", "KILL", "TYPE", "master")
+
+    def reconnect(self) -> None:
+        """End `cut_off`."""
+        for node in self.nodes:
+            node.command("DEBUG", "DROP-CLUSTER-PACKET-FILTER", -1)
+            node.command("CONFIG", "SET", "bind-source-addr", "")
+            node.command("CONFIG", "SET", "masterauth", self._password)
+        self.await_whole()
 
     def await_promotion(self, replicas: Sequence[ClusterNode]) -> ClusterNode:
         """Return the first of these replicas that is a primary, as soon as it is one."""

@@ -22,8 +22,9 @@ class CuttableLink:
         self.blocked = 0
         self.release()
 
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        """`port` 0: a free one."""
+        self._server = await asyncio.start_server(self._connected, host, port)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
