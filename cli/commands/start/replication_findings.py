@@ -1,10 +1,10 @@
 """Checks of high availability for doctor: role, replicas and their lag, memory, persistence, library, Sentinels,
 cluster."""
 
+import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from redis.exceptions import RedisError
 
@@ -14,12 +14,24 @@ from core.errors import FunctionFault
 from core.model.durability import Durability
 from core.redis.connection import Connection, ServerAddress
 from core.redis.sentinels import SentinelSet
+from core.redis.sentinels.finding import ANSWER
 from core.redis.store import Store
 
 _REPLICA = re.compile(
     r"^slave\d+:ip=(?P<ip>[^,]+),port=(?P<port>\d+),state=(?P<state>\w+),offset=(?P<offset>\d+)", re.MULTILINE
 )
 _RUNBOOK = "docs/runbook.md"
+
+
+@dataclass(frozen=True)
+class _View:
+    """What a Sentinel says. `names`: the primary, or why none; `id`: its own, or ""; `known`: how many Sentinels it
+    knows, with itself, or 0.
+    """
+
+    names: str
+    id: str = ""
+    known: int = 0
 
 
 async def check_replication(store: Store, durability: Durability) -> AsyncIterator[Finding]:
@@ -29,7 +41,8 @@ async def check_replication(store: Store, durability: Durability) -> AsyncIterat
             at = f"{primary.place}: " if store.shard_map.cluster else ""
             yield replace(finding, detail=at + finding.detail)
     if store.topology.sentinels:
-        yield await _sentinels(store.topology.sentinels, store.address)
+        for finding in await _sentinels(store.topology.sentinels, store.address, durability):
+            yield finding
     if store.shard_map.cluster:
         yield await check_cluster(store, store.shard_map.cluster)
 
@@ -82,27 +95,46 @@ async def _library(store: Store, home: int) -> Finding:
     return Finding("library", bool(found), f"{store.library.name} is {'loaded' if found else 'missing'} on the primary")
 
 
-async def _sentinels(sentinels: SentinelSet, primary: ServerAddress) -> Finding:
-    seen = [await _seen_by(sentinels.name, one) for one in sentinels.sentinels]
+async def _sentinels(sentinels: SentinelSet, primary: ServerAddress, durability: Durability) -> list[Finding]:
+    views = [await _view_of(sentinels.name, one) for one in sentinels.sentinels]
+    seen = [view.names for view in views]
     pairs = zip(sentinels.sentinels, seen, strict=True)
     listed = ", ".join(f"{one.host}:{one.port} names {what}" for one, what in pairs)
     agreed = seen.count(f"{primary.host}:{primary.port}")
     if agreed == len(seen):
-        return Finding("sentinels", True, listed)
-    return Finding("sentinels", None if agreed > len(seen) // 2 else False, listed, _RUNBOOK)
+        agreement = Finding("sentinels", True, listed)
+    else:
+        agreement = Finding("sentinels", None if agreed > len(seen) // 2 else False, listed, _RUNBOOK)
+    return [agreement, *_unnamed(views, durability)]
 
 
-async def _seen_by(name: str, sentinel: ServerAddress) -> str:
-    """Return the primary that a Sentinel names, or why it does not."""
+def _unnamed(views: Sequence[_View], durability: Durability) -> list[Finding]:
+    """Return whether ADA_REDIS_URL leaves out Sentinels. One that it names twice is one; a silent one is another."""
+    named = len({view.id for view in views} - {""}) + sum(not view.id for view in views)
+    known = max(view.known for view in views)
+    if named >= known:
+        return []
+    is_bad = durability is Durability.REPLICA and named < known - known // 2
+    repair = "name all: with fewer than half of them ADA_DURABILITY=replica accepts nothing (STORE_PRIMARY_IN_DOUBT)"
+    return [Finding("sentinels", False if is_bad else None, f"ADA_REDIS_URL names {named} of {known}", repair)]
+
+
+async def _view_of(name: str, sentinel: ServerAddress) -> _View:
+    """Return what a Sentinel says, or why it says nothing."""
+    commands = (("GET-MASTER-ADDR-BY-NAME", name), ("MYID",), ("SENTINELS", name))
     try:
-        connection = await Connection.open(sentinel)
-        try:
-            found: Any = await connection.request("SENTINEL", "GET-MASTER-ADDR-BY-NAME", name)
-        finally:
-            connection.close()
+        async with asyncio.timeout(ANSWER):
+            connection = await Connection.open(sentinel)
+            try:
+                found, own, others = await connection.request_all([("SENTINEL", *words) for words in commands])
+            finally:
+                connection.close()
     except (RedisError, OSError, TimeoutError) as fault:
-        return f"nothing ({str(fault) or type(fault).__name__})"
-    return ":".join(found) if found else "nothing"
+        return _View(f"nothing ({str(fault) or type(fault).__name__})")
+    if isinstance(found, RedisError):
+        return _View(f"nothing ({found})")
+    known = 0 if isinstance(others, RedisError) else 1 + len(others)
+    return _View(":".join(found) if found else "nothing", "" if isinstance(own, RedisError) else own, known)
 
 
 def facts_of(text: str) -> Mapping[str, str]:

@@ -157,3 +157,23 @@ async def test_doctor_says_which_servers_it_sees(store: Store, replica_set: Repl
     await until(lambda: replica_set.primary.facts()["connected_slaves"] == 0)
     role = await anext(check_replication(store, Durability.REPLICA))
     assert (role.is_good, role.detail) == (False, "primary without replicas")
+
+
+@pytest.mark.row("S-05")
+async def test_doctor_says_when_the_url_names_too_few_sentinels(replica_set: ReplicaSet) -> None:
+    """Nothing is acknowledged then. One Sentinel under two names is one; a dead one that is named is not missing."""
+    first, second, third = [f"127.0.0.1:{sentinel.port}" for sentinel in replica_set.sentinels]
+    same = first.replace("127.0.0.1", "localhost")
+
+    async def found(durability: Durability, *named: str) -> tuple[bool | None, str] | None:
+        store = await Store.open(replica_set.url.replace(f"{first},{second},{third}", ",".join(named)))
+        shown = [one async for one in check_replication(store, durability) if one.what == "sentinels"][1:]
+        await store.close()
+        return (shown[0].is_good, shown[0].detail) if shown else None
+
+    assert await found(Durability.REPLICA, first) == (False, "ADA_REDIS_URL names 1 of 3")
+    assert await found(Durability.REPLICA, first, same) == (False, "ADA_REDIS_URL names 1 of 3")
+    assert await found(Durability.LOCAL, first) == (None, "ADA_REDIS_URL names 1 of 3")
+    assert await found(Durability.REPLICA, first, second) == (None, "ADA_REDIS_URL names 2 of 3")
+    replica_set.sentinels[2].kill()
+    assert await found(Durability.REPLICA, first, second, third) is None
