@@ -169,6 +169,7 @@ async def test_an_author_finds_a_run_follows_its_path_and_drops_it(
     await person.sees("The run is driven on.")
     await person.go("dry_run")
     recent = "[...document.querySelectorAll('select[name=run] option')].find((one) => one.innerText.includes('Let me'))"
+    await person.browser.wait_for(f"Boolean({recent})")
     await person.chooses("Take an event that has happened", await person.browser.run(f"{recent}.value"))
     await person.browser.wait_for("document.querySelector('input[name=text]').value === 'Let me in'")
     await person.presses("Try it")
