@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from cli.command import FAILURE, SUCCESS, Command
-from cli.commands.development import answers
 from core.jobs import states as jobs
 from core.model.states import NEXT, RANK, VERDICT_MEANINGS, DeliveryState, Reason, Status, TaskState
 from core.redis import library
@@ -222,6 +221,8 @@ def requirements_page() -> str:
 
 def answers_page() -> str:
     """Return which answer of a provider concerns whom."""
+    from cli.commands.development import answers  # imports the libraries of all providers
+
     parts = [f"\n## {title}\n\n{_table(answers.HEAD, rows)}" for title, rows in answers.tables()]
     return _MADE.format(source="couriers/*/outcomes.py") + answers.INTRODUCTION + "".join(parts)
 
