@@ -73,13 +73,14 @@ class SentinelWitnesses:
                 ("SENTINEL", "IS-MASTER-DOWN-BY-ADDR", *place, 0, "none"),
                 ("SENTINEL", "MASTER", self._name),
                 ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._name),
+                ("SENTINEL", "MYID"),
             ],
         )
-        statements = []
-        for one in replies:
+        statements = {}  # one that the URL names twice counts once
+        for number, (*said, own) in enumerate(replies):
             with suppress(RedisError, LookupError, TypeError):  # it refuses, or does not know the name
-                statements.append(self.read(*one))
-        return is_sure(place, statements)
+                statements[number if isinstance(own, RedisError) else own] = self.read(*said)
+        return is_sure(place, statements.values())
 
     def read(self, vote: Reply, facts: Reply, named: Reply) -> Statement:
         """Read what a Sentinel says. Raises RedisError, LookupError or TypeError if it says nothing."""

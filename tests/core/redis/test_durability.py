@@ -192,6 +192,16 @@ async def test_a_worker_in_the_minority_is_acknowledged_nothing_although_a_repli
 
 
 @pytest.mark.row("S-06")
+async def test_one_sentinel_under_two_names_is_no_majority(replica_set: ReplicaSet) -> None:
+    first, *others = [f"127.0.0.1:{sentinel.port}" for sentinel in replica_set.sentinels]
+    twice = f"{first},{first.replace('127.0.0.1', 'localhost')}"
+    store = await Store.open(replica_set.url.replace(",".join([first, *others]), twice), durability=Durability.REPLICA)
+    with pytest.raises(StoreRefuses, match="may be about to be replaced"):
+        await Queue(store).put("t", NewTask("refused"))
+    await store.close()
+
+
+@pytest.mark.row("S-06")
 async def test_one_of_two_replicas_may_be_lost(replicated: Store, replica_set: ReplicaSet) -> None:
     await Queue(replicated).put("t", NewTask("before"))
     replica_set.replicas[0].kill()
