@@ -15,8 +15,10 @@ _BUTTONS = frozenset({Feature.INLINE, Feature.REPLY})
 
 
 class KeyboardLimits(Struct, frozen=True):
-    """The limits of a keyboard. A row of more than `width` buttons goes on in the next row. `label`: characters of a
-    button; `data`: characters of what a press sends, as JSON; `data_bytes`: its bytes, 0 for no limit.
+    """The limits of a keyboard. A row of more than `width` buttons goes on in the next row; `wide`: the same of a row
+    with a link or a request for the contact, 0 if it is like others. `label`: characters of a button; `data`:
+    characters of what a press sends, as JSON; `data_bytes`: its bytes; `link`: characters of an address; the last two
+    0 for no limit.
     """
 
     inline_rows: int
@@ -27,11 +29,13 @@ class KeyboardLimits(Struct, frozen=True):
     label: int
     data: int
     data_bytes: int = 0
+    wide: int = 0
+    link: int = 0
 
     def fits(self, content: Content) -> bool:
         """Return whether a keyboard can have these buttons."""
         inline = list(self.rows(content.inline))
-        reply = list(self.rows(content.reply or ()))
+        reply = list(self.rows(content.reply or (), content.request_contact))
         return (
             _is_within(inline, self.inline_rows, self.inline_buttons)
             and _is_within(reply, self.reply_rows, self.reply_buttons)
@@ -39,15 +43,21 @@ class KeyboardLimits(Struct, frozen=True):
             and all(1 <= len(label) <= self.label for row in reply for label in row)
         )
 
-    def rows(self, rows: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
-        """Return the rows as they are shown, none longer than `width`."""
-        return [row[start : start + self.width] for row in rows for start in range(0, len(row), self.width)]
+    def rows(self, rows: Sequence[Sequence[Any]], asked: Sequence[str] = ()) -> list[Sequence[Any]]:
+        """Return the rows as they are shown, none too long. `asked`: the labels that ask for the contact."""
+        sized = [(row, self._width(row, asked)) for row in rows]
+        return [row[start : start + width] for row, width in sized for start in range(0, len(row), width)]
+
+    def _width(self, row: Sequence[Any], asked: Sequence[str]) -> int:
+        has_wide = any(one.url if isinstance(one, Button) else one in asked for one in row)
+        return self.wide if self.wide and has_wide else self.width
 
     def _holds(self, button: Button) -> bool:
         if not 1 <= len(button.text) <= self.label:
             return False
         if button.url:
-            return button.url.startswith(("http://", "https://"))
+            is_short = not self.link or len(button.url) <= self.link
+            return is_short and button.url.startswith(("http://", "https://"))
         is_short = not self.data_bytes or len(button.data.encode()) <= self.data_bytes
         return is_short and len(compact_json(button.data)) <= self.data
 
@@ -58,13 +68,15 @@ def _is_within(rows: Sequence[Sequence[Any]], most_rows: int, most_buttons: int)
 
 class Limits(Struct, frozen=True, omit_defaults=True):
     """How much a channel shows. `text` and `caption` (the text of a message with a file): UTF-16 code units, 0 for no
-    limit. `splits`: a longer text without content goes in several messages. `in_sms`: a text is sent and paid in parts;
+    limit. `splits`: a longer text without content goes in several messages; `splits_content`: one with content, too.
+    `in_sms`: a text is sent and paid in parts;
     `price`: of one part, with its currency, as the operator has written it. `keyboard`: None for no limits.
     """
 
     text: int = 0
     caption: int = 0
     splits: bool = False
+    splits_content: bool = False
     in_sms: bool = False
     price: str = ""
     keyboard: KeyboardLimits | None = None

@@ -27,6 +27,7 @@ from couriers.max.calls import CallDeferred, CallRefused, Calls
 from couriers.max.drafts import Body, Draft, draft, edited_body, files_of
 from couriers.max.pauses import Repetitions, Throttles
 from couriers.max.presence import Presence
+from couriers.max.texts import LONGEST
 from couriers.max.uploads import Uploads
 from providers.max.client import FAILURES, Client
 
@@ -49,7 +50,7 @@ class Max:
     parcel = 100
     remembers = NEVER
     shows = EVERY_FEATURE
-    limits = Limits(keyboard=keyboard.LIMITS)
+    limits = Limits(text=LONGEST, splits=True, splits_content=True, keyboard=keyboard.LIMITS)
 
     def __init__(self, account: str, client: Client, files: Files, dialogs: KnownIds) -> None:
         self.account = account
@@ -65,7 +66,7 @@ class Max:
 
     def as_text(self, content: Content) -> frozenset[Feature]:
         """Return the buttons if they are too many for a keyboard."""
-        return frozenset() if keyboard.can_show(content) else frozenset({Feature.INLINE, Feature.REPLY})
+        return frozenset() if keyboard.LIMITS.fits(content) else frozenset({Feature.INLINE, Feature.REPLY})
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]

@@ -5,7 +5,6 @@ writes its text as the person, or of type `request_contact`. Rows that are too l
 Source: dev.max.ru, "keyboard".
 """
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 from core.courier import Button, Content, KeyboardLimits
@@ -28,44 +27,17 @@ LIMITS = KeyboardLimits(
     label=keyboards.LONGEST_LABEL,
     data=2**16,
     data_bytes=LONGEST_PAYLOAD,
+    wide=_WIDTH_OF_WIDE,
+    link=LONGEST_LINK,
 )
-"""What a preview knows of it; a row with a link holds less."""
-
-
-def can_show(content: Content) -> bool:
-    """Return whether a keyboard can have these buttons."""
-    return _fits(list(_rows(content.inline))) and _fits([[Button(one, one) for one in row] for row in _texts(content)])
 
 
 def keyboard(content: Content) -> Json | None:
     """Return the attachment with the buttons, None for none. Buttons below the message win."""
     if content.inline:
-        return keyboards.keyboard([[_button(one) for one in row] for row in _rows(content.inline)])
-    texts = list(_texts(content))
+        return keyboards.keyboard([[_button(one) for one in row] for row in LIMITS.rows(content.inline)])
+    texts = LIMITS.rows(content.reply or (), content.request_contact)
     return keyboards.keyboard([[_key(one, content) for one in row] for row in texts]) if texts else None
-
-
-def _rows(rows: Sequence[Sequence[Button]]) -> Iterator[Sequence[Button]]:
-    for row in rows:
-        width = _WIDTH_OF_WIDE if any(one.url for one in row) else _WIDTH
-        yield from (row[start : start + width] for start in range(0, len(row), width))
-
-
-def _texts(content: Content) -> Iterator[Sequence[str]]:
-    for row in content.reply or ():
-        width = _WIDTH_OF_WIDE if any(one in content.request_contact for one in row) else _WIDTH
-        yield from (row[start : start + width] for start in range(0, len(row), width))
-
-
-def _fits(rows: Sequence[Sequence[Button]]) -> bool:
-    return len(rows) <= MOST_ROWS and all(_is_button(one) for row in rows for one in row)
-
-
-def _is_button(button: Button) -> bool:
-    """Return whether MAX takes a button as it is."""
-    if not 1 <= len(button.text) <= keyboards.LONGEST_LABEL:
-        return False
-    return len(button.url) <= LONGEST_LINK if button.url else len(button.data) <= LONGEST_PAYLOAD
 
 
 def _key(label: str, content: Content) -> Json:

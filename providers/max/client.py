@@ -88,7 +88,7 @@ class Client:
         """Transfer a file to an address that MAX named: another host, which does not get the token. Raises one of
         FAILURES.
         """
-        form = aiohttp.FormData()
+        form = aiohttp.FormData(quote_fields=False)  # names have no quotation marks, and arrive as they are
         form.add_field("data", data, filename=name, content_type=media_type)
         async with self._open().post(url, data=form, timeout=aiohttp.ClientTimeout(total=300)) as response:
             text = await response.text(errors="replace")

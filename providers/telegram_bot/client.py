@@ -15,6 +15,7 @@ import aiohttp
 from yarl import URL
 
 from core.errors import SetupError
+from core.model.user_files import safe_name
 from providers.telegram_bot import API_URL
 from providers.telegram_bot.errors import TOKEN_REFUSED, BotApiError, NoAnswer, Unreadable, WrongToken, error_of
 
@@ -133,7 +134,7 @@ def _form(parameters: Mapping[str, Any], streams: Mapping[str, IO[bytes]]) -> ai
     for name, value in parameters.items():
         form.add_field(name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
     for name, stream in streams.items():
-        form.add_field(name, stream, filename=Path(stream.name).name)
+        form.add_field(name, stream, filename=safe_name(Path(stream.name).name))
     return form
 
 

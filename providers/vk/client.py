@@ -61,7 +61,7 @@ class Client:
 
     async def upload(self, url: str, field: str, name: str, media_type: str, data: bytes) -> Any:
         """Transfer a file to an address that VK named; return VK's body. Raises one of FAILURES."""
-        form = aiohttp.FormData()
+        form = aiohttp.FormData(quote_fields=False)  # names have no quotation marks, and arrive as they are
         form.add_field(field, data, filename=name, content_type=media_type)
         async with self._open().post(url, data=form) as response:
             return await _decoded(response)

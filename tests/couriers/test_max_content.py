@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.courier import Attachment, AttachmentType, Button, Content, Deferred, Feature, ParseMode, Reason, Scope, Sent
-from couriers.max.keyboard import can_show
+from couriers.max.keyboard import LIMITS
 from couriers.max.texts import parts
 from tests.couriers.contract import files, message
 from tests.couriers.max_provider import MaxProvider, provider
@@ -90,7 +90,7 @@ async def test_a_button_asks_for_the_contact(provider: MaxProvider) -> None:
     ],
 )
 def test_more_than_a_keyboard_can_have_is_shown_as_text(content: Content, fits: bool) -> None:
-    assert can_show(content) is fits
+    assert LIMITS.fits(content) is fits
 
 
 @pytest.mark.row("M-01")

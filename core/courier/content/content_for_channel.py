@@ -6,13 +6,16 @@ Called by `core.courier.parcels.parcel_executor`, once for each parcel.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from core.courier.content.text_fallback import text_form, with_lines
 from core.model.content import Button, Content, Feature, ParseMode
+from core.model.text.characters import nfc
 from core.model.text.text_marks import has_marks, plain_text
+from core.model.user_files import safe_name
 
 NOTHING = Content()
 
@@ -49,12 +52,20 @@ def present(
     lost = (Feature.REQUEST_CONTACT,) if asks and not content.request_contact else ()
     content, lines, choices = text_form(content, as_text)
     missing = (*lost, *dict.fromkeys(feature for feature in _used(text, content) if feature not in shows))
+    if content.inline and content.reply is not None and not {Feature.INLINE, Feature.REPLY} & {*missing}:
+        missing = (*missing, Feature.REPLY)  # a message has one keyboard
     if Feature.PARSE_MODE not in shows:
         text, content = plain_text(text, content.parse_mode), replace(content, parse_mode=ParseMode.PLAIN)
     text, was_cut = with_lines(text, content.parse_mode, lines)
     content = replace(content, **dict(_changes(content, missing)))
-    not_shown = (*missing, *((Feature.TEXT_END,) if was_cut else ()))
+    not_shown = (*missing, *_changed_names(content), *((Feature.TEXT_END,) if was_cut else ()))
     return Presented(text, None if content == NOTHING else content, not_shown, choices)
+
+
+def _changed_names(content: Content) -> Iterator[str]:
+    """Emit the names of the files that arrive under another name, as names in headers and forms must be safe."""
+    names = (one.name or PurePath(one.path).name for one in content.attachments)
+    yield from (f"file_name {name}" for name in names if name and safe_name(name) != nfc(name))
 
 
 def without_contact_buttons(content: Content) -> Content:

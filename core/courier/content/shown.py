@@ -13,7 +13,7 @@ from core.model.content import Attachment, Button, Content, Feature
 from core.model.display import Display, Limits
 from core.model.text.sms_parts import sms_parts
 from core.model.text.text_marks import Span, cut_text, spans
-from core.model.text.text_parts import split_text
+from core.model.text.text_parts import split_text, utf16_length
 
 
 class ShownText(Struct, frozen=True):
@@ -66,8 +66,12 @@ def shown_in(display: Display, text: str, content: Content | None) -> Shown:
 def _texts(presented: Presented, limits: Limits) -> tuple[Sequence[str], bool]:
     """Return the texts of the messages, and whether the text was cut."""
     text, content = presented.text, presented.content
+    if limits.splits_content or (content is None and limits.splits):
+        plain = text if content is None else spans(text, content.parse_mode)[0]
+        fits = not limits.text or utf16_length(plain) <= limits.text
+        return ((text,) if fits else split_text(plain, limits.text)), False
     if content is None:
-        return (split_text(text, limits.text), False) if limits.splits and limits.text else ((text,), False)
+        return (text,), False
     longest = limits.caption if content.attachments else limits.text
     cut = cut_text(text, content.parse_mode, longest) if longest else text
     return (cut,), cut != text
