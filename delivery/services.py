@@ -10,6 +10,7 @@ from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
 from core.directory.importing import Importing
 from core.directory.linking import Linking
+from core.processes import InstallationMark
 from core.services import Services
 from core.sessions import Sessions, SignInCodes, SignInLinks
 from core.updates.events import Events
@@ -77,6 +78,7 @@ class ApiServices:
     """
 
     core: Services
+    mark: InstallationMark
     api_keys: ApiKeys
     idempotency: Idempotency
     sessions: Sessions

@@ -1,4 +1,5 @@
-"""Keeps the entry of this process in the register of processes, and touches its health file.
+"""Keeps the entry of this process in the register of processes, touches its health file, and looks whether the data of
+the store are still those with which the process began; if not it begins anew (`core.processes.installation_mark`).
 
 The entry is written every ten seconds, and at once when something changes. A process that ends in order removes it; one
 that fails, or that an operator must repair, leaves the reason for a day.
@@ -12,15 +13,17 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from cli.command import OPERATOR_NEEDED, CommandFailed
+from cli.processes.startup import StartAgain, stop_to_start_again
 from cli.version import VERSION
 from core.errors import AdaError, StoreError, StoreRefuses
-from core.processes import ProcessRecord, ProcessRegister, ProcessState
+from core.processes import DataLoss, InstallationMark, ProcessRecord, ProcessRegister, ProcessState
 from core.processes.record import BEAT
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
@@ -29,6 +32,10 @@ log = logging.getLogger(__name__)
 
 _REASON = 500
 """The most characters of a reason."""
+LOOK = 2.0
+"""Seconds between two looks at the mark of the installation."""
+_LOOKS_TO_MOVE = 5
+"""A process moves the mark so late that all others have seen a mark of old data before."""
 _LAST_WRITE = 2.0
 """Seconds that a process which ends spends on its entry."""
 
@@ -53,6 +60,8 @@ class NotedProcess:
         self._register = ProcessRegister(store)
         self._healthy = healthy
         self._changed = store.tubes_changed
+        self.mark = InstallationMark(store)
+        self.loss: DataLoss | None = None
 
     def note(self, **changes: Any) -> None:
         """Change fields of the entry; it is written soon."""
@@ -69,6 +78,7 @@ class NotedProcess:
 
     async def begin(self) -> None:
         """Write the first entry in place of what the process before has left."""
+        await self._logged(self.mark.begin())
         await self._logged(self._forget_predecessors())
         await self._logged(self._beat())
 
@@ -80,6 +90,22 @@ class NotedProcess:
                     await self._changed.wait()
             self._changed.clear()
             await self._logged(self._beat())
+
+    async def watch(self) -> None:
+        """Wait until the store has lost data, note it, and stop the process as soon as it can be stopped."""
+        for look in count(1):
+            await asyncio.sleep(LOOK)
+            if self.loss is None:
+                await self._logged(self._look(moves=look % _LOOKS_TO_MOVE == 0))
+            if self.loss is not None and stop_to_start_again():
+                return
+
+    async def _look(self, *, moves: bool) -> None:
+        if loss := await self.mark.find_loss():
+            await self.mark.note(loss)
+            self.loss = loss
+        elif moves:
+            await self.mark.move()
 
     async def close(self) -> None:
         """Write the last entry, or remove it if the process ends in order."""
@@ -113,22 +139,31 @@ class NotedProcess:
 async def noted_process(
     store: Store, kind: str, name: str = "", healthy: Path | None = None
 ) -> AsyncIterator[NotedProcess]:
-    """Keep the entry of this process from its start to its end; an exception that ends it becomes its reason."""
+    """Keep the entry of this process from its start to its end; an exception that ends it becomes its reason. Raises
+    StartAgain after the end if the store has lost data.
+    """
     process = NotedProcess(store, kind, name, healthy)
     await process.begin()
-    keeping = asyncio.create_task(process.keep(), name="entry of this process")
+    beside = [
+        asyncio.create_task(process.keep(), name="entry of this process"),
+        asyncio.create_task(process.watch(), name="mark of the installation"),
+    ]
     try:
         yield process
     except CommandFailed as fault:
         process.ends(ProcessState.HALTED if fault.code == OPERATOR_NEEDED else ProcessState.FAILED, str(fault))
         raise
     except Exception as fault:  # whatever ends the process is its reason
+        if process.loss:
+            raise StartAgain(process.loss.sentence) from fault
         reason = str(fault) if isinstance(fault, AdaError) else f"{type(fault).__name__}: {fault}"
         process.ends(ProcessState.FAILED, reason)
         raise
     finally:
-        await cancel_and_wait(keeping)
+        await cancel_and_wait(*beside)
         await process.close()
+    if process.loss:
+        raise StartAgain(process.loss.sentence)
 
 
 def _is_running(record: ProcessRecord) -> bool:

@@ -8,10 +8,13 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from cli.command import SUCCESS
 from cli.settings.settings import Settings
+
+log = logging.getLogger(__name__)
 
 FULL = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 """The format with ADA_LOG_LEVEL=debug."""
@@ -40,33 +43,76 @@ def configure_logging(settings: Settings) -> None:
         logging.getLogger("telethon").setLevel(logging.CRITICAL)  # it logs every connection; the courier reports faults
 
 
-_STOPS: dict[threading.Thread, tuple[asyncio.AbstractEventLoop, asyncio.Event]] = {}
-"""The events of `stop_requested` in other threads than the main one, which receives the signals."""
+@dataclass
+class Stop:
+    """The event of `stop_requested` in a thread. `is_final`: the process or thread was asked to end, and not to begin
+    anew.
+    """
+
+    loop: asyncio.AbstractEventLoop
+    event: asyncio.Event
+    is_final: bool = False
+
+    def request(self) -> None:
+        self.is_final = True
+        self.event.set()
+
+
+_STOPS: dict[threading.Thread, Stop] = {}
+
+
+class StartAgain(Exception):
+    """The process begins anew, as if it was started again. The message says why."""
+
+
+def run_with_restarts(start: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    """Run a process to its end, again for each StartAgain; return its exit code."""
+    while True:
+        try:
+            return asyncio.run(start())
+        except StartAgain as fault:
+            stop = _STOPS.get(threading.current_thread())
+            if stop and stop.is_final:
+                return SUCCESS
+            log.error("%s; this process has begun anew", fault)
 
 
 def stop_requested() -> asyncio.Event:
     """Return an event that SIGTERM and SIGINT set. A second signal ends the process at once."""
-    event, loop = asyncio.Event(), asyncio.get_running_loop()
-    if threading.current_thread() is not threading.main_thread():
-        _STOPS[threading.current_thread()] = loop, event
-        return event
+    thread, loop = threading.current_thread(), asyncio.get_running_loop()
+    stop, before = Stop(loop, asyncio.Event()), _STOPS.get(thread)
+    _STOPS[thread] = stop
+    if thread is not threading.main_thread():  # the main thread receives the signals
+        if before and before.is_final:
+            stop.request()
+        return stop.event
 
     def request(number: int) -> None:
         loop.remove_signal_handler(number)
-        event.set()
+        stop.request()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, request, number)
-    return event
+    return stop.event
 
 
 def request_stop(thread: threading.Thread) -> bool:
     """Set the event of a thread; return whether it has one."""
-    if thread not in _STOPS:
+    stop = _STOPS.get(thread)
+    if stop is None:
         return False
-    loop, event = _STOPS[thread]
+    stop.is_final = True
     with suppress(RuntimeError):  # the loop is closed: the thread ends
-        loop.call_soon_threadsafe(event.set)
+        stop.loop.call_soon_threadsafe(stop.event.set)
+    return True
+
+
+def stop_to_start_again() -> bool:
+    """Set the event of this thread, which begins anew; return whether it has one on this loop."""
+    stop = _STOPS.get(threading.current_thread())
+    if stop is None or stop.loop is not asyncio.get_running_loop():
+        return False
+    stop.event.set()
     return True
 
 

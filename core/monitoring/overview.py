@@ -11,6 +11,7 @@ import msgspec
 
 from core.deliveries.channels import Channels
 from core.monitoring.figures import NOT_REACHED, FigureReader, OutcomeCount
+from core.processes import ACCEPT_LOSS, last_loss
 from core.processes import overview as processes_now
 from core.queue import Queue, Tubes
 from core.queue.dead_letters import DeadLetters
@@ -30,6 +31,7 @@ class MatterKind(StrEnum):
     """The kinds of matters, the most urgent first."""
 
     OVERDUE = "overdue"
+    DATA_LOST = "data_lost"
     HALTED = "halted"
     UNSERVED = "unserved"
     SERVER_SETTING = "server_setting"
@@ -40,16 +42,24 @@ class MatterKind(StrEnum):
     THROTTLED = "throttled"
 
 
-URGENT = frozenset({MatterKind.OVERDUE, MatterKind.HALTED, MatterKind.UNSERVED, MatterKind.SERVER_SETTING})
+URGENT = frozenset(
+    {
+        MatterKind.OVERDUE,
+        MatterKind.DATA_LOST,
+        MatterKind.HALTED,
+        MatterKind.UNSERVED,
+        MatterKind.SERVER_SETTING,
+    }
+)
 """The kinds that keep messages from being sent, or may lose them. Every other kind goes on by itself or waits for a
 decision.
 """
 
 
 class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that needs attention. `subject`: the tube, channel, webhook or setting. `count`: tasks that wait or are
-    buried, or outcomes; `of`: among how many. `reason`: in the words of its source. `by`: who paused. `at`: since when,
-    or until when a throttle lasts, Unix ms. `command`: what mends it.
+    """Something that needs attention. `subject`: the tube, channel, webhook or setting, or the kind of a loss. `count`:
+    tasks that wait or are buried, or outcomes; `of`: among how many. `reason`: in the words of its source. `by`: who
+    paused. `at`: since when, or until when a throttle lasts, Unix ms. `command`: what mends it.
     """
 
     kind: MatterKind
@@ -101,6 +111,8 @@ class Overviews:
                 yield Matter(MatterKind.THROTTLED, view.name, reason=scope, at=until)
 
     async def _server(self) -> AsyncIterator[Matter]:
+        if loss := await last_loss(self._store):
+            yield Matter(MatterKind.DATA_LOST, loss.kind, reason=loss.sentence, at=loss.at, command=ACCEPT_LOSS)
         for one in await check_settings(self._store):
             yield Matter(MatterKind.SERVER_SETTING, one.setting, reason=one.why, command=one.correction)
 

@@ -7,8 +7,29 @@ Guarantee: an entry is a note and decides nothing; no step of the queue depends 
 Neighbours: `cli` writes the entries, `delivery` and `cli` read them.
 """
 
+from core.processes.installation_mark import (
+    ACCEPT_LOSS,
+    LOSS_REMEDY,
+    DataLoss,
+    InstallationMark,
+    accept_loss,
+    last_loss,
+)
 from core.processes.overview import ProcessView, UnservedTube, overview
 from core.processes.record import ProcessRecord, ProcessState
 from core.processes.register import ProcessRegister
 
-__all__ = ["ProcessRecord", "ProcessRegister", "ProcessState", "ProcessView", "UnservedTube", "overview"]
+__all__ = [
+    "ACCEPT_LOSS",
+    "LOSS_REMEDY",
+    "DataLoss",
+    "InstallationMark",
+    "ProcessRecord",
+    "ProcessRegister",
+    "ProcessState",
+    "ProcessView",
+    "UnservedTube",
+    "accept_loss",
+    "last_loss",
+    "overview",
+]

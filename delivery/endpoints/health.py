@@ -7,6 +7,7 @@ from aiohttp.typedefs import Handler
 
 from core.admission.server_proof import proof_of
 from core.errors import NotFound
+from core.processes import LOSS_REMEDY, DataLoss, last_loss
 from core.redis.notifications import Notifications, ensure_notifications
 from core.redis.server_checks import notification_problem
 from delivery.http import metrics
@@ -30,7 +31,8 @@ def live(context: Context) -> Handler:
 
 
 def ready(context: Context) -> Handler:
-    """Return whether requests should be sent here: the store answers, and the process is not shutting down.
+    """Return whether requests should be sent here: the store answers, its data are those with which the process began,
+    and the process is not shutting down.
 
     Also sets the server's `notify-keyspace-events` if it was lost, and reports that.
     """
@@ -38,18 +40,21 @@ def ready(context: Context) -> Handler:
     async def handle(request: web.Request) -> web.Response:
         if context.closing.is_set():
             return respond(problem("SHUTTING_DOWN", "Use another process."))
-        if not await context.services.core.store.ping():
+        store, mark = context.services.core.store, context.services.mark
+        if not await store.ping():
             return respond(problem("STORE_UNAVAILABLE", "The store does not answer."), {hdrs.RETRY_AFTER: "1"})
-        return _readiness(await ensure_notifications(context.services.core.store.command)).encode()
+        if loss := await mark.find_loss():
+            return respond(problem("STORE_DATA_LOST", f"{loss.sentence}."), {hdrs.RETRY_AFTER: "5"})
+        return _readiness(await ensure_notifications(store.command), await last_loss(store)).encode()
 
     return handle
 
 
-def _readiness(state: Notifications) -> Response:
-    problem = notification_problem(state)
-    if problem is None:
-        return Response(schemas.ReadinessResponse("ok", changed=state.changed))
-    return Response(schemas.ReadinessResponse("degraded", missing=str(problem)))
+def _readiness(state: Notifications, loss: DataLoss | None) -> Response:
+    missing, lost = str(notification_problem(state) or ""), f"{loss.sentence}. {LOSS_REMEDY}" if loss else ""
+    if missing or lost:
+        return Response(schemas.ReadinessResponse("degraded", missing, state.changed, lost))
+    return Response(schemas.ReadinessResponse("ok", changed=state.changed))
 
 
 def prove(context: Context) -> Handler:

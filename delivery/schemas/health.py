@@ -27,11 +27,13 @@ class ServerProof(Struct):
 
 
 class ReadinessResponse(Struct, omit_defaults=True):
-    """The process can serve requests. `degraded`: it can, but couriers start late, because the server lacks a setting.
+    """The process can serve requests. `degraded`: it can, but couriers start late, because the server lacks a setting,
+    or the store has lost data.
 
-    `missing` says which setting and why; `changed` what this check has set.
+    `missing` says which setting and why; `changed` what this check has set; `lost` what was lost and what to do.
     """
 
     status: Literal["ok", "degraded"]
     missing: str = ""
     changed: str = ""
+    lost: str = ""

@@ -11,12 +11,28 @@ from msgspec.structs import replace
 from cli.command import OPERATOR_NEEDED, CommandFailed
 from cli.commands.installation.processes import describe
 from cli.commands.parts.courier import deliver
-from cli.processes.noted_process import noted_process
+from cli.processes.noted_process import NotedProcess, noted_process
+from cli.processes.startup import StartAgain, run_with_restarts, stop_requested
 from core.courier.interface import Halted
 from core.courier.runtime import Runtime
 from core.deliveries.channels import Channels
-from core.processes import ProcessRecord, ProcessRegister, ProcessState, UnservedTube, overview
+from core.monitoring.overview import MatterKind, Overviews
+from core.processes import (
+    DataLoss,
+    InstallationMark,
+    ProcessRecord,
+    ProcessRegister,
+    ProcessState,
+    UnservedTube,
+    accept_loss,
+    overview,
+)
+from core.processes.installation_mark import LossKind
 from core.queue import NewTask
+from core.redis.store import Store
+from core.webhooks.http_client import WebhookClient
+from core.webhooks.registry import Webhooks
+from tests.support.servers import Server
 from tests.support.stack import HOUR, QUICK, FakeCourier, Stack, people
 from tests.support.waiting import until
 
@@ -105,3 +121,120 @@ async def test_a_process_that_was_killed_is_silent_and_its_entry_ends_by_itself(
     assert await entries(stack) == []
     assert await stack.redis.hlen("processes:{0}:entries") == 0
     await stack.queue.cancel(task)
+
+
+DAY_MS = 24 * 3600 * 1000
+SHARDS = 4
+
+
+async def empty(store: Store) -> None:
+    await store.command("FLUSHALL")
+
+
+async def empty_a_part(store: Store) -> None:
+    await store.command("DEL", "installation:{1}", "installation:{3}")
+
+
+async def restore_yesterday(store: Store) -> None:
+    at = int(await store.command("HGET", "installation:{0}", "at"))
+    for shard in range(SHARDS):
+        await store.command("HSET", f"installation:{{{shard}}}", "at", at - DAY_MS)
+
+
+async def replace_the_server(store: Store) -> None:
+    await empty(store)
+    await InstallationMark(store).begin()
+
+
+LOSSES = {
+    "FLUSHALL": (empty, LossKind.EMPTIED, [0, 1, 2, 3], "gone since"),
+    "FLUSHDB of a primary of a cluster": (empty_a_part, LossKind.EMPTIED, [1, 3], "gone in 2 of 4 shards since"),
+    "the backup of yesterday": (restore_yesterday, LossKind.OLDER, [0, 1, 2, 3], "are those of"),
+    "another server": (replace_the_server, LossKind.REPLACED, [0, 1, 2, 3], "another server"),
+}
+
+
+@pytest.mark.parametrize("case", LOSSES)
+async def test_each_process_notices_a_loss_once_whichever_is_the_first(server: Server, case: str) -> None:
+    lose, kind, shards, words = LOSSES[case]
+    store = await Store.open(server.url, SHARDS)
+    try:
+        marks = [InstallationMark(store) for _ in range(3)]
+        for mark in marks:
+            await mark.begin()
+            assert await mark.find_loss() is None
+        await lose(store)
+        first, second, third = marks
+        found = [loss for mark in (first, second) if (loss := await mark.find_loss())]
+        assert [(one.kind, list(one.shards), words in one.sentence) for one in found] == [(kind, shards, True)] * 2
+        for mark, loss in zip((first, second), found, strict=True):
+            await third.move()  # a process that has not looked yet hides nothing
+            await mark.note(loss)
+            await mark.begin()
+        late = await third.find_loss()
+        assert late == found[1], "it reads what the others have noted"
+        await third.note(late)
+        await third.begin()
+        assert [await mark.find_loss() for mark in marks] == [None] * 3
+    finally:
+        await store.close()
+
+
+async def test_a_promoted_replica_that_lacks_the_last_seconds_is_no_loss(stack: Stack) -> None:
+    mark = InstallationMark(stack.store)
+    await mark.begin()
+    at = int(await stack.store.command("HGET", "installation:{0}", "at"))
+    await stack.store.command("HSET", "installation:{0}", "at", at - 30_000)
+    assert await mark.find_loss() is None
+
+
+async def test_a_loss_is_shown_until_an_operator_accepts_it(stack: Stack) -> None:
+    mark, channels = InstallationMark(stack.store), Channels(stack.store)
+    webhooks = Webhooks(stack.store, stack.queue, WebhookClient(allow_private=True))
+    overviews = Overviews(stack.store, stack.queue, channels, webhooks)
+    await mark.note(DataLoss(LossKind.OLDER, [0], 1, DAY_MS, DAY_MS // 2))
+    shown = await overviews.show()
+    assert (shown.health, [(one.kind, one.subject) for one in shown.matters]) == (
+        "bad",
+        [(MatterKind.DATA_LOST, "older")],
+    )
+    assert shown.matters[0].reason.startswith(
+        "the data of the store are those of 1970-01-01 12:00:00 UTC since 1970-01-02"
+    )
+    await accept_loss(stack.store)
+    assert (await overviews.show()).matters == []
+
+
+def test_a_process_begins_anew_after_a_loss_and_what_its_start_writes_is_there_again(server: Server) -> None:
+    starts = []
+
+    async def serve() -> int:
+        starts.append("start")
+        store = await Store.open(server.url)
+        try:
+            async with noted_process(store, "serve"):
+                stop = stop_requested()
+                await store.command("SET", "registered", "1")
+                if len(starts) == 2:
+                    return 0
+                await store.command("FLUSHALL")
+                await stop.wait()
+                return 7
+        finally:
+            await store.close()
+
+    assert run_with_restarts(serve) == 0
+    assert starts == ["start", "start"]
+
+
+async def test_a_fault_that_follows_from_a_loss_begins_the_process_anew_too(stack: Stack) -> None:
+    with pytest.raises(StartAgain, match="the data of the store are gone"):  # noqa: PT012 - the end is what raises
+        async with noted_process(stack.store, "serve") as process:
+            await stack.store.command("FLUSHALL")
+            await until(lambda: _noticed(process))
+            raise RuntimeError("no such tube")
+    assert await entries(stack) == []
+
+
+async def _noticed(process: NotedProcess) -> bool:
+    return process.loss is not None

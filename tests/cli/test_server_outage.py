@@ -1,5 +1,8 @@
-"""An external server that is down while processes of `up` restart: they wait for it, and nothing is given up."""
+"""An external server that is down while processes of `up` restart: they wait for it, and nothing is given up. One that
+loses its data: all that a start registers is registered again.
+"""
 
+import json
 import os
 import signal
 from collections.abc import Mapping
@@ -8,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from cli.command import FAILURE, SUCCESS
 from tests.cli.installation import Installation
+from tests.support.paths import ROOT
 from tests.support.servers import Server, await_sync
 
 pytestmark = pytest.mark.timeout(300)
@@ -47,3 +52,41 @@ def waits(installation: Installation, process: str) -> int:
 
 def has_waited(installation: Installation, process: str) -> bool:
     return waits(installation, process) == 1
+
+
+PROCESSES = ("serve", "telegram", "vk", "max", "sms", "email", "bot telegram", "bot sms", "scenarios", "jobs")
+BEGUN_ANEW = "this process has begun anew"
+
+
+def test_an_installation_whose_store_is_emptied_registers_again_what_its_start_has_registered(
+    tmp_path: Path, own_server: Server
+) -> None:
+    installation = Installation(tmp_path)
+    installation.environment |= {
+        "ADA_REDIS_URL": own_server.url,
+        "ADA_SCENARIOS": str(ROOT / "examples" / "school-bot"),
+        "ADA_JOBS": str(ROOT / "examples" / "price_watcher" / "watching.py"),
+    }
+    installation.up()
+    try:
+        own_server.empty()
+        await_sync(lambda: all(has_begun_anew(installation, one) for one in PROCESSES), within=60, what="all processes")
+        await_sync(lambda: sends(installation), within=60, what="a message with the first key")
+        doctor = installation.ada("doctor")
+        assert doctor.returncode == FAILURE
+        assert "the data of the store are gone" in doctor.stdout
+        assert "./ada doctor --accept-loss" in doctor.stdout
+        assert installation.ada("doctor", "--accept-loss").returncode == SUCCESS
+        assert "stopped for good" not in installation.log.read_text()
+    finally:
+        installation.end()
+
+
+def has_begun_anew(installation: Installation, process: str) -> bool:
+    lines = installation.log.read_text().splitlines()
+    return any(f'"part": "{process}"' in line and BEGUN_ANEW in line for line in lines)
+
+
+def sends(installation: Installation) -> bool:
+    done = installation.ada("send", "--to", "sms:+79990000001,max:900001", "--text", "after", "--wait", "--json")
+    return done.returncode == SUCCESS and json.loads(done.stdout.splitlines()[-1])["verdict"] == "all_reached"

@@ -16,6 +16,7 @@ from core.admission.idempotency import Idempotency
 from core.courier.runtime import Runtime
 from core.directory.importing import Importing
 from core.directory.linking import Linking
+from core.processes import InstallationMark
 from core.redis.store import Store
 from core.services import open_services
 from core.sessions import Sessions, SignInCodes, SignInLinks
@@ -131,9 +132,12 @@ def outbox() -> Outbox:
 async def services(store: Store, outbox: Outbox) -> AsyncIterator[ApiServices]:
     api_keys, client = ApiKeys(store), WebhookClient(allow_private=True)
     await api_keys.ensure(ADMIN)
+    mark = InstallationMark(store)
+    await mark.begin()
     async with open_services(store) as core:
         yield ApiServices(
             core=core,
+            mark=mark,
             api_keys=api_keys,
             idempotency=Idempotency(store),
             sessions=Sessions(store, core.directory, api_keys),

@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.histories.parcels import Entry
 from core.model.history_key import HistoryKey
+from core.processes import accept_loss
 from delivery.app import build
 from delivery.endpoints.pages import content_security_policy
 from delivery.http.options import Options
@@ -112,6 +113,21 @@ async def test_readiness_reports_notifications_that_were_lost_and_those_it_may_n
         assert "CONFIG SET notify-keyspace-events Kgx" in found["missing"]
     finally:
         await client.execute_command("ACL", "SETUSER", "default", "+@all")  # type: ignore[no-untyped-call]
+
+
+async def test_a_server_whose_store_has_lost_its_data_is_not_ready_until_it_begins_anew(api: Api) -> None:
+    await api.store.command("FLUSHALL")
+    lost = await api.call("GET", "/readyz", headers=WITHOUT_KEY)
+    assert (lost.status, lost.code) == (503, "STORE_DATA_LOST")
+    mark = api.services.mark
+    loss = await mark.find_loss()
+    assert loss is not None
+    await mark.note(loss)
+    await mark.begin()
+    found = (await api.call("GET", "/readyz", headers=WITHOUT_KEY)).json
+    assert (found["status"], "the data of the store are gone" in found["lost"]) == ("degraded", True)
+    await accept_loss(api.store)
+    assert (await api.call("GET", "/readyz", headers=WITHOUT_KEY)).json == {"status": "ok"}
 
 
 SAMPLE = re.compile(r'[a-z_]+(\{[a-z]+="[^"\\]*"(,[a-z]+="[^"\\]*")*\})? -?[0-9.]+(e[+-][0-9]+)?')

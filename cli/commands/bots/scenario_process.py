@@ -8,6 +8,7 @@ import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from cli.processes.bot_folders import BotFolders
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy
 from cli.processes.noted_process import NotedProcess, noted_process
-from cli.processes.startup import collect_garbage_less_often, configure_logging, stop_requested
+from cli.processes.startup import collect_garbage_less_often, configure_logging, run_with_restarts, stop_requested
 from cli.processes.supervisor import announce
 from cli.services.models import open_models
 from cli.services.sending_policy import sending_policy_of
@@ -55,7 +56,8 @@ def run_process(arguments: Namespace) -> int:
     configure_logging(configuration.settings)
     prepare_data_directory(configuration.settings.data)
     private_directory(directory)
-    return asyncio.run(run_scenarios(configuration, configuration.settings.scenarios, directory / HEALTH_FILE))
+    folder = configuration.settings.scenarios
+    return run_with_restarts(partial(run_scenarios, configuration, folder, directory / HEALTH_FILE))
 
 
 async def run_scenarios(configuration: Configuration, folder: Path, health_file: Path) -> int:

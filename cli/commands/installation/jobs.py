@@ -9,6 +9,7 @@ import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from cli.commands.installation.queue import print_result
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy
 from cli.processes.noted_process import noted_process
-from cli.processes.startup import collect_garbage_less_often, configure_logging, stop_requested
+from cli.processes.startup import collect_garbage_less_often, configure_logging, run_with_restarts, stop_requested
 from cli.processes.supervisor import announce
 from cli.services.sending_policy import sending_policy_of
 from cli.services.sign_in import open_sign_in
@@ -118,13 +119,13 @@ def run(arguments: Namespace) -> int:
     prepare_data_directory(configuration.settings.data)
     private_directory(directory)
     try:
-        return asyncio.run(run_process(configuration, directory / HEALTH_FILE))
+        return run_with_restarts(partial(run_jobs, configuration, directory / HEALTH_FILE))
     except (SystemExit, KeyboardInterrupt) as fault:  # of a task that a job has started: no end in order
         log.error("a job has ended this process: %r", fault)
         return FAILURE
 
 
-async def run_process(configuration: Configuration, health_file: Path) -> int:
+async def run_jobs(configuration: Configuration, health_file: Path) -> int:
     """Run jobs until a request to stop."""
     from cli.processes.blocked_loop import watch_loop
     from cli.services.models import open_models

@@ -21,7 +21,7 @@ from cli.commands.parts.bots_of_folders import OPENERS, run_bots
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy
 from cli.processes.noted_process import NotedProcess, noted_process
-from cli.processes.startup import collect_garbage_less_often, configure_logging, stop_requested
+from cli.processes.startup import collect_garbage_less_often, configure_logging, run_with_restarts, stop_requested
 from cli.processes.supervisor import announce
 from cli.services.bots import open_bot_services
 from cli.services.scenarios import max_age, open_ingress
@@ -55,7 +55,7 @@ def run(arguments: Namespace) -> int:
     configure_logging(configuration.settings)
     prepare_data_directory(configuration.settings.data)
     private_directory(private_directory(directory.parent) / directory.name)
-    return asyncio.run(run_bot(configuration, arguments.channel, directory / HEALTH_FILE))
+    return run_with_restarts(partial(run_bot, configuration, arguments.channel, directory / HEALTH_FILE))
 
 
 async def run_bot(configuration: Configuration, channel: str, health_file: Path) -> int:

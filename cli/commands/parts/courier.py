@@ -9,6 +9,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from cli.commands.parts.couriers_of_folders import run_couriers
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, touch_while_working
 from cli.processes.noted_process import NotedProcess, noted_process
-from cli.processes.startup import collect_garbage_less_often, configure_logging, stop_requested
+from cli.processes.startup import collect_garbage_less_often, configure_logging, run_with_restarts, stop_requested
 from cli.processes.supervisor import announce
 from cli.services.store import open_store
 from cli.settings.bot_folders import TOKENS, has_many
@@ -48,7 +49,7 @@ def run(arguments: Namespace) -> int:
     configure_logging(configuration.settings)
     prepare_data_directory(configuration.settings.data)
     private_directory(private_directory(directory.parent) / directory.name)
-    return asyncio.run(run_courier(configuration, arguments.channel, directory))
+    return run_with_restarts(partial(run_courier, configuration, arguments.channel, directory))
 
 
 def courier_directory(configuration: Configuration, channel: str) -> Path:

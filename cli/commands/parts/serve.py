@@ -25,7 +25,13 @@ from cli.command import SUCCESS, Command, CommandFailed
 from cli.commands.start.installation import ada_child, start_required
 from cli.processes.noted_process import noted_process
 from cli.processes.ports import bind, cannot_listen
-from cli.processes.startup import collect_garbage_less_often, configure_logging, run_until, stop_requested
+from cli.processes.startup import (
+    collect_garbage_less_often,
+    configure_logging,
+    run_until,
+    run_with_restarts,
+    stop_requested,
+)
 from cli.processes.supervisor import ChildSpec, Supervisor, announce
 from cli.services.linking import open_linking, open_sign_in_codes
 from cli.services.scenarios import open_ingress
@@ -42,6 +48,7 @@ from core.admission.idempotency import Idempotency
 from core.deliveries.choice_store import Choices
 from core.directory.importing import Importing
 from core.monitoring import Recorder
+from core.processes import InstallationMark
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from core.services import Services, open_services
@@ -83,7 +90,7 @@ def run(arguments: Namespace) -> int:
     configure_logging(configuration.settings)
     logging.getLogger("aiohttp.access").setLevel(logging.WARNING)  # a line per request costs as much as the request
     if arguments.processes == 1:
-        return asyncio.run(serve(configuration, arguments.share_port))
+        return run_with_restarts(partial(serve, configuration, arguments.share_port))
     return asyncio.run(supervise(configuration, arguments.processes))
 
 
@@ -96,7 +103,7 @@ async def serve(configuration: Configuration, share_port: bool) -> int:
     async with (
         open_store(configuration, waits=True) as store,
         noted_process(store, "serve") as process,
-        open_api_services(store, settings) as services,
+        open_api_services(store, settings, process.mark) as services,
     ):
         stop = stop_requested()  # before, a signal simply ends the process
         app = build(services, options)
@@ -112,7 +119,7 @@ async def serve(configuration: Configuration, share_port: bool) -> int:
 
 
 @asynccontextmanager
-async def open_api_services(store: Store, settings: Settings) -> AsyncIterator[ApiServices]:
+async def open_api_services(store: Store, settings: Settings, mark: InstallationMark) -> AsyncIterator[ApiServices]:
     """Open the services of one process, and create the API key that is set."""
     api_keys = ApiKeys(store)
     if settings.api_key:
@@ -127,6 +134,7 @@ async def open_api_services(store: Store, settings: Settings) -> AsyncIterator[A
     ):
         yield ApiServices(
             core=core,
+            mark=mark,
             api_keys=api_keys,
             idempotency=Idempotency(store),
             sessions=Sessions(store, core.directory, api_keys),

@@ -17,6 +17,7 @@ from cli.services.sign_in import check_secret_key
 from cli.services.store import redis_url
 from cli.settings.settings import Configuration, Settings, channels, courier_module, load
 from core.errors import DataMoved, LayoutUnknown, SetupError, ShardsDiffer, StoreRefuses, StoreUnavailable
+from core.processes import LOSS_REMEDY, accept_loss, last_loss
 from core.redis.keys import layout_of_shards
 from core.redis.notifications import SETTING, ensure_notifications
 from core.redis.refusals import grant
@@ -35,13 +36,25 @@ MIN_FREE_BYTES = 2**30
 
 def declare(parser: ArgumentParser) -> None:
     parser.add_argument("--sign-in", action="store_true", help="also sign in at the providers, as the couriers do")
+    parser.add_argument("--accept-loss", action="store_true", help="show a loss of the store's data no longer")
 
 
 def run(arguments: Namespace) -> int:
     return asyncio.run(print_findings(load(), arguments))
 
 
+async def forget_loss(configuration: Configuration) -> None:
+    """Show the last loss of data no longer. Raises SetupError, StoreUnavailable."""
+    store = await Store.open(redis_url(configuration.settings), configuration.settings.shards)
+    try:
+        await accept_loss(store)
+    finally:
+        await store.close()
+
+
 async def print_findings(configuration: Configuration, arguments: Namespace) -> int:
+    if arguments.accept_loss:
+        await forget_loss(configuration)
     all_good = True
     async for finding in run_checks(configuration, arguments.sign_in):
         print(json.dumps(asdict(finding), ensure_ascii=False) if arguments.json else finding, flush=True)
@@ -110,6 +123,7 @@ async def check_server(configuration: Configuration) -> AsyncIterator[Finding]:
             yield finding
         yield await check_notifications(store)
         yield await check_data_layout(store)
+        yield await check_loss(store)
         yield await check_clock(store)
         yield await check_sign_in(store, configuration.settings)
         yield await check_webhooks(store)
@@ -161,6 +175,12 @@ async def check_data_layout(store: Store) -> Finding:
     except (DataMoved, LayoutUnknown, ShardsDiffer) as error:
         return Finding("layout", False, str(error))
     return Finding("layout", True, str(layout_of_shards(store.shards)))
+
+
+async def check_loss(store: Store) -> Finding:
+    if loss := await last_loss(store):
+        return Finding("stored data", False, loss.sentence, LOSS_REMEDY)
+    return Finding("stored data", True, "no loss was noticed")
 
 
 async def check_clock(store: Store) -> Finding:

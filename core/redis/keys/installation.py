@@ -47,6 +47,20 @@ INSTALLATION = (
         "the number of the layout, written at the first start",
     ),
     Key(
+        "installation",
+        "installation:{s}",
+        "hash",
+        Lifetime.FOREVER,
+        "the mark by which processes see that the data are theirs: `id`, made at the first start; `at`, ms, moved on",
+    ),
+    Key(
+        "data_loss",
+        "installation:{s}:loss",
+        "string",
+        Lifetime.TTL,
+        "the last loss of data that was noticed, as JSON, until an operator accepts it",
+    ),
+    Key(
         "primary",
         "primary:{s}",
         "hash",

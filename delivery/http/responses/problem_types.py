@@ -30,6 +30,7 @@ CODES = {
     "STORE_WITHOUT_REPLICAS": ProblemType(503, "The store has too few replicas"),
     "STORE_PRIMARY_IN_DOUBT": ProblemType(503, "The store may be about to be replaced"),
     "STORE_CLUSTER_DOWN": ProblemType(503, "The cluster of the store is down"),
+    "STORE_DATA_LOST": ProblemType(503, "The store has lost its data"),
     "SHUTTING_DOWN": ProblemType(503, "This process is shutting down"),
     # authentication
     "KEY_MISSING": ProblemType(401, "An API key is required"),

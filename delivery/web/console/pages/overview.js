@@ -7,7 +7,7 @@ import { countMatters, notice, tag, withStates } from "../lib/page.js";
 import { follow } from "../lib/live.js";
 
 const COLOURS = { good: "good", attention: "warn", bad: "bad" };
-const URGENT = ["overdue", "halted", "unserved", "server_setting"];
+const URGENT = ["overdue", "data_lost", "halted", "unserved", "server_setting"];
 /** Where a matter is looked after. */
 const PAGES = {
   overdue: "processes", halted: "processes", unserved: "processes", failures: "messages", webhook: "webhooks", dead_letters: "dead_letters", paused: "tubes",
@@ -58,6 +58,7 @@ function sentence({ kind, subject, count = 0, of = 0, reason = "", by, at }) {
 
 /** Returns a reason in the language of the reader where it is one of a few; else in the words of its source. */
 function reasonOf(kind, reason, subject) {
+  if (kind === "data_lost") return t(`lost.${subject}`);
   if (kind === "server_setting" && has(`setting.${subject}`)) return t(`setting.${subject}`);
   if (kind === "failures") return reason ? word("reason", reason) : t("overview.no_reason");
   return reason ? said(reason) : t("overview.no_reason");
