@@ -49,6 +49,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "reason": Reason,
     "after": lambda value: None if value is None else _of_type(timedelta, value),
     "scope": Scope,
+    "is_guess": lambda value: _of_type(bool, value),
     "detail": _text,
     "rest": lambda value: _checked(value, Outcome),
     "rejected": lambda value: _checked(value, Rejected),

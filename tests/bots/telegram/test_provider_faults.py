@@ -6,10 +6,9 @@ import pytest
 
 from sandbox.events import Fault, Rule
 from tests.bots.telegram.chat import School, english
+from tests.support.moments import AHEAD
 from tests.support.stack import HOUR
 from tests.support.waiting import until
-
-TIME = "31.12.2098 09:00"
 
 
 def refuse(school: School, fault: str, method: str, value: int | None = None, times: int | None = None) -> None:
@@ -42,11 +41,11 @@ async def test_a_prompt_is_sent_however_often_telegram_has_failed_before(
     refuse(school, fault, "sendMessage", value)
     before = calls(school, "sendMessage")
     school.write("No class")
-    school.write(TIME)
+    school.write(AHEAD)
     await called(school, "sendMessage", before + 6)
     school.bot_api.state.clear_rules()
     await school.shows(english("time_when"), within=45)
-    shown = await school.shows(f"Time: {TIME}")
+    shown = await school.shows(f"Time: {AHEAD}")
     assert "No class" in shown["text"]
     assert school.texts().count(english("time_when")) == 1
     assert "Traceback" not in caplog.text
@@ -61,7 +60,7 @@ async def test_a_prompt_that_is_lost_for_good_does_not_shift_the_dialog(school: 
     await called(school, "sendMessage", before + 1)
     school.stack.advance_clock(HOUR)  # the prompt has expired
     school.bot_api.state.clear_rules()
-    assert f"Time: {TIME}" in await school.answer(TIME)
+    assert f"Time: {AHEAD}" in await school.answer(AHEAD)
     assert english("time_when") not in school.texts()
 
 

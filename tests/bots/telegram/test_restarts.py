@@ -25,6 +25,7 @@ from providers.telegram_bot import CHANNEL
 from sandbox.events import Fault, Rule
 from sandbox.sandbox import Sandbox
 from tests.bots.telegram.chat import ANNA, STUDENT, TEACHER, VERA, School, english
+from tests.support.moments import AHEAD
 from tests.support.servers import Server
 from tests.support.stack import TENANT
 from tests.support.waiting import until
@@ -204,9 +205,9 @@ async def test_the_bot_is_killed_while_telegram_does_not_answer(campus: Campus) 
     await until(lambda: state.counter(CHANNEL, "sendMessage") > sent, within=45)
     bot.kill()
     state.clear_rules()
-    campus.people.write(TEACHER, "31.12.2098 09:00")
+    campus.people.write(TEACHER, AHEAD)
     await installation.start("bot", "telegram", **SETTINGS).ready()
-    await campus.reads("Time: 31.12.2098 09:00")
+    await campus.reads(f"Time: {AHEAD}")
     assert "No class" in campus.texts()[-1]
     assert [text for text in campus.texts() if "When shall it be sent?" in text] == [english("time_when")]
 

@@ -13,10 +13,9 @@ from core.model.quota import Quota
 from core.model.states import Reason
 from tests.bots.telegram.chat import TEACHER, School, english, labels, open_school
 from tests.sandbox.bot_api_clients import BotApi
+from tests.support.moments import AHEAD
 from tests.support.stack import TENANT, Stack
 from tests.support.waiting import until
-
-FAR = "31.12.2098 9:00"
 
 
 class Provider:
@@ -36,14 +35,14 @@ async def schedule(school: School) -> None:
     await school.select("ИВТ-101")
     await school.notice("Done")
     await school.answer("hello")
-    await school.answer(FAR)
+    await school.answer(AHEAD)
     await school.notice("Send")
 
 
 @pytest.mark.row("D-17")
 async def test_a_scheduled_delivery_shows_its_time_and_can_be_cancelled(school: School) -> None:
     await schedule(school)
-    shown = await school.shows(english("status_scheduled", time="31.12.2098 09:00"))
+    shown = await school.shows(english("status_scheduled", time=AHEAD))
     assert labels(shown) == [english("button_cancel_delivery")]
     await school.notice(english("button_cancel_delivery"), message=shown)
     await school.shows(english("status_cancelled"))
@@ -123,7 +122,7 @@ async def test_retry_pressed_twice_sends_once_more(school: School) -> None:
 
 async def test_the_status_of_another_person_is_not_reachable(school: School) -> None:
     await schedule(school)
-    shown = await school.shows(english("status_scheduled", time="31.12.2098 09:00"))
+    shown = await school.shows(english("status_scheduled", time=AHEAD))
     await school.directory.users.remove_contact(TENANT, 1, "telegram-bot", str(TEACHER))
     await school.directory.users.update(
         TENANT, 2, UserChange(role="trainer", contacts={"telegram-bot": [str(TEACHER)]})

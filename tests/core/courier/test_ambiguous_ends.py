@@ -148,14 +148,16 @@ class TestAfterACrash:
         assert outcome(await stack.finished(key)).status is Status.UNKNOWN
 
     @pytest.mark.row("D-38", "D-42")
-    @pytest.mark.parametrize("chosen", [["1", "2"], []])
-    async def test_a_cancellation_before_the_next_claim_is_unknown(self, stack: Stack, chosen: list[str]) -> None:
+    @pytest.mark.parametrize(("chosen", "state"), [(["1", "2"], DeliveryState.FINISHED), ([], DeliveryState.CANCELLED)])
+    async def test_a_cancellation_before_the_next_claim_is_unknown(
+        self, stack: Stack, chosen: list[str], state: DeliveryState
+    ) -> None:
         key = await self.lose(stack, 2)
         result = await stack.deliveries.cancel(key, TENANT, chosen)
         assert result == Cancelled(0, [], [1, 2])
         history = await stack.finished(key)
         assert statuses(history) == {1: "unknown", 2: "unknown"}
-        assert (outcome(history).reason, history.state) == (Reason.CRASHED, DeliveryState.CANCELLED)
+        assert (outcome(history).reason, history.state) == (Reason.CRASHED, state)
         assert (await stack.deliveries.cancel(key, TENANT)).in_flight == [1, 2]
 
     @pytest.mark.row("D-38", "D-42")
@@ -176,7 +178,7 @@ class TestAfterACrash:
         await stack.tick()
         history = await stack.finished(key)
         assert statuses(history) == {1: "unknown", 2: "unknown"}
-        assert (outcome(history).reason, history.state) == (Reason.CRASHED, DeliveryState.EXPIRED)
+        assert (outcome(history).reason, history.state) == (Reason.CRASHED, DeliveryState.FINISHED)
 
     @pytest.mark.row("D-38", "D-42")
     async def test_a_task_that_an_operator_cancels_is_unknown(self, stack: Stack) -> None:

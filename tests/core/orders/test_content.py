@@ -39,7 +39,7 @@ async def test_content_beyond_the_limits_is_refused(
 @pytest.mark.row("C-47")
 @pytest.mark.parametrize("content", [Content(), Content(reply=()), Content(inline=((OK,),)), Content(remove="5")])
 async def test_a_text_is_empty_only_with_attachments(office: Office, content: Content) -> None:
-    with pytest.raises(Invalid, match="not empty"):
+    with pytest.raises(Invalid, match="shows at least one character"):
         await office.send(content=content, text=" ")
     await office.send(content=Content(attachments=(LINK,)), text="")
 

@@ -106,6 +106,7 @@ ALONE = (
 
 REFERENCE = (
     *(
+        "answers",
         "architecture",
         "cluster",
         "console",
