@@ -87,6 +87,9 @@ async def test_only_the_known_user_may_send(client: Client) -> None:
         ("mailbox_full", smtplib.SMTPRecipientsRefused, 452),
         ("greylisted", smtplib.SMTPRecipientsRefused, 451),
         ("shutting_down", smtplib.SMTPRecipientsRefused, 421),
+        ("flood_detected", smtplib.SMTPRecipientsRefused, 450),
+        ("rcpt_answer", smtplib.SMTPRecipientsRefused, 530),
+        ("data_shutting_down", smtplib.SMTPDataError, 421),
         ("content_refused", smtplib.SMTPDataError, 554),
         ("busy", smtplib.SMTPDataError, 451),
     ],
@@ -104,6 +107,7 @@ async def test_refusals(client: Client, name: str, error: type[smtplib.SMTPExcep
     ("name", "copies"),
     [
         ("disconnect_before", 0),
+        ("rcpt_silence", 0),
         ("stored_then_cut", 1),
         ("cut_after_data", 0),
         ("stored_then_silence", 1),
@@ -158,6 +162,13 @@ async def test_the_rate_limit_accepts_n_messages_in_a_second(client: Client) -> 
     assert len(client.texts("anna@example.org")) == 2
 
 
+async def test_only_addresses_in_other_letters_are_refused_without_smtputf8(client: Client) -> None:
+    client.state.add_rule(Rule("email", Fault("utf8_refused")))
+    status, _ = await client.run(lambda smtp: smtp.docmd("MAIL FROM:<ada@example.org> SMTPUTF8"))
+    assert status == 550
+    await client.send()
+
+
 @pytest.mark.parametrize(
     "command", ["NONSENSE", "RCPT TO:<a@b.org>", "DATA", "MAIL FROM:<", "AUTH PLAIN !!!", "STARTTLS"]
 )
@@ -169,5 +180,6 @@ async def test_no_command_makes_the_server_fail(client: Client, command: str) ->
 
 async def test_every_fault_is_tested_here() -> None:
     tested = "refused mailbox_full greylisted shutting_down content_refused busy disconnect_before stored_then_cut "
+    tested += "flood_detected rcpt_answer rcpt_silence data_shutting_down utf8_refused "
     tested += "cut_after_data stored_then_silence timeout sender_refused rate_limit sign_in_refused sign_in_deferred"
     assert set(FAULTS["email"]) == {*tested.split()}

@@ -99,6 +99,7 @@ async def test_a_chat_has_what_was_received_and_written_and_what_was_read(web_cl
         "address": "100001",
         "messages": [],
         "keyboard": [],
+        "contact_buttons": [],
         "answers": [],
         "blocked": False,
     }
