@@ -31,9 +31,20 @@ ACCOUNTS = {"email": "ADA_SMTP_URL"}
 """The common settings that are the account of a channel."""
 
 WITHOUT_ACCOUNT = frozenset(
-    {"ADA_BOT_TENANT", "ADA_BOT_WEBHOOK_URL", "ADA_MAX_WEBHOOK_URL", "ADA_MAX_WEBHOOK_SECRET", "ADA_SMS_PROFILE"}
+    {
+        *("ADA_BOT_TENANT", "ADA_BOT_WEBHOOK_URL", "ADA_BOT_TIMEOUT"),
+        *("ADA_EMAIL_LOCALE", "ADA_EMAIL_UNSUBSCRIBE", "ADA_EMAIL_CONNECTIONS", "ADA_EMAIL_TIMEOUT"),
+        *("ADA_EMAIL_FIRST_PAUSE", "ADA_EMAIL_ATTEMPTS", "ADA_EMAIL_MOST_FILES_MB"),
+        *("ADA_MAX_WEBHOOK_URL", "ADA_MAX_WEBHOOK_SECRET", "ADA_MAX_CA", "ADA_MAX_TIMEOUT", "ADA_MAX_MOST_FILE_MB"),
+        *("ADA_SMS_PROFILE", "ADA_SMS_FROM", "ADA_SMS_CALLBACK_URL", "ADA_SMS_MOST_PARTS", "ADA_SMS_PRICE"),
+        *("ADA_SMS_TIMEOUT", "ADA_SMS_LOW_BALANCE"),
+        "ADA_TELEGRAM_TIMEOUT",
+        *("ADA_VK_LONG_POLL", "ADA_VK_TIMEOUT", "ADA_VK_MOST_FILE_MB"),
+    }
 )
-"""Common settings that look as if they were of a channel, and give it no account."""
+"""Settings of a channel, or that look like one, that give it no account: a price or a time limit ends no simulation. A
+name that is wrong is not among them, so it is reported.
+"""
 
 COURIERS_GROUP = "ada.couriers"
 

@@ -58,7 +58,7 @@ class Updates:
 
     def __init__(self, first_pause: float = 1.0, count: Callable[[str], None] = lambda _: None) -> None:
         self._events: deque[tuple[int, Json]] = deque(maxlen=_KEPT)
-        self._last = 0
+        self._last = time.time_ns()  # beyond every marker of an earlier start
         self._next = asyncio.Event()
         self._rate = RateLimit()
         self._first_pause = first_pause

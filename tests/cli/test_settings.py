@@ -8,7 +8,7 @@ import pytest
 
 from cli.commands.parts.courier import courier_options
 from cli.settings.parsing import Address, without_secrets
-from cli.settings.settings import Configuration, channels, load, section_prefix, setting_names
+from cli.settings.settings import Configuration, channels, courier_module, load, section_prefix, setting_names
 from core.admission.quiet_hours import QuietHours
 from core.courier.options import CourierOptions
 from core.errors import SetupError
@@ -205,7 +205,7 @@ def test_a_channel_with_a_hyphen_is_a_module_with_an_underscore_and_a_section_of
 
 
 def test_every_setting_is_explained_in_the_docs() -> None:
-    from cli.settings.settings import Settings, courier_module
+    from cli.settings.settings import Settings
 
     names = [*setting_names(Settings, "ADA_"), "ADA_SETTINGS"]
     for channel in channels():
@@ -225,3 +225,24 @@ def test_every_setting_is_explained_in_the_docs() -> None:
 )
 def test_an_url_is_shown_without_its_secrets(url: str, shown: str) -> None:
     assert without_secrets(url) == shown
+
+
+OF_ACCOUNTS = {
+    "email": {"ADA_SMTP_URL"},
+    "max": {"ADA_MAX_TOKEN", "ADA_MAX_API_URL"},
+    "sms": {"ADA_SMS_URL", "ADA_SMS_USERNAME", "ADA_SMS_PASSWORD"},
+    "telegram": {
+        *("ADA_TELEGRAM_API_ID", "ADA_TELEGRAM_API_HASH", "ADA_TELEGRAM_BOT_TOKEN", "ADA_TELEGRAM_SESSION"),
+        *("ADA_TELEGRAM_SERVER", "ADA_TELEGRAM_SERVER_KEY"),
+    },
+    "telegram-bot": {"ADA_BOT_TOKEN", "ADA_BOT_API_URL"},
+    "vk": {"ADA_VK_TOKEN", "ADA_VK_API_URL"},
+}
+
+
+@pytest.mark.parametrize("channel", OF_ACCOUNTS)
+def test_only_the_settings_of_an_account_end_the_simulation(tmp_path: Path, channel: str) -> None:
+    """ADA_SMS_PRICE alone did, so nothing was simulated and nothing sent."""
+    names = setting_names(courier_module(channel).Settings, section_prefix(channel))
+    ending = {name for name in names if loaded(tmp_path, **{name: "1"}).has_channel(channel)}
+    assert ending == OF_ACCOUNTS[channel]

@@ -13,6 +13,7 @@ from sandbox.faults import FAULTS
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.max import MaxServer
 from sandbox.max.bot import BOT_ID
+from sandbox.max.updates import Updates
 from sandbox.state import SandboxState
 from tests.sandbox.conftest import CallbackServer
 from tests.support.waiting import until
@@ -217,3 +218,14 @@ async def test_a_person_who_stopped_the_bot_is_refused_until_the_next_start(max_
     assert await max_client.send(300001) == (403, "chat.denied")
     max_client.server.people.start(300001)
     assert isinstance(await max_client.send(300001), str)
+
+
+async def test_a_marker_of_an_earlier_start_gets_what_came_after_the_new_one() -> None:
+    """The numbers began at 1 at each start, so the bot missed as many messages as there had been before."""
+    earlier = Updates()
+    for _ in range(3):
+        earlier.add("bot_started", {})
+    marker = (await earlier.poll(None, 100, 0, ()))["marker"]
+    later = Updates()
+    later.add("bot_started", {})
+    assert len((await later.poll(marker, 100, 0, ()))["updates"]) == 1
