@@ -56,12 +56,14 @@ class NewTask:
     def row(self, task_id: str) -> tuple[str | int, ...]:
         """Return the task's arguments of `lua/queue/functions/put.lua`.
 
-        Raises TypeError; Invalid TAG_MALFORMED, PRIORITY_OUT_OF_RANGE, ATTEMPTS_OUT_OF_RANGE, LONE_SURROGATE,
-        TEXT_TOO_LONG.
+        Raises TypeError; Invalid TENANT_MALFORMED, TAG_MALFORMED, PRIORITY_OUT_OF_RANGE, ATTEMPTS_OUT_OF_RANGE,
+        LONE_SURROGATE, TEXT_TOO_LONG.
         """
         tags = "\n".join(check_tags(_TASK, self.tags))
         texts = {"tenant": self.tenant, "lane": self.lane, "kind": self.kind, "user": self.user, "reply": self.reply}
         check_texts(_TASK, body=self.body, tags=tags, **texts)
+        if not self.tenant:
+            raise Invalid("TENANT_MALFORMED", "A task has a tenant.", "tenant")
         self._check_numbers()
         times = tuple("" if time is None else to_ms(time) for time in (self.due, self.expires))
         fields = (self.tenant, self.lane, int(self.priority), *times, self.kind, int(self.attempts) or "")

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from core.errors import Invalid
@@ -47,6 +47,8 @@ anything = st.recursive(plain, lambda some: st.lists(some, max_size=3) | st.dict
 
 
 @given(places=st.lists(st.booleans(), min_size=2, max_size=6), name=st.sampled_from(NAMES), value=anything)
+@example(places=[False, True], name="tenant", value="")
+@example(places=[False, True], name="lane", value="")
 @EXAMPLES
 async def test_a_value_that_cannot_be_put_is_refused_to_its_own_caller(
     stack: Stack, places: list[bool], name: str, value: Any
