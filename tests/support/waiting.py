@@ -15,7 +15,7 @@ async def until(predicate: Callable[[], Awaitable[T]], within: float = ..., ever
 async def until(predicate: Callable[[], T], within: float = ..., every: float = ...) -> T: ...
 
 
-async def until(predicate: Callable[[], Any], within: float = 20.0, every: float = 0.005) -> Any:
+async def until(predicate: Callable[[], Any], within: float = 60.0, every: float = 0.005) -> Any:
     """Waits until the predicate (plain or asynchronous) is true; returns its value.
 
     Raises AssertionError with the last value after `within` seconds. The limit is far above what a wait takes:

@@ -92,6 +92,40 @@ async def test_rows_do_not_move_under_the_pointer_and_a_button_offers_the_new_on
     await person.keeps_picture("messages-rows-en-light-1280")
 
 
+HELD_SEARCHES = """
+    window.searches = [];
+    const direct = window.fetch;
+    window.fetch = async (url, ...rest) => {
+      if (!String(url).includes("q=")) return direct(url, ...rest);
+      const answer = await direct(url, ...rest);
+      const place = window.searches.push(0) - 1;
+      if (place === 0) await new Promise((release) => { window.release = release; });
+      return answer;
+    };
+"""
+"""Keeps the answer to the first search until `window.release()`."""
+
+
+@pytest.mark.row("W-22")
+async def test_a_search_shows_what_it_has_found_although_an_outcome_changes_meanwhile(person: Person) -> None:
+    people = [{"id": n, "name": f"Person {n}", "contacts": {"sms": f"+7999000000{n}"}} for n in range(3)]
+    body = {"sender": {"id": 1}, "text": "Later", "recipients": people, "channels": ["sms"]}
+    later = {"deliver_at": "2030-01-01T12:00:00Z", "far": True}
+    made = await person.running.call("POST", "/v1/deliveries", body | later)
+    await person.visit(f"message/{made['id']}")
+    await person.browser.wait_for("document.querySelectorAll('.rows .row').length === 3")
+    await person.sees("Later")
+    await person.browser.run(HELD_SEARCHES)
+    await person.writes("Find a person", "Person 1")
+    await person.browser.wait_for("Boolean(window.release)")
+    await person.browser.run("document.querySelector('.rows input').click()")
+    await person.running.call("DELETE", f"/v1/deliveries/{made['id']}", {"recipient": [2]})
+    await person.browser.wait_for("window.searches.length > 1")
+    await person.browser.run("window.release()")
+    await person.browser.wait_for("document.querySelectorAll('.rows .row').length === 1")
+    assert "Person 1" in await person.browser.text(".rows")
+
+
 async def send(person: Person, text: str) -> None:
     body = {"sender": {"id": 1}, "text": text, "recipients": ["1=sms:+79990000001"], "channels": ["sms"]}
     await person.running.call("POST", "/v1/deliveries", body)

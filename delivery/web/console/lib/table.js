@@ -32,7 +32,7 @@ export function table(root, options) {
 
 class List {
   constructor(root, options) {
-    Object.assign(this, { root, options, rows: [], next: null, waiting: null, chosen: new Set(), turn: 0, failure: null, isLoaded: false });
+    Object.assign(this, { root, options, rows: [], next: null, waiting: null, chosen: new Set(), turn: 0, reloading: 0, failure: null, isLoaded: false });
     this.body = h("div", { class: "list-body" });
     this.filters = options.filters?.length ? this.filterForm() : null;
     paint(root, this.filters, this.body);
@@ -77,13 +77,15 @@ class List {
 
   /** Loads from the beginning, as many rows as there are now; keeps what is shown until then. */
   async reload() {
-    const turn = ++this.turn;
+    const turn = this.reloading = ++this.turn;
     if (!this.isLoaded) setTimeout(() => { if (turn === this.turn && !this.isLoaded && !this.failure) paint(this.body, loading()); }, 150);
     try {
       const page = await this.load(null, this.rows.length);
       if (turn === this.turn) this.show(page);
     } catch (error) {
       if (turn === this.turn && error.name !== "AbortError") this.showFailure(error);
+    } finally {
+      if (turn === this.reloading) this.reloading = 0;
     }
   }
 
@@ -143,10 +145,11 @@ class List {
 
   /**
    * Reads the list again after something has changed. Rows that stay are changed in place; if rows would move while the
-   * pointer or the focus is in the list, a button offers the new ones.
+   * pointer or the focus is in the list, a button offers the new ones. While the list is being loaded for new filters,
+   * that begins again: its rows are shown at once.
    */
   async update() {
-    if (!this.isLoaded) return this.reload();
+    if (!this.isLoaded || this.reloading) return this.reload();
     const turn = ++this.turn;
     const page = await this.load(null, this.rows.length).catch((error) => { if (error.name !== "AbortError") console.warn(error.message); });
     if (!page || turn !== this.turn) return;
