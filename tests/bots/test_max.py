@@ -49,7 +49,7 @@ class Chat:
 
     async def reads(self, wanted: str) -> dict[str, Any]:
         """Wait until a message of the bot has this text."""
-        await until(lambda: any(wanted in one["text"] for one in self.messages()), within=20)
+        await until(lambda: any(wanted in one["text"] for one in self.messages()))
         return next(one for one in reversed(self.messages()) if wanted in one["text"])
 
     async def writes(self, text: str, answer: str) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Chat:
         def newest() -> str:
             return next((one["id"] for one in reversed(self.messages()) if label in labels(one)), "")
 
-        await until(newest, within=20)
+        await until(newest)
         self.server.people.press(self.person, newest(), label)
         if answer:
             await self.reads(answer)
@@ -113,7 +113,7 @@ async def read(stack: Stack, *texts: str) -> None:
         found.extend(await texts_in(stack))
         return len(found) >= len(texts)
 
-    await until(has_all, within=20)
+    await until(has_all)
     assert found == list(texts)
 
 
@@ -126,7 +126,7 @@ async def test_each_update_is_read_once_by_one_of_two_processes_with_two_request
     stack: Stack, max_server: MaxServer, max_client: Client
 ) -> None:
     async with polling(stack, max_client), polling(stack, max_client):
-        await until(lambda: polls(max_server) >= 1, within=20)
+        await until(lambda: polls(max_server) >= 1)
         for text in ("one", "two", "three"):
             max_server.people.write(PERSON, text)
             await read(stack, text)
@@ -159,7 +159,7 @@ async def test_a_process_that_ended_before_it_stored_the_marker_puts_nothing_twi
     page = await LongPoll(max_client).poll("")
     await ingress.put(page.events[0])  # the process dies here
     async with polling(stack, max_client):
-        await until(lambda: polls(max_server) >= 3, within=20)
+        await until(lambda: polls(max_server) >= 3)
         assert await texts_in(stack) == ["one"]
 
 
@@ -169,7 +169,7 @@ async def test_polling_goes_on_after_faults_of_the_provider(
     max_server._state.add_rule(Rule("max", Fault("server_error"), method="getUpdates", times=1))
     max_server._state.add_rule(Rule("max", Fault("flood_wait", 1), method="getUpdates", times=1))
     async with polling(stack, max_client):
-        await until(lambda: polls(max_server) >= 3, within=20)
+        await until(lambda: polls(max_server) >= 3)
         max_server.people.write(PERSON, "one")
         await read(stack, "one")
 
@@ -187,7 +187,7 @@ async def test_a_subscription_that_max_has_dropped_is_made_again(max_server: Max
     keeping = asyncio.create_task(Webhook("http://127.0.0.1:9", SECRET).keep(max_client, timedelta(milliseconds=50)))
     try:
         for times in (1, 2):
-            await until(lambda: max_server._state.counter("max", "subscribe") == times, within=20)  # noqa: B023 - awaited at once
+            await until(lambda: max_server._state.counter("max", "subscribe") == times)  # noqa: B023 - awaited at once
             await max_server.drop_subscription()
     finally:
         keeping.cancel()
@@ -200,7 +200,7 @@ async def test_a_process_that_polls_ends_the_subscription(
 ) -> None:
     await max_client.call("POST", "subscriptions", body={"url": "http://127.0.0.1:9", "secret": SECRET})
     async with polling(stack, max_client):
-        await until(lambda: polls(max_server) >= 1, within=20)
+        await until(lambda: polls(max_server) >= 1)
         max_server.people.write(PERSON, "one")
         await read(stack, "one")
 
@@ -267,9 +267,9 @@ async def test_a_notice_is_a_message_because_max_has_none_over_the_chat(school: 
     await chat.reads("anna@example.org")
     await chat.writes(school.outbox.codes[-1], "Анна")
     await chat.writes("/select", "")
-    await until(lambda: labels(chat.messages()[-1]), within=20)
+    await until(lambda: labels(chat.messages()[-1]))
     await chat.presses("Done", "")
-    await until(lambda: not labels(chat.messages()[-1]), within=20)
+    await until(lambda: not labels(chat.messages()[-1]))
 
 
 @pytest.mark.row("M-05")
@@ -288,6 +288,6 @@ async def test_who_stops_the_bot_is_known_as_not_reachable_before_the_next_send_
     max_server.people.start(STRANGER)  # without a marker only the last update comes
     await Chat(max_server, STRANGER).reads("Боря")
     max_server.people.stop(STRANGER)
-    await until(opted_out, within=20)
+    await until(opted_out)
     max_server.people.start(STRANGER)
-    await until(is_back, within=20)
+    await until(is_back)

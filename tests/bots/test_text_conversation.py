@@ -295,7 +295,7 @@ async def test_after_an_hour_there_is_a_result_although_the_delivery_has_not_end
 @pytest.mark.row("D-17", "D-24")
 async def test_the_teacher_gets_the_result_in_the_same_channel_after_the_answer(network: Network) -> None:
     await network.write("ИВТ-101 Пары не будет")
-    await until(network.results, within=20)
+    await until(network.results)
     assert network.texts(TEACHER) == [ACCEPTED, REACHED]
 
 
@@ -320,7 +320,7 @@ async def test_each_other_end_has_its_own_result(
     await network.directory.groups.create(TENANT, Group("g", "Group 7"), members)
     await network.directory.ownerships.own(TENANT, 1, "group", "g")
     await network.write("Group 7 text")
-    await until(network.results, within=20)
+    await until(network.results)
     assert network.results() == [text(name, "en", name="Group 7", people=people, reached=reached)]
 
 
@@ -342,7 +342,7 @@ async def test_another_process_sends_the_result_if_the_first_one_is_killed_meanw
     network.bots.clear()
     network.start_bot()
     arrived.set()
-    await until(network.results, within=20)
+    await until(network.results)
     await network.answer("/help")
     assert network.results() == [REACHED]
 
@@ -375,7 +375,7 @@ async def test_results_count_within_the_daily_limit_of_answers(network: Network)
     for number in range(MOST_REPLIES + 3):
         followed = StatusTask(f"history:{{0}}:1:{number}", network.courier.channel, network.teacher, "", "en")
         await replies.send_result(followed, Reply("Result. text"))
-    await until(lambda: len(network.results()) == MOST_REPLIES, within=20)
+    await until(lambda: len(network.results()) == MOST_REPLIES)
     await network.write("ИВТ-101 text")
     await until(lambda: network.received(STUDENT) == ["text"])
     assert len(network.texts(TEACHER)) == MOST_REPLIES

@@ -71,12 +71,12 @@ async def read(stack: Stack, *texts: str) -> None:
         found.extend(event.text for event in await events_in(stack))
         return len(found) >= len(texts)
 
-    await until(has_all, within=15)
+    await until(has_all)
     assert found == list(texts)
 
 
 async def until_polled(vk: VkServer, times: int = 1) -> None:
-    await until(lambda: vk._state.counter("vk", "longpoll") >= times, within=15)
+    await until(lambda: vk._state.counter("vk", "longpoll") >= times)
 
 
 async def test_a_message_of_a_person_becomes_an_event(stack: Stack, vk: VkServer) -> None:
@@ -205,11 +205,11 @@ async def test_with_scenarios_a_press_is_an_event_and_its_answer_is_shown(stack:
             await client.call("messages.send", **message)
             for text in ("", "Записано"):
                 query = vk.people.press(PERSON, 1, "да")
-                await until(lambda: read_press(stack, query, events), within=20)  # noqa: B023 - awaited at once
+                await until(lambda: read_press(stack, query, events))  # noqa: B023 - awaited at once
                 assert await calls.answer_press(events[-1], text)
                 assert not await calls.answer_press(events[-1], "another answer"), "a press has one answer"
                 shown = {"query": query, "text": text}
-                await until(lambda: vk.people.answers(PERSON)[-1:] == [shown], within=20)  # noqa: B023
+                await until(lambda: vk.people.answers(PERSON)[-1:] == [shown])  # noqa: B023
         finally:
             await cancel_and_wait(*parts)
     event = events[0]

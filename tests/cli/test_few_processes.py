@@ -39,7 +39,7 @@ def test_all_couriers_share_a_process_which_is_started_again_after_a_kill(instal
     ] == []
     pids = installation.children()
     assert installation.end(signal.SIGINT) == 0
-    await_sync(lambda: have_ended(pids), within=30, what="the end of all processes")
+    await_sync(lambda: have_ended(pids), what="the end of all processes")
     assert "killed" not in installation.log.read_text(), "each thread ends when it is asked to"
 
 
@@ -50,8 +50,8 @@ def test_a_verb_that_fails_is_started_again_and_one_that_cannot_work_ends_alone(
     with installation.log.open("w") as log:
         process = subprocess.Popen(words, cwd=tmp_path, env=installation.environment, stdout=log, stderr=log)
     again = "processes ended (exit code 1), restarts in 1 s"  # after the pause of 0.5 s before
-    await_sync(lambda: again in installation.log.read_text(), within=60, what="the second end of a verb that fails")
-    await_sync(lambda: "ready {" in installation.log.read_text(), within=60, what="the sandbox")
+    await_sync(lambda: again in installation.log.read_text(), what="the second end of a verb that fails")
+    await_sync(lambda: "ready {" in installation.log.read_text(), what="the sandbox")
     assert "courier nosuch stopped for good (exit code 2)" in installation.log.read_text()
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 0

@@ -31,10 +31,10 @@ def test_processes_that_restart_while_the_server_is_down_wait_for_it(
         for process in ("serve", "courier sms"):
             os.kill(installation.child(process), signal.SIGKILL)
         for process in ("serve", "sms"):
-            await_sync(partial(has_waited, installation, process), within=60, what=f"{process} to wait")
+            await_sync(partial(has_waited, installation, process), what=f"{process} to wait")
         own_server.start()
-        await_sync(lambda: installation.log.read_text().count("can be reached again") == 2, within=60, what="both")
-        await_sync(lambda: installation.ada("doctor").returncode == 0, within=60, what="a good state")
+        await_sync(lambda: installation.log.read_text().count("can be reached again") == 2, what="both")
+        await_sync(lambda: installation.ada("doctor").returncode == 0, what="a good state")
         history = installation.result("send", "--to", "sms:+79990000001", "--text", "after", "--wait")
         assert history["verdict"] == "all_reached"
         log = installation.log.read_text()
@@ -70,8 +70,8 @@ def test_an_installation_whose_store_is_emptied_registers_again_what_its_start_h
     installation.up()
     try:
         own_server.empty()
-        await_sync(lambda: all(has_begun_anew(installation, one) for one in PROCESSES), within=60, what="all processes")
-        await_sync(lambda: sends(installation), within=60, what="a message with the first key")
+        await_sync(lambda: all(has_begun_anew(installation, one) for one in PROCESSES), what="all processes")
+        await_sync(lambda: sends(installation), what="a message with the first key")
         doctor = installation.ada("doctor")
         assert doctor.returncode == FAILURE
         assert "the data of the store are gone" in doctor.stdout

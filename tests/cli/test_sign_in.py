@@ -211,7 +211,7 @@ async def test_everybody_is_signed_out_while_the_embedded_server_does_not_run(
     del installation.environment["ADA_REDIS_URL"]
     embedded = embedded_valkey.prepare(directory)
     process = subprocess.Popen(embedded.command(), cwd=directory, stdout=subprocess.DEVNULL)
-    await until(lambda: embedded_valkey.running_url(directory) is not None, within=20)
+    await until(lambda: embedded_valkey.running_url(directory) is not None)
     await signed_in_at(embedded.url)
     process.terminate()
     process.wait(20)

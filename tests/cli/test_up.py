@@ -204,13 +204,13 @@ def test_up_prints_one_line_for_each_event_ctrl_c_stops_it_in_seconds_and_the_da
     installation.up_for_people("--show-key")
     key = (installation.directory / "data" / "api_key").read_text().strip()
     os.kill(installation.child("cli courier vk"), signal.SIGKILL)
-    await_sync(lambda: "vk | ready" in installation.log.read_text(), within=60, what="the courier")
+    await_sync(lambda: "vk | ready" in installation.log.read_text(), what="the courier")
     assert installation.ada("send", *PEOPLE, "--text", "x", "--wait").returncode == 0
     sent = installation.result("send", "--to", "vk:200001", "--text", "после", "--at", "2027-01-01T00:00:00Z")
     pids, began = installation.children(), time.monotonic()
     assert installation.end(signal.SIGINT) == 0
     assert time.monotonic() - began < 20, "about 2 s on an idle machine"
-    await_sync(lambda: have_ended(pids), within=30, what="the end of all processes")
+    await_sync(lambda: have_ended(pids), what="the end of all processes")
     start, _, events = installation.log.read_text().partition("Ada is up")
     assert [line[9:].strip() for line in start.splitlines()] == ["up | starting", ""]
     assert ["key", key] in [line.split() for line in events.splitlines()]
@@ -229,7 +229,7 @@ def test_up_prints_one_line_for_each_event_ctrl_c_stops_it_in_seconds_and_the_da
     pids = installation.children()
     assert len(pids) > 6
     installation.end(signal.SIGKILL)
-    await_sync(lambda: have_ended(pids), within=30, what="the end of all processes")
+    await_sync(lambda: have_ended(pids), what="the end of all processes")
 
 
 def test_a_second_up_on_the_same_data_is_refused_with_a_clear_message(running: Installation) -> None:
@@ -254,7 +254,7 @@ def test_a_killed_embedded_server_is_restarted_with_its_data(running: Installati
     data = Path(running.environment["ADA_DATA"]) / "valkey"
     url = str(running_url(data))
     os.kill(running.child("valkey-server 127.0.0.1"), signal.SIGKILL)
-    await_sync(lambda: is_answering(url), within=30, what="the server")
+    await_sync(lambda: is_answering(url), what="the server")
     assert running.result("show", sent["id"])["state"] == "scheduled"
 
 

@@ -62,7 +62,7 @@ async def deliver(stack: Stack, running: RunningCourier, address: str, text: str
 
 
 async def outcome(stack: Stack, key: HistoryKey, channel: str) -> OutcomeRecord:
-    (record,) = (await stack.finished(key, within=30)).recipients
+    (record,) = (await stack.finished(key)).recipients
     return record.outcomes[channel]
 
 

@@ -47,7 +47,7 @@ async def test_each_recipient_has_the_mail_once_or_the_history_says_why_not(stac
     names = ("refused", "content_refused", "greylisted", "mailbox_full", "stored_then_cut", "cut_after_data")
     good = [f"student{number}@example.org" for number in range(40)]
     key = (await stack.deliver(*recipients(*good, *(MAGIC[name] for name in names)), channels=("email",))).key
-    found = outcomes(await stack.finished(key, within=30))
+    found = outcomes(await stack.finished(key))
     assert {found[address] for address in good} == {(Status.SENT, None)}
     assert {name: found[MAGIC[name]] for name in names} == {
         "refused": (Status.FAILED, Reason.RECIPIENT_UNREACHABLE),
@@ -78,7 +78,7 @@ async def test_an_outage_of_the_server_delays_the_mail(stack: Stack, smtp: SmtpS
     key = (await stack.deliver(*recipients("anna@example.org"), channels=("email",))).key
     await until(lambda: is_throttled(stack))
     await smtp.start()
-    assert outcomes(await stack.finished(key, within=20)) == {"anna@example.org": (Status.SENT, None)}
+    assert outcomes(await stack.finished(key)) == {"anna@example.org": (Status.SENT, None)}
 
 
 async def is_throttled(stack: Stack) -> bool:

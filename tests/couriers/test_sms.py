@@ -266,7 +266,7 @@ async def test_a_real_kannel_delivers_texts_unchanged_in_the_same_number_of_part
     await courier.close()
     assert outcomes == [Sent()] * len(TEXTS)
     expected = sum(sms_parts(text) for text in TEXTS)
-    await until(lambda: len(kannel.delivered) == expected, within=20)
+    await until(lambda: len(kannel.delivered) == expected)
     assert [shown_text(kannel, *pair) for pair in zip(numbers, map(coding_of, TEXTS), strict=True)] == TEXTS
 
 
@@ -292,7 +292,7 @@ async def test_a_real_kannel_sends_reports_to_the_messages_own_address(
         report = f"{reports.url}?message={number}&secret=a%2Bb"
         assert await send_one(courier, f"8 999 000-00-0{number}", report=report) == Sent()
     await courier.close()
-    await until(lambda: len(reports.calls) == 6, within=20)
+    await until(lambda: len(reports.calls) == 6)
     assert {call["message"] for call in reports.calls} == {*"012"}
     assert {call["secret"] for call in reports.calls} == {"a+b"}
     assert sorted(reports.statuses()) == [1, 1, 1, 8, 8, 8]

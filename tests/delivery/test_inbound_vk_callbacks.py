@@ -39,8 +39,8 @@ async def test_the_address_is_confirmed_and_then_gets_what_people_write(api: Api
     community.people.deny(PERSON)
     community.write(PERSON, "/help")
     community.people.allow(PERSON)
-    assert await until(lambda: written(api), within=30) == ["/help"]
-    await until(lambda: community._state.counter("vk", "callbacks") == 3, within=30)
+    assert await until(lambda: written(api)) == ["/help"]
+    await until(lambda: community._state.counter("vk", "callbacks") == 3)
 
 
 @pytest.mark.row("D-43")

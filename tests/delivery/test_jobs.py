@@ -304,7 +304,7 @@ async def test_a_job_is_asked(hunting: Api) -> None:
     core = hunting.services.core
     worker = JobWorker(core.store, core.client, Registry([Counts]))
     running = asyncio.create_task(worker.run())
-    await until(lambda: core.jobs.kinds.queries("counts"), within=20)
+    await until(lambda: core.jobs.kinds.queries("counts"))
     await hunting.call("POST", "/v1/jobs", {"kind": "counts", "user": 1})
     _, secret = await hunting.services.api_keys.create("a reader", {"read"})
     reader = hunting.as_key(secret)

@@ -73,7 +73,7 @@ class Playground:
         self.run = service.hunt
         self.start_worker(lease)
         await self.jobs.start(ANNA)
-        await until(lambda: service.waiting == 1, within=20)
+        await until(lambda: service.waiting == 1)
         return service
 
     async def stop(self, grace: timedelta = timedelta(seconds=20)) -> None:
@@ -97,7 +97,7 @@ class Playground:
             job = await self.jobs.find(job_id)
             return job if job.record.state is state else None
 
-        job = await until(found, within=20)
+        job = await until(found)
         assert job is not None
         return job
 
@@ -107,7 +107,7 @@ class Playground:
         async def ended() -> bool:
             return (await self.jobs.find(job_id)).record.iteration >= number
 
-        await until(ended, within=20)
+        await until(ended)
 
 
 @pytest.fixture

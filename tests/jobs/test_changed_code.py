@@ -152,7 +152,7 @@ async def test_a_step_with_another_name_is_reported_and_done_again(
         await test.start("order.1")
         test.deploy(after)
         running = asyncio.create_task(test.worker.run())
-        await until(lambda: "job order.1: the code has no step:search any more" in caplog.text, within=20)
+        await until(lambda: "job order.1: the code has no step:search any more" in caplog.text)
         test.worker.stop(timedelta(seconds=5))
         await running
         test.deploy(after)

@@ -67,9 +67,9 @@ async def test_jobs_of_another_process_are_counted_apart(
     playground.start_worker()
     (job_id,) = users(1, 1)
     await playground.jobs.start(job_id)
-    await until(lambda: service.waiting == 1, within=20)
+    await until(lambda: service.waiting == 1)
     playground.start_worker()
-    await until(lambda: line(0, 0, 1) in caplog.text, within=20)
+    await until(lambda: line(0, 0, 1) in caplog.text)
     service.gate.set()
     await playground.iterations(1, job_id)
 

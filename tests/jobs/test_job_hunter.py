@@ -77,7 +77,7 @@ class Hunt:
         self.playground.run_worker(JobWorker(store, QueueClient(store), registry, outside=self.outside))
 
     async def applied_to(self, count: int) -> None:
-        await until(lambda: len(self.service.applied) >= count, within=30)
+        await until(lambda: len(self.service.applied) >= count)
 
     async def in_state(self, state: JobState) -> StoredJob:
         return await self.playground.in_state(state, ANNA)
@@ -229,7 +229,7 @@ async def test_the_query_is_stored_with_the_job_and_the_user_changes_it(hunt: Hu
     questions = [prompt.user for prompt in hunt.writer.asked if prompt.system and "profession" in prompt.system]
     assert len(questions) == 1, "later iterations use what is stored"
     await hunt.jobs.change(ANNA, {"query": "driver"}, Actor.USER)
-    await until(lambda: ("anna", "v4") in hunt.service.applied, within=30)
+    await until(lambda: ("anna", "v4") in hunt.service.applied)
     assert (await hunt.jobs.find(ANNA)).record.parameters["query"] == "driver"
 
 

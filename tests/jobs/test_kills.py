@@ -77,7 +77,7 @@ class Walks:
 
     async def go_to(self, point: str) -> None:
         await self.jobs.start(id_of(point), {"point": point})
-        await until(lambda: self.is_at(point), within=30)
+        await until(lambda: self.is_at(point))
 
     async def have_ended(self) -> bool:
         found = [(await self.job(point)).record for point in POINTS]

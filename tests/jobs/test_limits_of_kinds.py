@@ -31,9 +31,9 @@ async def test_a_process_runs_so_many_iterations_of_a_kind_at_once() -> None:
         for user in range(5):
             await test.jobs.start(test.id_of(f"heavy.{user}"))
         worker = asyncio.create_task(test.worker.run())
-        await until(lambda: len(running) == 2, within=20)
+        await until(lambda: len(running) == 2)
         gate.set()
-        await until(lambda: len(most) == 5, within=20)
+        await until(lambda: len(most) == 5)
         test.worker.stop(timedelta(seconds=5))
         await worker
     assert max(most) == 2

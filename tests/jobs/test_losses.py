@@ -44,7 +44,7 @@ async def lose(playground: Playground, hanging: Hanging, attempts: int) -> None:
     """Start a process, and kill it when so many attempts have begun."""
     before = len(hanging.begun)
     playground.start_worker(lease=QUICK)
-    await until(lambda: len(hanging.begun) >= before + attempts, within=30)
+    await until(lambda: len(hanging.begun) >= before + attempts)
     await playground.kill()
     playground.stack.advance_clock(LONG)
 
@@ -77,7 +77,7 @@ async def count_the_loss(playground: Playground, losses: int) -> None:
         job = await playground.jobs.find(ANNA)
         return job.losses == losses or job.record.state is JobState.FAILED
 
-    await until(is_counted, within=30)
+    await until(is_counted)
     await playground.stop()
     playground.stack.advance_clock(LONG)
 
@@ -98,7 +98,7 @@ async def test_a_job_that_stores_results_between_losses_goes_on(playground: Play
     await playground.jobs.start(ANNA)
     for number in range(MOST_LOSSES + 1):
         playground.start_worker(lease=QUICK)
-        await until(lambda number=number: len(attempts) > number, within=30)  # type: ignore[misc]
+        await until(lambda number=number: len(attempts) > number)  # type: ignore[misc]
         await playground.kill()
         playground.stack.advance_clock(LONG)
     assert (await playground.jobs.find(ANNA)).record.state is JobState.RUNNING
@@ -137,15 +137,15 @@ async def test_jobs_that_were_lost_twice_run_one_after_the_other_until_they_stor
     async def are_counted() -> bool:
         return [(await playground.jobs.find(job)).losses for job in (ANNA, BORIS)] == [2, 2]
 
-    await until(are_counted, within=30)
+    await until(are_counted)
     playground.stack.advance_clock(LONG)
-    await until(lambda: len(hanging.begun) == 5, within=30)
+    await until(lambda: len(hanging.begun) == 5)
     before = await _retried(playground)
 
     async def is_put_off_again() -> bool:
         return await _retried(playground) >= before + 2
 
-    await until(is_put_off_again, within=30)
+    await until(is_put_off_again)
     assert hanging.most == 1
     await playground.kill()
     stores.set()
@@ -161,7 +161,7 @@ async def test_deploys_pauses_and_failures_are_no_losses(playground: Playground)
     await playground.jobs.start(ANNA)
     for number in range(3):
         playground.start_worker(lease=QUICK)
-        await until(lambda number=number: len(hanging.begun) > number, within=30)  # type: ignore[misc]
+        await until(lambda number=number: len(hanging.begun) > number)  # type: ignore[misc]
         await playground.stop(grace=timedelta(seconds=0.1))
         assert (await playground.jobs.find(ANNA)).holder == ""
 
@@ -173,11 +173,11 @@ async def test_deploys_pauses_and_failures_are_no_losses(playground: Playground)
 
     playground.run = fail
     playground.start_worker()
-    await until(lambda: _logs(playground, "failure 1 of 5"), within=30)
-    await until(is_free, within=30)
+    await until(lambda: _logs(playground, "failure 1 of 5"))
+    await until(is_free)
     await playground.jobs.pause(ANNA, Actor.USER)
     await playground.jobs.resume(ANNA, Actor.USER)
-    await until(lambda: _logs(playground, "failure 2 of 5"), within=30)
+    await until(lambda: _logs(playground, "failure 2 of 5"))
     assert (await playground.jobs.find(ANNA)).losses == 0
 
 

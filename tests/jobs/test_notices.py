@@ -56,7 +56,7 @@ class Scene:
 
     async def texts(self, count: int = 1) -> list[str]:
         """The messages, as soon as there are so many."""
-        await until(lambda: len(self.courier.attempted) >= count, within=30)
+        await until(lambda: len(self.courier.attempted) >= count)
         return [message.text for message in self.courier.attempted]
 
     async def nobody_waits(self) -> None:
@@ -67,7 +67,7 @@ class Scene:
             live = ("waiting", "ready", "taken", "locked")
             return not any(int(states.get(f"job-notices:{state}", 0)) for state in live)
 
-        await until(is_empty, within=30)
+        await until(is_empty)
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ async def test_webhooks_that_want_it_are_told_of_jobs_of_their_tenant(scene: Sce
     await webhooks.add(receiver, [EventType.FINISHED])
     webhooks.start()
     await scene.run(fail)
-    await until(lambda: bool(receiver.of_type("job")), within=30)
+    await until(lambda: bool(receiver.of_type("job")))
     await scene.nobody_waits()
     (call,) = receiver.of_type("job")
     data = json.loads(call.body)["data"]

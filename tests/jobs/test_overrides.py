@@ -155,10 +155,10 @@ async def test_an_iteration_that_was_paused_in_its_middle_goes_on_in_the_window_
     service.gate.clear()
     playground.run = service.hunt
     playground.start_worker()
-    await until(lambda: service.waiting == 1, within=20)
+    await until(lambda: service.waiting == 1)
     await playground.jobs.pause(ANNA, Actor.USER)
     service.gate.set()
-    await until(lambda: service.applied == [1], within=20)
+    await until(lambda: service.applied == [1])
     playground.stack.advance_clock(11 * HOUR)
     resumed = await playground.jobs.resume(ANNA, Actor.USER)
     assert resumed.record.begun

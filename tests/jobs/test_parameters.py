@@ -118,7 +118,7 @@ async def test_parameters_that_are_too_large_or_no_json_are_refused(playground: 
     playground.run = run
     playground.start_worker()
     await playground.jobs.start(ANNA, {"query": "teacher"})
-    await until(lambda: len(refused) == 2, within=20)
+    await until(lambda: len(refused) == 2)
     await playground.iterations(1)
     assert refused == ["PARAMETERS_TOO_LARGE", "PARAMETERS_MALFORMED"]
     found = (await playground.jobs.find(ANNA)).record

@@ -182,7 +182,7 @@ async def test_after_ctrl_c_or_sigterm_the_unit_in_hand_is_finished_and_no_other
     assert (job.record.state, job.record.iteration) == (JobState.RUNNING, 0)
     service.takes = 0.0
     again = await deployment.start()
-    await until(lambda: "jobs that were interrupted and go on: 1;" in again.output, within=20)
+    await until(lambda: "jobs that were interrupted and go on: 1;" in again.output)
 
     async def has_ended() -> bool:
         return (await deployment.jobs.find(job_id)).record.iteration > 0

@@ -120,7 +120,7 @@ class Installation:
         """Start Anna's job, and wait until it waits."""
         self.start(kind)
         await self.playground.jobs.start(ANNA, {"query": "teacher"})
-        await until(lambda: _suspended(self.playground, ANNA), within=20)
+        await until(lambda: _suspended(self.playground, ANNA))
 
     async def ask(self, name: str, timeout: timedelta = timedelta(seconds=10), **parameters: Any) -> Any:
         client = QueueClient(self.playground.stack.store)
@@ -190,7 +190,7 @@ async def test_beside_old_code_without_the_query_the_process_that_has_it_answers
     code, detail = await installation.refusal("progress")
     assert (code, detail) == ("QUERY_UNKNOWN", "The code of 'hunt' has no query 'progress' and no other.")
     installation.start(Asked)
-    await until(lambda: _answers(installation), within=20)
+    await until(lambda: _answers(installation))
     assert [await installation.ask("progress") for _ in range(5)] == [PROGRESS] * 5
 
 
@@ -217,7 +217,7 @@ async def test_code_with_other_queries_leaves_a_question_to_the_process_that_has
     await installation.begin(Asked)
     for _ in range(2):
         installation.start(Renamed)
-    await until(lambda: _is_known(installation, "letters"), within=20)
+    await until(lambda: _is_known(installation, "letters"))
     assert [await installation.ask(name) for name in ("progress", "letters") * 5] == [PROGRESS, 3] * 5
 
 
@@ -229,7 +229,7 @@ async def test_a_query_whose_code_is_gone_is_unknown_after_a_minute_beside_other
     await installation.playground.kill()
     installation.playground.stack.advance_clock(timedelta(minutes=2))
     installation.start(Renamed)
-    await until(lambda: _is_known(installation, "letters"), within=20)
+    await until(lambda: _is_known(installation, "letters"))
     assert (await installation.refusal("progress"))[1].endswith("has no query 'progress'; it has: letters.")
 
 
@@ -254,7 +254,7 @@ async def test_a_query_that_does_not_end_holds_up_nothing_else(installation: Ins
         await installation.playground.iterations(1)
     finally:
         GATE.set()
-    await until(lambda: _is_free(answers), within=10)
+    await until(lambda: _is_free(answers))
 
 
 async def _is_free(answers: Answers) -> bool:
@@ -308,9 +308,9 @@ async def test_the_commands_of_the_guide_ask_its_job(
     (tmp_path / "expenses.py").write_text(expenses)
     expense = JobId("university", "expense", "42")
     playground.run_worker(JobWorker(store, QueueClient(store), installed([str(tmp_path / "expenses.py")])))
-    await until(lambda: playground.jobs.kinds.queries("expense"), within=20)
+    await until(lambda: playground.jobs.kinds.queries("expense"))
     await playground.jobs.start(expense, {"amount": 20})
-    await until(lambda: _suspended(playground, expense), within=20)
+    await until(lambda: _suspended(playground, expense))
     parser = ArgumentParser()
     add_json_option(parser)
     declare(parser)

@@ -38,7 +38,7 @@ async def test_secrets_of_an_exception_do_not_reach_the_user(
         is_logged = any("failure 1 of 2" in line for line in await lines(playground))
         return is_logged and (await Queue(playground.stack.store).inspector.stats()).taken == 0
 
-    await until(failed_once, within=20)
+    await until(failed_once)
     playground.stack.advance_clock(HOUR)
     failed = await playground.in_state(JobState.FAILED)
     shown = [failed.record.reason, *await lines(playground)]
@@ -110,10 +110,10 @@ async def test_the_log_says_where_an_iteration_begins_again(playground: Playgrou
     playground.run = run
     playground.start_worker()
     await playground.jobs.start(ANNA)
-    await until(lambda: service.waiting == 1, within=20)
+    await until(lambda: service.waiting == 1)
     await playground.jobs.pause(ANNA, Actor.USER)
     service.gate.set()
-    await until(lambda: service.applied == [1], within=20)
+    await until(lambda: service.applied == [1])
     await playground.jobs.resume(ANNA, Actor.USER)
     await playground.iterations(1)
     assert [line for line in await lines(playground) if "by user" not in line] == [

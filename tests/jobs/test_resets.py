@@ -180,7 +180,7 @@ async def test_the_attempt_that_runs_at_a_reset_ends_after_its_effect_and_its_re
     playground.run = run
     playground.start_worker()
     await playground.jobs.start(ANNA)
-    await until(lambda: "apply" in calls, within=20)
+    await until(lambda: "apply" in calls)
     playground.start_worker()
     with pytest.raises(Conflict, match="at work at this moment"):
         await playground.jobs.reset(ANNA, point_of("search", again=True), Actor.ADMIN)
@@ -297,7 +297,7 @@ async def test_a_long_list_comes_in_pages(playground: Playground) -> None:
     async def sleeps() -> bool:
         return (await playground.jobs.find(ANNA)).record.suspended
 
-    await until(sleeps, within=20)
+    await until(sleeps)
     seen, cursor = list[StepView](), "0"
     while cursor:
         page, cursor = await playground.jobs.steps.page(ANNA, cursor, 10)

@@ -66,7 +66,7 @@ async def start(test: JobTest, *users: str) -> None:
     """Start jobs that wait for a slot, one after the other."""
     for user in users:
         await test.jobs.start(test.id_of(f"single.{user}"), {"account": "x"})
-        await until(lambda: _waits(test, user), within=20)  # noqa: B023 - awaited in the loop
+        await until(lambda: _waits(test, user))  # noqa: B023 - awaited in the loop
 
 
 async def _waits(test: JobTest, user: str) -> bool:
@@ -79,14 +79,14 @@ async def _waits(test: JobTest, user: str) -> bool:
 async def test_jobs_that_wait_say_so_and_go_on_in_their_order() -> None:
     async with running() as test:
         await test.jobs.start(test.id_of("single.first"), {"account": "x"})
-        await until(lambda: Single.begun == ["first"], within=20)
+        await until(lambda: Single.begun == ["first"])
         await start(test, "b", "a", "c")
         await test.jobs.start(test.id_of("single.other"), {"account": "y"})
-        await until(lambda: Single.begun == ["first", "other"], within=20)
+        await until(lambda: Single.begun == ["first", "other"])
         for count in range(3, 6):
             Single.gate.release()
             Single.gate.release()
-            await until(lambda: len(Single.begun) >= count, within=20)  # noqa: B023 - awaited in the loop
+            await until(lambda: len(Single.begun) >= count)  # noqa: B023 - awaited in the loop
         assert Single.begun == ["first", "other", "b", "a", "c"]
         assert (await test.job("single.c")).reason is None
         Single.gate.release()
@@ -96,16 +96,16 @@ async def test_jobs_that_wait_say_so_and_go_on_in_their_order() -> None:
 async def test_a_job_that_is_stopped_or_paused_while_it_waits_holds_up_no_other() -> None:
     async with running() as test:
         await test.jobs.start(test.id_of("single.first"), {"account": "x"})
-        await until(lambda: Single.begun == ["first"], within=20)
+        await until(lambda: Single.begun == ["first"])
         await start(test, "stopped", "paused", "last")
         await test.jobs.stop(test.id_of("single.stopped"), Actor.USER)
         await test.jobs.pause(test.id_of("single.paused"), Actor.USER)
         Single.gate.release()
-        await until(lambda: Single.begun == ["first", "last"], within=20)
+        await until(lambda: Single.begun == ["first", "last"])
         await test.jobs.resume(test.id_of("single.paused"), Actor.USER)
-        await until(lambda: _waits(test, "paused"), within=20)
+        await until(lambda: _waits(test, "paused"))
         Single.gate.release()
-        await until(lambda: Single.begun == ["first", "last", "paused"], within=20)
+        await until(lambda: Single.begun == ["first", "last", "paused"])
         Single.gate.release()
 
 

@@ -65,7 +65,7 @@ async def test_a_real_kannel_sends_delivery_reports_as_the_sandbox(
         known = {"username": "ada", "password": password, "dlr-mask": "31", "dlr-url": dlr_url}
         async with sms.session.get(url, params={**known, **GOOD}) as answer:
             assert answer.status == 202
-    await until(lambda: len(callbacks.calls) == 4, within=20)
+    await until(lambda: len(callbacks.calls) == 4)
     real, simulated = ([c for c in callbacks.calls if c["path"] == f"/{path}"] for path in ("real", "simulated"))
     assert [call["state"] for call in simulated] == [call["state"] for call in real] == ["8", "1"]
     for one, other in zip(real, simulated, strict=True):
@@ -80,7 +80,7 @@ async def test_a_real_kannel_delivers_the_text_that_the_sandbox_shows(kannel: Ka
     async with sms.session.get(kannel.url, params={"username": "ada", "password": "secret", **more}) as answer:
         assert answer.status == 202
     await sms.send("+79991112233", text, coding="2")
-    await until(lambda: len(kannel.delivered) == 1, within=20)
+    await until(lambda: len(kannel.delivered) == 1)
     sender, number, kind, data = kannel.delivered[0].split(" ", 3)
     assert (sender, number, kind) == ("Ada", "+79991112233", "ucs-2")
     assert unquote_plus(data, "latin-1").encode("latin-1").decode("utf-16-be") == text
@@ -97,5 +97,5 @@ async def test_a_real_kannel_cuts_a_long_text_into_the_same_number_of_parts(kann
             assert answer.status == 202
         await sms.send("+79991112233", text, coding="0")
         expected = sms.state.counter("sms", "parts") - counted
-        await until(lambda before=before, expected=expected: len(kannel.delivered) >= before + expected, within=20)  # type: ignore[misc]
+        await until(lambda before=before, expected=expected: len(kannel.delivered) >= before + expected)  # type: ignore[misc]
         assert len(kannel.delivered) == before + expected

@@ -149,7 +149,7 @@ async def test_events_are_posted_to_a_confirmed_address(web_client: WebClient, c
     assert (await web_client.call("POST", "callback/vk", address))[0] == 204
     callbacks.text = "ok"
     await web_client.call("POST", "write/vk", {"address": 5, "text": "hello"})
-    await until(lambda: len(callbacks.bodies) == 3, within=30)
+    await until(lambda: len(callbacks.bodies) == 3)
     event = callbacks.bodies[-1]
     assert (event["type"], event["secret"], event["object"]["message"]["text"]) == ("message_new", "word", "hello")
     assert (await web_client.call("DELETE", "callback/vk"))[0] == 204
@@ -162,6 +162,6 @@ async def test_an_event_that_is_not_acknowledged_is_posted_again(
     await web_client.call("POST", "callback/vk", {"url": callbacks.url, "secret": "word", "confirmation": "c0de"})
     callbacks.answer = 503
     await web_client.call("POST", "deny/vk", {"address": 5})
-    await until(lambda: len(callbacks.bodies) == 3, within=30)
+    await until(lambda: len(callbacks.bodies) == 3)
     assert callbacks.bodies[1] == callbacks.bodies[2]
     assert callbacks.bodies[1]["type"] == "message_deny"

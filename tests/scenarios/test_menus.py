@@ -74,9 +74,9 @@ async def test_a_reload_registers_the_new_commands_also_after_an_outage(
     async def is_shown(*wanted: str) -> bool:
         return await shown(bot_api) == list(wanted)
 
-    await until(lambda: is_shown("start"), within=20)
+    await until(lambda: is_shown("start"))
     write(tmp_path, STOP)
-    await until(lambda: is_shown("stop"), within=20)
+    await until(lambda: is_shown("stop"))
     await cancel_and_wait(keeping, watching)
 
 
@@ -95,7 +95,7 @@ async def test_a_revoked_token_is_reported_without_the_token_and_tried_again(
     caplog.set_level(logging.DEBUG, "scenarios")
     revoked = bot_api.own_client("4343:revoked")
     keeping = asyncio.create_task(Menus(revoked, stack.store, active(tmp_path, START)).keep())
-    await until(lambda: "Unauthorized" in caplog.text, within=20)
+    await until(lambda: "Unauthorized" in caplog.text)
     assert not keeping.done()
     await cancel_and_wait(keeping)
     await revoked.close()

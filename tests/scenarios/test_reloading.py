@@ -53,9 +53,9 @@ async def test_a_changed_file_is_in_force_without_a_restart(folder: Path) -> Non
     first = active.version
     async with watched(active):
         write(folder, CHANGED)
-        await until(lambda: text_of(active) == "changed", within=15)
+        await until(lambda: text_of(active) == "changed")
         (folder / "scenarios" / "second.yaml").write_text("more: {actions: []}\n")
-        await until(lambda: "second.more" in active.bot.scenarios, within=15)
+        await until(lambda: "second.more" in active.bot.scenarios)
     assert first not in changes
     assert changes[-1] == active.version
 
@@ -69,10 +69,10 @@ async def test_a_broken_file_is_reported_with_its_place_and_the_last_good_versio
     good = active.version
     async with watched(active):
         write(folder, text)
-        await until(lambda: "stays active" in caplog.text, within=15)
+        await until(lambda: "stays active" in caplog.text)
         assert (active.version, text_of(active)) == (good, "hello")
         write(folder, CHANGED)
-        await until(lambda: text_of(active) == "changed", within=15)
+        await until(lambda: text_of(active) == "changed")
     (complaint,) = [line for line in caplog.messages if "menu.yaml" in line]
     assert place in complaint
 
@@ -83,11 +83,11 @@ async def test_a_folder_that_vanishes_and_comes_back_is_read_again(
     active = ActiveBot(folder)
     async with watched(active):
         shutil.move(folder, folder.with_name("away"))
-        await until(lambda: "is not a folder" in caplog.text, within=15)
+        await until(lambda: "is not a folder" in caplog.text)
         assert text_of(active) == "hello"
         shutil.move(folder.with_name("away"), folder)
         write(folder, CHANGED)
-        await until(lambda: text_of(active) == "changed", within=15)
+        await until(lambda: text_of(active) == "changed")
 
 
 @pytest.mark.row("C-04")
@@ -101,7 +101,7 @@ async def test_a_bot_with_mistakes_at_the_start_runs_as_far_as_it_can_be_read(
     assert "triggers.yaml:2:11: BAD_PATTERN" in caplog.text
     async with watched(active):
         write(folder, CHANGED)
-        await until(lambda: text_of(active) == "changed", within=15)
+        await until(lambda: text_of(active) == "changed")
 
 
 def test_the_version_is_that_of_the_files_wherever_they_are(folder: Path, tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ class Chromium:
         quiet, own = subprocess.DEVNULL, f"--user-data-dir={profile}"
         self._process = subprocess.Popen([program, *OPTIONS, own, "about:blank"], stdout=quiet, stderr=quiet)
         port_file = profile / "DevToolsActivePort"
-        await_sync(lambda: port_file.exists() and "\n" in port_file.read_text(), PATIENCE, "Chromium")
+        await_sync(lambda: port_file.exists() and "\n" in port_file.read_text(), "Chromium", PATIENCE)
         port, self._path = port_file.read_text().split("\n")[:2]
         self.address = f"ws://127.0.0.1:{port}"
 

@@ -113,7 +113,7 @@ class Cluster:
         for node in self.nodes:
             node.start()
         for node in self.nodes:
-            await_sync(lambda node=node: answers(node.client), 20, "a node")  # type: ignore[misc]
+            await_sync(lambda node=node: answers(node.client), "a node")  # type: ignore[misc]
         first = self.nodes[0]
         for number, node in enumerate(self.nodes[:3]):
             node.ask("CLUSTER", "ADDSLOTSRANGE", number * _SLOTS // 3, (number + 1) * _SLOTS // 3 - 1)
@@ -125,11 +125,11 @@ class Cluster:
         self.await_whole()
 
     def _follow(self, replica: ClusterNode, primary: ClusterNode) -> None:
-        await_sync(lambda: replica.ask("CLUSTER", "REPLICATE", primary.id) is not None, 20, "a replica")
+        await_sync(lambda: replica.ask("CLUSTER", "REPLICATE", primary.id) is not None, "a replica")
 
     def await_whole(self) -> None:
         """Wait until every node sees the same cluster, whole."""
-        await_sync(self._is_whole, 30, "a whole cluster")
+        await_sync(self._is_whole, "a whole cluster")
 
     def _is_whole(self) -> bool:
         views = [self._view(node) for node in self.nodes]
@@ -169,7 +169,7 @@ class Cluster:
         else:
             self.begin_key_by_key(shard, to)
             self.end_key_by_key(shard, to)
-        await_sync(lambda: self.owner(shard) is to, 20, "a slot that has moved")
+        await_sync(lambda: self.owner(shard) is to, "a slot that has moved")
 
     def move_all(self, targets: Mapping[int, ClusterNode]) -> None:
         """Move the slots of shards, those of each two nodes at once, one pair after another: two nodes that move slots
@@ -183,7 +183,7 @@ class Cluster:
         ranges = [slot for shard in shards for slot in [key_slot(str(shard).encode())] * 2]
         source.command("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", *ranges, "NODE", target.id)
         keys = list(map(str, shards))
-        await_sync(lambda: set(self.owners(keys)) == {target}, 20, "slots that have moved")
+        await_sync(lambda: set(self.owners(keys)) == {target}, "slots that have moved")
 
     def begin_key_by_key(self, shard: int, to: ClusterNode) -> None:
         """Begin to move a slot as redis-cli does: key by key."""
@@ -236,7 +236,7 @@ class Cluster:
 
     def await_promotion(self, replicas: Sequence[ClusterNode]) -> ClusterNode:
         """Return the first of these replicas that is a primary, as soon as it is one."""
-        return await_sync(lambda: next((node for node in replicas if node.is_primary), None), 60, "a promotion")  # type: ignore[return-value]
+        return await_sync(lambda: next((node for node in replicas if node.is_primary), None), "a promotion")  # type: ignore[return-value]
 
     def repair(self) -> None:
         """Let every node run; each replica follows its primary and has caught up."""
@@ -247,7 +247,7 @@ class Cluster:
         self.await_whole()
         for primary in [node for node in self.nodes if node.is_primary]:
             written = primary.offset
-            await_sync(lambda: self._have_caught_up(primary, written), 30, "replicas")  # noqa: B023
+            await_sync(lambda: self._have_caught_up(primary, written), "replicas")  # noqa: B023
 
     def _have_caught_up(self, primary: ClusterNode, written: int) -> bool:
         return all(replica.offset >= written for replica in self.replicas_of(primary))

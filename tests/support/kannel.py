@@ -162,7 +162,7 @@ class Kannel:
         async def is_shown() -> bool:
             return text in await self._status()
 
-        found: bool = await until(is_shown, within=20)
+        found: bool = await until(is_shown)
         assert found
 
 

@@ -153,7 +153,7 @@ class Server:
 
     def _await_reply(self) -> None:
         with Redis.from_url(self.url, socket_timeout=5) as client:
-            await_sync(lambda: self._replies(client), within=20, what=f"a reply of the server ({self.log})")
+            await_sync(lambda: self._replies(client), what=f"a reply of the server ({self.log})")
 
     def _replies(self, client: Redis) -> bool:
         if not self.is_up:
@@ -164,7 +164,7 @@ class Server:
             return False
 
 
-def await_sync(condition: Callable[[], T], within: float, what: str) -> T:
+def await_sync(condition: Callable[[], T], what: str, within: float = 60.0) -> T:
     """Wait as `until` does, without an event loop, for the start of processes."""
     limit = time.monotonic() + within
     while not (found := condition()):

@@ -169,7 +169,7 @@ class Stack:
     async def history(self, key: HistoryKey, limit: int = 100) -> History:
         return await self.deliveries.read(key, TENANT, limit=limit)
 
-    async def finished(self, key: HistoryKey, within: float = 30.0) -> History:
+    async def finished(self, key: HistoryKey, within: float = 60.0) -> History:
         await until(lambda: self._is_over(key), within=within)
         return await self.history(key)
 

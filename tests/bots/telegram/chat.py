@@ -76,7 +76,7 @@ class School:
         """Write, and return the next message of the bot."""
         before = len(self.messages(user))
         self.write(written, user)
-        await until(lambda: len(self.messages(user)) > before, within=15)
+        await until(lambda: len(self.messages(user)) > before)
         return self.texts(user)[before]
 
     async def notice(self, label: str, user: int = TEACHER, message: Json | None = None) -> str:
@@ -85,10 +85,10 @@ class School:
 
     async def notice_of(self, query: str) -> str:
         people = self.bot_api.server.people
-        await until(lambda: people.answer(query) is not None, within=15)
+        await until(lambda: people.answer(query) is not None)
         return str((people.answer(query) or {}).get("text") or "")
 
-    async def shows(self, wanted: str, user: int = TEACHER, within: float = 15.0) -> Json:
+    async def shows(self, wanted: str, user: int = TEACHER, within: float = 60.0) -> Json:
         """Wait until a message contains this text; return it."""
         await until(lambda: any(wanted in one for one in self.texts(user)), within=within)
         return next(one for one in reversed(self.messages(user)) if wanted in one["text"])

@@ -83,15 +83,15 @@ async def test_the_process_that_polls_is_killed_between_the_photos_of_an_album(
         await chat.reads("Hello")
         polled = sandbox.state.counter("telegram-bot", "getUpdates")
         chat.photo(caption="trip")
-        await until(lambda: sandbox.state.counter("telegram-bot", "getUpdates") > polled, within=30)
+        await until(lambda: sandbox.state.counter("telegram-bot", "getUpdates") > polled)
         bot.kill()
         chat.photo()
         installation.start("bot", "telegram", **settings)
         await chat.reads("Hello", "trip: 2")
-        await until(chat.commands, within=30)
+        await until(chat.commands)
         assert await chat.commands() == ["start"]
         (folder / "scenarios" / "menu.yaml").write_text(FILES["scenarios/menu.yaml"].replace("Hello", "Good morning"))
-        await until(lambda: "is active" in processes[0].output, within=30)
+        await until(lambda: "is active" in processes[0].output)
         chat.people.write(TEACHER, "/start")
         await chat.reads("Hello", "trip: 2", "Good morning")
         for process in (bot, *processes):

@@ -63,7 +63,7 @@ class Chats:
 
     async def events(self, count: int) -> list[dict[str, Any]]:
         """Wait until so many events were put in all, and return them."""
-        await until(lambda: self._take(count), within=20)
+        await until(lambda: self._take(count))
         return self.seen
 
     async def _take(self, count: int) -> bool:
@@ -81,7 +81,7 @@ class Chats:
     async def polled(self, times: int) -> None:
         """Wait until the bot has asked for updates so often."""
         state = self.school.bot_api.state
-        await until(lambda: state.counter("telegram-bot", "getUpdates") >= times, within=20)
+        await until(lambda: state.counter("telegram-bot", "getUpdates") >= times)
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ async def test_a_pressed_button_is_an_event_and_no_longer_waits(chats: Chats) ->
         query = chats.people.press(TEACHER, message.message_id, "Да")
         (event,) = await chats.events(1)
         await chats.calls.answer_press(event)
-        await until(lambda: chats.people.answer(query) is not None, within=20)
+        await until(lambda: chats.people.answer(query) is not None)
     assert (event["kind"], event["callback_data"], event["message_id"]) == ("callback", "да", message.message_id)
 
 
@@ -136,7 +136,7 @@ async def test_a_press_is_acknowledged_after_a_fault_of_the_network(
         query = chats.people.press(TEACHER, message.message_id, "Да")
         (event,) = await chats.events(1)
         await chats.calls.answer_press(event)
-        await until(lambda: chats.people.answer(query) is not None, within=20)
+        await until(lambda: chats.people.answer(query) is not None)
     assert server.state.counter("telegram-bot", "answerCallbackQuery") == 2
     assert "Traceback" not in caplog.text
 
@@ -147,7 +147,7 @@ async def test_the_mark_that_the_bot_is_writing_is_shown_and_a_refused_one_is_no
     async with chats.running():
         for chat in (-1, TEACHER):
             await chats.calls.show_typing({"channel": CHANNEL, "user_id": TEACHER, "chat_id": chat})
-        await until(lambda: state.counter("telegram-bot", "sendChatAction") == 2, within=20)
+        await until(lambda: state.counter("telegram-bot", "sendChatAction") == 2)
         chats.people.write(TEACHER, "later")
         assert len(await chats.events(1)) == 1
     assert await chats.school.stack.finish_all(f"bot_calls.{CHANNEL}") == []

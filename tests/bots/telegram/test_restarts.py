@@ -76,7 +76,7 @@ class SlowReads(Deliveries):
 
     async def read(self, *args: Any, **options: Any) -> History:
         history = await super().read(*args, **options)
-        await until(self.later, within=15)
+        await until(self.later)
         return history
 
 

@@ -140,7 +140,7 @@ class TestDueTime:
         await stack.deliveries.enqueue_many(orders)
         stack.advance_clock(HOUR)
         await stack.courier(courier)
-        await until(lambda: len(courier.attempted) == 300, within=20)
+        await until(lambda: len(courier.attempted) == 300)
         assert len(set(courier.addresses)) == 300
         await until(lambda: nothing_live(stack))
 

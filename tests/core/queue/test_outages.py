@@ -122,7 +122,7 @@ async def pair(own_server: Server, tmp_path: Path) -> AsyncIterator[tuple[Server
     async with Redis.from_url(replica.url) as client:
         await client.config_set("masterauth", password)
         await client.execute_command("REPLICAOF", "127.0.0.1", own_server.place.port)  # type: ignore[no-untyped-call]
-        await until(lambda: _is_linked(client), within=20)
+        await until(lambda: _is_linked(client))
     yield own_server, replica
     replica.kill()
 
@@ -151,7 +151,7 @@ async def test_deferral_leases_and_lanes_continue_after_a_failover(pair: tuple[S
     first.kill()
     await _promote(second, first.place.password)
     link.redirect(second.place.port)
-    await until(lambda: len(handler.bodies) == 3, within=20)
+    await until(lambda: len(handler.bodies) == 3)
     assert stack.now() >= due
     assert handler.bodies == ["lost", "behind", "deferred"]
     assert await stack.queue.settle(lost) == "stale"
@@ -164,7 +164,7 @@ async def test_deferral_leases_and_lanes_continue_after_a_failover(pair: tuple[S
 
 async def _wait_for_replica(server: Server) -> None:
     async with Redis.from_url(server.url) as client:
-        await until(lambda: client.wait(1, 1000), within=20)
+        await until(lambda: client.wait(1, 1000))
 
 
 async def _promote(server: Server, password: str) -> None:

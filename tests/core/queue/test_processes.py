@@ -66,12 +66,12 @@ async def test_ids_of_several_processes_never_collide_and_sort_by_time(stack: St
     async def third_has_put() -> bool:
         return len((await ids_by_client(stack))[last]) > 100
 
-    await until(put_within_one_ms, within=30)
+    await until(put_within_one_ms)
     for program in programs:
         program.kill()
     third = start("put")
     last = await client_of(third)
-    await until(third_has_put, within=30)
+    await until(third_has_put)
     third.kill()
     ids = await ids_by_client(stack)
     assert set(ids) == {one, other, last}
@@ -93,9 +93,9 @@ async def test_the_pace_of_a_tube_holds_over_all_processes_and_while_one_is_kill
     for program in programs:
         await program.ready()
     await stack.queue.put_many(TUBE, [NewTask("") for _ in range(200)])
-    await until(lambda: sum(len(moments(program, "taken")) for program in programs) > 60, within=20)
+    await until(lambda: sum(len(moments(program, "taken")) for program in programs) > 60)
     programs[0].kill()
-    await until(lambda: sum(len(moments(program, "taken")) for program in programs) > 190, within=20)
+    await until(lambda: sum(len(moments(program, "taken")) for program in programs) > 190)
     for program in programs:
         assert len(moments(program, "taken")) > 5, "each had a share"
         program.kill()
@@ -118,7 +118,7 @@ async def test_a_throttle_stops_its_account_in_every_process_and_no_other_accoun
     begin = end - int(THROTTLE.total_seconds() * 1000)
     free.resume()
     await stack.queue.put_many(TUBE, [NewTask("") for _ in range(300)])
-    await until(lambda: all(len(moments(program, "taken")) > 5 for program in programs), within=20)
+    await until(lambda: all(len(moments(program, "taken")) > 5 for program in programs))
     taken = {program: [ms for ms in moments(program, "taken") if begin < ms < end] for program in programs}
     assert [len(taken[program]) for program in (first, second)] == [0, 0]
     assert taken[free]

@@ -147,7 +147,7 @@ async def test_hundreds_of_concurrent_handlers_in_two_workers_keep_the_order_of_
     await workshop.start_worker(handler("here"), concurrency=concurrency)
     await other_process.start_worker(handler("there"), concurrency=concurrency)
     await workshop.client.put_many("t", [NewTask(str(n), lane=f"{lane}") for n in range(3) for lane in range(lanes)])
-    await until(lambda: sum(map(len, order.values())) == 3 * lanes, within=20)
+    await until(lambda: sum(map(len, order.values())) == 3 * lanes)
     assert min(most.values()) >= lanes - concurrency
     assert side_by_side == []
     assert set(map(tuple, order.values())) == {("0", "1", "2")}

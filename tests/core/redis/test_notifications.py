@@ -49,7 +49,7 @@ async def test_a_worker_sets_the_flags_again_after_the_server_restarted_without_
         running = asyncio.create_task(worker.run())
         await asleep(worker)
         own_server.restart()
-        await until(lambda: has_our_flags(own_server.url), within=10)
+        await until(lambda: has_our_flags(own_server.url))
         assert await queue.call("sums", "[]", timedelta(seconds=10)) == "answer"
         worker.stop()
         await running

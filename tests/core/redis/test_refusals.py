@@ -124,7 +124,7 @@ class WithoutHello(Server):
 
     def _await_reply(self) -> None:
         with Redis.from_url(self.url, protocol=2) as client:
-            await_sync(lambda: self._replies(client), within=20, what="a reply of the server")
+            await_sync(lambda: self._replies(client), what="a reply of the server")
 
 
 async def test_a_server_without_hello_is_reported_as_too_old(tmp_path: Path) -> None:

@@ -100,8 +100,8 @@ async def test_a_replica_that_takes_the_place_of_its_primary_has_the_functions(
         await store.command("CONFIG", "SET", "repl-diskless-sync-delay", 0)
         await plain.config_set("masterauth", own_server.place.password)
         await plain.replicaof("127.0.0.1", str(own_server.place.port))
-        await until(lambda: _is_linked(plain), within=20)
-        await until(lambda: _has_functions(plain), within=20)
+        await until(lambda: _is_linked(plain))
+        await until(lambda: _has_functions(plain))
     replica.kill()
     await store.close()
 

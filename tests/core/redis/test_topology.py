@@ -104,7 +104,7 @@ async def test_calls_go_on_at_the_new_primary_when_the_old_one_is_killed_and_it_
     old.kill()
     assert await goes_on(store, old, replica_set) < AFTER_PROMOTION
     old.start()
-    await until(lambda: old.follows, within=20)
+    await until(lambda: old.follows)
     assert await store.command("SET", "after", 1) == "OK"
     assert await store.redis.get("after") == "1"
 

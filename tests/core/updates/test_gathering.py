@@ -82,7 +82,7 @@ async def put_events(stack: Stack, count: int) -> list[list[str]]:
         bodies.extend(await stack.finish_all(TUBE))
         return len(bodies) >= count
 
-    await until(are_there, within=20)
+    await until(are_there)
     return [[one["type"] for one in decode(body)["attachments"]] for body in bodies]
 
 
@@ -96,7 +96,7 @@ async def test_parts_that_two_processes_add_are_one_event(stack: Stack, gatherin
     async with working(gathering), working(other):
         await asyncio.gather(*((gathering, other)[n % 2].add("bot", "album", part(n)) for n in range(1, 7)))
         assert await put_events(stack, 1) == [["1", "2", "3", "4", "5", "6"]]
-        await until(lambda: nothing_waits(stack), within=20)
+        await until(lambda: nothing_waits(stack))
     assert await stack.finish_all(TUBE) == []
 
 
@@ -108,7 +108,7 @@ async def test_parts_that_are_added_again_are_neither_lost_nor_doubled(stack: St
     async with working(gathering):
         assert await put_events(stack, 1) == [["1", "2"]]
         assert not await gathering.add("bot", "album", part(2))
-        await until(lambda: nothing_waits(stack), within=20)
+        await until(lambda: nothing_waits(stack))
     assert await stack.finish_all(TUBE) == []
 
 
@@ -123,7 +123,7 @@ async def test_a_part_that_comes_later_is_an_event_of_its_own(stack: Stack, gath
     async with working(gathering):
         await gathering.add("bot", "album", part(1))
         assert await put_events(stack, 1) == [["1"]]
-        await until(lambda: nothing_waits(stack), within=20)
+        await until(lambda: nothing_waits(stack))
         await gathering.add("bot", "album", part(2))
         assert await put_events(stack, 1) == [["2"]]
 
@@ -138,7 +138,7 @@ async def test_a_part_that_comes_while_the_others_are_merged_is_an_event_of_its_
     async with working(gathering):
         await gathering.add("bot", "album", part(1))
         assert await put_events(stack, 2) == [["1"], ["2"]]
-        await until(lambda: nothing_waits(stack), within=20)
+        await until(lambda: nothing_waits(stack))
 
 
 async def test_a_part_that_comes_after_a_death_behind_the_merge_is_an_event_of_its_own(
@@ -159,14 +159,14 @@ async def test_a_part_that_comes_after_a_death_behind_the_merge_is_an_event_of_i
     await cancel_and_wait(dying)
     async with working(gathering):
         assert await put_events(stack, 2) == [["1"], ["2"]]
-        await until(lambda: nothing_waits(stack), within=20)
+        await until(lambda: nothing_waits(stack))
 
 
 async def test_parts_with_the_same_name_of_two_bots_are_two_events(stack: Stack, gathering: Gathering) -> None:
     async with working(gathering):
         await gathering.add("bot", "album", part(1, "one"))
         await gathering.add("another bot", "album", part(1, "two"))
-        await until(lambda: nothing_waits(stack), within=20)
+        await until(lambda: nothing_waits(stack))
     found = [decode(body) for body in await stack.finish_all(TUBE)]
     assert {event["source"]: event["event_text"] for event in found} == {"bot": "one", "another bot": "two"}
 
@@ -202,7 +202,7 @@ async def test_a_join_whose_notices_come_far_apart_is_one_event(stack: Stack, ev
             arrival = telegram_events.read_arrival(notice, NOW)
             assert arrival is not None
             await gathering.add("bot", arrival.gathered_as, arrival.event)
-            await until(lambda: nothing_waits(stack), within=20)
+            await until(lambda: nothing_waits(stack))
     (body,) = await stack.finish_all(TUBE)
     assert decode(body)["joined_user_ids"] == [5]
 
@@ -215,5 +215,5 @@ async def test_an_event_that_cannot_be_used_is_reported_and_the_next_one_is_put(
             await gathering.add("bot", "large", part(number, "x" * (MAX_BYTES * 2 // 3)))
         await gathering.add("bot", "album", part(2))
         assert await put_events(stack, 1) == [["2"]]
-        await until(lambda: "EVENT_TOO_LARGE" in caplog.text, within=20)
-        await until(lambda: nothing_waits(stack), within=20)
+        await until(lambda: "EVENT_TOO_LARGE" in caplog.text)
+        await until(lambda: nothing_waits(stack))

@@ -153,7 +153,7 @@ async def test_events_that_were_trimmed_unread_are_sent_from_the_histories(
     await pretend_last_read_long_ago(installation)
     later = await deliver(installation, 1, recipients=2)
     installation.start()
-    await until(lambda: receiver.finished() == ids([*made, *later]), within=10)
+    await until(lambda: receiver.finished() == ids([*made, *later]))
     await until(lambda: len({call.id for call in receiver.of_type("outcome")}) == 8)
     assert not await installation.stack.redis.hexists(POSITION, f"behind:{webhook.id}")
 
@@ -234,7 +234,7 @@ async def test_what_waits_for_a_receiver_that_is_down_is_bounded_and_nothing_is_
     await until(is_full)
     assert max(pending) <= 20
     receiver.answer = status(200)
-    await until(lambda: receiver.finished() == ids(made), within=15)
+    await until(lambda: receiver.finished() == ids(made))
     accepted = {call.id for call in receiver.calls}
     assert len(accepted) == 12 * 6
     await until(lambda: is_up_to_date(installation, webhook.id))
@@ -294,7 +294,7 @@ async def test_the_events_of_all_shards_are_sent(server: Server, receiver: Recei
         await installation.courier()
         made = await deliver(installation, 12)
         assert len({accepted.key.shard for accepted in made}) > 1
-        await until(lambda: receiver.finished() == ids(made), within=10)
+        await until(lambda: receiver.finished() == ids(made))
         await until(lambda: len(receiver.calls) == 24)
         await installation.stop()
     await stack.close()

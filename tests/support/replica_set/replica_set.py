@@ -96,15 +96,15 @@ class ReplicaSet:
     def start(self) -> None:
         for node in self.nodes:
             node.start()
-        await_sync(lambda: sum(node.follows for node in self.nodes) == 2, 20, "two replicas")
+        await_sync(lambda: sum(node.follows for node in self.nodes) == 2, "two replicas")
         for sentinel in self.sentinels:
             self._start_sentinel(sentinel)
-        await_sync(lambda: all(self._sees_all(one) for one in self.sentinels), 20, "three Sentinels")
+        await_sync(lambda: all(self._sees_all(one) for one in self.sentinels), "three Sentinels")
 
     def _start_sentinel(self, sentinel: Program) -> None:
         sentinel.start()
         with Redis(port=sentinel.port, driver_info=None) as client:
-            await_sync(lambda: answers(client), 10, "a Sentinel")
+            await_sync(lambda: answers(client), "a Sentinel")
             if not self.is_usual:
                 client.execute_command("SENTINEL", "DEBUG", *_QUICK)
 
@@ -154,7 +154,7 @@ class ReplicaSet:
             return False
 
         self._be_patient(SOON)
-        await_sync(is_promoted, PROMOTION, "a promotion")
+        await_sync(is_promoted, "a promotion", PROMOTION)
         return self.primary
 
     def await_command(self, old: Node) -> Node:
@@ -170,7 +170,7 @@ class ReplicaSet:
         def promoted() -> Node | None:
             return next((node for node in others if node.facts().get("role") == "master"), None)
 
-        return await_sync(promoted, PROMOTION, "a promotion")  # type: ignore[return-value]
+        return await_sync(promoted, "a promotion", PROMOTION)  # type: ignore[return-value]
 
     def _be_patient(self, patience: int) -> None:
         for sentinel in () if self.is_usual else self.sentinels:
@@ -216,7 +216,7 @@ class ReplicaSet:
             sentinel.resume()
             if not sentinel.is_up:
                 self._start_sentinel(sentinel)
-        await_sync(self._is_whole, 2 * PROMOTION, "two replicas that have caught up with the primary")
+        await_sync(self._is_whole, "two replicas that have caught up with the primary", 2 * PROMOTION)
 
     def _is_whole(self) -> bool:
         with suppress(StopIteration, KeyError):

@@ -162,7 +162,7 @@ class Installation:
             for channel, outcome in recipient.outcomes.items()
         )
 
-    async def finished(self, accepted: Accepted, within: float = 30.0) -> Counter[tuple[str, Status]]:
+    async def finished(self, accepted: Accepted, within: float = 60.0) -> Counter[tuple[str, Status]]:
         """Waits until the delivery is finished; returns the statuses."""
         await self.core.finished(accepted.key, within)
         return await self.statuses(accepted)
@@ -177,7 +177,7 @@ class Installation:
     async def lease_renewed(self) -> None:
         """Waits until the lease of the one parcel under way is extended."""
         (lease_end,) = await self._leases()
-        await until(lambda: self._ends_after(lease_end), within=20)
+        await until(lambda: self._ends_after(lease_end))
 
     async def _leases(self) -> list[float]:
         found = await dump(self.server.url)

@@ -69,7 +69,7 @@ class AdaProcess:
         """Sends SIGINT, as Ctrl-C does; does not wait."""
         self._process.send_signal(signal.SIGINT)
 
-    async def wait(self, within: float = 20) -> int:
+    async def wait(self, within: float = 60) -> int:
         """Waits until the process has ended; returns its exit code."""
         await until(lambda: not self.is_running, within=within)
         return self._process.poll() or 0

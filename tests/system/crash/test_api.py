@@ -30,7 +30,7 @@ async def test_of_an_upload_whose_api_is_killed_half_way_nothing_is_there_and_a_
     api = await installation.client_of(process)
     link.block_requests(trigger=content[-13:])
     request = asyncio.create_task(api.upload("report.pdf", content))
-    await until(lambda: link.blocked, within=20)
+    await until(lambda: link.blocked)
     process.kill()
     with pytest.raises(ClientError):
         await request
@@ -50,8 +50,8 @@ async def assert_delivered_once(installation: Installation, api: ApiClient) -> N
     await installation.courier(SMS)
     _, page = await api.request("GET", "/v1/deliveries")
     (only,) = page["deliveries"]
-    await until(lambda: installation.copies(SMS), within=20)
-    await until(lambda: is_finished(api, only["id"]), within=20)
+    await until(lambda: installation.copies(SMS))
+    await until(lambda: is_finished(api, only["id"]))
     assert installation.copies(SMS) == {SMS.address(1): 1}
     await installation.audit()
 
@@ -70,7 +70,7 @@ async def test_after_the_api_is_killed_before_its_response_a_retry_makes_no_seco
     api = await installation.client_of(process)
     link.block_replies(trigger=WRITTEN)
     request = asyncio.create_task(api.post(TO_ONE, idempotency_key="the first"))
-    await until(lambda: is_written(installation), within=20)
+    await until(lambda: is_written(installation))
     process.kill()
     with pytest.raises(ClientError):
         await request
@@ -88,7 +88,7 @@ async def test_after_a_lost_response_a_retry_gets_the_first_response(installatio
     through = installation.client_at(f"http://127.0.0.1:{link.port}")
     link.block_replies(trigger=WRITTEN)
     request = asyncio.create_task(through.post(TO_ONE, idempotency_key="the first"))
-    await until(lambda: link.blocked, within=20)
+    await until(lambda: link.blocked)
     link.cut()
     with pytest.raises(ClientError):
         await request
@@ -107,8 +107,8 @@ async def test_a_broken_connection_to_the_server_after_the_script_is_hidden_from
     api = await installation.client_of(installation.start_api(**settings))
     link.block_replies(trigger=WRITTEN)
     request = asyncio.create_task(api.post(TO_ONE))
-    await until(lambda: is_written(installation), within=20)
-    await until(lambda: link.blocked, within=20)
+    await until(lambda: is_written(installation))
+    await until(lambda: link.blocked)
     link.cut()
     status, response = await request
     assert status == 202
@@ -127,6 +127,6 @@ async def test_a_broken_connection_after_the_idempotency_key_was_stored_does_not
     request = asyncio.create_task(
         api.request("POST", "/v1/cancellations", {"tag": "none"}, idempotency_key="the first")
     )
-    await until(lambda: link.blocked, within=20)
+    await until(lambda: link.blocked)
     link.cut()
     assert await request == (200, {"cancelled": 0})

@@ -22,7 +22,7 @@ async def test_killed_before_the_response_to_a_step_the_message_is_received_once
     courier = await installation.courier(VK, **settings)
     link.block_replies(trigger=f"/method/{method}".encode())
     accepted = await installation.deliver(person(1, VK), content=content)
-    await until(lambda: installation.state.counter("vk", method), within=30)
+    await until(lambda: installation.state.counter("vk", method))
     courier.kill()
     link.cut()
     await installation.courier(VK)

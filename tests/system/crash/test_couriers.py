@@ -39,7 +39,7 @@ async def test_killed_before_the_reply_to_its_claim_the_message_is_sent_once(
     link.block_replies(trigger=claim_of(channel))
     accepted = await installation.deliver(person(1, channel))
     courier = installation.start("courier", channel.name, **settings)
-    await until(lambda: installation.is_taken(channel), within=20)
+    await until(lambda: installation.is_taken(channel))
     courier.kill()
     await installation.another_courier_finishes(channel, accepted, copies=1, status=Status.SENT)
 
@@ -53,8 +53,8 @@ async def test_killed_before_the_send_the_message_is_sent_once_or_is_unknown(
     courier = await installation.courier(channel, **settings)
     link.block_requests()
     accepted = await installation.deliver(person(1, channel))
-    await until(lambda: installation.is_taken(channel), within=20)
-    await until(lambda: link.blocked, within=20)
+    await until(lambda: installation.is_taken(channel))
+    await until(lambda: link.blocked)
     courier.kill()
     link.cut()
     expected = (1, Status.SENT) if channel.deduplicates else (0, Status.UNKNOWN)
@@ -70,7 +70,7 @@ async def test_killed_between_the_send_and_its_response_the_message_is_received_
     courier = await installation.courier(channel, **settings)
     link.block_replies()
     accepted = await installation.deliver(person(1, channel))
-    await until(lambda: installation.copies(channel), within=20)
+    await until(lambda: installation.copies(channel))
     courier.kill()
     link.cut()
     await installation.another_courier_finishes(
@@ -87,7 +87,7 @@ async def test_killed_between_the_send_and_its_response_an_sms_of_a_profile_is_r
     courier = await installation.courier(SMS, **profile, ADA_SMS_URL=f"http://127.0.0.1:{link.port}")
     link.block_replies()
     accepted = await installation.deliver(person(1, SMS))
-    await until(lambda: installation.copies(SMS), within=20)
+    await until(lambda: installation.copies(SMS))
     courier.kill()
     link.cut()
     await installation.courier(SMS, **profile, ADA_SMS_URL=installation.sandbox.sms_providers.url)
@@ -105,7 +105,7 @@ async def test_killed_between_the_response_and_settle_the_message_is_received_on
     link.block_requests(trigger=SENT)
     courier = await installation.courier(channel, **settings)
     accepted = await installation.deliver(person(1, channel))
-    await until(lambda: link.blocked, within=20)
+    await until(lambda: link.blocked)
     courier.kill()
     link.cut()
     await installation.another_courier_finishes(
@@ -138,7 +138,7 @@ async def test_a_terminated_courier_finishes_the_attempts_under_way_and_releases
     courier = await installation.courier(channel, **settings)
     link.block_replies()
     accepted = await installation.deliver(*(person(number, channel) for number in range(100)))
-    await until(lambda: installation.copies(channel).total() == CONCURRENT_ATTEMPTS, within=20)
+    await until(lambda: installation.copies(channel).total() == CONCURRENT_ATTEMPTS)
     courier.terminate()
     for _ in range(2):  # the courier has received the signal before the second heartbeat
         await installation.lease_renewed()
@@ -166,7 +166,7 @@ async def test_a_courier_that_was_down_at_the_due_time_delivers_later_unless_the
     due = datetime.now(UTC) + timedelta(seconds=0.3)
     later = await installation.deliver(person(1, SMS), deliver_at=due)
     expired = await installation.deliver(person(2, SMS), deliver_at=due, expires_at=due + timedelta(seconds=0.3))
-    await until(lambda: datetime.now(UTC) > due + timedelta(seconds=0.6), within=20)
+    await until(lambda: datetime.now(UTC) > due + timedelta(seconds=0.6))
     await installation.courier(SMS)
     assert await installation.finished(later) == {("sms", Status.SENT): 1}
     assert await installation.finished(expired) == {("sms", Status.EXPIRED): 1}
@@ -183,10 +183,10 @@ async def test_a_courier_that_crashes_at_every_message_does_not_stop_other_chann
         crashing = await installation.courier(SMS, **settings)
         link.block_replies()
         deliveries.append(await installation.deliver(person(number, SMS, TELEGRAM)))
-        await until(lambda: SMS.address(number) in installation.copies(SMS), within=20)  # noqa: B023 - awaited at once
+        await until(lambda: SMS.address(number) in installation.copies(SMS))  # noqa: B023 - awaited at once
         crashing.kill()
         link.cut()
-        await until(lambda: installation.has_reported(deliveries[-1], TELEGRAM), within=20)
+        await until(lambda: installation.has_reported(deliveries[-1], TELEGRAM))
     await installation.courier(SMS)
     for accepted in deliveries:
         assert await installation.finished(accepted) == {("telegram", Status.SENT): 1, ("sms", Status.UNKNOWN): 1}
@@ -216,7 +216,7 @@ async def test_one_of_two_processes_is_killed_during_a_large_delivery_and_every_
 ) -> None:
     killed, _ = [await installation.courier(TELEGRAM) for _ in range(2)]
     accepted = await installation.deliver(*(person(number, TELEGRAM) for number in range(MANY)))
-    await until(lambda: installation.copies(TELEGRAM).total() > MANY // 4, within=20)
+    await until(lambda: installation.copies(TELEGRAM).total() > MANY // 4)
     killed.kill()
     assert await installation.finished(accepted, within=40) == {("telegram", Status.SENT): MANY}
     assert set(installation.copies(TELEGRAM).values()) == {1}

@@ -49,7 +49,7 @@ async def test_after_the_api_is_killed_in_the_middle_all_rows_are_there_or_none(
     if state == "checking":
         await end_lease(installation)
     api = await installation.client_of(installation.start_api())
-    await until(lambda: is_idle(api), within=30)
+    await until(lambda: is_idle(api))
     assert await people(installation) == (expected, expected, expected)
     status, body = await api.import_csv("users", PEOPLE)
     assert (status, body["created"], body["updated"], body["unchanged"]) == (200, COUNT - expected, 0, expected)

@@ -29,7 +29,7 @@ async def test_after_a_kill_and_a_restart_all_processes_continue_and_nothing_is_
     callers = RetryingCallers(await installation.client_of(processes[0]))
     posting = [asyncio.create_task(callers.post_many(channel, count)) for channel in CHANNELS]
     for received in (count, 2 * count):
-        await until(lambda: len(installation.state.inbox()) > received, within=20)  # noqa: B023 - awaited at once
+        await until(lambda: len(installation.state.inbox()) > received)  # noqa: B023 - awaited at once
         installation.server.kill()
         installation.server.start()
     await asyncio.gather(*posting)
@@ -55,7 +55,7 @@ async def test_killed_between_a_send_and_its_settle_the_outcome_is_written_after
         link.block_replies()
         links.append(link)
     accepted = await installation.deliver(person(1, *CHANNELS))
-    await until(lambda: len(installation.state.inbox()) == len(CHANNELS), within=20)
+    await until(lambda: len(installation.state.inbox()) == len(CHANNELS))
     installation.server.kill()
     for link in links:
         link.release()

@@ -60,10 +60,10 @@ def test_the_first_start_joins_the_nodes_and_a_later_one_changes_nothing(
         for name, port in zip(NODES, ports, strict=True):
             nodes.enter_context(running(SERVICES[name], tmp_path / name, words, "--port", str(port)))
         first = nodes.enter_context(Redis(port=ports[0], password=PASSWORD, decode_responses=True))
-        await_sync(lambda: answers(first), 20, "a node")
+        await_sync(lambda: answers(first), "a node")
         with running(joining(), tmp_path / "join", words) as join:
             assert join.wait(60) == 0, (tmp_path / "join" / "log").read_text()
-        await_sync(lambda: shape(first) == (set(ports[:3]), 3), 20, "three primaries with a replica each")
+        await_sync(lambda: shape(first) == (set(ports[:3]), 3), "three primaries with a replica each")
         with running(joining(), tmp_path / "again", words) as again:
             assert again.wait(20) == 0
         assert (tmp_path / "again" / "log").read_text() == ""

@@ -74,9 +74,9 @@ def test_the_replica_follows_the_primary_and_a_sentinel_sees_both(tmp_path: Path
         running(SERVICES["valkey-2"], tmp_path / "2", words, "--port", str(second)),
         Redis(port=first, password=PASSWORD, decode_responses=True) as primary,
     ):
-        await_sync(lambda: answers(primary) and primary.info("replication")["connected_slaves"] == 1, 20, "a replica")
+        await_sync(lambda: answers(primary) and primary.info("replication")["connected_slaves"] == 1, "a replica")
         with (
             running(SERVICES["sentinel-1"], tmp_path / "3", words),
             Redis(port=third, decode_responses=True) as sentinel,
         ):
-            await_sync(lambda: answers(sentinel) and len(sentinel.sentinel_slaves("ada")) == 1, 20, "a Sentinel")
+            await_sync(lambda: answers(sentinel) and len(sentinel.sentinel_slaves("ada")) == 1, "a Sentinel")

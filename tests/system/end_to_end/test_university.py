@@ -36,7 +36,7 @@ async def import_people(campus: Campus, university: University) -> None:
     await campus.kill_and_start(API)
     with pytest.raises(ClientError):
         await importing
-    await until(lambda: is_idle(campus), within=30)
+    await until(lambda: is_idle(campus))
     for kind, text in files.items():
         status, result = await campus.api.import_csv(kind, text)
         assert (status, result["created"] + result["updated"] + result["unchanged"]) == (
@@ -60,7 +60,7 @@ async def write_to_everyone(campus: Campus, university: University) -> None:
         {"sender": {"id": "dean"}, "text": text, "recipients": [{"supergroup": EVERYONE}]}
     )
     assert (status, accepted["recipients"]) == (202, university.count)
-    await until(lambda: campus.copies(text).total() > university.count // 20, within=30)
+    await until(lambda: campus.copies(text).total() > university.count // 20)
     await campus.kill_and_start_everything()
     history = await campus.finished(accepted["id"], within=120)
     students = range(1, university.count + 1)

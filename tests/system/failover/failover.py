@@ -126,7 +126,7 @@ class Failover:
             await process.ready()
         self._senders = Senders(await installation.client_of(api), self._plan.rate, 16 * self._servers.primaries)
         sending = asyncio.create_task(self._senders.run(self._plan.channels))
-        await until(lambda: len(self._senders.moments) > len(self._plan.channels), within=30)
+        await until(lambda: len(self._senders.moments) > len(self._plan.channels))
         await self._strike()
         self._senders.is_over = True
         if not await _ends_within(sending, _FINISHING):

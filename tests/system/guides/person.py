@@ -49,7 +49,7 @@ def press(channel: str, address: str, text: str) -> None:
         messages = call(f"chat/{channel}?address={address}")["messages"]
         return next((one["id"] for one in reversed(messages) if has_button(one, text)), None)
 
-    await_sync(lambda: button() is not None, PATIENCE, f"the button {text}")
+    await_sync(lambda: button() is not None, f"the button {text}", PATIENCE)
     call(f"press/{channel}", {"address": address_of(channel, address), "message": button(), "button": text})
 
 
@@ -64,7 +64,7 @@ def texts(channel: str, address: str) -> list[str]:
 
 
 def sees(channel: str, address: str, text: str) -> None:
-    await_sync(lambda: any(text in one for one in texts(channel, address)), PATIENCE, f"“{text}” in {channel}")
+    await_sync(lambda: any(text in one for one in texts(channel, address)), f"“{text}” in {channel}", PATIENCE)
     print(next(one for one in reversed(texts(channel, address)) if text in one))  # noqa: T201 - for the next mark
 
 
@@ -76,7 +76,7 @@ def code(channel: str, address: str, mailbox: str) -> None:
         found = [one for mail in texts("email", mailbox) for one in CODE.findall(mail)]
         return next((one for one in found if one not in known), "")
 
-    await_sync(lambda: bool(new()), PATIENCE, "the mail")
+    await_sync(lambda: bool(new()), "the mail", PATIENCE)
     written = new()
     with used.open("a") as file:
         file.write(f"{written}\n")

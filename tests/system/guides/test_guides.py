@@ -222,7 +222,7 @@ def test_what_a_reader_has_started_ends_with_the_reader(tmp_path: Path) -> None:
     pid = int((reader.folder / ".sandbox.pid").read_text())
     assert not have_ended([pid])
     reader.close()
-    await_sync(lambda: have_ended([pid]), within=30, what="the end of the sandbox")
+    await_sync(lambda: have_ended([pid]), what="the end of the sandbox")
 
 
 GUIDES = (*IN_ONE_INSTALLATION, *WITH_AN_ACCOUNT, *ALONE)

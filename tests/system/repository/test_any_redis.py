@@ -74,7 +74,7 @@ def secured(tmp_path: Path) -> Iterator[str]:
     ]
     words = [word.strip("'") for line in settings for word in line.split(" ")]
     server = subprocess.Popen([str(DEBIAN_REDIS), *words], stdout=subprocess.DEVNULL)
-    await_sync(lambda: accepts_connections(port), within=30, what="a reply of the server")
+    await_sync(lambda: accepts_connections(port), what="a reply of the server")
     yield f"rediss://ada:secret@127.0.0.1:{port}/0?ssl_ca_certs={certificate}&ssl_check_hostname=false"
     server.kill()
     server.wait()

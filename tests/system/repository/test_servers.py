@@ -66,7 +66,7 @@ print(server.url, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
     url = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True).stdout.strip()
-    await_sync(lambda: is_down(url), within=20, what="the end of the server")
+    await_sync(lambda: is_down(url), what="the end of the server")
 
 
 def is_down(url: str) -> bool:
