@@ -1,0 +1,130 @@
+"""What a bot sends to the Bot API to get updates and to answer, and what follows, as in the transcript."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from bots.dialog_event import DialogEvent
+from bots.replies import Button, Reply
+from bots.status_tasks import StatusTask
+from bots.telegram.bot import open_bot
+from bots.telegram.events import TelegramCalls
+from bots.telegram.polling import Polling
+from bots.telegram.sending import Replies
+from bots.telegram.webhook import Webhook
+from core.updates.bot_calls import PressAnswer, TypingMark
+from providers.telegram_bot.client import Client
+from tests.providers.bot_api_relay import Relay
+from tests.providers.bot_api_transcript import ANSWERS, MESSAGE, answer, compare, relay, what_came
+from tests.support.waiting import until
+
+__all__ = ["relay"]
+
+ANNA = "100002"
+
+
+@pytest.fixture
+async def client(relay: Relay) -> AsyncIterator[Client]:
+    client = Client(relay.server.token, relay.url)
+    yield client
+    await client.close()
+
+
+@dataclass
+class Kept:
+    """Where updates go."""
+
+    updates: list[Any] = field(default_factory=list)
+
+    async def put(self, update: Mapping[str, Any]) -> bool:
+        self.updates.append(dict(update))
+        return "callback_query" not in update
+
+
+class Held:
+    """The lease of the only poller."""
+
+    async def acquire(self) -> None: ...
+
+    async def hold(self) -> None:
+        await asyncio.Event().wait()
+
+    async def release(self) -> None: ...
+
+
+UPDATE = {"update_id": 5, "message": {**MESSAGE, "from": {"id": 5, "is_bot": False, "first_name": "A"}}}
+MALFORMED = {"update_id": 6, "message": {"message_id": "x", "date": [], "chat": None, "entities": [{"type": 1}]}}
+UNKNOWN = {"update_id": 7, "some_new_kind": {"id": 1}}
+
+
+async def test_updates_are_got_and_confirmed_whatever_is_answered(
+    relay: Relay, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    faults = ("throttled for nothing", "conflict", "bad gateway", "cut", "page")
+    played = {}
+    for name in (*faults, "token withdrawn", "no such bot"):
+        kept = Kept()
+        polling = Polling(client, kept, Held(), ("message", "callback_query"))  # type: ignore[arg-type]
+        relay.answers.append(ANSWERS[name])
+        for update in (UPDATE, MALFORMED, UNKNOWN):
+            relay.answers.append(answer({"ok": True, "result": [update]}))
+        relay.answers.append(answer({"ok": True, "result": []}))
+        running = asyncio.create_task(polling.run())
+        await until(lambda: running.done() or len(relay.calls) >= 6, within=20)  # noqa: B023 - it ends in this round
+        ended = type(running.exception()).__name__ if running.done() else "goes on"
+        await _end(running)
+        relay.answers.clear()
+        played[name] = [relay.received()[:6], kept.updates, ended]
+    compare("polling", played, relay.server.token, caplog)
+
+
+async def _end(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+PRESS = DialogEvent("1", "telegram-bot", ANNA, callback="none", button="x", message="1")
+ROWS = ((Button("Да", "d:1"), Button("Нет", "d:2")),)
+
+
+async def test_a_bot_answers_and_begins(relay: Relay, client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    replies, calls = Replies(client), TelegramCalls(client)
+    written = replace(PRESS, callback="", button="")
+    made: dict[str, Callable[[], Awaitable[Any]]] = {
+        "reply": lambda: replies.send(written, Reply("привет")),
+        "reply with buttons": lambda: replies.send(written, Reply("привет", ROWS)),
+        "change": lambda: replies.send(written, Reply("новое", ROWS, edit="1")),
+        "change without buttons": lambda: replies.send(written, Reply("новое", edit="1")),
+        "change of nothing": lambda: replies.send(written, Reply("новое", ROWS, edit="999")),
+        "press": lambda: replies.send(PRESS, Reply("ответ")),
+        "press with a notice": lambda: replies.send(PRESS, Reply(notice="готово" * 50)),
+        "status": lambda: replies.edit(StatusTask("k", "telegram-bot", ANNA, "2", "ru"), Reply("статус", ROWS)),
+        "typing": lambda: calls.make(TypingMark(int(ANNA))),
+        "silent answer": lambda: calls.make(PressAnswer("q", 5, 5)),
+        "answer": lambda: calls.make(PressAnswer("q", 5, 5, "да", True)),
+    }
+    played = {name: [await what_came(make()), relay.received()][::-1] for name, make in made.items()}
+    for name in (*(one for one in ANSWERS if not one.startswith("sent")), "sent"):
+        for kind in ("reply", "status", "answer"):
+            relay.answers.append(ANSWERS[name])
+            played[f"{kind}: {name}"] = [await what_came(made[kind]())]
+            relay.answers.clear()
+    relay.received()
+    webhook = Webhook("https://ada.example.org/", "a-secret")
+    starts: dict[str, Webhook | None] = {"polling": None, "webhook": webhook}
+    for name, way in starts.items():
+        bot = await open_bot(relay.server.token, relay.url, None, way)  # type: ignore[arg-type]
+        await bot.close()
+        played[f"start with {name}"] = [relay.received(), bot.account]
+    for name, answered in ANSWERS.items():
+        relay.answers.append(answered)
+        opening = open_bot(relay.server.token, relay.url, None)  # type: ignore[arg-type]
+        played[f"start: {name}"] = [await what_came(opening)]
+        relay.answers.clear()
+    compare("bots", played, relay.server.token, caplog)
