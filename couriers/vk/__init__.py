@@ -32,6 +32,7 @@ from couriers.vk.uploads import Uploads
 from providers.vk.client import FAILURES, Client
 from providers.vk.community import find_community
 from providers.vk.errors import TokenRefused, VkUnavailable
+from providers.vk.library import VKAPIError
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a peer id of VK")
 TOO_LARGE = Split(Rejected(Reason.CONTENT_REFUSED, "more than one request can carry"))
@@ -106,6 +107,8 @@ class Vk:
             return {}
         try:
             return outcomes.outcomes_of(await self._client.request("execute", {"code": code}), calls)
+        except VKAPIError as error:
+            return dict.fromkeys(keys, outcomes.request_outcome(error.code, len(set(keys))))
         except FAILURES as error:
             return dict.fromkeys(keys, outcomes.outcome_of_error(error))
 

@@ -19,7 +19,7 @@ import aiohttp
 
 from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown
 from couriers.vk.calls import Call, MessageKey
-from providers.vk.errors import AMBIGUOUS, TOKEN_REFUSED, error_code
+from providers.vk.errors import AMBIGUOUS, TOKEN_REFUSED
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 METHOD = "messages.send"
@@ -102,13 +102,11 @@ def outcome_of_error(error: Exception) -> Outcome:
 
 
 def outcomes_of(body: Any, calls: Sequence[Call]) -> dict[MessageKey, Outcome]:
-    """Return the outcome of each message.
+    """Return the outcome of each message of a request that was not refused as a whole.
 
     What the answer does not state clearly is `Unknown`; a repeat is safe, because it has the same random id.
     """
     keys = [key for call in calls for key in call.messages()]
-    if isinstance(code := error_code(body), int):
-        return dict.fromkeys(keys, request_outcome(code, len(keys)))
     answers = body.get("response") if isinstance(body, dict) else None
     if not isinstance(answers, list) or len(answers) != len(calls):
         return dict.fromkeys(keys, NO_ANSWER)

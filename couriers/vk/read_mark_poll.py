@@ -7,33 +7,29 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
-from msgspec.structs import replace
-
 from core.courier import ReadMark
 from providers.vk.client import Client
 from providers.vk.errors import TokenRefused, VkUnavailable
-from providers.vk.long_poll import Events, Server, find_server, poll
+from providers.vk.long_poll import Events, LongPoll
 
 PAUSE = 5.0  # seconds after a failure
 
 
 async def read_marks(client: Client, community: int) -> AsyncIterator[ReadMark]:
     """Emit the read marks of the community until cancelled."""
-    server: Server | None = None
+    long_poll, position = LongPoll(client, community), ""
     while True:
         try:
-            server = server or await find_server(client, community)
-            answer = await poll(client, server)
+            events, position = await long_poll.poll(position)
         except (VkUnavailable, TokenRefused):
             await asyncio.sleep(PAUSE)
             continue
-        server = None if answer.needs_server else replace(server, ts=answer.ts)
-        for mark in _marks_in(answer):
+        for mark in _marks_in(events):
             yield mark
 
 
-def _marks_in(answer: Events) -> Iterator[ReadMark]:
-    for event in answer.events:
+def _marks_in(events: Events) -> Iterator[ReadMark]:
+    for event in events:
         read = event.get("object") if event.get("type") == "message_read" else None
         if isinstance(read, dict) and _is_private(read) and isinstance(read.get("read_message_id"), int):
             yield ReadMark(str(read["from_id"]), read["read_message_id"])

@@ -6,7 +6,7 @@ from typing import Any
 from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope
 from couriers.vk import outcomes
 from providers.vk.client import FAILURES, Client
-from providers.vk.errors import error_code
+from providers.vk.library import VKAPIError
 
 
 class CallRefused(Exception):
@@ -29,11 +29,18 @@ class RepeatableCalls:
 
     async def call(self, method: str, **parameters: Any) -> Any:
         """Return the response of a call. Raises CallRefused, CallDeferred."""
+        outcome: Outcome = outcomes.NO_ANSWER
         try:
-            body = await self._client.request(method, parameters)
+            body: Any = await self._client.request(method, parameters)
+            if isinstance(body, dict) and "response" in body:
+                return body["response"]
+        except VKAPIError as error:
+            outcome = outcomes.peer_outcome(error.code)
         except FAILURES as error:
-            raise CallDeferred(_repeatable(outcomes.outcome_of_error(error))) from None
-        return _response(body)
+            outcome = outcomes.outcome_of_error(error)
+        if isinstance(outcome, Rejected):
+            raise CallRefused(outcome.detail)
+        raise CallDeferred(_repeatable(outcome))
 
     async def upload(self, url: str, field: str, name: str, media_type: str, data: bytes) -> dict[str, Any]:
         """Transfer a file to an address that VK named. Raises CallRefused, CallDeferred."""
@@ -49,16 +56,6 @@ class RepeatableCalls:
 def _no_host(error: Exception) -> Deferred:
     """Return the outcome for a host of uploads that cannot be reached: other messages go on, by another host."""
     return Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, type(error).__name__)
-
-
-def _response(body: Any) -> Any:
-    code = error_code(body)
-    if code is None and isinstance(body, dict) and "response" in body:
-        return body["response"]
-    outcome = outcomes.peer_outcome(code) if code else outcomes.NO_ANSWER
-    if isinstance(outcome, Rejected):
-        raise CallRefused(outcome.detail)
-    raise CallDeferred(_repeatable(outcome))
 
 
 def _repeatable(outcome: Outcome) -> Deferred | Halted:

@@ -1,89 +1,117 @@
-"""The client of VK's API: one call, with VK's body as it is, or with its errors as exceptions.
+"""The client of VK's API: vkbottle's, made to repeat nothing and to follow no redirect.
 
-A call is one POST of aiohttp, which repeats no POST (docs/decisions/0122-vk-is-called-with-plain-aiohttp.md).
+The reasons: docs/decisions/0158-the-libraries-of-the-field-are-used-at-run-time.md.
 """
 
+import atexit
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from typing import Any
 
 import aiohttp
 
-from providers.vk.errors import TOKEN_REFUSED, NotJson, TokenRefused, VkRefused, VkUnavailable, error_code
+from providers.vk.errors import TOKEN_REFUSED, NotJson, TokenRefused, VkRefused, VkUnavailable
+from providers.vk.library import API, ABCResponseValidator, AiohttpClient, CaptchaError, VKAPIError
 
-API_URL = "https://api.vk.ru/method/"
-API_VERSION = "5.199"
 FAILURES = (aiohttp.ClientError, OSError, NotJson)
 """The errors of a request that has no response of VK."""
 
 
-class Client:
-    """The client of one community. Safe for concurrent calls. `api_url`: "…/method/" of a sandbox in place of VK."""
+class _Http(AiohttpClient):
+    def __init__(self, limit: aiohttp.ClientTimeout) -> None:
+        super().__init__(cookie_jar=aiohttp.DummyCookieJar())
+        # A redirect would take the token to another host.
+        self._always: dict[str, Any] = {"allow_redirects": False, "timeout": limit}
+
+    @asynccontextmanager
+    async def request(
+        self, url: str, method: str = "GET", data: Any = None, **more: Any
+    ) -> AsyncGenerator[aiohttp.ClientResponse]:
+        async with super().request(url, method, data, **(more | self._always)) as response:
+            yield response
+
+    async def request_text(self, url: str, method: str = "GET", data: Any = None, **more: Any) -> str:
+        async with self.request(url, method, data, **more) as response:
+            return await response.text("utf-8", errors="replace")
+
+    async def request_json(self, url: str, method: str = "GET", data: Any = None, **more: Any) -> Any:
+        """Return the JSON. Raises one of FAILURES."""
+        return _decoded(await self.request_text(url, method, data, **more))
+
+    async def close(self) -> None:
+        await super().close()
+        atexit.unregister(self.close_connector)
+
+
+class _Answers(ABCResponseValidator):
+    """Decodes an answer and raises VK's error; any other answer is returned as it is.
+
+    vkbottle's own validators repeat a call whose answer is not JSON, and fail for an error without all of its fields.
+    """
+
+    async def validate(self, method: str, data: dict[str, Any], response: Any, ctx_api: Any) -> Any:
+        body = _decoded(response)
+        error = body.get("error") if isinstance(body, dict) else None
+        if not isinstance(error, dict) or not isinstance(code := error.get("error_code"), int):
+            return body
+        picture: dict[str, Any] = {"captcha_sid": "", "captcha_img": ""} if code == CaptchaError.code else {}
+        raise VKAPIError[code](error_msg=str(error.get("error_msg")), **picture)
+
+
+class Client(API):
+    """The client of one community. Safe for concurrent calls. `api_url`: "…/method/" of a sandbox in place of VK.
+
+    `request` returns VK's body; it raises VKAPIError or one of FAILURES.
+    """
 
     def __init__(self, token: str, api_url: str | None, timeout: timedelta = timedelta(seconds=20)) -> None:
         seconds = timeout.total_seconds()
-        self._url = f"{(api_url or API_URL).rstrip('/')}/"
-        self._query = {"access_token": token, "v": API_VERSION}
-        self._timeout = aiohttp.ClientTimeout(total=seconds, connect=seconds / 3)
-        self._session: aiohttp.ClientSession | None = None
-
-    async def request(self, method: str, parameters: Mapping[str, str | int]) -> Any:
-        """Return VK's body. Raises one of FAILURES."""
-        # A redirect would take the token to another host.
-        async with self._open().post(
-            self._url + method, params=self._query, data=dict(parameters), allow_redirects=False
-        ) as response:
-            return await _decoded(response)
+        limit = aiohttp.ClientTimeout(total=seconds, connect=seconds / 3)
+        self._http = _Http(limit)
+        super().__init__(token, http_client=self._http)
+        self.response_validators = [_Answers()]
+        self.API_URL = f"{(api_url or API.API_URL).rstrip('/')}/"
 
     async def call(self, method: str, **parameters: Any) -> Any:
         """Return the response. Raises VkUnavailable, VkRefused, TokenRefused."""
-        try:
-            body = await self.request(method, parameters)
-        except FAILURES as error:
-            raise unreachable(error) from None
-        code = error_code(body)
-        if code in TOKEN_REFUSED:
-            raise TokenRefused("VK does not accept the token: check ADA_VK_TOKEN")
-        if code is not None:
-            raise VkRefused(f"{method}: error {code}")
-        if not isinstance(body, dict):
-            raise VkUnavailable("the answer is no object")
-        return body.get("response")
-
-    async def get(self, url: str, parameters: dict[str, Any]) -> Any:
-        """Return the JSON at an address that VK named. Raises VkUnavailable."""
-        try:
-            async with self._open().get(url, params=parameters) as response:
-                return await _decoded(response)
-        except (*FAILURES, ValueError) as error:
-            raise unreachable(error) from None
+        with faults(method):
+            return (await self.request(method, parameters)).get("response")
 
     async def upload(self, url: str, field: str, name: str, media_type: str, data: bytes) -> Any:
-        """Transfer a file to an address that VK named; return VK's body. Raises one of FAILURES."""
+        """Transfer a file to an address that VK named; return VK's body. Raises one of FAILURES.
+
+        vkbottle's uploaders guess the type of a file from its name, and change the letters of the name.
+        """
         form = aiohttp.FormData(quote_fields=False)  # names have no quotation marks, and arrive as they are
         form.add_field(field, data, filename=name, content_type=media_type)
-        async with self._open().post(url, data=form) as response:
-            return await _decoded(response)
+        return await self._http.request_json(url, "POST", form)
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-
-    def _open(self) -> aiohttp.ClientSession:
-        """Return the session, made at the first call: it belongs to the running event loop."""
-        if self._session is None:
-            self._session = aiohttp.ClientSession(timeout=self._timeout, cookie_jar=aiohttp.DummyCookieJar())
-        return self._session
+        await self._http.close()
 
 
-def unreachable(error: Exception) -> VkUnavailable:
-    """Return the error of a connection, without the text of its cause: that can contain the token."""
-    return VkUnavailable(f"VK cannot be reached ({type(error).__name__}): check the network and ADA_VK_API_URL")
-
-
-async def _decoded(response: aiohttp.ClientResponse) -> Any:
+@contextmanager
+def faults(method: str) -> Iterator[None]:
+    """Raise VkUnavailable, VkRefused, TokenRefused for the errors of a call and for an answer of another form, without
+    the text of the cause: that can contain the token.
+    """
     try:
-        return json.loads(await response.text("utf-8", errors="replace"))
+        yield
+    except VKAPIError as error:
+        if error.code in TOKEN_REFUSED:
+            raise TokenRefused("VK does not accept the token: check ADA_VK_TOKEN") from None
+        raise VkRefused(f"{method}: error {error.code}") from None
+    except FAILURES as error:
+        name = type(error).__name__
+        raise VkUnavailable(f"VK cannot be reached ({name}): check the network and ADA_VK_API_URL") from None
+    except (LookupError, TypeError, AttributeError):
+        raise VkUnavailable("the answer has another form than VK's") from None
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise NotJson(response.url.path) from error
+        raise NotJson("the answer is not JSON") from error

@@ -3,8 +3,6 @@
 14, 17 and 3300 (captcha, validation) need a person. Source: dev.vk.com/reference/errors.
 """
 
-from typing import Any
-
 TOKEN_REFUSED = frozenset({5, 27, 28})
 AMBIGUOUS = frozenset({1, 10, 950})
 THROTTLED = frozenset({6, 9, 29})
@@ -25,9 +23,3 @@ class VkRefused(VkUnavailable):
 
 class TokenRefused(Exception):
     """The token was withdrawn, or is of no community; only an operator can help."""
-
-
-def error_code(body: Any) -> int | None:
-    """Return the code of the error in VK's body; None if it is none."""
-    error = body.get("error") if isinstance(body, dict) else None
-    return error.get("error_code") if isinstance(error, dict) else None

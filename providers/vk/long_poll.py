@@ -8,53 +8,41 @@ Source: dev.vk.com, "Bots Long Poll API".
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
-
-from providers.vk.client import Client
-from providers.vk.errors import VkUnavailable
+from providers.vk.client import Client, faults
+from providers.vk.library import BotPolling
 
 WAIT = 10
 """Seconds that VK holds a request without events."""
 
-
-class Server(Struct, frozen=True):
-    """Where to poll. `ts`: the number of the next event."""
-
-    url: str
-    key: str
-    ts: str
+Events = Sequence[Mapping[str, Any]]
 
 
-class Events(Struct, frozen=True):
-    """The answer to one poll. `ts`: the number of the next event, "" if VK has lost it. `needs_server`: the key is no
-    longer valid.
+class LongPoll:
+    """The events of one community. vkbottle's loop around the same calls goes on when the token is refused, and when an
+    event was not handled.
     """
 
-    events: Sequence[Mapping[str, Any]] = ()
-    ts: str = ""
-    needs_server: bool = False
+    def __init__(self, client: Client, community: int) -> None:
+        self._polling = BotPolling(client, community, wait=WAIT)
+        self._server: dict[str, Any] = {}
 
-
-async def find_server(client: Client, community: int) -> Server:
-    """Return where to poll, from the newest event on. Raises VkUnavailable, TokenRefused."""
-    found = await client.call("groups.getLongPollServer", group_id=community)
-    if not isinstance(found, dict) or not {"server", "key", "ts"} <= found.keys():
-        raise VkUnavailable("the answer has no server; is long poll switched on in the community?")
-    return Server(str(found["server"]), str(found["key"]), str(found["ts"]))
-
-
-async def poll(client: Client, server: Server) -> Events:
-    """Wait for the next events. Raises VkUnavailable."""
-    answer = await client.get(server.url, {"act": "a_check", "key": server.key, "ts": server.ts, "wait": str(WAIT)})
-    if not isinstance(answer, dict):
-        raise VkUnavailable("the answer is no object")
-    match answer.get("failed"):
-        case 1:  # events too old are gone
-            return Events((), str(answer.get("ts", server.ts)))
-        case 2:  # the key is no longer valid
-            return Events((), server.ts, needs_server=True)
-        case failed if failed is not None:  # 3: the key and the position are lost
-            return Events((), "", needs_server=True)
-    events = answer.get("updates")
-    known = [one for one in events if isinstance(one, dict)] if isinstance(events, list) else []
-    return Events(known, str(answer.get("ts", server.ts)))
+    async def poll(self, position: str) -> tuple[Events, str]:
+        """Wait for the events from a position on; return them and the next position. Without a position, and if VK has
+        lost it, return that of now. Raises VkUnavailable, TokenRefused.
+        """
+        server, self._server = self._server, {}  # after a fault the server is asked for again
+        events: Any = ()
+        with faults("groups.getLongPollServer"):
+            if not server or not position:
+                server = await self._polling.get_server()
+            if position:
+                server["ts"] = position
+                answer = await self._polling.get_event(server)
+                if "failed" in answer:
+                    server = await self._polling.handle_failed_event(server, answer)
+                    server = server or await self._polling.get_server()
+                else:
+                    server["ts"], events = answer["ts"], answer.get("updates")
+            next_position = str(server["ts"])
+        self._server = server
+        return [one for one in events if isinstance(one, dict)] if isinstance(events, list) else [], next_position

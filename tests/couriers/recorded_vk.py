@@ -26,13 +26,13 @@ class Answer:
 
 
 class RecordedVk(VkServer):
-    """`requests`: in their order, a line each and one for each field of the form, without what differs from run to run.
-    `played`: method → the answer to each of its requests.
+    """`requests`: in their order, a line each and one for each field of the form, without what differs by run.
+    `played`: method → the answer to each of its requests, or the answers in turn, of which the last is repeated.
     """
 
     def __init__(self, state: SandboxState | None = None) -> None:
         self.requests: list[str] = []
-        self.played: dict[str, Answer] = {}
+        self.played: dict[str, Answer | list[Answer]] = {}
         super().__init__(state or SandboxState())
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
@@ -48,7 +48,10 @@ class RecordedVk(VkServer):
         query = "".join(f" {key}={value}" for key, value in request.query.items()).replace(self.token, "TOKEN")
         form = [f"  {key}: {_shown(value)}" for key, value in (await request.post()).items()]
         self.requests += map(without_chance, [f"{request.method} {request.path}{query}", *form])
-        if (answer := self.played.get(name)) is None:
+        answer = self.played.get(name)
+        if isinstance(answer, list):
+            answer = answer.pop(0) if len(answer) > 1 else answer[0]
+        if answer is None:
             return await handle(request)  # type: ignore[no-any-return]
         match answer.lost:
             case "silence":

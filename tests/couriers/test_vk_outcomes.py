@@ -161,7 +161,6 @@ BODIES: list[tuple[str, Any, Mapping[int, Outcome]]] = [
     ("no list", {"response": 1}, UNREADABLE),
     ("nothing", {}, UNREADABLE),
     ("null", None, UNREADABLE),
-    ("a whole error", {"error": {"error_code": 10, "error_msg": ""}}, dict.fromkeys(SENT, Unknown("VK error 10"))),
     ("an error without code", {"error": {}}, UNREADABLE),
 ]
 

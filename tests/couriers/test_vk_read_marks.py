@@ -1,6 +1,6 @@
 """The long poll for read marks, with answers that the sandbox does not give."""
 
-from collections.abc import Mapping
+import json
 from typing import Any
 
 import pytest
@@ -8,20 +8,10 @@ import pytest
 from core.courier import ReadMark
 from couriers.vk.read_mark_poll import read_marks
 from providers.vk.client import Client
+from tests.couriers.recorded_vk import Answer, RecordedVk
+from tests.support.serving import serving
 
-SERVER = {"response": {"server": "https://lp.vk.com", "key": "k", "ts": "1"}}
-
-
-class Answers:
-    """VK that gives these answers in turn; the last one is repeated. `asked`: the parameters of each call."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.asked: list[dict[str, Any]] = []
-        self._answers = list(answers)
-
-    def next(self, parameters: dict[str, Any]) -> Any:
-        self.asked.append(parameters)
-        return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+SERVER_METHOD, POLL = "groups.getLongPollServer", "longpoll"
 
 
 def read(person: int, message: int, **more: Any) -> dict[str, Any]:
@@ -29,25 +19,22 @@ def read(person: int, message: int, **more: Any) -> dict[str, Any]:
     return {"ts": "2", "updates": [update]}
 
 
-class PlayedClient(Client):
-    """A client whose service gives these answers."""
+async def first_mark(*polls: Any, servers: tuple[Any, ...] = ()) -> tuple[ReadMark, list[str]]:
+    """Return the first mark and the requests until then. After the answers `servers` the long poll has an address."""
+    async with serving(RecordedVk()) as vk:
+        server = {"response": {"server": vk.url.replace("method/", POLL), "key": "k", "ts": "1"}}
+        vk.played[SERVER_METHOD] = [Answer(json.dumps(one)) for one in (*servers, server)]
+        vk.played[POLL] = [Answer(json.dumps(one)) for one in polls]
+        client = Client(vk.token, vk.url)
+        marks = read_marks(client, 1)
+        found = await anext(marks)
+        await marks.aclose()  # type: ignore[attr-defined]
+        await client.close()
+        return found, [line for line in vk.requests if not line.startswith(" ")]
 
-    def __init__(self, servers: Answers, polls: Answers) -> None:
-        super().__init__("vk1.a.token", None)
-        self._servers, self._polls = servers, polls
 
-    async def request(self, method: str, parameters: Mapping[str, str | int]) -> Any:
-        return self._servers.next(dict(parameters))
-
-    async def get(self, url: str, parameters: dict[str, Any]) -> Any:
-        return self._polls.next(parameters)
-
-
-async def first_mark(servers: Answers, polls: Answers) -> ReadMark:
-    marks = read_marks(PlayedClient(servers, polls), 1)
-    found = await anext(marks)
-    await marks.aclose()  # type: ignore[attr-defined]
-    return found
+def asked_for_servers(requests: list[str]) -> int:
+    return sum(SERVER_METHOD in line for line in requests)
 
 
 @pytest.fixture(autouse=True)
@@ -58,19 +45,21 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.row("D-37")
 @pytest.mark.parametrize("wrong", [[], "no", {}, {"error": {}}, {"response": []}, {"response": {"key": "k"}}], ids=str)
 async def test_after_an_answer_without_a_server_vk_is_asked_again(wrong: Any) -> None:
-    servers = Answers(wrong, SERVER)
-    assert await first_mark(servers, Answers(read(5, 7))) == ReadMark("5", 7)
-    assert len(servers.asked) == 2
+    mark, requests = await first_mark(read(5, 7), servers=(wrong,))
+    assert (mark, asked_for_servers(requests)) == (ReadMark("5", 7), 2)
 
 
 @pytest.mark.row("D-37")
-@pytest.mark.parametrize(("failed", "times"), [(1, 1), (2, 2), (3, 2)])
-async def test_a_new_key_is_asked_for_when_the_key_or_all_events_are_lost(failed: int, times: int) -> None:
-    servers = Answers(SERVER)
-    polls = Answers({"failed": failed, "ts": "9"}, read(5, 7))
-    assert await first_mark(servers, polls) == ReadMark("5", 7)
-    assert len(servers.asked) == times
-    assert polls.asked[1]["ts"] == ("9" if times == 1 else "1")
+@pytest.mark.parametrize(
+    ("failed", "servers", "position"),
+    [({"failed": 1, "ts": 9}, 1, "9"), ({"failed": 2}, 2, "1"), ({"failed": 3}, 2, "1"), ({"failed": 5}, 2, "1")],
+)
+async def test_a_new_key_is_asked_for_when_the_key_or_all_events_are_lost(
+    failed: Any, servers: int, position: str
+) -> None:
+    mark, requests = await first_mark(failed, read(5, 7))
+    assert (mark, asked_for_servers(requests)) == (ReadMark("5", 7), servers)
+    assert f" ts={position} " in requests[-1]
 
 
 @pytest.mark.row("D-37")
@@ -82,8 +71,11 @@ async def test_a_new_key_is_asked_for_when_the_key_or_all_events_are_lost(failed
         {"ts": "2", "updates": [{"type": "message_new", "object": {"from_id": 5, "read_message_id": 7}}]},
         {"ts": "2", "updates": [{"type": "message_read", "object": {"from_id": 5, "read_message_id": "7"}}]},
         {"ts": "2", "updates": None},
+        {"updates": []},
+        [],
     ],
-    ids=["in a chat", "no object", "another event", "no number", "no updates"],
+    ids=["in a chat", "no object", "another event", "no number", "no updates", "no position", "a list"],
 )
-async def test_only_a_private_message_that_was_read_is_a_mark(strange: dict[str, Any]) -> None:
-    assert await first_mark(Answers(SERVER), Answers(strange, read(6, 8))) == ReadMark("6", 8)
+async def test_only_a_private_message_that_was_read_is_a_mark(strange: Any) -> None:
+    mark, _ = await first_mark(strange, read(6, 8))
+    assert mark == ReadMark("6", 8)

@@ -46,7 +46,7 @@ async def test_a_call_returns_the_response(vk_api: HttpDouble, client: Client) -
         (error(27), TokenRefused, "VK does not accept the token: check ADA_VK_TOKEN"),
         (error(28), TokenRefused, "VK does not accept the token: check ADA_VK_TOKEN"),
         (error(100), VkRefused, "users.get: error 100"),
-        ([], VkUnavailable, "the answer is no object"),
+        ([], VkUnavailable, "the answer has another form than VK's"),
         ("<html>", VkUnavailable, "VK cannot be reached (NotJson): check the network and ADA_VK_API_URL"),
     ],
 )
