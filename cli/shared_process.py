@@ -2,9 +2,10 @@
 
     python -m cli.shared_process 'courier telegram' 'courier vk'
 
-A verb that fails is started again after a pause, as the supervisor starts a process again; one that ends for good ends
-alone. Each verb opens its own connections and keeps its own leases, as in a process of its own. What they share is the
-memory of the libraries, the interpreter, and the end of the process: docs/decisions/0149.
+A verb that ends is started again after a pause, as the supervisor starts a process again; one that ends for good ends
+alone. Each reports to the supervisor how it does. Each verb opens its own connections and keeps its own leases, as in a
+process of its own. What they share is the memory of the libraries, the interpreter, and the end of the process:
+docs/decisions/0149.
 
 Exit codes: 0 after a request to stop, else the highest one of the verbs.
 """
@@ -12,15 +13,15 @@ Exit codes: 0 after a request to stop, else the highest one of the verbs.
 import logging
 import signal
 import sys
-import time
 from collections.abc import Sequence
 from queue import SimpleQueue
 from threading import Event, Thread
 
 from cli.command import FAILURE, SUCCESS
 from cli.main import main
+from cli.processes.parts import OWN_THREAD, PartTracker
 from cli.processes.startup import request_stop
-from cli.processes.supervisor import FINAL_EXIT_CODES, RestartDelays, announce, describe_exit
+from cli.processes.supervisor import FINAL_EXIT_CODES, announce, describe_exit, report_part
 
 log = logging.getLogger(__name__)
 
@@ -40,18 +41,23 @@ class Verb(Thread):
         self._ended = ended
 
     def run(self) -> None:
-        delays = RestartDelays()
+        part = PartTracker(self.name)
+        OWN_THREAD.set(part)
         while True:
-            started = time.monotonic()
+            part.starts()
+            report_part(part.part)
             self.code = self._run_once()
             if self._stopping.is_set() or self.code in FINAL_EXIT_CODES:
                 break
-            delay = delays.after(time.monotonic() - started)
+            delay = part.ends(describe_exit(self.code))
+            report_part(part.part)
             print_line(f"{self.name} ended ({describe_exit(self.code)}), restarts in {delay} s")
             self._stopping.wait(delay)
         if not self._stopping.is_set():
             print_line(f"{self.name} stopped for good ({describe_exit(self.code)})")
             announce()  # so that `./ada up` does not wait for it
+            part.stops(describe_exit(self.code))
+            report_part(part.part)
         self._ended.put(self)
 
     def _run_once(self) -> int:

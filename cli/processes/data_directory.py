@@ -21,6 +21,8 @@ CONTENTS = frozenset(
         "sign_in",
         "scenarios",
         "speech",
+        "up.json",
+        "up.json.new",
         "valkey",
     }
 )

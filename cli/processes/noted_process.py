@@ -1,6 +1,8 @@
 """Keeps the entry of this process in the register of processes, touches its health file, and looks whether the data of
 the store are still those with which the process began; if not it begins anew (`core.processes.installation_mark`).
 
+The entry carries the faulty parts of `./ada up`, too, which has no connection to the store (`cli.processes.parts`).
+
 The entry is written every ten seconds, and at once when something changes. A process that ends in order removes it; one
 that fails, or that an operator must repair, leaves the reason for a day.
 """
@@ -11,7 +13,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -20,9 +22,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from cli.command import OPERATOR_NEEDED, CommandFailed
+from cli.processes.parts import now_ms, read_note
 from cli.processes.startup import StartAgain, stop_to_start_again
 from cli.version import VERSION
 from core.errors import AdaError, StoreError, StoreRefuses
+from core.model.parts import Part, faulty
 from core.processes import DataLoss, InstallationMark, ProcessRecord, ProcessRegister, ProcessState
 from core.processes.record import BEAT
 from core.redis.cancel_and_wait import cancel_and_wait
@@ -41,9 +45,13 @@ _LAST_WRITE = 2.0
 
 
 class NotedProcess:
-    """The entry of this process. `healthy`: the file that shows a container that the process works."""
+    """The entry of this process. `healthy`: the file that shows a container that the process works. `data`: the
+    directory of ADA_DATA.
+    """
 
-    def __init__(self, store: Store, kind: str, name: str = "", healthy: Path | None = None) -> None:
+    def __init__(
+        self, store: Store, kind: str, name: str = "", healthy: Path | None = None, data: Path | None = None
+    ) -> None:
         now, build = _now_ms(store), store.library.name.removeprefix("ada_")
         self.record = ProcessRecord(
             id=secrets.token_hex(8),
@@ -59,6 +67,7 @@ class NotedProcess:
         self._store = store
         self._register = ProcessRegister(store)
         self._healthy = healthy
+        self._data = data
         self._changed = store.tubes_changed
         self.mark = InstallationMark(store)
         self.loss: DataLoss | None = None
@@ -122,11 +131,20 @@ class NotedProcess:
             log.debug("not noted as a process: %s", fault)
 
     async def _beat(self) -> None:
-        self.record = replace(self.record, beat=_now_ms(self._store), tubes=tuple(sorted(self._store.worked_tubes)))
+        self.record = replace(
+            self.record,
+            beat=_now_ms(self._store),
+            tubes=tuple(sorted(self._store.worked_tubes)),
+            faulty_parts=await asyncio.to_thread(self._faulty_parts),
+        )
         with suppress(StoreRefuses):  # the server is there, though it is full
             await self._register.write(self.record)
         if self._healthy is not None:
             await asyncio.to_thread(self._healthy.touch)
+
+    def _faulty_parts(self) -> Sequence[Part]:
+        note = read_note(self._data) if self._data else None
+        return faulty(note.parts, now_ms()) if note and note.is_up else ()
 
     async def _forget_predecessors(self) -> None:
         """Remove what the process before has left: its fault, or its entry if it was killed."""
@@ -137,12 +155,12 @@ class NotedProcess:
 
 @asynccontextmanager
 async def noted_process(
-    store: Store, kind: str, name: str = "", healthy: Path | None = None
+    store: Store, kind: str, name: str = "", healthy: Path | None = None, data: Path | None = None
 ) -> AsyncIterator[NotedProcess]:
     """Keep the entry of this process from its start to its end; an exception that ends it becomes its reason. Raises
     StartAgain after the end if the store has lost data.
     """
-    process = NotedProcess(store, kind, name, healthy)
+    process = NotedProcess(store, kind, name, healthy, data)
     await process.begin()
     beside = [
         asyncio.create_task(process.keep(), name="entry of this process"),

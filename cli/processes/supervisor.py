@@ -1,24 +1,28 @@
 """The supervisor of `./ada up`: starts child processes, restarts them after a crash, stops them in order.
 
 A child process reports that it is ready with one line of its output, which also carries its addresses. A child that
-crashes is restarted after a growing delay. A child that exits with OPERATOR_NEEDED or WRONG_USAGE is not restarted,
-because a restart would change nothing. Children end with the supervisor, however it ends: `die_with_parent`.
+ends is restarted after a growing delay, also if somebody has terminated it. A child that exits with OPERATOR_NEEDED or
+WRONG_USAGE is not restarted, because a restart would change nothing. Children end with the supervisor, however it ends:
+`die_with_parent`. How each does: `parts`.
 """
 
 import asyncio
 import json
 import os
 import signal
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from cli.command import OPERATOR_NEEDED, SUCCESS, WRONG_USAGE
+import msgspec
+
+from cli.command import FAILURE, OPERATOR_NEEDED, WRONG_USAGE
 from cli.processes.data_directory import PRIVATE_UMASK
 from cli.processes.die_with_parent import die_with_parent
 from cli.processes.forked_process import ForkedProcess, fork
+from cli.processes.parts import OWN_THREAD, PartTracker
+from core.model.parts import Part, PartState
 
 Process = asyncio.subprocess.Process | ForkedProcess
 
@@ -34,29 +38,12 @@ READY = "ready "
 READY_LINE = "ready"
 """The line that is printed when a child is ready."""
 
-RESTART_DELAYS = (0.5, 1, 2, 5, 10, 30)
-"""Seconds before the first, second, … restart after a crash. Later restarts use the last one."""
-
-STABLE_AFTER = 60.0
-"""A child that ran this many seconds has recovered: its next crash counts as the first."""
+PART = "part "
+"""A child of several parts reports how one of them does with a line that begins so; the part follows as JSON."""
 
 MAX_LINE_BYTES = 2**20
 STOP_TIMEOUT = 10.0
 """Seconds that a child has to end after SIGTERM."""
-
-
-class RestartDelays:
-    """The growing pauses before the restarts of one child."""
-
-    def __init__(self) -> None:
-        self._crashes = 0
-
-    def after(self, seconds: float) -> float:
-        """Return the pause, in seconds, after a run of this length."""
-        self._crashes = 0 if seconds > STABLE_AFTER else self._crashes
-        delay = RESTART_DELAYS[min(self._crashes, len(RESTART_DELAYS) - 1)]
-        self._crashes += 1
-        return delay
 
 
 class ChildFailed(Exception):
@@ -64,8 +51,16 @@ class ChildFailed(Exception):
 
 
 def announce(**facts: Any) -> None:
-    """Report that this child process is ready. Called once."""
+    """Report that this child process, or this part of it, is ready. Called once."""
+    if part := OWN_THREAD.get():
+        part.is_ready()
+        report_part(part.part)
     print(f"{READY}{json.dumps(facts, ensure_ascii=False)}\n", end="", flush=True)  # one write: threads print, too
+
+
+def report_part(part: Part) -> None:
+    """Report how a part of this child process does."""
+    print(f"{PART}{msgspec.json.encode(part).decode()}\n", end="", flush=True)
 
 
 def read_announcement(line: str) -> Announcement | None:
@@ -76,8 +71,8 @@ def read_announcement(line: str) -> Announcement | None:
     return announcement
 
 
-FINAL_EXIT_CODES = frozenset({SUCCESS, WRONG_USAGE, OPERATOR_NEEDED})
-"""Exit codes after which a restart would change nothing."""
+FINAL_EXIT_CODES = frozenset({WRONG_USAGE, OPERATOR_NEEDED})
+"""Exit codes after which a restart would change nothing. 0 is none of them: somebody may have terminated the child."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +125,8 @@ class SupervisedChild:
     def __init__(self, spec: ChildSpec, print_line: PrintLine, stop_timeout: float) -> None:
         self.spec = spec
         self.ready: asyncio.Future[Announcement] = asyncio.get_running_loop().create_future()
+        self._tracker = PartTracker(spec.name)
+        self._threads: dict[str, Part] = {}
         self._print_line = print_line
         self._stop_timeout = stop_timeout
         self._process: Process | None = None
@@ -142,23 +139,36 @@ class SupervisedChild:
     def has_ended(self) -> bool:
         return self._task.done()
 
+    @property
+    def parts(self) -> Sequence[Part]:
+        """Return how the child does, and while it runs how its threads do."""
+        return [self._tracker.part, *self._threads.values()]
+
     async def _run(self) -> None:
-        delays = RestartDelays()
-        while True:
-            started = time.monotonic()
-            code = await self._run_once()
+        while not self._is_stopping:
+            try:
+                code = await self._run_once()
+            except (
+                OSError,
+                EOFError,
+            ) as fault:  # there are too many processes, or the fork server was killed meanwhile
+                self._handle_line(f"it could not be started: {fault!r}")
+                code = FAILURE
             if self._is_final(code):
                 return
-            delay = delays.after(time.monotonic() - started)
+            delay = self._tracker.ends(self._end_of(code))
             self._print(f"ended ({describe_exit(code)}), restarts in {delay} s")
             await asyncio.sleep(delay)
 
     async def _run_once(self) -> int:
         """Run one process to its end; return its exit code."""
-        self._announcements = 0
+        self._announcements, self._last_line = 0, ""
+        self._tracker.starts()
         process = self._process = await start_process(self.spec)
         await self._read_lines(process)
-        return await process.wait()  # asyncio closes the pipe that die_with_parent needs
+        code = await process.wait()  # asyncio closes the pipe that die_with_parent needs
+        self._threads.clear()
+        return code
 
     async def _read_lines(self, process: Process) -> None:
         assert process.stdout is not None
@@ -172,6 +182,9 @@ class SupervisedChild:
             self._handle_line(line.decode(errors="replace").rstrip())
 
     def _handle_line(self, line: str) -> None:
+        if line.startswith(PART + "{"):
+            self._note_thread(msgspec.json.decode(line.removeprefix(PART), type=Part))
+            return
         announcement = self.spec.parse_ready(line)
         if announcement is None:
             if self.spec.is_shown(line):
@@ -181,9 +194,16 @@ class SupervisedChild:
         self._announcements += 1
         if self._announcements != self.spec.announcements:  # Valkey reports once for each socket
             return
+        self._tracker.is_ready()
         self._print(READY_LINE)
         if not self.ready.done():
             self.ready.set_result(announcement)
+
+    def _note_thread(self, part: Part) -> None:
+        """Note how a thread does. The process works as soon as one reports: each is late for itself."""
+        self._threads[part.name] = part
+        if self._tracker.part.state is PartState.STARTING:
+            self._tracker.is_ready()
 
     def _is_final(self, code: int) -> bool:
         """Return whether the child is not restarted. If it never was ready, `ready` raises ChildFailed."""
@@ -193,6 +213,7 @@ class SupervisedChild:
         if code not in self.spec.final_exit_codes and not (self.spec.needed and is_first):
             return False
         message = f"stopped for good ({describe_exit(code)})"
+        self._tracker.stops(self._end_of(code))
         self._print(message)
         if is_first:
             reason = f": {self._last_line.removeprefix('ada: ')}" if self._last_line else ""
@@ -200,11 +221,20 @@ class SupervisedChild:
             self.ready.exception()  # marks it as read: not every caller awaits `ready`
         return True
 
+    def _end_of(self, code: int) -> str:
+        """Return how the process has ended: its exit code, and for an error its last line."""
+        line = self._last_line.removeprefix("ada: ") if code > 0 else ""
+        return f"{describe_exit(code)}: {line}" if line else describe_exit(code)
+
     def kill(self) -> None:
         """Kill the process and what it has started. It runs again after a moment."""
         if self._process is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+
+    def let_end(self) -> None:
+        """Let it not be started again."""
+        self._is_stopping = True
 
     async def stop(self) -> None:
         """Send SIGTERM, wait, and send SIGKILL after the timeout. Safe to repeat."""
@@ -237,6 +267,11 @@ class Supervisor:
         self._children.append(child)
         return child.ready
 
+    @property
+    def parts(self) -> Sequence[Part]:
+        """Return how each child does, and each thread of one."""
+        return [part for child in self._children for part in child.parts]
+
     def has_ended(self, name: str) -> bool:
         return any(child.has_ended for child in self._children if child.spec.name == name)
 
@@ -247,8 +282,16 @@ class Supervisor:
                 child.kill()
 
     async def stop(self) -> None:
-        """Stop the children, highest stage first; return when the last one has ended."""
-        for stage in sorted({child.spec.stage for child in self._children}, reverse=True):
+        """Stop the children, highest stage first; return when the last one has ended.
+
+        One that ends meanwhile, because it got a signal, too, is not started again, except for the lowest stage: the
+        others store there what they finish.
+        """
+        stages = sorted({child.spec.stage for child in self._children}, reverse=True)
+        for child in self._children:
+            if child.spec.stage > stages[-1]:
+                child.let_end()
+        for stage in stages:
             await asyncio.gather(*(child.stop() for child in self._children if child.spec.stage == stage))
 
 

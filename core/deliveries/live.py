@@ -35,7 +35,7 @@ _POLL = 1.0
 _TUBES = {"jobs": "jobs.", "runs": "events"}
 """Topic → the prefix of the tubes whose changes belong to it. A run goes on when the task of its event does."""
 _PROCESS = "a process "
-"""The prefix of counts that stand for processes: the ms at which its state began."""
+"""The prefix of counts that stand for processes: the ms at which its state began, and the faulty parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class LiveEvents:
                     counts = await self._store.command("HGETALL", KEYS[name].at(shard))
                     found |= {f"{field} {name} {shard}": value for field, value in counts.items()}
             processes = await self._store.command("HGETALL", KEYS["processes"].at(0))
-            found |= {f"{_PROCESS}{process}": str(_began(entry)) for process, entry in processes.items()}
+            found |= {f"{_PROCESS}{process}": _state(entry) for process, entry in processes.items()}
         except StoreError:
             return None
         return found
@@ -173,11 +173,13 @@ class LiveEvents:
 
 class _ProcessEntry(Struct):
     since: int
+    faulty_parts: msgspec.Raw = msgspec.Raw()
 
 
-def _began(entry: str) -> int:
-    """Return the ms at which the state of a process began, from its entry in the register of processes."""
-    return msgspec.json.decode(entry, type=_ProcessEntry).since
+def _state(entry: str) -> str:
+    """Return what changes in the entry of a process when more than its beat does."""
+    found = msgspec.json.decode(entry, type=_ProcessEntry)
+    return f"{found.since} {bytes(found.faulty_parts).decode()}"
 
 
 def _topics_of(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:

@@ -12,6 +12,11 @@ def from_ms(ms: int | float | str) -> datetime:
     return _EPOCH + int(ms) * _MILLISECOND
 
 
+def local_time(ms: int) -> str:
+    """Return Unix milliseconds to the minute, as the clock of this machine shows them."""
+    return from_ms(ms).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
 def to_ms(at: datetime) -> int:
     """Return an aware time as Unix milliseconds."""
     return round(at.timestamp() * 1000)

@@ -33,6 +33,7 @@ class MatterKind(StrEnum):
     OVERDUE = "overdue"
     DATA_LOST = "data_lost"
     HALTED = "halted"
+    NOT_RUNNING = "not_running"
     UNSERVED = "unserved"
     SERVER_SETTING = "server_setting"
     FAILURES = "failures"
@@ -47,6 +48,7 @@ URGENT = frozenset(
         MatterKind.OVERDUE,
         MatterKind.DATA_LOST,
         MatterKind.HALTED,
+        MatterKind.NOT_RUNNING,
         MatterKind.UNSERVED,
         MatterKind.SERVER_SETTING,
     }
@@ -57,9 +59,10 @@ decision.
 
 
 class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that needs attention. `subject`: the tube, channel, webhook or setting, or the kind of a loss. `count`:
-    tasks that wait or are buried, or outcomes; `of`: among how many. `reason`: in the words of its source. `by`: who
-    paused. `at`: since when, or until when a throttle lasts, Unix ms. `command`: what mends it.
+    """Something that needs attention. `subject`: the tube, channel, webhook, setting or part of `./ada up`, or the kind
+    of a loss. `count`: tasks that wait or are buried, outcomes, or ends of a part; `of`: among how many. `reason`: in
+    the words of its source. `by`: who paused. `at`: since when, or until when a throttle lasts, Unix ms. `command`:
+    what mends it.
     """
 
     kind: MatterKind
@@ -101,12 +104,17 @@ class Overviews:
         overdue = (await self._queue.inspector.stats()).overdue_ms
         if overdue > _OVERDUE_MS:
             yield Matter(MatterKind.OVERDUE, at=now - overdue)
-        _, unserved = await processes_now(self._store, self._queue, self._channels)
-        for tube in unserved:
+        processes = await processes_now(self._store, self._queue, self._channels)
+        for tube in processes.unserved:
             yield Matter(MatterKind.UNSERVED, tube.tube, tube.ready, command=tube.command)
-        for view in await self._channels.views():
-            if view.facts and view.facts.halted:
-                yield Matter(MatterKind.HALTED, view.name, reason=view.facts.halted)
+        channels = await self._channels.views()
+        halted = {view.name: view.facts.halted for view in channels if view.facts and view.facts.halted}
+        for channel, reason in halted.items():
+            yield Matter(MatterKind.HALTED, channel, reason=reason)
+        for part in (found.part for found in processes.faulty):
+            if part.name.removeprefix("courier ") not in halted:
+                yield Matter(MatterKind.NOT_RUNNING, part.name, part.ends, reason=part.reason, at=part.since)
+        for view in channels:
             for scope, until in sorted((await self._queue.throttles_of(view.name)).items()):
                 yield Matter(MatterKind.THROTTLED, view.name, reason=scope, at=until)
 

@@ -15,7 +15,7 @@ from core.processes.installation_mark import (
     accept_loss,
     last_loss,
 )
-from core.processes.overview import ProcessView, UnservedTube, overview
+from core.processes.overview import FaultyPart, ProcessOverview, ProcessView, UnservedTube, overview
 from core.processes.record import ProcessRecord, ProcessState
 from core.processes.register import ProcessRegister
 
@@ -23,7 +23,9 @@ __all__ = [
     "ACCEPT_LOSS",
     "LOSS_REMEDY",
     "DataLoss",
+    "FaultyPart",
     "InstallationMark",
+    "ProcessOverview",
     "ProcessRecord",
     "ProcessRegister",
     "ProcessState",

@@ -1,5 +1,5 @@
-"""The operators' view of the processes: each with the throttles and the learned rate of its account, and the tubes
-that have work and no process.
+"""The operators' view of the processes: each with the throttles and the learned rate of its account, the tubes that
+have work and no process, and the parts of `./ada up` that should run and do not.
 """
 
 import re
@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec import Struct
 
 from core.deliveries.channels import Channels
+from core.model.parts import Part
 from core.processes.record import ProcessRecord
 from core.processes.register import ProcessRegister
 from core.queue import Queue
@@ -47,17 +48,30 @@ class UnservedTube(Struct, frozen=True):
     command: str
 
 
-async def overview(
-    store: Store, queue: Queue, channels: Channels
-) -> tuple[Sequence[ProcessView], Sequence[UnservedTube]]:
-    """Return the processes, and the tubes that wait for one. Raises StoreError."""
+class FaultyPart(Struct, frozen=True):
+    """A part of the `./ada up` on a machine that should run and does not."""
+
+    host: str
+    part: Part
+
+
+class ProcessOverview(Struct, frozen=True):
+    """`unserved`: tubes that wait for a process. `faulty`: parts of `./ada up` that do not run as they should."""
+
+    processes: Sequence[ProcessView]
+    unserved: Sequence[UnservedTube]
+    faulty: Sequence[FaultyPart]
+
+
+async def overview(store: Store, queue: Queue, channels: Channels) -> ProcessOverview:
+    """Return the processes, and what is missing. Raises StoreError."""
     processes = await ProcessRegister(store).list(int(time.time() * 1000) + store.clock_offset_ms)
     views = [await _view(store, queue, process) for process in processes]
     served = {tube for process in processes if process.is_there for tube in process.tubes}
     ready = {
         tube: count for tube, count in (await queue.inspector.ready_tasks()).items() if count and tube not in served
     }
-    return views, unserved(ready, (await channels.current()).names)
+    return ProcessOverview(views, unserved(ready, (await channels.current()).names), faulty_parts(processes))
 
 
 async def _view(store: Store, queue: Queue, process: ProcessRecord) -> ProcessView:
@@ -69,6 +83,14 @@ async def _view(store: Store, queue: Queue, process: ProcessRecord) -> ProcessVi
     rate = await store.command("HGET", KEYS["rate"].at(shard, process.name, process.account), "rate")
     throttles = [Throttle(scope.partition(":")[0], at) for scope, at in sorted(until.items())]
     return ProcessView(process, throttles, round(float(rate), 2) if rate else None)
+
+
+def faulty_parts(processes: Sequence[ProcessRecord]) -> Sequence[FaultyPart]:
+    """Return the faulty parts of each machine, from the latest entry of a process there that runs."""
+    latest = {
+        process.host: process for process in sorted(processes, key=lambda process: process.beat) if process.is_there
+    }
+    return [FaultyPart(host, part) for host, process in sorted(latest.items()) for part in process.faulty_parts]
 
 
 def unserved(ready: Mapping[str, int], channels: Collection[str]) -> Sequence[UnservedTube]:

@@ -6,6 +6,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from core.model.parts import Part
+
 BEAT = timedelta(seconds=10)
 """How often a process writes its entry."""
 SILENT_AFTER = timedelta(seconds=35)
@@ -30,7 +32,8 @@ ENDED = frozenset({ProcessState.FAILED, ProcessState.HALTED})
 class ProcessRecord(Struct, frozen=True, kw_only=True):
     """One process. `kind`: its verb on the command line; `name`: the channel of a courier or a bot, else "". `tubes`:
     what its workers take tasks from. Times are Unix ms; `since`: when `state` began. `reason`: why it failed or halted.
-    `account`, `balance`, `low_balance`: of a courier, as far as they are known.
+    `account`, `balance`, `low_balance`: of a courier, as far as they are known. `faulty_parts`: of the `./ada up` with
+    which it shares its data directory.
     """
 
     id: str
@@ -48,6 +51,7 @@ class ProcessRecord(Struct, frozen=True, kw_only=True):
     account: str = ""
     balance: float | None = None
     low_balance: float | None = None
+    faulty_parts: Sequence[Part] = ()
 
     @property
     def command(self) -> str:

@@ -76,6 +76,18 @@ class Installation:
             if words.search(command) and "die-with-parent" not in command and "forkserver" not in command
         )
 
+    def terminate(self, text: str) -> None:
+        """Sends SIGTERM to a child; returns when another one runs in its place."""
+        before = self.child(text)
+        os.kill(before, signal.SIGTERM)
+        await_sync(lambda: self.has_another(text, before), within=60, what=text)
+
+    def has_another(self, text: str, before: int) -> bool:
+        try:
+            return self.child(text) != before
+        except StopIteration:
+            return False
+
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
         assert self.process is not None
         self.process.send_signal(how)

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import json
 
+from cli.processes.supervisor import PART
+from core.model.parts import Part
 from tests.cli.installation import Installation, have_ended, new_installation
 from tests.support.servers import await_sync
 
@@ -31,6 +34,7 @@ def test_all_couriers_share_a_process_which_is_started_again_after_a_kill(instal
         "courier telegram courier vk courier max courier sms courier telegram-bot courier email",
     ]
     os.kill(installation.child("shared_process courier"), signal.SIGKILL)
+    installation.terminate("shared_process bot")
     history = installation.result("send", *PEOPLE, "--text", "one process", "--wait")
     assert history["verdict"] == "all_reached"
     noted = installation.ada("processes").stdout
@@ -53,5 +57,11 @@ def test_a_verb_that_fails_is_started_again_and_one_that_cannot_work_ends_alone(
     await_sync(lambda: again in installation.log.read_text(), what="the second end of a verb that fails")
     await_sync(lambda: "ready {" in installation.log.read_text(), what="the sandbox")
     assert "courier nosuch stopped for good (exit code 2)" in installation.log.read_text()
+    lines = [line for line in installation.log.read_text().splitlines() if line.startswith(PART)]
+    parts = {part.name: part for part in (json.decode(line.removeprefix(PART), type=Part) for line in lines)}
+    assert {name: part.state for name, part in parts.items() if name != "processes"} == {
+        "courier nosuch": "stopped",
+        "sandbox": "running",
+    }
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 0

@@ -6,16 +6,19 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.json import encode
 from msgspec.structs import replace
 
 from cli.command import OPERATOR_NEEDED, CommandFailed
 from cli.commands.installation.processes import describe
 from cli.commands.parts.courier import deliver
 from cli.processes.noted_process import NotedProcess, noted_process
+from cli.processes.parts import UpNote, now_ms, write_note
 from cli.processes.startup import StartAgain, run_with_restarts, stop_requested
 from core.courier.interface import Halted
 from core.courier.runtime import Runtime
 from core.deliveries.channels import Channels
+from core.model.parts import Part, PartState
 from core.monitoring.overview import MatterKind, Overviews
 from core.processes import (
     DataLoss,
@@ -44,7 +47,7 @@ async def entries(stack: Stack) -> list[ProcessRecord]:
 
 
 async def unserved(stack: Stack) -> list[UnservedTube]:
-    return list((await overview(stack.store, stack.queue, Channels(stack.store)))[1])
+    return list((await overview(stack.store, stack.queue, Channels(stack.store))).unserved)
 
 
 @pytest.mark.row("W-14")
@@ -59,7 +62,7 @@ async def test_a_courier_is_shown_with_its_throttle_and_leaves_the_reason_why_it
         (found,) = await until(lambda: _serving(stack, "echo"))
         assert (found.state, found.account, found.pid) == (ProcessState.RUNNING, "ada", os.getpid())
         await stack.queue.throttle("echo", "account:ada", HOUR)
-        (view,) = (await overview(stack.store, stack.queue, Channels(stack.store)))[0]
+        (view,) = (await overview(stack.store, stack.queue, Channels(stack.store))).processes
         assert "throttled by the provider (account) for 3" in describe(view, stack.now())
         await stack.store.command("DEL", "queue:{0}:throttles:echo")
         await stack.deliver(*people(1))
@@ -121,6 +124,26 @@ async def test_a_process_that_was_killed_is_silent_and_its_entry_ends_by_itself(
     assert await entries(stack) == []
     assert await stack.redis.hlen("processes:{0}:entries") == 0
     await stack.queue.cancel(task)
+
+
+@pytest.mark.row("W-11", "W-14")
+async def test_the_faulty_parts_of_up_are_named_while_it_runs(stack: Stack, tmp_path: Path) -> None:
+    now = now_ms()
+    stopped = Part(name="bot vk", state=PartState.STOPPED, at=now, since=now, ends=1, reason="exit code 2: no token")
+    write_note(tmp_path, [Part(name="valkey", state=PartState.RUNNING, at=now, since=now), stopped])
+    webhooks = Webhooks(stack.store, stack.queue, WebhookClient(allow_private=True))
+    overviews = Overviews(stack.store, stack.queue, Channels(stack.store), webhooks)
+    async with noted_process(stack.store, "serve", data=tmp_path):
+        (entry,) = await until(lambda: entries(stack))
+        assert entry.faulty_parts == [stopped]
+        assert [(one.kind, one.subject, one.reason) for one in (await overviews.show()).matters] == [
+            (MatterKind.NOT_RUNNING, "bot vk", "exit code 2: no token")
+        ]
+    assert (await overviews.show()).matters == []
+    (tmp_path / "up.json").write_bytes(encode(UpNote(now - 60_000, [stopped])))
+    async with noted_process(stack.store, "serve", data=tmp_path):
+        (entry,) = await until(lambda: entries(stack))
+        assert entry.faulty_parts == [], "up was killed, and its parts with it"
 
 
 DAY_MS = 24 * 3600 * 1000

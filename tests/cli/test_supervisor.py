@@ -9,8 +9,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from cli.processes.parts import PartTracker, now_ms
 from cli.processes.supervisor import Announcement, ChildFailed, ChildSpec, Supervisor
+from core.model.parts import PartState, faulty
 from tests.support.waiting import until
 
 IMPORTS = "from cli.processes.supervisor import announce; import os, signal, sys"
@@ -69,10 +72,72 @@ async def test_a_killed_child_is_restarted(children: RecordingSupervisor) -> Non
     assert "ended (signal SIGKILL), restarts in 0.5 s" in children.lines()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_child_that_somebody_terminates_is_restarted(children: RecordingSupervisor, number: int) -> None:
+    ends_in_order = f"signal.signal({number}, lambda *_: sys.exit(0))"
+    ready = await children.start(f"{IMPORTS}; {ends_in_order}; {READY}; signal.pause()")
+    os.kill(ready["pid"], number)
+    await until(lambda: children.lines() == ["ready", "ended (exit code 0), restarts in 0.5 s", "ready"], within=60)
+    (part,) = children.supervisor.parts
+    assert (part.state, part.ends, part.reason) == ("running", 1, "exit code 0")
+    assert faulty([part], part.at) == [], "once is no fault"
+
+
+async def test_a_child_that_ends_again_and_again_is_faulty_until_it_has_run_for_a_minute(
+    children: RecordingSupervisor,
+) -> None:
+    children.start("import sys; sys.exit('ada: the provider is away')")
+    await until(lambda: children.supervisor.parts[0].ends == 2, within=60)
+    (part,) = faulty(children.supervisor.parts, now_ms())
+    last = "exit code 1: the provider is away"
+    assert part.fault == f"should run and has ended 2 times in a row, the last time with {last}"
+    runs = replace(part, state=PartState.RUNNING)
+    assert faulty([runs], runs.at + 59_000) == [runs]
+    assert faulty([runs], runs.at + 61_000) == []
+
+
+async def test_a_part_is_faulty_if_it_does_not_get_ready_and_its_second_end_after_a_minute_is_the_first() -> None:
+    tracker = PartTracker("vk")
+    assert faulty([tracker.part], tracker.part.at + 119_000) == []
+    assert [one.fault for one in faulty([tracker.part], tracker.part.at + 121_000)] == ["should run and is not ready"]
+    assert [tracker.ends("exit code 1") for _ in range(7)] == [0.5, 1, 2, 5, 10, 30, 30]
+    tracker.is_ready()
+    tracker.part = replace(tracker.part, at=tracker.part.at - 61_000)
+    assert (tracker.ends("exit code 1"), tracker.part.ends) == (0.5, 1)
+
+
+async def test_a_child_that_cannot_be_started_is_tried_again(children: RecordingSupervisor) -> None:
+    children.supervisor.start(ChildSpec("child", ("x" * 3_000_000,), 1))
+    await until(lambda: children.supervisor.parts[0].ends == 2, within=60)
+    assert "Argument list too long" in children.supervisor.parts[0].reason
+
+
+async def test_a_child_that_ends_while_all_stop_is_restarted_only_if_the_others_store_in_it(
+    children: RecordingSupervisor,
+) -> None:
+    """As when a service manager sends SIGTERM to every process at once."""
+    slowly = "import threading; signal.signal(signal.SIGTERM, lambda *_: threading.Timer(2, os._exit, [0]).start())"
+    on_sigterm = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))"
+    pause = "[signal.pause() for _ in range(9)]"
+    await children.start(f"{IMPORTS}; {slowly}; {READY}; {pause}", "courier", 3)
+    ready = {
+        name: await children.start(f"{IMPORTS}; {on_sigterm}; {READY}; {pause}", name, stage)
+        for name, stage in (("store", 0), ("serve", 1))
+    }
+    stopping = asyncio.create_task(children.supervisor.stop())
+    await asyncio.sleep(0)
+    for one in ready.values():
+        os.kill(one["pid"], signal.SIGTERM)
+    await stopping
+    assert [name for name, line in children.output if line.startswith("ended")] == ["store"]
+
+
 async def test_a_child_that_needs_an_operator_is_not_restarted(children: RecordingSupervisor) -> None:
     await children.start(f"{READY}; print('no account'); sys.exit(3)")
     await until(lambda: children.supervisor.has_ended("child"))
     assert children.lines() == ["ready", "no account", "stopped for good (exit code 3)"]
+    (part,) = faulty(children.supervisor.parts, now_ms())
+    assert part.fault == "should run and has stopped for good: exit code 3: no account"
 
 
 async def test_a_child_that_ends_before_it_is_ready_raises_an_error(children: RecordingSupervisor) -> None:

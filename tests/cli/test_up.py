@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 import pytest
@@ -194,6 +195,38 @@ def test_a_killed_courier_is_restarted_and_the_others_keep_working(running: Inst
     os.kill(running.child("cli courier vk"), signal.SIGKILL)
     history = running.result("send", *PEOPLE, "--text", "один раз", "--wait")
     assert history["verdict"] == "all_reached"
+
+
+def test_what_was_terminated_runs_again_and_what_cannot_run_is_named(
+    installation: Installation, sms_account: Mapping[str, str]
+) -> None:
+    """A terminated part stayed away for good, and no command said so (39.32)."""
+    installation.environment |= {**sms_account, "ADA_JOBS": "no.such.module"}
+    facts = installation.up()
+    for name in ("cli courier sms", "cli serve"):
+        installation.terminate(name)
+    found = [json.loads(line) for line in installation.ada("doctor", "--json").stdout.splitlines()]
+    (up,) = [one for one in found if one["what"] == "up"]
+    fault = "jobs should run and has stopped for good: exit code 2: "
+    assert (up["is_good"], up["detail"].startswith(fault)) == (False, True), up
+    key = Path(facts["key_file"]).read_text().strip()
+    request = Request(f"{facts['api']}/v1/processes", headers={"Authorization": f"Bearer {key}"})
+    (part,) = await_sync(lambda: faulty_parts(request), within=60, what="the note in an entry")
+    assert (part["name"], part["state"]) == ("jobs", "stopped")
+    shown = installation.ada("processes")
+    assert (shown.returncode, fault.removeprefix("jobs ") in shown.stdout) == (1, True), shown.stdout
+    installation.end()
+    found = [json.loads(line) for line in installation.ada("doctor", "--json").stdout.splitlines()]
+    assert [one["detail"] for one in found if one["what"] == "up"] == ["does not run with this ADA_DATA"]
+
+
+def faulty_parts(request: Request) -> list[dict[str, Any]]:
+    try:
+        with urlopen(request) as response:
+            faulty: list[dict[str, Any]] = json.load(response)["faulty"]
+            return faulty
+    except URLError:  # it has not started again yet
+        return []
 
 
 @pytest.mark.row("D-07")

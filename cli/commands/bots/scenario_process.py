@@ -64,7 +64,7 @@ async def run_scenarios(configuration: Configuration, folder: Path, health_file:
     settings = configuration.settings
     async with (
         open_store(configuration, waits=True) as store,
-        noted_process(store, "scenarios", healthy=health_file) as noted,
+        noted_process(store, "scenarios", healthy=health_file, data=settings.data) as noted,
         open_models(settings) as models,
         open_services(store, sending_policy_of(settings)) as core,
     ):

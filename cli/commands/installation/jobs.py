@@ -138,7 +138,7 @@ async def run_jobs(configuration: Configuration, health_file: Path) -> int:
     registry = installed((settings.jobs or "").replace(",", " ").split())
     async with (
         open_store(configuration, waits=True) as store,
-        noted_process(store, "jobs", healthy=health_file) as process,
+        noted_process(store, "jobs", healthy=health_file, data=settings.data) as process,
         open_services(store, sending_policy_of(settings)) as core,
         open_models(settings) as models,
     ):

@@ -11,9 +11,9 @@ from cli.command import FAILURE, SUCCESS, Command, no_arguments
 from cli.commands.installation.queue import print_result
 from cli.services.store import open_store
 from cli.settings.settings import load
-from core.model.clock import from_ms
+from core.model.clock import from_ms, local_time
 from core.model.text.plurals import counted
-from core.processes import ProcessView, UnservedTube, overview
+from core.processes import FaultyPart, ProcessView, UnservedTube, overview
 from core.services import open_services
 
 
@@ -22,19 +22,24 @@ def run(arguments: Namespace) -> int:
 
 
 async def list_all(arguments: Namespace) -> int:
-    """Print one line per process and per tube without one; exit code 1 if a tube waits or a process has stopped."""
+    """Print one line per process, faulty part of `./ada up` and tube without a process; exit code 1 if one of these
+    waits or has stopped.
+    """
     async with open_store(load()) as store, open_services(store) as core:
-        views, unserved = await overview(store, core.queue, core.channels)
-    for view in views:
+        found = await overview(store, core.queue, core.channels)
+    for view in found.processes:
         print_result(arguments, view, describe(view, datetime.now(UTC)))
-    for tube in unserved:
+    for part in found.faulty:
+        print_result(arguments, part, describe_faulty(part))
+    for tube in found.unserved:
         print_result(arguments, tube, describe_unserved(tube))
-    return FAILURE if unserved or not all(view.process.is_there for view in views) else SUCCESS
+    is_well = not found.unserved and not found.faulty and all(view.process.is_there for view in found.processes)
+    return SUCCESS if is_well else FAILURE
 
 
 def describe(view: ProcessView, now: datetime) -> str:
     process = view.process
-    started = from_ms(process.started).astimezone().strftime("%Y-%m-%d %H:%M")
+    started = local_time(process.started)
     name = f"{process.kind} {process.name}".rstrip()
     lines = [f"{name:<22} {process.state:<9} {process.host} {process.pid}, {process.version}, since {started}"]
     if process.reason:
@@ -48,6 +53,11 @@ def describe(view: ProcessView, now: datetime) -> str:
         warning = "; the money is running out" if process.balance < (process.low_balance or 0) else ""
         lines.append(f"balance {process.balance:.2f}{warning}")
     return f"\n{'':<23}".join(lines)
+
+
+def describe_faulty(found: FaultyPart) -> str:
+    part = found.part
+    return f"{part.name:<22} {part.state:<9} {found.host}, since {local_time(part.since)}\n{'':<23}{part.fault}"
 
 
 def describe_unserved(tube: UnservedTube) -> str:

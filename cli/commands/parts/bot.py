@@ -61,7 +61,7 @@ def run(arguments: Namespace) -> int:
 async def run_bot(configuration: Configuration, channel: str, health_file: Path) -> int:
     async with (
         open_store(configuration, waits=True) as store,
-        noted_process(store, "bot", channel, health_file) as process,
+        noted_process(store, "bot", channel, health_file, configuration.settings.data) as process,
         open_bot_services(store, configuration.settings) as services,
     ):
         stop = stop_requested()

@@ -59,7 +59,11 @@ def courier_directory(configuration: Configuration, channel: str) -> Path:
 async def run_courier(configuration: Configuration, channel: str, directory: Path) -> int:
     is_one_of_many = channel in TOKENS and has_many(configuration.settings)
     settings = None if is_one_of_many else configuration.channel(channel)
-    async with open_store(configuration, waits=True) as store, noted_process(store, "courier", channel) as process:
+    data = configuration.settings.data
+    async with (
+        open_store(configuration, waits=True) as store,
+        noted_process(store, "courier", channel, data=data) as process,
+    ):
         stop = stop_requested()  # before, a signal simply ends the process
         if is_one_of_many:
             await run_couriers(configuration, channel, directory, store, process, stop)

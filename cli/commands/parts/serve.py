@@ -102,7 +102,7 @@ async def serve(configuration: Configuration, share_port: bool) -> int:
     address, options = settings.http, options_of(settings)
     async with (
         open_store(configuration, waits=True) as store,
-        noted_process(store, "serve") as process,
+        noted_process(store, "serve", data=settings.data) as process,
         open_api_services(store, settings, process.mark) as services,
     ):
         stop = stop_requested()  # before, a signal simply ends the process

@@ -12,11 +12,14 @@ from pathlib import Path
 from cli.command import FAILURE, SUCCESS, Command
 from cli.commands.start.finding import Finding
 from cli.commands.start.replication_findings import check_replication, facts_of
+from cli.processes.parts import now_ms, read_note
 from cli.services.models import language_model, synthesis, transcription
 from cli.services.sign_in import check_secret_key
 from cli.services.store import redis_url
 from cli.settings.settings import Configuration, Settings, channels, courier_module, load
 from core.errors import DataMoved, LayoutUnknown, SetupError, ShardsDiffer, StoreRefuses, StoreUnavailable
+from core.model.clock import local_time
+from core.model.parts import PartState, faulty
 from core.processes import LOSS_REMEDY, accept_loss, last_loss
 from core.redis.keys import layout_of_shards
 from core.redis.notifications import SETTING, ensure_notifications
@@ -65,6 +68,8 @@ async def print_findings(configuration: Configuration, arguments: Namespace) -> 
 async def run_checks(configuration: Configuration, sign_in: bool) -> AsyncIterator[Finding]:
     yield Finding("settings", True, f"{len(configuration.raw)} set")
     yield check_data(configuration.settings.data.absolute())
+    for finding in check_parts(configuration.settings.data.absolute()):
+        yield finding
     async for finding in check_server(configuration):
         yield finding
     for channel in channels():
@@ -82,6 +87,22 @@ def check_data(data: Path) -> Finding:
     if free < MIN_FREE_BYTES:
         return Finding("data", False, f"{data} has {free / 2**20:.0f} MiB free", "free some space, or set ADA_DATA")
     return Finding("data", True, f"{data}, {free / 2**30:.0f} GiB free")
+
+
+def check_parts(data: Path) -> Iterator[Finding]:
+    """Emit whether the parts of `./ada up` run as they should. It need not run: containers run the parts one by one."""
+    note = read_note(data)
+    if note is None:
+        yield Finding("up", None, "does not run with this ADA_DATA")
+    elif not note.is_up:
+        yield Finding("up", None, f"was killed, or hangs, since {local_time(note.beat)}", "./ada up")
+    elif found := faulty(note.parts, now_ms()):
+        for part in found:
+            again = "then stop `./ada up` and start it again" if part.state is PartState.STOPPED else "it starts again"
+            detail = f"{part.name} {part.fault} (since {local_time(part.since)})"
+            yield Finding("up", False, detail, f"repair the cause; {again}")
+    else:
+        yield Finding("up", True, f"its {len(note.parts)} parts run")
 
 
 def check_models(settings: Settings) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ from cli.processes.aof_fsync import fsync_periodically
 from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import DirectoryInUse, EmbeddedValkey, free_port
 from cli.processes.forked_process import start_fork_server
+from cli.processes.parts import keep_note
 from cli.processes.ports import check_is_free
 from cli.processes.supervisor import Announcement, ChildFailed, ChildSpec, PrintLine, Supervisor
 from cli.settings.bot_folders import BotFolder, channels_of_bots, has_many, read_bots
@@ -95,6 +96,7 @@ async def start_everything(configuration: Configuration, print_line: PrintLine) 
             if is_forked:
                 start_fork_server(libraries(configuration))
             fsync = asyncio.create_task(fsync_periodically(data / "valkey"))  # idle with ADA_REDIS_URL
+            noting = asyncio.create_task(keep_note(data, lambda: supervisor.parts))
             try:
                 url, tools_url = await store_urls(settings, supervisor, lock)
                 installation = Installation(tools_url, get_or_create_api_key(settings), data, supervisor)
@@ -104,6 +106,7 @@ async def start_everything(configuration: Configuration, print_line: PrintLine) 
                 await start_after_store(configuration, supervisor, installation)
                 yield installation
             finally:
+                await cancel_and_wait(noting)
                 await supervisor.stop()
                 await cancel_and_wait(fsync)
     except DirectoryInUse as error:

@@ -12,6 +12,8 @@ from delivery.schemas.console import processes as schemas
 async def list_all(request: Request[None, NoParameters]) -> Response:
     """Return all processes by kind and name."""
     core = request.services.core
-    views, unserved = await overview(core.store, core.queue, core.channels)
+    found = await overview(core.store, core.queue, core.channels)
     now = from_ms(int(time.time() * 1000) + core.store.clock_offset_ms)
-    return Response(schemas.ProcessList([schemas.Process.of(view) for view in views], unserved, now))
+    processes = [schemas.Process.of(view) for view in found.processes]
+    faulty = [schemas.Part.of(part) for part in found.faulty]
+    return Response(schemas.ProcessList(processes, found.unserved, faulty, now))

@@ -6,7 +6,8 @@ from datetime import datetime
 from msgspec import Struct
 
 from core.model.clock import from_ms
-from core.processes import ProcessState, ProcessView, UnservedTube
+from core.model.parts import PartState
+from core.processes import FaultyPart, ProcessState, ProcessView, UnservedTube
 
 
 class ProcessThrottle(Struct, frozen=True):
@@ -66,9 +67,30 @@ class Process(Struct, frozen=True, kw_only=True):
         )
 
 
+class Part(Struct, frozen=True):
+    """A part of the `./ada up` on a machine that should run and does not. `ends`: how often it has ended in a row since
+    `since`; `reason`: the last time how.
+    """
+
+    name: str
+    host: str
+    state: PartState
+    since: datetime
+    ends: int
+    reason: str
+
+    @classmethod
+    def of(cls, found: FaultyPart) -> "Part":
+        part = found.part
+        return cls(part.name, found.host, part.state, from_ms(part.since), part.ends, part.reason)
+
+
 class ProcessList(Struct, frozen=True):
-    """`unserved`: tubes with ready tasks that no process works on. `now`: the server's time, for countdowns."""
+    """`unserved`: tubes with ready tasks that no process works on. `faulty`: the parts of `./ada up` that should run
+    and do not. `now`: the server's time, for countdowns.
+    """
 
     processes: Sequence[Process]
     unserved: Sequence[UnservedTube]
+    faulty: Sequence[Part]
     now: datetime

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from cli.processes.embedded_valkey import running_url
+from core.model.parts import Part, PartState
 from core.monitoring import Step
 from core.monitoring.samples import Samples
 from core.processes import ProcessRecord, ProcessRegister, ProcessState
@@ -140,7 +141,16 @@ async def test_an_operator_sees_why_a_process_halted_and_which_command_is_missin
         )
         store = await Store.open(url)
         await ProcessRegister(store).write(halted)
-        busy = replace(halted, id="busy", name="a pigeon", state=ProcessState.RUNNING, beat=now, reason="")
+        part = Part(name="bot vk", state=PartState.STOPPED, at=now, since=now, ends=1, reason="no such community")
+        busy = replace(
+            halted,
+            id="busy",
+            name="a pigeon",
+            state=ProcessState.RUNNING,
+            beat=now,
+            reason="",
+            faulty_parts=(part,),
+        )
         await ProcessRegister(store).write(busy)
         await client.queue.throttle("a pigeon", "account:the school", timedelta(seconds=50))
         await store.command("HSET", KEYS["rate"].at(0, "a pigeon", "the school"), "rate", "7.5")
@@ -149,6 +159,8 @@ async def test_an_operator_sees_why_a_process_halted_and_which_command_is_missin
     await person.sees("Balance 12.5: the money is running out")
     await person.visit("processes")
     await person.sees("./ada jobs")
+    await person.sees("bot vk (a machine) should run and does not since")
+    await person.sees("no such community")
     await person.sees("7.5 calls a second at most")
     left = await person.browser.run(COUNTDOWN)
     assert "sec" in left

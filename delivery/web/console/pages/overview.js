@@ -7,10 +7,10 @@ import { countMatters, notice, tag, withStates } from "../lib/page.js";
 import { follow } from "../lib/live.js";
 
 const COLOURS = { good: "good", attention: "warn", bad: "bad" };
-const URGENT = ["overdue", "data_lost", "halted", "unserved", "server_setting"];
+const URGENT = ["overdue", "data_lost", "halted", "not_running", "unserved", "server_setting"];
 /** Where a matter is looked after. */
 const PAGES = {
-  overdue: "processes", halted: "processes", unserved: "processes", failures: "messages", webhook: "webhooks", dead_letters: "dead_letters", paused: "tubes",
+  overdue: "processes", halted: "processes", not_running: "processes", unserved: "processes", failures: "messages", webhook: "webhooks", dead_letters: "dead_letters", paused: "tubes",
 };
 const NOT_REACHED = ["failed", "unknown", "expired"];
 // Milliseconds between two readings while tasks move: each costs the server some reads, in each open console.

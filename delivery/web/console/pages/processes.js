@@ -1,4 +1,4 @@
-/** The processes: what runs, since when, why it halted, throttles with a countdown; and the tubes that wait for a process. */
+/** The processes: what runs, since when, why it halted, throttles with a countdown; the tubes that wait for a process, and the parts of `./ada up` that do not run. */
 
 import { h, paint } from "../lib/dom.js";
 import { ago, duration, fullMoment, has, number, rich, t, word } from "../lib/words.js";
@@ -20,9 +20,10 @@ export default {
     let ahead = 0; // of the server's clock
     paint(root, h("h1", {}, t("page.processes")), warnings, place);
     const load = async ({ signal }) => {
-      const { processes, unserved, now } = await api.get("/v1/processes", {}, { signal });
+      const { processes, unserved, faulty, now } = await api.get("/v1/processes", {}, { signal });
       ahead = new Date(now) - Date.now();
-      paint(warnings, unserved.map((one) => notice("warn",
+      paint(warnings, faulty.map((one) => notice("bad",
+        h("p", {}, t("processes.faulty", { part: word("channel", one.name), host: one.host, when: ago(one.since), count: one.ends })), one.reason && h("p", {}, quoted(one.reason)))), unserved.map((one) => notice("warn",
         h("p", {}, t("processes.unserved", { tube: word("channel", one.tube), count: one.ready })), h("p", {}, h("code", {}, one.command)))));
       return { rows: processes.sort((one, other) => rank(one) - rank(other)), next: null };
     };

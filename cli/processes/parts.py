@@ -1,0 +1,124 @@
+"""What `./ada up` notes of its parts, in a file of the data directory: `up` itself has no connection to the store.
+
+    supervisor ─▶ up.json, at each change and every ten seconds ─▶ doctor, and the entries of the processes
+
+`up` removes the file before it stops its parts. Without a beat for a while `up` was killed, and nothing of it runs.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from core.model.clock import in_ms
+from core.model.parts import STABLE_AFTER, Part, PartState
+
+RESTART_DELAYS = (0.5, 1, 2, 5, 10, 30)
+"""Seconds before the first, second, … restart. Later restarts use the last one."""
+
+BEAT = 10.0
+"""Seconds between two beats of the file."""
+_LOOK = 0.5
+"""Seconds between two looks at the parts."""
+_SILENT_AFTER = timedelta(seconds=35)
+_MOST_CHARACTERS = 500
+_FILE = "up.json"
+
+
+class PartTracker:
+    """Follows one part from its first start, and says how long it pauses before the next."""
+
+    def __init__(self, name: str) -> None:
+        now = now_ms()
+        self.part = Part(name=name, at=now, since=now)
+
+    def starts(self) -> None:
+        """Note that it is started."""
+        self._enters(PartState.STARTING)
+
+    def is_ready(self) -> None:
+        """Note that it works."""
+        self._enters(PartState.RUNNING)
+
+    def ends(self, reason: str) -> float:
+        """Note that it has ended and is started again; return the pause before, in seconds."""
+        self._counts(reason)
+        self._enters(PartState.RESTARTING)
+        return RESTART_DELAYS[min(self.part.ends, len(RESTART_DELAYS)) - 1]
+
+    def stops(self, reason: str) -> None:
+        """Note that it has ended for good."""
+        self._counts(reason)
+        self._enters(PartState.STOPPED)
+
+    def _counts(self, reason: str) -> None:
+        now, part = now_ms(), self.part
+        has_recovered = part.state is PartState.RUNNING and now - part.at > in_ms(STABLE_AFTER)
+        is_first = not part.ends or has_recovered
+        ends, since = (1, now) if is_first else (part.ends + 1, part.since)
+        self.part = replace(part, ends=ends, since=since, reason=reason[:_MOST_CHARACTERS])
+
+    def _enters(self, state: PartState) -> None:
+        self.part = replace(self.part, state=state, at=now_ms())
+
+
+OWN_THREAD: ContextVar[PartTracker | None] = ContextVar("part", default=None)
+"""The part that this thread is; None in a process that is one part."""
+
+
+class UpNote(Struct, frozen=True):
+    """`beat`: the last sign of life of `up`, Unix ms."""
+
+    beat: int
+    parts: Sequence[Part]
+
+    @property
+    def is_up(self) -> bool:
+        """Return whether `up` runs."""
+        return now_ms() - self.beat < in_ms(_SILENT_AFTER)
+
+
+_decode = msgspec.json.Decoder(UpNote).decode
+
+
+def write_note(data: Path, parts: Sequence[Part]) -> None:
+    """Write the file. A disk that is full leaves the old one: nothing depends on it."""
+    new = data / f"{_FILE}.new"
+    with suppress(OSError):
+        new.touch(mode=0o600)
+        new.write_bytes(msgspec.json.encode(UpNote(now_ms(), parts)))
+        new.replace(data / _FILE)
+
+
+async def keep_note(data: Path, parts: Callable[[], Sequence[Part]]) -> None:
+    """Write the file again and again, until cancelled; then remove it."""
+    noted: Sequence[Part] | None = None
+    beat = 0.0
+    try:
+        while True:
+            if parts() != noted or time.monotonic() - beat > BEAT:
+                noted, beat = parts(), time.monotonic()
+                await asyncio.to_thread(write_note, data, noted)
+            await asyncio.sleep(_LOOK)
+    finally:
+        with suppress(OSError):
+            (data / _FILE).unlink()
+
+
+def read_note(data: Path) -> UpNote | None:
+    """Return what `up` has noted in this directory; None if it does not run there, or was stopped."""
+    try:
+        return _decode((data / _FILE).read_bytes())
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
