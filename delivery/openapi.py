@@ -182,7 +182,7 @@ def _headers(route: AnyRoute) -> list[Schema]:
 
 def _request_body(route: Route, schemas: Mapping[type, Schema]) -> Schema:
     if route.upload:
-        return {"required": True, "content": {route.upload: _TEXT}}
+        return {"required": True, "content": {route.upload: {"schema": {"type": "string", "minLength": 1}}}}
     if route.lines:
         line, _ = route.lines
         return {"required": True, "content": {str(route.response): _lines(schemas[line])}}

@@ -36,9 +36,19 @@ def _required(*names: str) -> list[dict[str, list[str]]]:
     return [{"required": [name]} for name in names]
 
 
+_SHOWS_SOMETHING: Mapping[str, object] = {
+    "anyOf": [
+        {"required": ["text"]},
+        {
+            "required": ["content"],
+            "properties": {"content": {"required": ["attachments"], "properties": {"attachments": {"minItems": 1}}}},
+        },
+    ]
+}
+
 _COMBINATIONS: Mapping[type[Struct], Mapping[str, object]] = {
-    requests.DeliveryRequest: {"anyOf": _required("text", "content")},
-    requests.BulkLine: {"anyOf": _required("text", "content")},
+    requests.DeliveryRequest: _SHOWS_SOMETHING,
+    requests.BulkLine: _SHOWS_SOMETHING,
     content.ButtonRequest: {"oneOf": _required("data", "url")},
     content.AttachmentRequest: {"oneOf": _required("url", "provider_id")},
     requests.Recipient: {
@@ -48,8 +58,14 @@ _COMBINATIONS: Mapping[type[Struct], Mapping[str, object]] = {
     requests.CancellationRequest: {"oneOf": _required(*requests.CancellationRequest.__struct_fields__)},
     queue.TaskCancellationRequest: {"anyOf": _required("user", "tenant", "lane", "kind_prefix", "tag")},
     queue.TaskChangeRequest: {"anyOf": _required(*queue.TaskCountQuery.__struct_fields__)},
-    jobs.JobFilter: {"anyOf": _required(*jobs.JobFilter.__struct_fields__)},
-    sessions.SessionRequest: {"oneOf": [*_required("key", "link"), {"required": ["code_id", "code"]}]},
+    jobs.JobFilter: {
+        "anyOf": _required("state", "kind")
+        + [{"required": [name], "properties": {name: {"minLength": 1}}} for name in ("q", "reason")]
+    },
+    sessions.SessionRequest: {
+        "oneOf": [*_required("key", "link"), {"required": ["code_id", "code"]}],
+        "dependentRequired": {"code_id": ["code"], "code": ["code_id"]},
+    },
 }
 """Which fields a request needs together, in JSON Schema. The endpoints check them."""
 

@@ -3,8 +3,6 @@
 Ids are sorted as text, by their bytes in UTF-8 (10 before 9).
 """
 
-import base64
-import binascii
 from collections.abc import AsyncIterator, Sequence
 from typing import Generic, TypeVar
 
@@ -12,6 +10,7 @@ from msgspec import Struct
 
 from core.directory.records import PAGE
 from core.errors import malformed_cursor
+from core.model.text.unreserved import from_unreserved, to_unreserved
 from core.redis.store import Store
 
 T = TypeVar("T")
@@ -54,17 +53,14 @@ async def page_of_ids(store: Store, key: str, cursor: str | None, limit: int) ->
 
 
 def write_cursor(last: str) -> str:
-    return base64.urlsafe_b64encode(last.encode()).decode().rstrip("=")
+    return to_unreserved(last)
 
 
 def read_cursor(cursor: str | None) -> str:
     """Return the id after which a page begins; "" for the first page. Raises Invalid CURSOR_MALFORMED."""
     if cursor is None:
         return ""
-    try:
-        last = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
-    except (ValueError, binascii.Error):
-        raise malformed_cursor() from None
+    last = from_unreserved(cursor)
     if not last or not last.isprintable():
         raise malformed_cursor()
     return last

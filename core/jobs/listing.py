@@ -39,17 +39,15 @@ async def page_of_jobs(
     shard, start = _position(cursor, shards)
     names = await storage.names(tenant, shard, start, limit)
     read = await asyncio.gather(*(storage.read(name) for name in names))
-    following = f"{shard + 1}.0" if shard + 1 < shards else ""
+    following = str(shard + 1) if shard + 1 < shards else ""
     if len(names) == limit:
-        following = f"{shard}.{start + limit}"
+        following = str((start + limit) * shards + shard)
     return [job for job in read if job and wanted.includes(job)], following
 
 
 def _position(cursor: str, shards: int) -> tuple[int, int]:
-    """Return (shard, number) of a cursor. Raises Invalid CURSOR_MALFORMED."""
-    shard, dot, start = cursor.partition(".")
-    if not cursor:
-        return 0, 0
-    if not (dot and shard.isdecimal() and start.isdecimal() and int(shard) < shards):
+    """Return (shard, number in it) of a cursor, which is number × shards + shard. Raises Invalid CURSOR_MALFORMED."""
+    if cursor and not cursor.isdecimal():
         raise malformed_cursor()
-    return int(shard), int(start)
+    start, shard = divmod(int(cursor or 0), shards)
+    return shard, start

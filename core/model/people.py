@@ -36,7 +36,7 @@ _INT64 = 2**63
 _WORD = re.compile(r"[^\W_]+")
 _ADDRESS_LENGTH = 256
 # The local part is a dot-atom of RFC 5321; the domain has two labels or more, in ASCII (xn-- for others).
-_EMAIL = re.compile(
+EMAIL = (
     r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
     r"@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])"
 )
@@ -219,7 +219,7 @@ def faults_of_name(name: str | None, path: str) -> Iterator[Invalid]:
 
 def faults_of_email(email: str, path: str = "email") -> Iterator[Invalid]:
     """Yield the fault of an e-mail address: its form is name@domain, in ASCII, without blanks and line breaks."""
-    if len(email) > _MAX_EMAIL or len(email.partition("@")[0]) > 64 or not _EMAIL.fullmatch(email):
+    if len(email) > _MAX_EMAIL or len(email.partition("@")[0]) > 64 or not re.fullmatch(EMAIL, email):
         yield Invalid("EMAIL_MALFORMED", "An e-mail address looks like name@example.org.", path)
 
 

@@ -11,15 +11,13 @@ Called by `core.queue.inspector`.
 """
 
 import asyncio
-import base64
-import binascii
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from core.errors import malformed_cursor
 from core.model.states import TASK_ENDS, TaskState
+from core.model.text.unreserved import from_unreserved, to_unreserved
 from core.queue.task import TaskFilter
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -42,18 +40,18 @@ class TaskPosition(NamedTuple):
 
     def cursor(self) -> str:
         """Return the position as a client gets it."""
-        return base64.urlsafe_b64encode(msgspec.msgpack.encode(self)).decode().rstrip("=")
+        place = to_unreserved(f"{self.source[1:]}\n{self.after}")
+        return f"{self.shard}-{self.source[0]}-{place}"
 
     @classmethod
     def read(cls, cursor: str | None) -> "TaskPosition":
         """Read what `cursor` returned; None: the beginning. Raises Invalid CURSOR_MALFORMED."""
         if cursor is None:
             return cls()
-        try:
-            raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-            return msgspec.msgpack.decode(raw, type=cls)
-        except (binascii.Error, ValueError, msgspec.MsgspecError):
-            raise malformed_cursor() from None
+        if not (found := re.fullmatch(r"([0-9]{1,5})-([0-9]{1,16})-(.*)", cursor)):
+            raise malformed_cursor()
+        rest, _, after = from_unreserved(found[3]).partition("\n")
+        return cls(int(found[1]), found[2] + rest, after)
 
 
 class Part(NamedTuple):

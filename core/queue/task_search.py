@@ -11,10 +11,10 @@ Called by `core.queue.inspector`.
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from urllib.parse import quote, unquote
 
 from core.errors import malformed_cursor
 from core.model.tenants import DEFAULT_TENANT
+from core.model.text.unreserved import from_unreserved, to_unreserved
 from core.queue.task import TaskFilter, viewed_facts
 from core.redis.keys import KEYS, kind_of
 from core.redis.store import Store
@@ -35,16 +35,16 @@ class SearchPosition:
     source: str = ""
 
     def __str__(self) -> str:
-        return f"{self.shard}-{self.after}-{quote(self.source, safe='')}"
+        return f"{self.shard}-{self.after}-{to_unreserved(self.source)}"
 
     @classmethod
     def read(cls, cursor: str | None) -> "SearchPosition":
         """Read a cursor made by `str`; None: the start. Raises Invalid CURSOR_MALFORMED."""
         if cursor is None:
             return cls()
-        if not (found := re.fullmatch(r"(\d{1,5})-(\d{1,16})-(.*)", cursor)):
+        if not (found := re.fullmatch(r"([0-9]{1,5})-([0-9]{1,16})-(.*)", cursor)):
             raise malformed_cursor()
-        return cls(int(found[1]), found[2], unquote(found[3]))
+        return cls(int(found[1]), found[2], from_unreserved(found[3]))
 
 
 class TaskSearch:

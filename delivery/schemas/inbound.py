@@ -45,7 +45,13 @@ class DeliveryReportQuery(Struct, frozen=True):
 
     token: Annotated[str, Meta(min_length=1, max_length=1024)]
     status: Annotated[
-        int, Meta(ge=0, le=INT64 - 1, description="bits: 1 delivered, 2 failed, 4 buffered, 8 accepted, 16 rejected")
+        int,
+        Meta(
+            ge=0,
+            le=INT64 - 1,
+            description="bits: 1 delivered, 2 failed, 4 buffered, 8 accepted, 16 rejected",
+            extra_json_schema={"not": {"multipleOf": 32}},
+        ),
     ]
     id: Annotated[str, Meta(max_length=256)] | UnsetType = UNSET
 

@@ -84,7 +84,7 @@ class JobSignal(RequestModel, frozen=True):
     by: By = "user"
 
 
-JobCursor = Annotated[str, Meta(pattern=r"^([0-9]{1,5}\.[0-9]{1,20})?$", extra={"pattern": "CURSOR_MALFORMED"})]
+JobCursor = Annotated[str, Meta(pattern=r"^[0-9]{0,15}$", extra={"pattern": "CURSOR_MALFORMED"})]
 
 
 class JobFilter(RequestModel, frozen=True):

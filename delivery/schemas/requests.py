@@ -10,17 +10,28 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.deliveries.histories.recipient_search import RecipientFilter
 from core.model.contacts import recipient_notation
+from core.model.people import EMAIL
 from core.model.states import DeliveryState, Reason, Status, Verdict
+from core.model.text import unreserved
 from delivery.schemas.fields import durations
 from delivery.schemas.fields.content import ContentRequest
 
 INT64 = 2**63
 
-# Characters that are not printable. `str.isprintable` refuses some rare ones more.
-_CONTROL = r"\u0000-\u001f\u007f-\u00a0\u00ad\u2028\u2029"
-PRINTABLE = rf"^[^{_CONTROL}]*$"
+# Characters that are not printable; `str.isprintable` refuses some rare ones more. Those above U+FFFF stand unescaped:
+# JSON Schema and Python escape them differently.
+_NOT_PRINTED = (
+    r"\u0000-\u001f\u007f-\u00a0\u00ad\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000"
+    r"\ue000-\uf8ff\ufeff\ufff0-\ufffb"
+    "\U00014680-\U000160ff\U00016140-\U000167ff\U00018e00-\U0001afef\U0001fc00-\U0001ffff\U00034000-\U000e00ff\U000e01f0-\U0010ffff"
+)
+PRINTABLE = rf"^[^{_NOT_PRINTED}]*$"
 _NOT_PRINTABLE = {"pattern": "NOT_PRINTABLE"}
-_DATE = r"(19[7-9][0-9]|20[0-9]{2})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_DATE = (
+    r"(?!1970-01-0[12])(19[7-9][0-9]|20[0-9]{2})-"
+    r"((0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[469]|11)-(29|30)|(0[13578]|1[02])-(29|3[01])|02-29)"
+)
+"""From the second of January 1970, with which every zone is behind the epoch, to a year that is far enough."""
 _TIME_OF_DAY = r"([01][0-9]|2[0-3]):[0-5][0-9](:([0-5][0-9]|60)(\.[0-9]+)?)?"
 _ZONE = r"([Zz]|[+-]([01][0-9]|2[0-3]):?[0-5][0-9])"
 DELIVERY_ID = r"^(history:\{[0-9]{1,5}\}:.+:[0-9]{19}|[0-9]{1,5}\..+\.[0-9]{19})$"
@@ -46,16 +57,17 @@ Time = Annotated[
 Address = Annotated[
     str, Meta(min_length=1, max_length=256, description="printable characters; invisible marks round it are removed")
 ]
+Email = Annotated[str, Meta(min_length=1, max_length=254, extra_json_schema={"pattern": f"^(?=[^@]{{1,64}}@){EMAIL}$"})]
 
 
 def _cursor(pattern: str) -> Meta:
-    return Meta(min_length=1, max_length=512, pattern=pattern, extra={"pattern": "CURSOR_MALFORMED"})
+    return Meta(min_length=1, max_length=4096, pattern=pattern, extra={"pattern": "CURSOR_MALFORMED"})
 
 
-Cursor = Annotated[str, _cursor("^[A-Za-z0-9_-]+$")]
+Cursor = Annotated[str, _cursor("^([A-Za-z0-9_.-]|~([2-689A-F][0-9A-F]|7[0-9A-E]))+$")]
 Position = Annotated[str, _cursor("^[0-9]{1,9}$")]
-ListCursor = Annotated[str, _cursor("^[A-Za-z0-9_-]+$")]
-TaskCursor = Annotated[str, _cursor("^([0-9]{1,5}-[0-9]{1,20}(-.*)?|[A-Za-z0-9_-]+)$")]
+ListCursor = Annotated[str, _cursor(f"^[0-9]{{1,15}}-[0-9]{{1,5}}-{unreserved.ONE}+$")]
+TaskCursor = Annotated[str, _cursor(f"^[0-9]{{1,5}}-[0-9]{{1,16}}-{unreserved.ONE}*$")]
 NewHistoryKey = Annotated[
     str,
     Meta(

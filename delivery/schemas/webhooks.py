@@ -20,7 +20,9 @@ class WebhookRequest(RequestModel, frozen=True):
             min_length=1,
             max_length=2048,
             description="http or https, with a public address",
-            extra_json_schema={"pattern": "^[Hh][Tt][Tt][Pp][Ss]?://[^\\s/]"},
+            extra_json_schema={
+                "pattern": '^[Hh][Tt][Tt][Pp][Ss]?://[A-Za-z0-9.-]+(:[0-9]{1,4})?([/?][!"$-\\[\\]^-~]*)?$'
+            },
         ),
     ]
     events: Annotated[

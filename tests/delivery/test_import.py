@@ -100,6 +100,12 @@ async def test_a_request_that_makes_no_sense_is_refused(
     assert (refused.status, refused.code) == (status, code)
 
 
+async def test_a_file_that_is_not_in_the_named_encoding_is_refused(api: Api) -> None:
+    """Regression: UTF-16 without a byte order mark was an internal error, found by a generator of valid requests."""
+    refused = await post(api, "users", "id,name".encode("utf-16-le") + b"\n\0", "&encoding=utf-16")
+    assert (refused.status, refused.json["errors"][0]["code"]) == (422, "CSV_NOT_UTF8")
+
+
 async def test_the_kind_of_the_rows_must_be_given(api: Api) -> None:
     refused = await api.call("POST", "/v1/import", CSV.encode(), headers={"Content-Type": "text/csv"})
     assert (refused.status, refused.code) == (400, "REQUIRED")
@@ -113,7 +119,7 @@ async def test_a_repeat_returns_the_first_response(api: Api) -> None:
     assert again.json == first.json
     assert again.headers["Idempotency-Replayed"] == "true"
     other = await post(api, "users", CSV + "3,,\n", Idempotency_Key="k")
-    assert (other.status, other.code) == (422, "IDEMPOTENCY_KEY_REUSED")
+    assert (other.status, other.code) == (409, "IDEMPOTENCY_KEY_REUSED")
 
 
 @pytest.mark.row("D-27")

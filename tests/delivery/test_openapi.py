@@ -12,6 +12,7 @@ from delivery.app import build
 from delivery.endpoints import console_files
 from delivery.http.responses import problem_types
 from delivery.routes import OPEN_ROUTES, ROUTES
+from delivery.schemas.requests import PRINTABLE
 from delivery.services import ApiServices
 from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body
 from tests.support.waiting import until
@@ -120,6 +121,15 @@ LIMITED = [
     ("DeliveryRequest", VALID, {**VALID, "recipients": [{"id": 1, "contacts": {"": "1"}}]}),
     ("DeliveryRequest", {**VALID, "wait": "P1DT2H30M0.5S"}, {**VALID, "wait": "PT"}),
     ("DeliveryRequest", {**VALID, "wait": ""}, {**VALID, "wait": "1 hour"}),
+    (
+        "DeliveryRequest",
+        {**VALID, "expires_at": "2028-02-29T00:00:00Z"},
+        {**VALID, "expires_at": "2030-02-30T00:00:00Z"},
+    ),
+    ("DeliveryRequest", VALID, {"sender": {"id": 1}, "recipients": [{"id": 1}], "content": {}}),
+    ("DeliveryRequest", {**VALID, "lane": "Ёлка 👍"}, {**VALID, "lane": "\U000f0000"}),
+    ("SessionRequest", {"key": "a"}, {"link": "a", "code": "b"}),
+    ("CodeBody", {"email": "anna@example.org"}, {"email": "anna"}),
     ("CancellationRequest", {"tag": "a"}, {}),
     ("CancellationRequest", {"sender": 1}, {"sender": 1, "tag": "a"}),
     ("TaskCancellationRequest", {"lane": "a"}, {"state": "ready"}),
@@ -134,6 +144,13 @@ async def test_the_schema_states_what_the_server_refuses(
     schema = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
     Draft202012Validator(schema).validate(valid)
     assert not Draft202012Validator(schema).is_valid(invalid)
+
+
+@pytest.mark.row("D-26")
+def test_the_pattern_of_names_excludes_only_what_is_not_printable() -> None:
+    excluded = [chr(one) for one in range(0x110000) if not re.search(PRINTABLE, chr(one))]
+    assert excluded
+    assert [one for one in excluded if one.isprintable()] == []
 
 
 @pytest.mark.row("D-26")

@@ -5,8 +5,7 @@ deliveries while new ones are created.
 """
 
 import asyncio
-import base64
-import binascii
+import re
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from core.model.clock import to_ms
 from core.model.history import History
 from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState, Verdict
+from core.model.text.unreserved import from_unreserved, to_unreserved
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -172,15 +172,11 @@ class Listing:
 
 
 def write_cursor(position: DeliveryPosition) -> str:
-    text = f"{position.created} {position.shard} {position.suffix}"
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    return f"{position.created}-{position.shard}-{to_unreserved(position.suffix)}"
 
 
 def read_cursor(cursor: str) -> DeliveryPosition:
     """Read the cursor of a page. Raises Invalid CURSOR_MALFORMED."""
-    try:
-        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
-        created, shard, suffix = text.split(" ", 2)
-        return DeliveryPosition(int(created), suffix, int(shard))
-    except (ValueError, binascii.Error):
-        raise malformed_cursor() from None
+    if not (found := re.fullmatch(r"([0-9]{1,15})-([0-9]{1,5})-(.+)", cursor)):
+        raise malformed_cursor()
+    return DeliveryPosition(int(found[1]), from_unreserved(found[3]), int(found[2]))

@@ -51,7 +51,7 @@ def decoded(file: IO[bytes], named: str = "") -> Iterator[TextIO]:
     text = TextIOWrapper(file, encoding, newline="")
     try:
         yield text
-    except UnicodeDecodeError:
+    except UnicodeError:  # also utf-16 without a byte order mark
         message = f"The file looks like {_NAMES[encoding]}, but a part of it is not. {_REMEDY}"
         raise _refusal(1, "CSV_NOT_UTF8", message) from None
     finally:

@@ -255,7 +255,7 @@ CODES = {
     "ALREADY_RELEASED": ProblemType(409, "The delivery is already released"),
     "ALREADY_FINISHED": ProblemType(409, "The delivery is already finished"),
     "IDEMPOTENCY_KEY_MALFORMED": ProblemType(400, "The Idempotency-Key is malformed"),
-    "IDEMPOTENCY_KEY_REUSED": ProblemType(422, "The Idempotency-Key was used with another request"),
+    "IDEMPOTENCY_KEY_REUSED": ProblemType(409, "The Idempotency-Key was used with another request"),
     "IDEMPOTENCY_IN_PROGRESS": ProblemType(409, "The first request with this Idempotency-Key is still in progress"),
 }
 
@@ -273,7 +273,7 @@ BEYOND_SCHEMA = frozenset(
         *("TOO_MANY_BUTTONS", "BUTTON_MALFORMED", "CONTENT_TOO_LARGE"),
         *("TIME_MALFORMED", "TIME_OUT_OF_RANGE", "DELIVER_AT_PAST", "DELIVER_AT_FAR", "EXPIRES_BEFORE_DUE"),
         "CURSOR_MALFORMED",
-        *("HISTORY_KEY_MALFORMED", "HISTORY_KEY_OF_ANOTHER_SENDER", "IDEMPOTENCY_KEY_REUSED", "REQUEST_MALFORMED"),
+        *("HISTORY_KEY_MALFORMED", "HISTORY_KEY_OF_ANOTHER_SENDER", "REQUEST_MALFORMED"),
         *(
             "KEY_NAME_MALFORMED",
             "EMAIL_MALFORMED",

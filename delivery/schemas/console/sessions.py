@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from delivery.schemas.requests import Id, RequestModel, ShortText
+from delivery.schemas.requests import Email, Id, RequestModel, ShortText
 from delivery.schemas.responses import QuotaResponse
 
 Secret = Annotated[str, Meta(min_length=1, max_length=256)]
@@ -27,7 +27,7 @@ class SessionRequest(RequestModel, frozen=True):
 class CodeBody(RequestModel, frozen=True):
     """The address to which a code is mailed. `tenant`: that of the person."""
 
-    email: Annotated[str, Meta(min_length=1, max_length=254)]
+    email: Email
     tenant: Annotated[ShortText, Meta(extra_json_schema={"default": "default"})] | UnsetType = UNSET
 
 

@@ -5,13 +5,13 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from delivery.schemas.requests import Address, Id, RequestModel, ShortText
+from delivery.schemas.requests import Address, Email, Id, RequestModel, ShortText
 
 
 class LinkBody(RequestModel, frozen=True):
     """The contact to link, and the e-mail address of the person whose contact it is."""
 
-    email: Annotated[str, Meta(min_length=1, max_length=254)]
+    email: Email
     channel: ShortText
     address: Address
 
