@@ -2,7 +2,7 @@
 
 Guarantees: one process polls, the others are its standby and take over seconds after its death. The position is
 stored after the events were put, so an event that the provider still has is not lost; an event that is read twice is
-put once.
+put once. The provider says where to go on, also if that is before the stored position.
 """
 
 import asyncio
@@ -95,6 +95,9 @@ class Poller:
             self._failures = 0
             for event in page.events:
                 await self._ingress.put(event)
+            if is_lower(page.position, position):
+                text = "%s counts its events anew, or has lost them: polling goes on at %s, not at %s"
+                log.warning(text, self._account, page.position, position)
             if page.position != position:
                 await self._save(page.position)
             position = page.position
@@ -110,3 +113,8 @@ class Poller:
     @property
     def _position_key(self) -> str:
         return KEYS["polled"].at(self._store.shard_of(self._account), self._account)
+
+
+def is_lower(position: str, other: str) -> bool:
+    """Return whether both positions are numbers, and the first is before the other."""
+    return position.isdecimal() and other.isdecimal() and int(position) < int(other)

@@ -98,6 +98,8 @@ class Polling:
             for update in updates or ():
                 await self._put(update)
                 self._offset = update["update_id"] + 1
+            if updates == []:  # all is confirmed; after a week the next id is a random one, perhaps before the offset
+                self._offset = None
             if updates is not None and len(updates) < _LIMIT:
                 self.caught_up.set()
 

@@ -9,7 +9,6 @@ from typing import Any
 from msgspec import Struct
 
 from providers.max.client import Client
-from providers.max.errors import MaxRefused, MaxUnavailable
 from providers.max.events import TYPES
 
 WAIT = 25
@@ -24,13 +23,12 @@ class Page(Struct, frozen=True):
     marker: str
 
 
-async def poll(client: Client, marker: str) -> Page:
-    """Wait for the next updates. Without a marker only the newest update comes. Raises MaxUnavailable, TokenRefused."""
-    query = {"limit": "100", "timeout": str(WAIT), "types": ",".join(TYPES)} | ({"marker": marker} if marker else {})
-    try:
-        body = await client.call("GET", "updates", query, wait=WAIT)
-    except MaxRefused as refusal:
-        raise MaxUnavailable(f"MAX refuses the poll ({refusal})") from None
+async def poll(client: Client, marker: str, wait: int = WAIT) -> Page:
+    """Wait for the next updates, `wait` seconds at most. Without a marker only the newest update comes. Raises
+    MaxUnavailable, MaxRefused, TokenRefused.
+    """
+    query = {"limit": "100", "timeout": str(wait), "types": ",".join(TYPES)} | ({"marker": marker} if marker else {})
+    body = await client.call("GET", "updates", query, wait=wait)
     updates, found = body.get("updates"), body.get("marker")
     known = [one for one in updates if isinstance(one, dict)] if isinstance(updates, list) else []
     return Page(known, str(found) if isinstance(found, int) else marker)

@@ -154,6 +154,10 @@ class MaxServer(HttpListener):
         if not isinstance(body, dict) or body.get("action") not in _ACTIONS:
             raise malformed("action: it is not known")
 
+    def lose_updates(self) -> None:
+        """Forget the updates, and count anew."""
+        self._updates.lose_all()
+
     async def _get_updates(self, query: Json, body: Any) -> Json:
         marker = query.get("marker")
         types = [one for one in query.get("types", "").split(",") if one]

@@ -72,6 +72,11 @@ class Updates:
         waiting, self._next = self._next, asyncio.Event()
         waiting.set()
 
+    def lose_all(self) -> None:
+        """Forget the updates, and count anew, as a server without its data does."""
+        self._events.clear()
+        self._last = 0
+
     async def poll(self, marker: int | None, limit: int, timeout: int, types: Collection[str]) -> Json:
         """Return the answer of GET /updates. Raises ApiError beyond two requests a second, and while subscribed."""
         if not self._rate.accepts(POLLS_PER_SECOND, time.monotonic()):

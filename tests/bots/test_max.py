@@ -8,6 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from bots.button_bot import ButtonBot, button_workers
 from bots.max.long_poll import LongPoll
@@ -22,6 +24,7 @@ from providers import max as max_provider
 from providers.inbound import dialogs_ingress
 from providers.max.client import Client
 from providers.max.errors import TokenRefused
+from providers.max.updates import WAIT
 from sandbox.events import Fault, Rule
 from sandbox.max import MaxServer
 from sandbox.state import SandboxState
@@ -86,11 +89,11 @@ async def max_client(max_server: MaxServer) -> AsyncIterator[Client]:
 
 
 @asynccontextmanager
-async def polling(stack: Stack, max_client: Client) -> AsyncIterator[None]:
+async def polling(stack: Stack, max_client: Client, wait: int = WAIT) -> AsyncIterator[None]:
     """A process that polls."""
     ingress = dialogs_ingress(QueueClient(stack.store), TENANT, Directory(stack.store))[max_provider.CHANNEL]
     await ingress.open()
-    task = asyncio.create_task(Poller(stack.store, LongPoll(max_client), ingress).run())
+    task = asyncio.create_task(Poller(stack.store, LongPoll(max_client, wait), ingress).run())
     try:
         yield
     finally:
@@ -161,6 +164,46 @@ async def test_a_process_that_ended_before_it_stored_the_marker_puts_nothing_twi
     async with polling(stack, max_client):
         await until(lambda: polls(max_server) >= 3)
         assert await texts_in(stack) == ["one"]
+
+
+@pytest.mark.row("M-03")
+async def test_after_the_server_has_lost_its_data_and_counts_anew_nothing_is_missed_or_put_twice(
+    stack: Stack, max_server: MaxServer, max_client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It gave nothing until its numbers had passed the stored marker, and what had come until then never (39.34)."""
+    max_server.people.write(PERSON, "before")
+    async with polling(stack, max_client, wait=0):
+        await read(stack, "before")
+        max_server.lose_updates()
+        for text in ("one", "two", "three"):
+            max_server.people.write(PERSON, text)
+        await read(stack, "one", "two", "three")
+        max_server.people.write(PERSON, "four")
+        await read(stack, "four")
+    assert len([line for line in caplog.messages if "counts its events anew" in line]) == 1
+
+
+@pytest.mark.parametrize("refused", [{"1000"}, {"1000", "0"}, {"0"}, set[str]()])
+async def test_a_server_that_refuses_a_marker_beyond_its_own_or_answers_with_a_lower_one_is_followed(
+    refused: set[str],
+) -> None:
+    """It takes the marker 0, or only its own."""
+
+    async def answer(request: web.Request) -> web.Response:
+        marker = request.query.get("marker", "")
+        if marker in refused:
+            return web.json_response({"code": "proto.payload", "message": "marker"}, status=400)
+        events = [{"n": number} for number in (1, 2) if marker == "0" or number == 2]
+        return web.json_response({"updates": events, "marker": 3})
+
+    app = web.Application()
+    app.router.add_get("/updates", answer)
+    async with TestServer(app) as server:
+        client = Client("token", f"http://127.0.0.1:{server.port}")
+        page = await LongPoll(client, wait=0).poll("1000")
+        await client.close()
+    assert page.position == "3"
+    assert [event["n"] for event in page.events] == ([2] if "0" in refused else [1, 2])
 
 
 async def test_polling_goes_on_after_faults_of_the_provider(

@@ -129,6 +129,22 @@ async def test_a_key_that_is_no_longer_valid_is_replaced_and_nothing_is_lost(sta
         await read(stack, "one", "two")
 
 
+async def test_a_server_that_counts_anew_is_followed_from_the_position_that_it_names(
+    stack: Stack, vk: VkServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with polling(stack, vk):
+        await until_polled(vk)
+        vk.write(PERSON, "one")
+        await read(stack, "one")
+        (key,) = [key async for key in stack.redis.scan_iter("dialog:*:polled:*")]
+    await stack.redis.set(key, "1000")
+    async with polling(stack, vk):
+        await until(lambda: _position_is(stack, str(vk.long_poll.ts)))
+        vk.write(PERSON, "two")
+        await read(stack, "two")
+    assert len([line for line in caplog.messages if "counts its events anew" in line]) == 1
+
+
 async def test_an_event_that_came_as_a_callback_too_is_one(stack: Stack, vk: VkServer) -> None:
     callbacks = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
     async with polling(stack, vk):

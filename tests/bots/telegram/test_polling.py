@@ -74,6 +74,31 @@ async def test_updates_without_a_number_are_waited_out(idle_school: School, capl
         await bot.close()
 
 
+async def test_after_an_empty_answer_no_offset_hides_an_update_with_a_lower_number(idle_school: School) -> None:
+    """After a week without updates Telegram chooses the next number at random."""
+    answers = [[{"update_id": 1000}], [], [{"update_id": 5}], []]
+    offsets: list[int | None] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.match_info["method"] != "getUpdates":
+            return web.json_response({"ok": True, "result": {"id": 4343}})
+        if len(offsets) == len(answers):
+            await asyncio.Event().wait()
+        offsets.append((await request.json()).get("offset"))
+        return web.json_response({"ok": True, "result": answers[len(offsets) - 1]})
+
+    app = web.Application()
+    app.router.add_post("/{bot}/{method}", answer)
+    async with TestServer(app) as api:
+        bot = await open_bot("4343:x", f"http://127.0.0.1:{api.port}", idle_school.services)
+        running = asyncio.create_task(bot.run(lambda: None))
+        await until(lambda: len(offsets) == len(answers))
+        bot.stop()
+        await running
+        await bot.close()
+    assert offsets == [None, 1001, None, 6]
+
+
 async def test_after_a_conflict_it_polls_again_in_two_seconds(school: School, caplog: pytest.LogCaptureFixture) -> None:
     """At once, two programs would end each other's polls without end."""
     await until(lambda: school.bot_api.state.counter("telegram-bot", "getUpdates") >= 2)
