@@ -1,7 +1,7 @@
 """The types of all bodies and queries. Decoding, validation and the OpenAPI document use them.
 
-An optional field is `… | UnsetType`: the decoded value has exactly the fields that were sent (`http/input/decoding.py`
-counts them). `extra` of a bound names the code of its error, where the general code would say too little.
+An optional field is `… | UnsetType`, so null differs from a field that was not sent. `extra` of a bound names the code
+of its error, where the general code would say too little.
 """
 
 from typing import Annotated, Literal

@@ -38,7 +38,7 @@ async def test_a_thousand_identical_requests_at_once_make_one_delivery(api: Api)
 async def test_the_same_key_with_another_request_is_refused(api: Api) -> None:
     await api.call("POST", "/v1/deliveries", delivery_body(), headers=KEY)
     other = await api.call("POST", "/v1/deliveries", delivery_body(text="another"), headers=KEY)
-    assert (other.status, other.code) == (409, "IDEMPOTENCY_KEY_REUSED")
+    assert (other.status, other.code) == (422, "IDEMPOTENCY_KEY_REUSED")
 
 
 WRITES = [
@@ -96,9 +96,9 @@ async def test_a_key_used_with_another_write_is_refused(api: Api) -> None:
     body = {"deliver_at": "2031-01-01T00:00:00Z", "far": True}
     assert (await api.call("PATCH", made.headers["Location"], body, headers=KEY)).status == 200
     other = await api.call("PATCH", made.headers["Location"], {"deliver_at": LATER, "far": True}, headers=KEY)
-    assert (other.status, other.code) == (409, "IDEMPOTENCY_KEY_REUSED")
+    assert (other.status, other.code) == (422, "IDEMPOTENCY_KEY_REUSED")
     elsewhere = await api.call("DELETE", made.headers["Location"], headers=KEY)
-    assert (elsewhere.status, elsewhere.code) == (409, "IDEMPOTENCY_KEY_REUSED")
+    assert (elsewhere.status, elsewhere.code) == (422, "IDEMPOTENCY_KEY_REUSED")
 
 
 @pytest.mark.row("D-39")
@@ -241,7 +241,7 @@ async def test_a_key_used_with_one_operation_is_refused_by_every_other(
     for other in OPERATIONS:
         if other is not first:
             response = await call(*other)
-            assert (response.status, response.code) == (409, "IDEMPOTENCY_KEY_REUSED"), other
+            assert (response.status, response.code) == (422, "IDEMPOTENCY_KEY_REUSED"), other
 
 
 @pytest.mark.row("D-39")

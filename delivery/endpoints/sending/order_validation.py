@@ -50,10 +50,8 @@ def make_order(given: requests.DeliveryRequest, context: ValidationContext) -> O
     delivery = _convert(given, context)
     addressees = [_addressee(one, number) for number, one in enumerate(recipients)]
     errors: Errors = []
-    if not _is_valid(delivery, addressees, context):
-        _check_text(delivery, errors)
-        _check_names(delivery, errors)
-        _check_recipients(recipients, context, errors)
+    _check_names(delivery, errors)
+    _check_recipients(recipients, context, errors)
     _check_choices(delivery, given, context, errors)
     if errors:
         raise InvalidFields(errors[:MAX_ERRORS])
@@ -138,31 +136,6 @@ def _unique(channel: str, addresses: Sequence[str]) -> Sequence[str]:
 
 
 # checks
-
-
-def _is_valid(delivery: NewDelivery, addressees: Sequence[Addressee], context: ValidationContext) -> bool:
-    """Return whether text, names and recipients are valid, as in most deliveries; only if not, the errors are searched
-    for."""
-    names = "".join((str(delivery.sender.id), delivery.kind, delivery.origin, delivery.lane or "", *delivery.tags))
-    if not names.isprintable() or delivery.text.isspace():
-        return False
-    return all(_is_valid_addressee(one, context.channels) for one in addressees)
-
-
-def _is_valid_addressee(addressee: Addressee, channels: Sequence[str]) -> bool:
-    if isinstance(addressee.id, str) and not addressee.id.isprintable():
-        return False
-    if not isinstance(addressee, Recipient):
-        return True
-    for channel, addresses in addressee.contacts.items():
-        if channel not in channels or any(next(faults_of_address(channel, one), None) for one in addresses):
-            return False
-    return True
-
-
-def _check_text(delivery: NewDelivery, errors: Errors) -> None:
-    if delivery.text.isspace():
-        errors.append(FieldError("text", "TEXT_EMPTY", "The text is only white space."))
 
 
 def _check_names(delivery: NewDelivery, errors: Errors) -> None:
