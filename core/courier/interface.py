@@ -11,11 +11,11 @@ Called by `core.courier.parcels.parcel_executor`.
 """
 
 import hashlib
-from collections.abc import AsyncIterator, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from core.model.content import Content, Feature
 from core.model.display import Limits
@@ -38,13 +38,22 @@ ACCOUNT_WIDE = frozenset({Scope.ACCOUNT, Scope.METHOD})
 """Scopes of a wait during which a courier attempts nothing."""
 
 
+class NotWanted(Exception):
+    """The message is not to be sent any more. Raised by `Message.announce`; a courier lets it through."""
+
+
+async def _unannounced() -> None:
+    """Do nothing: a repeat of this message does no harm, or the runtime has announced it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One text for one address, and what it has besides the text, as far as the courier `shows` it.
 
     `seed` names (delivery, channel, attempt group), `recipient` names (recipient, contact). A repeat of the message
     after a crash has the same values; a retry that a person asked for has another seed. `report_url`: where the
-    provider sends delivery reports, "" if they are not wanted. A text without attachments is never empty.
+    provider sends delivery reports, "" if they are not wanted. A text without attachments is never empty. `announce`:
+    for couriers that announce (`Announces`); a second call returns at once.
     """
 
     address: str
@@ -53,6 +62,7 @@ class Message:
     recipient: str
     report_url: str = ""
     content: Content | None = None
+    announce: Callable[[], Awaitable[None]] = field(default=_unannounced, compare=False, repr=False)
 
     def random_id(self, part: int = 0, bits: int = 63) -> int:
         """Return the id by which the provider recognises a repeat of this message: a positive number of at most `bits`
@@ -180,6 +190,17 @@ class Courier(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Announces(Protocol):
+    """A courier that sends one message at a time and whose provider recognises no repeat may have this attribute as
+    well. It then awaits `Message.announce` itself: immediately before the first request that may send the message, and
+    after everything that can wait, such as a connection. A courier that is killed before this has surely not sent it;
+    afterwards it is unknown. For other couriers the runtime announces before the attempt.
+    """
+
+    announces: Literal[True]
 
 
 @runtime_checkable

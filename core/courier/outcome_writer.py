@@ -1,5 +1,9 @@
-"""Writes the outcomes of one claimed parcel: noted at once, written with the next announcement and a few times a
-second, all again at the end. The primary that has written them may be lost meanwhile, with what no replica has.
+"""Writes the outcomes of one claimed parcel: noted at once, written a few times a second, all again at the end. The
+primary that has written them may be lost meanwhile, with what no replica has.
+
+Where a repeat could double a message, outcomes are written as soon as they are noted, and attempts are announced. There
+is one write at a time: it takes along what has come since the last one. So a killed process leaves little unknown, and
+a busy one needs few writes (docs/decisions/0159).
 
 Invariant I22: what is known of an attempt is recorded, also if the store failed meanwhile or the lease was lost. Tests:
 tests/core/courier/test_late_outcomes.py, tests/system/crash/test_frozen_couriers.py.
@@ -12,9 +16,10 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from core.courier.interface import NEVER
 from core.courier.parcels.parcel import Parcel
 from core.courier.parcels.parcel_services import ParcelServices
 from core.errors import FunctionFault, StoreError
@@ -31,6 +36,9 @@ _EXTENSIONS_PER_LEASE = 3
 # Seconds until the next try to settle while the store fails.
 _SETTLE_PAUSE = 1.0
 
+# An item, and what is done when it is written.
+_Announced = tuple[list[Any], "asyncio.Future[None]"]
+
 
 class OutcomeWriter:
     """One per claim. `lost`: the lease was lost or the store failed, so nothing may be attempted any more. `cancelled`:
@@ -43,9 +51,12 @@ class OutcomeWriter:
         self._task = task
         self._parcel = parcel
         self._lease = services.options.lease
+        self._writes_at_once = services.courier.remembers == NEVER
         self._items: list[Any] = []
         self._written = 0
-        self._finished = asyncio.Event()
+        self._announced: list[_Announced] = []
+        self._changed = asyncio.Event()
+        self._is_finished = False
         self.skip: frozenset[str] = frozenset()
         self.cancelled = False
         self.lost = False
@@ -53,14 +64,19 @@ class OutcomeWriter:
     def note(self, item: list[Any]) -> None:
         """Keep an outcome (`Entry.item`) until the end of this claim is written."""
         self._items.append(item)
+        if self._writes_at_once:
+            self._changed.set()
 
-    async def announce(self, items: Sequence[Any]) -> None:
-        """Write that entries are being sent, and with durability `replica` wait until a replica has it. Raises
-        StoreError.
-
-        The outcomes noted so far go along: a process that is killed now leaves unknown only what it is sending.
+    async def announce(self, item: list[Any]) -> None:
+        """Return when it is written that an entry is being sent, and with durability `replica` when a replica has it;
+        or when `lost`. The caller sends at once: until then no more than a few messages of the process are announced.
         """
-        await self._write_noted(items, replicated=True)
+        async with self._services.announcing:
+            written = asyncio.get_running_loop().create_future()
+            self._announced.append((item, written))
+            self._changed.set()
+            if not self.lost:
+                await written
 
     async def _write(self, items: Sequence[Any], *, replicated: bool = False) -> None:
         """Write outcomes now and extend the lease. Raises StoreError."""
@@ -79,34 +95,53 @@ class OutcomeWriter:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
-        """Write noted outcomes a few times a second, and see cancellations and a lost lease as early."""
-        periodic = asyncio.create_task(self._write_periodically())
+        """Write meanwhile what is noted and announced, and see cancellations and a lost lease as early."""
+        writing = asyncio.create_task(self._write_until_finished())
         try:
             yield
         finally:
-            self._finished.set()
-            await asyncio.gather(periodic, return_exceptions=True)
+            self._is_finished = True
+            self._changed.set()
+            await asyncio.gather(writing, return_exceptions=True)
 
-    async def _write_periodically(self) -> None:
+    async def _write_until_finished(self) -> None:
         extended = time.monotonic()
         interval = min(_EXTEND_INTERVAL, self._lease.total_seconds() / _EXTENSIONS_PER_LEASE)
-        while not self.lost and not await self._finished_within(_WRITE_INTERVAL):
-            if len(self._items) > self._written or time.monotonic() - extended > interval:
-                await self._write_or_give_up()
-                extended = time.monotonic()
-
-    async def _finished_within(self, seconds: float) -> bool:
         try:
-            async with asyncio.timeout(seconds):
-                return await self._finished.wait()
-        except TimeoutError:
-            return False
+            while not self.lost and not await self._finished_before_next_write():
+                is_new = self._announced or len(self._items) > self._written
+                if is_new or time.monotonic() - extended > interval:
+                    await self._write_or_give_up()
+                    extended = time.monotonic()
+        finally:
+            self.lost |= not self._is_finished
+            self._let_go(self._announced)
+
+    async def _finished_before_next_write(self) -> bool:
+        """Wait until something is to be written at once, at most a quarter of a second. Returns whether the attempts
+        have ended.
+        """
+        if not self._changed.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_WRITE_INTERVAL):
+                    await self._changed.wait()
+        self._changed.clear()
+        return self._is_finished
 
     async def _write_or_give_up(self) -> None:
+        announced, self._announced = self._announced, []
         try:
-            await self._write_noted()
+            await self._write_noted([item for item, _ in announced], replicated=bool(announced))
         except StoreError as fault:
             self.give_up(fault)
+        finally:
+            self._let_go(announced)
+
+    def _let_go(self, announced: Sequence[_Announced]) -> None:
+        """Let the attempts go on that wait until they are announced."""
+        for _, written in announced:
+            if not written.done():
+                written.set_result(None)
 
     async def _write_noted(self, more: Sequence[Any] = (), *, replicated: bool = False) -> None:
         """Write the outcomes that were not written before, and `more`. Calls may overlap. Raises StoreError."""

@@ -1,7 +1,7 @@
 """The courier runtime, once for all channels: claims parcels and writes the outcomes into histories.
 
     claim ─▶ which entries are open ─▶ who can be served now ─▶ concurrent attempts ─▶ settle
-                                      │ the others are postponed │ every 250 ms: extend with the outcomes so far
+                                      │ the others are postponed │ meanwhile: extend with the outcomes so far
 
 A courier receives messages and returns outcomes (`core.courier.interface`). Retries, throttles, leases, cancelling,
 stopping and the history are here. All recipients who can be served now are served first (D-23); a throttle applies only

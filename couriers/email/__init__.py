@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Literal
 from urllib.parse import quote
 
 from core.courier import (
@@ -84,6 +85,7 @@ class Email:
     batch = 1
     parcel = 100
     remembers = NEVER
+    announces: Literal[True] = True
     shows = EVERY_FEATURE - {Feature.INLINE, Feature.REPLY, Feature.REQUEST_CONTACT, Feature.EDIT, Feature.REMOVE}
 
     def __init__(self, settings: Settings, mailer: Mailer, templates: Templates, files: Files) -> None:
@@ -105,7 +107,7 @@ class Email:
         except Invalid as error:
             return INVALID_ADDRESS if error.path == "email" else Rejected(Reason.CONTENT_REFUSED, error.detail)
         try:
-            message_id = await self._mailer.send(mail)
+            message_id = await self._mailer.send(mail, message.announce)
         except MailError as error:
             return self._limits.refused(message.address, error) or outcome_of(error)
         self._limits.accepted()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from core.courier import (
     EVERY_FEATURE,
@@ -29,6 +29,7 @@ from couriers.max.pauses import Repetitions, Throttles
 from couriers.max.presence import Presence
 from couriers.max.texts import LONGEST
 from couriers.max.uploads import Uploads
+from providers.announcing_connector import announcing
 from providers.max.client import FAILURES, Client
 
 Json = dict[str, Any]
@@ -49,6 +50,7 @@ class Max:
     batch = 1
     parcel = 100
     remembers = NEVER
+    announces: Literal[True] = True
     shows = EVERY_FEATURE
     limits = Limits(text=LONGEST, splits=True, splits_content=True, keyboard=keyboard.LIMITS)
 
@@ -134,16 +136,18 @@ class Max:
     async def _send_one(self, message: Message, body: Body) -> Outcome:
         address = message.address
         with self._presence.call(address, body.shown) as call:
-            outcome = await self._post(address, body)
+            outcome = await self._post(message, body)
             if isinstance(outcome, Unknown) and (mid := await self._presence.find(address, body.shown, call)):
                 return Sent(mid)
         return self._with_wait(message, outcome)
 
-    async def _post(self, address: str, body: Body) -> Outcome:
+    async def _post(self, message: Message, body: Body) -> Outcome:
+        address = message.address
         target = {"chat_id" if address.startswith("-") else "user_id": address}
         self._throttles.begins(address)
         try:
-            answer = await self._client.request("POST", "messages", target, body.json)
+            with announcing(message.announce):
+                answer = await self._client.request("POST", "messages", target, body.json)
         except FAILURES as error:
             return outcomes.outcome_of_error(error)
         outcome = outcomes.outcome_of(answer)

@@ -17,6 +17,7 @@ from core.courier import Halted, Message, Outcome, SetupError, coding_of
 from couriers.sms import outcomes
 from couriers.sms.by_profile import ProfileSms
 from couriers.sms.courier import SmsCourier
+from providers.announcing_connector import AnnouncingConnector, announcing
 from providers.sms.profile import KANNEL, load_profile
 
 ALL_REPORTS = "31"  # dlr-mask: delivered 1, failed 2, buffered 4, accepted 8, rejected 16
@@ -73,7 +74,8 @@ class Sms(SmsCourier):
     async def _send(self, message: Message, number: str) -> Outcome:
         parameters = sendsms_parameters(message, number) | {"from": self._sender}
         try:
-            return outcomes.outcome_of(*await self.request(parameters))
+            with announcing(message.announce):
+                return outcomes.outcome_of(*await self.request(parameters))
         except (aiohttp.ClientError, OSError) as error:
             return outcomes.outcome_of_error(error)
 
@@ -137,7 +139,7 @@ def _session(timeout: timedelta) -> aiohttp.ClientSession:
     """
     seconds = timeout.total_seconds()
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(force_close=True, limit=32),
+        connector=AnnouncingConnector(force_close=True, limit=32),
         timeout=aiohttp.ClientTimeout(total=seconds, connect=seconds / 3),
         middlewares=[_without_repeat],
     )

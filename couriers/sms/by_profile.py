@@ -24,6 +24,7 @@ from core.courier import (
 )
 from couriers.sms import outcomes
 from couriers.sms.courier import SmsCourier
+from providers.announcing_connector import Announce, announcing
 from providers.sms.profile import Balance, Profile, Read, Request, Rule, decide, decoded, read_answer, value_at
 
 _FAILURES = (aiohttp.ClientError, OSError)
@@ -59,7 +60,7 @@ class ProfileSms(SmsCourier):
             "own_id": str(message.random_id(bits=31)),
             "report_url": self._report_url(message.report_url),
         }
-        return await self._send_values(values)
+        return await self._send_values(values, message.announce)
 
     def _report_url(self, report: str) -> str:
         """Return the address for the reports of one message: that of the profile, with the token of the message."""
@@ -69,9 +70,10 @@ class ProfileSms(SmsCourier):
         url = URL(report)
         return str(url.with_path(f"{url.path}/{self.profile.name}").with_query(url.query))
 
-    async def _send_values(self, values: Mapping[str, str]) -> Outcome:
+    async def _send_values(self, values: Mapping[str, str], announce: Announce) -> Outcome:
         try:
-            answer = read_answer(self.profile.answer, *await self._request(self.profile.send, values))
+            with announcing(announce):
+                answer = read_answer(self.profile.answer, *await self._request(self.profile.send, values))
         except _FAILURES as error:
             outcome = outcomes.outcome_of_error(error)
         else:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Literal
 
 import aiohttp
 
@@ -32,6 +33,7 @@ class SmsCourier(ABC):
     batch = 1
     parcel = 100
     remembers = NEVER
+    announces: Literal[True] = True
     shows = frozenset[Feature]()
     account: str
 
@@ -59,7 +61,7 @@ class SmsCourier(ABC):
 
     @abstractmethod
     async def _send(self, message: Message, number: str) -> Outcome:
-        """Make one attempt for a valid number."""
+        """Make one attempt for a valid number; announce it when it has its connection."""
 
     async def close(self) -> None:
         await self._session.close()

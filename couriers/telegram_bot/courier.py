@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from core.courier import (
     EVERY_FEATURE,
@@ -30,6 +30,7 @@ from couriers.telegram_bot.requests import (
     edited_message,
     send_requests,
 )
+from providers.announcing_connector import announcing
 from providers.telegram_bot.client import Client
 from providers.telegram_bot.errors import FAILURES, BadRequest, Moved
 
@@ -58,6 +59,7 @@ class TelegramBot:
     batch = 1
     parcel = 100
     remembers = NEVER
+    announces: Literal[True] = True
     shows = EVERY_FEATURE
     limits = Limits(text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True, keyboard=KEYBOARD)
 
@@ -119,7 +121,8 @@ class TelegramBot:
         sent: list[Json] = []
         for request in planned.requests:
             try:
-                answer = await self._request(message.address, request)
+                with announcing(message.announce):
+                    answer = await self._request(message.address, request)
             except FAILURES as error:
                 chat = self._current(message.address)
                 outcome = outcomes.outcome_of(error, chat, is_first_part=not sent)

@@ -14,7 +14,7 @@ from datetime import timedelta
 from providers.mail.errors import MailDeferred, MailRefused, MailSilent, MailUnavailable, Phase
 from providers.mail.message import EncodedMail, MailMessage, encode
 from providers.mail.server import Encryption, MailServer
-from providers.mail.smtp_session import Session
+from providers.mail.smtp_session import Announce, Session, unannounced
 
 LONGEST_IDLE = 60.0
 """Seconds after which a kept connection is not used again: a firewall may have forgotten it without a word."""
@@ -32,11 +32,13 @@ class Mailer:
         self._kept: list[tuple[Session, float]] = []
         self._is_closed = False
 
-    async def send(self, message: MailMessage) -> str:
-        """Return the Message-ID, without brackets, when the server has accepted the message. Raises MailError."""
+    async def send(self, message: MailMessage, announce: Announce = unannounced) -> str:
+        """Return the Message-ID, without brackets, when the server has accepted the message. `announce` is awaited
+        before DATA; what it raises is raised, and the message is not sent then. Raises MailError.
+        """
         mail = encode(message, self.server.sender)
         async with self._free:
-            await self._send(mail)
+            await self._send(mail, announce)
         return mail.message_id
 
     async def check(self) -> None:
@@ -50,20 +52,20 @@ class Mailer:
         while self._kept:
             await self._kept.pop()[0].quit()
 
-    async def _send(self, mail: EncodedMail) -> None:
+    async def _send(self, mail: EncodedMail, announce: Announce) -> None:
         kept = self._take_kept()
         if kept is not None:
             try:
-                await self._transfer(kept, mail)
+                await self._transfer(kept, mail, announce)
                 return
             except MailUnavailable as error:  # the server closed the kept connection and does not have the message
                 if isinstance(error, MailSilent) and error.phase is Phase.RECIPIENT:
                     raise  # it has just answered on this connection: another one would not help
-        await self._transfer(await self._open(), mail)
+        await self._transfer(await self._open(), mail, announce)
 
-    async def _transfer(self, session: Session, mail: EncodedMail) -> None:
+    async def _transfer(self, session: Session, mail: EncodedMail, announce: Announce) -> None:
         try:
-            await session.transfer(mail)
+            await session.transfer(mail, announce)
         except (MailRefused, MailDeferred):
             await session.reset()
             raise

@@ -1,6 +1,7 @@
 """One connection to a mail server, signed in."""
 
 import ssl
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from aiosmtplib import SMTP
@@ -11,6 +12,12 @@ from providers.mail.server import Encryption, MailServer
 
 _FAREWELL = 1.0
 """Seconds that a server has to answer QUIT."""
+
+Announce = Callable[[], Awaitable[None]]
+
+
+async def unannounced() -> None:
+    """Announce nothing."""
 
 
 class Session:
@@ -46,11 +53,12 @@ class Session:
     def is_open(self) -> bool:
         return self._smtp.is_connected
 
-    async def transfer(self, mail: EncodedMail) -> None:
-        """Transfer a message. Raises MailError."""
+    async def transfer(self, mail: EncodedMail, announce: Announce = unannounced) -> None:
+        """Transfer a message; `announce` is awaited before DATA. Raises MailError, and what `announce` raises."""
         await self._name_sender(mail)
         with mail_errors(Phase.RECIPIENT):
             await self._smtp.rcpt(mail.recipient, encoding="utf-8")
+        await announce()
         if not self.is_open:
             raise MailUnavailable(Phase.RECIPIENT, 0, "the connection ended before DATA")
         with mail_errors(Phase.CONTENT):

@@ -15,6 +15,7 @@ import aiohttp
 from yarl import URL
 
 from core.errors import SetupError
+from providers.announcing_connector import AnnouncingConnector
 from providers.certificates import tls_context
 from providers.max import API_URL
 from providers.max.errors import TOKEN_REFUSED, MaxRefused, MaxUnavailable, NotJson, TokenRefused, error_of
@@ -102,7 +103,7 @@ class Client:
         """Return the session, made at the first call: it belongs to the running event loop."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ssl=self._tls),
+                connector=AnnouncingConnector(limit=0, ssl=self._tls),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": "Ada/1"},
             )

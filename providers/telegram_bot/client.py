@@ -16,6 +16,7 @@ from yarl import URL
 
 from core.errors import SetupError
 from core.model.user_files import safe_name
+from providers.announcing_connector import AnnouncingConnector
 from providers.telegram_bot import API_URL
 from providers.telegram_bot.errors import TOKEN_REFUSED, BotApiError, NoAnswer, Unreadable, WrongToken, error_of
 
@@ -81,7 +82,11 @@ class Client:
     def _open(self) -> aiohttp.ClientSession:
         """Return the session, made at the first call: it belongs to the running event loop."""
         if self._session is None:
-            self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), headers={"User-Agent": "Ada/1"})
+            self._session = aiohttp.ClientSession(
+                connector=AnnouncingConnector(),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": "Ada/1"},
+            )
         return self._session
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from core.courier import (
     NEVER,
+    Announces,
     Attachment,
     AttachmentType,
     Button,
@@ -24,6 +25,7 @@ from core.courier import (
     Deferred,
     Feature,
     Message,
+    NotWanted,
     ParseMode,
     Reason,
     Rejected,
@@ -220,6 +222,31 @@ class Contract:
         assert isinstance(outcome, Sent)
         assert list(outcome.not_shown) == (["photo missing.png"] if Feature.PHOTO in courier.shows else [])
         assert any("hello" in text for text in provider.received(provider.address(1)))
+
+    async def test_what_is_not_wanted_when_it_is_announced_is_not_sent(self, provider: Provider) -> None:
+        """A courier that announces does so before the message leaves, and goes on with its connections afterwards."""
+        courier = await provider.open()
+        announced: list[str] = []
+
+        async def refuse() -> None:
+            announced.append("refused")
+            raise NotWanted
+
+        async def accept() -> None:
+            announced.append("accepted")
+            assert provider.received(provider.address(1)) == []
+
+        if not isinstance(courier, Announces):
+            return
+        given = message(provider.address(1))
+        for _ in range(3):
+            with pytest.raises(NotWanted):
+                await courier.attempt([dataclasses.replace(given, announce=refuse)])
+        assert provider.received(provider.address(1)) == []
+        (outcome,) = await courier.attempt([dataclasses.replace(given, announce=accept)])
+        assert isinstance(outcome, Sent)
+        assert announced == ["refused"] * 3 + ["accepted"]
+        assert provider.received(provider.address(1)) == ["hello"]
 
     async def test_close_can_be_called_twice(self, provider: Provider) -> None:
         courier = await provider.open()

@@ -15,16 +15,19 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
 
 from core.courier.interface import (
     NEVER,
+    Announces,
     Deferred,
     Halted,
     Message,
+    NotWanted,
     Outcome,
     Partly,
     Scope,
@@ -58,6 +61,22 @@ class _AttemptTimes(NamedTuple):
     ended: int
     jitter: float
     triggered: bool = False
+
+
+class _Announcement:
+    """The announcement of one attempt of an entry: written at the first call."""
+
+    __slots__ = ("_announce", "_is_made", "_pending")
+
+    def __init__(self, announce: Callable[[PendingEntry], Awaitable[None]], pending: PendingEntry) -> None:
+        self._announce = announce
+        self._pending = pending
+        self._is_made = False
+
+    async def __call__(self) -> None:
+        if not self._is_made:
+            await self._announce(self._pending)
+            self._is_made = True
 
 
 class ParcelExecutor:
@@ -190,30 +209,17 @@ class ParcelExecutor:
 
     async def attempt(self, batch: Sequence[PendingEntry]) -> None:
         """Attempt one batch. After a fault of the store nothing more is attempted, and no outcome is lost."""
-        is_announced = False
         try:
             if await self._services.account.wait_for_turn():
                 # What was right before may have changed meanwhile.
                 self._ready.extendleft(reversed(batch))
                 batch = self.next_batch()
-            is_announced = bool(batch) and await self._announce(batch)
         except StoreError as fault:
             self._writer.give_up(fault)
-        if is_announced:
-            await self._send(batch)
-        else:
             self._put_back(batch)
+        else:
+            await self._send(batch)
         self._services.release_capacity(self._task, len(batch))
-
-    async def _announce(self, batch: Sequence[PendingEntry]) -> bool:
-        """Write `sending` first where a repeat could double a message. Returns False if nothing may be attempted any
-        more by then.
-        """
-        if self._courier.remembers != NEVER:
-            return True
-        items = [pending.entry.item(Status.SENDING, attempts=pending.attempts + 1) for pending in batch]
-        await self._writer.announce(items)
-        return not self._writer.lost and not self._writer.cancelled and not self._services.account.is_throttled
 
     def _put_back(self, batch: Sequence[PendingEntry]) -> None:
         """Postpone entries that were not attempted, also if they were announced."""
@@ -221,8 +227,12 @@ class ParcelExecutor:
         for pending in batch:
             self._writer.note(pending.entry.item(Status.QUEUED, attempts=pending.attempts))
 
+    def _put_back_open(self, batch: Iterable[PendingEntry]) -> None:
+        """Close what has expired or was cancelled meanwhile, put back the rest."""
+        self._put_back([pending for pending in batch if not self._closed_early(pending)])
+
     async def _send(self, chosen: Sequence[PendingEntry]) -> None:
-        """Attempt what is still wanted: the reply to the announcement may name entries cancelled before it."""
+        """Attempt what is still wanted."""
         if not (batch := [pending for pending in chosen if not self._closed_early(pending)]):
             return
         try:
@@ -232,7 +242,11 @@ class ParcelExecutor:
             self._put_back(batch)
             return
         started = self._now
-        outcomes = await self._outcomes_of(messages)
+        try:
+            outcomes = await self._outcomes_of(batch, messages)
+        except NotWanted:
+            self._put_back_open(batch)
+            return
         triggered = await self._learn(batch, outcomes)
         times = _AttemptTimes(started, self._now, random.random(), triggered)
         attempted = list(zip(batch, outcomes, strict=True))
@@ -243,18 +257,37 @@ class ParcelExecutor:
         if to_split := [(pending, outcome) for pending, outcome in attempted if isinstance(outcome, Split)]:
             await self._split(to_split, whole=len(to_split) == len(batch))
 
-    async def _outcomes_of(self, messages: Sequence[Message]) -> Sequence[Outcome]:
-        """Make one attempt. After a fault of the courier its messages may have been sent."""
+    async def _outcomes_of(self, batch: Sequence[PendingEntry], messages: Sequence[Message]) -> Sequence[Outcome]:
+        """Make one attempt. After a fault of the courier its messages may have been sent. Raises NotWanted."""
         try:
-            outcomes = await self._courier.attempt(messages)
+            outcomes = await self._courier.attempt(await self._announced(batch, messages))
             if len(outcomes) != len(messages):
                 raise ValueError(f"{len(outcomes)} outcomes for {len(messages)} messages")
             return [checked(outcome) for outcome in outcomes]
+        except NotWanted:
+            raise
         except BaseException as fault:  # whatever a courier raises, unless the pool has cancelled the attempt
             if isinstance(fault, asyncio.CancelledError) and is_cancelled_from_outside():
                 raise
             log.exception("%s: an attempt failed", self._courier.channel)
             return [Unknown(error_text(fault))] * len(messages)
+
+    async def _announced(self, batch: Sequence[PendingEntry], messages: Sequence[Message]) -> Sequence[Message]:
+        """Announce the messages where a repeat could double them, unless the courier does it. Raises NotWanted."""
+        if self._courier.remembers != NEVER:
+            return messages
+        announcements = [_Announcement(self._announce, pending) for pending in batch]
+        if isinstance(self._courier, Announces):
+            return [replace(one, announce=announce) for one, announce in zip(messages, announcements, strict=True)]
+        await asyncio.gather(*(announce() for announce in announcements))
+        return messages
+
+    async def _announce(self, pending: PendingEntry) -> None:
+        """Write `sending`. Raises NotWanted if nothing may be sent any more by then."""
+        await self._writer.announce(pending.entry.item(Status.SENDING, attempts=pending.attempts + 1))
+        is_skipped = str(pending.entry.id) in self._writer.skip
+        if is_skipped or self._writer.lost or self._writer.cancelled or self._services.account.is_throttled:
+            raise NotWanted
 
     async def _learn(self, batch: Sequence[PendingEntry], outcomes: Sequence[Outcome]) -> bool:
         """Throttle the account if the provider asks for it. Returns whether this attempt triggered the throttle."""

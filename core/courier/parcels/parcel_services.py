@@ -1,8 +1,9 @@
 """The services that all parcels of a courier process share. `core.courier.runtime` makes it for
 `core.courier.parcels.parcel_executor`."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from core.courier.account_throttle import AccountThrottle
 from core.courier.attempt_pool import AttemptPool
@@ -15,11 +16,16 @@ from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.histories.reader import HistoryReader
 from core.queue import Queue, Task
 
+MOST_ANNOUNCED = 8
+"""Messages of a process that are announced and not yet sent, at most: a killed process leaves these unknown, too. With
+fewer, a fast provider waits for the store."""
+
 
 @dataclass(frozen=True, slots=True)
 class ParcelServices:
     """One per process. `release_capacity(task, entries)`: the worker may claim more.
-    `halt(detail)`: stop the process until an operator acts.
+    `halt(detail)`: stop the process until an operator acts. `announcing`: one permit for each message that is being
+    announced.
     """
 
     courier: Courier
@@ -35,3 +41,4 @@ class ParcelServices:
     read_marks: ReadMarks
     choices: Choices
     files: UploadedFiles
+    announcing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_ANNOUNCED))

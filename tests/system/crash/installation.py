@@ -41,13 +41,16 @@ class Channel:
 
     def address(self, number: int) -> str:
         """The address of recipient `number`; the sandbox has all of them."""
-        return f"{self.first[:-6]}{int(self.first[-6:]) + number:06}"
+        name, at, domain = self.first.partition("@")
+        return f"{name[:-6]}{int(name[-6:]) + number:06}{at}{domain}"
 
 
 TELEGRAM = Channel("telegram", "100000", "ADA_TELEGRAM_SERVER", deduplicates=True)
 VK = Channel("vk", "200000", "ADA_VK_API_URL", deduplicates=True)
 SMS = Channel("sms", "+79990000000", "ADA_SMS_URL", deduplicates=False)
 MAX = Channel("max", "300000", "ADA_MAX_API_URL", deduplicates=False)
+TELEGRAM_BOT = Channel("telegram-bot", "100000", "ADA_BOT_API_URL", deduplicates=False)
+EMAIL = Channel("email", "person-000000@example.org", "ADA_SMTP_URL", deduplicates=False)
 CHANNELS = (TELEGRAM, VK, MAX, SMS)
 
 
