@@ -111,7 +111,7 @@ class Attempts:
             failure = await self._compensated(kind, iteration, guard, fault)
         except asyncio.CancelledError:
             if self._is_stopping():
-                await guard.write("over")
+                await guard.end()
             raise
         except AdaError as refusal:  # its state cannot be read or stored
             failure = self._failure(kind, guard, refusal)
@@ -157,7 +157,7 @@ class Attempts:
             return await self._broken_off(kind, after, self._failure_of_compensation(kind, guard, other))
         with suppress(Refused):  # it was changed: that has put a task
             await self._jobs.compensated(guard.job.id, expected=guard.job.version)
-        await after.write("over")
+        await after.end()
         return None
 
     def _holds(self, holder: str, attempt: Attempt) -> bool:
@@ -198,7 +198,7 @@ class Attempts:
                 await self._endings.finish(guard.job, str(finished))
             case BaseException() if failure:
                 result = await self._endings.failed(kind, guard, failure)
-        await guard.write("over")
+        await guard.end()
         return result
 
     def _interrupted(self) -> Result:

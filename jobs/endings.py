@@ -39,7 +39,7 @@ class Endings:
         skipped = iteration.skipped_effects
         line = f"done for ever in an earlier iteration, so not now: {', '.join(skipped)}" if skipped else ""
         if schedule.is_once:
-            await guard.write("", log=line, own=("state\tend", own) if own else None)
+            await guard.write_end(line, own)
             return await self.finish(job, "", iteration.result)
         record, now = job.record, self._jobs.now()
         due = schedule.next(from_ms(record.anchor), from_ms(record.last_run), now, zone_of(record.timezone))
@@ -57,7 +57,7 @@ class Endings:
         after = replace(after, reason=wanted.reason, failures=0 if guard.has_advanced else job.record.failures)
         suspended = StoredJob(job.id, after, job.version, own=iteration.own_state)
         if await self._jobs.storage.end_iteration(suspended, guard.holder) == "signalled":
-            await guard.write("over")
+            await guard.end()
             return Retry(timedelta(0))
         return None
 

@@ -103,7 +103,7 @@ class Iteration:
             await self._turns.take(limit)
             stored = stored_form(name, await self._retried(f"{STEP}{name}", retry, limit, limited(*arguments)))
             result = returned_form(name, stored, returns)
-            await self._guard.record("step", f"{STEP}{name}", bytes(stored).decode())
+            await self._guard.record_step(f"{STEP}{name}", bytes(stored).decode())
             return result
 
     async def each(
@@ -125,7 +125,7 @@ class Iteration:
         units, handled, place = units_of(items, key, name), 0, self._restored()
         for page in pages(units):
             known = await self._guard.units([unit for unit, _ in page])
-            self._guard.check(await self._guard.write(""))
+            await self._guard.check_job()
             for (unit, item), recorded in zip(page, known, strict=True):
                 if recorded is None:
                     self._guard.check()
@@ -294,7 +294,6 @@ class Iteration:
             UNIT.reset(token)
         stored = msgspec.structs.replace(record, iteration=self.number, at=to_ms(self._now()))
         own = self.own_state
-        state = await self._guard.write(
-            "unit", unit, msgspec.json.encode(stored).decode(), line_of(unit, record), (place, own) if own else None
-        )
+        value, log = msgspec.json.encode(stored).decode(), line_of(unit, record)
+        state = await self._guard.write_unit(unit, value, log, (place, own) if own else None)
         self._guard.check(state)

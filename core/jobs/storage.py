@@ -108,27 +108,50 @@ class JobStorage:
         task = NewTask(notice.encode(), job_id.tenant, job_id.name) if notice else None
         return compact_json(task.row(self._ids.next()) if task else ())
 
-    async def write(
-        self,
-        job_id: JobId,
-        holder: str,
-        kind: str,
-        name: str = "",
-        value: str = "",
-        log: str = "",
-        own: tuple[str, OwnState] | None = None,
-    ) -> str:
-        """Write a result of the iteration ("step"), that a line was logged ("line"), an item or effect ("unit"), an
-        effect that is about to begin ("intent"), that the attempt ends in order ("over"), or only the log (""). `own`:
-        the state of the job's own after it, and the name under which a repetition finds that.
-
-        Returns the state of the job; "lost" if the attempt `holder` does not hold it any more: nothing was written. An
-        intent is written only if the job runs.
+    async def check_attempt(self, job_id: JobId, holder: str) -> str:
+        """Return the state of the job; "lost" if the attempt `holder` does not hold it any more; "stopped" if it was
+        stopped meanwhile, even if it was started again. What an attempt writes returns the same, and after "lost"
+        nothing was written.
         """
-        shard, job_name = self._place(job_id)
+        return await self._run_for("check_attempt", job_id, holder)
+
+    async def write_step(self, job_id: JobId, holder: str, name: str, value: str) -> str:
+        """Write a result of the iteration. Returns as `check_attempt`."""
+        return await self._run_for("write_step", job_id, holder, name, value)
+
+    async def write_line(self, job_id: JobId, holder: str, log: str, name: str = "", value: str = "") -> str:
+        """Write a line of the log, and the mark by which a repetition knows it. Returns as `check_attempt`."""
+        return await self._run_for("write_line", job_id, holder, name, value, line_of(log))
+
+    async def write_unit(
+        self, job_id: JobId, holder: str, name: str, value: str, log: str = "", own: tuple[str, OwnState] | None = None
+    ) -> str:
+        """Write what became of an item or an effect. `own`: the name under which a repetition finds the state of the
+        job's own after it, and that state. Returns as `check_attempt`.
+        """
         place, state = (own[0], _json(own[1])) if own else ("", "")
-        words = (job_name, holder, kind, name, value, line_of(log), place, state)
-        return str(await self._store.run("write_iteration", shard, *words))
+        return await self._run_for("write_unit", job_id, holder, name, value, line_of(log), place, state)
+
+    async def write_intent(self, job_id: JobId, holder: str, state: JobState, name: str, value: str) -> str:
+        """Write that an effect is about to begin, if the job has this state. Returns as `check_attempt`."""
+        return await self._run_for("write_intent", job_id, holder, state, name, value)
+
+    async def forget_intent(self, job_id: JobId, holder: str, name: str) -> str:
+        """Remove what is recorded of an effect that certainly did not take place. Returns as `check_attempt`."""
+        return await self._run_for("forget_intent", job_id, holder, name)
+
+    async def write_own_state(self, job_id: JobId, holder: str, place: str, own: OwnState) -> str:
+        """Write the state of the job's own. Returns as `check_attempt`."""
+        return await self._run_for("write_own_state", job_id, holder, place, _json(own))
+
+    async def end_attempt(self, job_id: JobId, holder: str) -> str:
+        """Write that the attempt ends in order, before its iteration. Returns as `check_attempt`."""
+        return await self._run_for("end_attempt", job_id, holder)
+
+    async def _run_for(self, verb: str, job_id: JobId, holder: str, *words: str) -> str:
+        """Run a function for the attempt `holder`."""
+        shard, name = self._place(job_id)
+        return str(await self._store.run(verb, shard, name, holder, *words))
 
     async def send_signal(self, job: StoredJob, signal: str, entry: str, most: int, log: str, *, wakes: bool) -> str:
         """Store a signal with the id `signal`. `wakes`: the job is stored with it, and gets a task.
@@ -151,9 +174,10 @@ class JobStorage:
         return list(await self._store.command("LRANGE", KEYS["job_signals"].at(shard, name), 0, -1))
 
     async def take_signal(self, job_id: JobId, holder: str, entry: str, name: str, value: str) -> str:
-        """Remove a signal and write the step that has it. Returns as `write`, or "taken" if the signal is gone."""
-        shard, job_name = self._place(job_id)
-        return str(await self._store.run("take_signal", shard, job_name, holder, entry, name, value))
+        """Remove a signal and write the step that has it. Returns the state of the job; "lost" if the attempt `holder`
+        does not hold it any more, "taken" if the signal is gone.
+        """
+        return await self._run_for("take_signal", job_id, holder, entry, name, value)
 
     async def count_loss(self, job: StoredJob, log: str) -> int:
         """Count the attempt `job.holder` as lost. Returns how many were, in a row, without storing a result."""

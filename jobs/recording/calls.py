@@ -82,7 +82,7 @@ class Calls:
             running.limit.reschedule(asyncio.get_running_loop().time() + running.every.total_seconds())
         stored = stored_form(running.name, progress)
         self._progress[running.name] = msgspec.json.decode(stored)
-        await self._guard.record("step", f"{PROGRESS}{running.name}", bytes(stored).decode())
+        await self._guard.record_step(f"{PROGRESS}{running.name}", bytes(stored).decode())
 
     def progress(self) -> Any:
         """Return what the last heartbeat of this call has stored, also in an earlier attempt; None if there was none.
@@ -99,11 +99,11 @@ class Calls:
         place = f"failures\t{name}"
         failures = int(self._steps.get(place, 0)) + 1
         if failures >= policy.attempts:
-            await self._guard.record("line", place, "0")
+            await self._guard.record_line("", place, "0")
             return
         pause = Backoff(policy.first, policy.longest).pause(failures)
         line = f"{name}: attempt {failures} of {policy.attempts} failed ({type(fault).__name__})"
-        await self._guard.record("line", place, str(failures), line)
+        await self._guard.record_line(line, place, str(failures))
         raise self._guard.suspend(self._now() + pause, [], line)
 
     def _running(self) -> _Running:

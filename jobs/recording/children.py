@@ -77,7 +77,7 @@ class Children:
         if step not in self._steps:
             await self._guard.add_child(job_id.name)
             await self._start(job_id, parameters, parent)
-            await self._guard.record("step", step, "null")
+            await self._guard.record_step(step, "null")
         return Child(job_id, parent, self._waiting, self._guard, self._jobs)
 
     async def _start(self, job_id: JobId, parameters: Mapping[str, Any] | None, parent: Parent) -> None:

@@ -112,17 +112,17 @@ class Effects:
     async def _begin(self, effect: Effect, record: UnitRecord, *, is_first: bool) -> None:
         """Store the intent. Raises Interrupted or Lost, and leaves no intent, if the effect may not begin."""
         self._guard.check("" if is_first else self._guard.state)
-        state = await self._guard.write("intent", effect.id, _json(record))
+        state = await self._guard.write_intent(effect.id, _json(record))
         try:
             self._guard.check(state)
             self._guard.check_lease()
         except (Interrupted, Lost):
             if is_first and state == self._guard.state:
-                await self._guard.write("unit", effect.id)
+                await self._guard.forget_intent(effect.id)
             raise
 
     async def _forget(self, effect: Effect) -> None:
-        if await self._guard.write("unit", effect.id) == "lost":
+        if await self._guard.forget_intent(effect.id) == "lost":
             self._guard.check("lost")
 
     async def _record_result(self, effect: Effect, record: UnitRecord, result: Any) -> UnitRecord:
@@ -135,7 +135,7 @@ class Effects:
 
     async def _write(self, effect: Effect, record: UnitRecord) -> UnitRecord:
         """Write a record without a check of the job's state: what was begun is finished."""
-        if await self._guard.write("unit", effect.id, _json(record)) == "lost":
+        if await self._guard.write_unit(effect.id, _json(record)) == "lost":
             self._guard.check("lost")
         return record
 

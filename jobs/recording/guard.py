@@ -48,7 +48,7 @@ class Guard:
 
     def check(self, state: str = "") -> None:
         """Check whether a job may go on. Raises Interrupted if nothing else may begin; Lost if the attempt does not
-        hold the job any more. `state`: what `write` has returned; "": something new is about to begin.
+        hold the job any more. `state`: of the job, as a write has returned it; "": something new is about to begin.
         """
         if self.is_replay and state == self.state and not self._is_stopping() and not self._is_closed:
             return  # also after the end of another branch
@@ -132,16 +132,46 @@ class Guard:
         """Return what is recorded of these units."""
         return await self._storage.units(self.job.id, names)
 
-    async def write(
-        self, kind: str, name: str = "", value: str = "", log: str = "", own: tuple[str, OwnState] | None = None
-    ) -> str:
-        """Write as `JobStorage.write` does, without a check, so that what was begun is finished."""
-        state = await self._storage.write(self.job.id, self.holder, kind, name, value, log, own)
-        has_stored = kind in ("step", "unit") and bool(value) and state != "lost"
-        self.has_stored |= has_stored
-        self.has_advanced |= has_stored and not name.startswith(PROGRESS)
+    async def check_job(self) -> None:
+        """Check whether the job still has its state. Raises as `check`."""
+        self.check(await self._storage.check_attempt(self.job.id, self.holder))
+
+    async def record_step(self, name: str, value: str) -> None:
+        """Write a result of the iteration. Raises as `check`."""
+        state = await self._storage.write_step(self.job.id, self.holder, name, value)
+        self._note_stored(state, is_result=not name.startswith(PROGRESS))
+        self.check(state)
+
+    async def record_line(self, log: str, name: str = "", value: str = "") -> None:
+        """Write a line of the log, "" for none, with the mark by which a repetition knows it. Raises as `check`."""
+        self.check(await self._storage.write_line(self.job.id, self.holder, log, name, value))
+
+    async def write_unit(self, name: str, value: str, log: str = "", own: tuple[str, OwnState] | None = None) -> str:
+        """Write as `JobStorage.write_unit` does, without a check, so that what was begun is finished."""
+        state = await self._storage.write_unit(self.job.id, self.holder, name, value, log, own)
+        self._note_stored(state, is_result=True)
         return state
 
-    async def record(self, kind: str, name: str, value: str, log: str = "") -> None:
-        """Write, and check whether the attempt may go on. Raises as `check`."""
-        self.check(await self.write(kind, name, value, log))
+    async def write_intent(self, name: str, value: str) -> str:
+        """Write that an effect is about to begin, if the job has its state. Returns as `JobStorage.check_attempt`."""
+        return await self._storage.write_intent(self.job.id, self.holder, self.state, name, value)
+
+    async def forget_intent(self, name: str) -> str:
+        """Remove the record of an effect. Returns as `JobStorage.check_attempt`."""
+        return await self._storage.forget_intent(self.job.id, self.holder, name)
+
+    async def write_end(self, line: str, own: OwnState | None) -> None:
+        """Write what a job that is about to finish leaves: a line of the log, "" for none, and its own state."""
+        if line:
+            await self._storage.write_line(self.job.id, self.holder, line)
+        if own:
+            await self._storage.write_own_state(self.job.id, self.holder, "state\tend", own)
+
+    async def end(self) -> None:
+        """Write that the attempt ends in order, before its iteration."""
+        await self._storage.end_attempt(self.job.id, self.holder)
+
+    def _note_stored(self, state: str, *, is_result: bool) -> None:
+        has_stored = state != "lost"
+        self.has_stored |= has_stored
+        self.has_advanced |= has_stored and is_result

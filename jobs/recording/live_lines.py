@@ -23,4 +23,4 @@ class LiveLines:
         name = "log\t" + blake2b(f"{place()}\n{text}".encode(errors="replace"), digest_size=8).hexdigest()
         self._counts[name] += 1
         if self._counts[name] > int(self._steps.get(name, 0)):
-            await self._guard.record("line", name, str(self._counts[name]), text)
+            await self._guard.record_line(text, name, str(self._counts[name]))

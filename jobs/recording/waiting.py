@@ -56,7 +56,7 @@ class Waiting:
         until = from_ms(stored) if stored else at
         if stored is None:
             self._guard.check()
-            await self._guard.record("step", name, str(to_ms(at)))
+            await self._guard.record_step(name, str(to_ms(at)))
         if self._now() < until:
             raise self._guard.suspend(until, [])
 
@@ -89,10 +89,10 @@ class Waiting:
             return await self._looked(name, signal, wait, returns, is_stored=is_stored)
         if wait.until and now >= from_ms(wait.until):
             timed_out = _Wait(_Answer.TIMED_OUT, wait.until)
-            await self._guard.record("step", name, _json(timed_out))
+            await self._guard.record_step(name, _json(timed_out))
             return timed_out
         if not is_stored:
-            await self._guard.record("step", name, _json(wait))
+            await self._guard.record_step(name, _json(wait))
         until = min(from_ms(wait.until), now + LONGEST_SUSPENSION) if wait.until else now + LONGEST_SUSPENSION
         raise self._guard.suspend(until, [signal])
 
@@ -102,7 +102,7 @@ class Waiting:
         try:
             returned_form(f"the signal {signal.name}", received.data, returns)
         except Invalid as refusal:
-            await self._guard.record("", "", "", f"the signal {signal.name} is dropped: {refusal.detail}")
+            await self._guard.record_line(f"the signal {signal.name} is dropped: {refusal.detail}")
             await self._guard.take_signal(entry, f"log\tdropped {signal.id}", "1")
             return True
         return False

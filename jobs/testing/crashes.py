@@ -6,6 +6,8 @@ from typing import Any
 from core.jobs import JobId, JobStorage
 from core.redis.store import Store
 
+_LONGEST_POINT = 100
+
 
 class Killed(BaseException):
     """The process of the job was killed at this point."""
@@ -86,9 +88,6 @@ class CrashingStorage(JobStorage):
     async def end_iteration(self, *arguments: Any, **options: Any) -> Any:
         return await self._passing("the end of the iteration", super().end_iteration(*arguments, **options))
 
-    async def write(self, job_id: JobId, holder: str, kind: str, name: str = "", *more: Any) -> Any:
-        named = f"{kind} {name}".strip() or "a line of the log"
-        return await self._passing(named, super().write(job_id, holder, kind, name, *more))
-
-    async def take_signal(self, *arguments: Any) -> Any:
-        return await self._passing("the taking of a signal", super().take_signal(*arguments))
+    async def _run_for(self, verb: str, job_id: JobId, holder: str, *words: str) -> str:
+        point = " ".join((verb, *words))[:_LONGEST_POINT]
+        return str(await self._passing(point, super()._run_for(verb, job_id, holder, *words)))

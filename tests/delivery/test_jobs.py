@@ -6,7 +6,7 @@ from datetime import UTC, datetime, time, timedelta
 import pytest
 from msgspec.structs import replace
 
-from core.jobs import DailyWindow, JobId, Schedule, StoredJob
+from core.jobs import DailyWindow, JobId, JobState, Schedule, StoredJob
 from core.model.clock import to_ms
 from jobs import Iteration, Job, JobWorker, Registry, Snapshot, query
 from tests.delivery.conftest import Api
@@ -162,7 +162,7 @@ async def test_what_is_not_known_is_listed_resolved_and_reset(hunting: Api) -> N
     job = await hunting.services.core.jobs.find(job_id)
     assert await storage.save(job, holder="1 attempt")
     for name in ("effect:apply 7", "effect:apply 8"):
-        await storage.write(job_id, "1 attempt", "unit", name, '{"status":"unknown","iteration":3}')
+        await storage.write_unit(job_id, "1 attempt", name, '{"status":"unknown","iteration":3}')
     page = (await hunting.call("GET", f"{where}/units?status=unknown&limit=10")).json
     assert sorted(page["units"], key=lambda unit: unit["id"]) == [
         {"id": f"effect:apply {number}", "status": "unknown", "iteration": 3} for number in (7, 8)
@@ -189,8 +189,8 @@ async def test_the_steps_of_a_job_are_listed_and_it_is_reset_to_one_of_them(hunt
     storage, job_id = hunting.services.core.jobs.storage, JobId("default", "hunt", "42")
     begun = await hunting.services.core.jobs.find(job_id)
     assert await storage.save(StoredJob(job_id, replace(begun.record, begun=True), begun.version), holder="1 attempt")
-    await storage.write(job_id, "1 attempt", "step", "step:search", "[7]")
-    await storage.write(job_id, "1 attempt", "intent", "effect:apply 7", '{"status":"done","result":5}')
+    await storage.write_step(job_id, "1 attempt", "step:search", "[7]")
+    await storage.write_intent(job_id, "1 attempt", JobState.RUNNING, "effect:apply 7", '{"status":"done","result":5}')
     await hunting.services.core.jobs.fail(job_id, "no letter")
     page = (await hunting.call("GET", f"{where}/steps?limit=10")).json
     assert [(step["id"], step["status"], step["result"]) for step in page["steps"]] == [

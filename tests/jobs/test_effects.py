@@ -168,9 +168,9 @@ async def test_the_intent_is_not_even_stored_if_the_job_does_not_run(playground:
     """So a crash right after leaves nothing unclear."""
     guard = await guard_of(playground, is_stopping=lambda: False, holds_lease=lambda: True)
     await playground.jobs.pause(ANNA, Actor.USER)
-    assert await guard.write("intent", "effect:letter", '{"status":"begun"}') == "paused"
+    assert await guard.write_intent("effect:letter", '{"status":"begun"}') == "paused"
     await playground.jobs.stop(ANNA, Actor.USER)
-    assert await guard.write("intent", "effect:letter", '{"status":"begun"}') == "stopped"
+    assert await guard.write_intent("effect:letter", '{"status":"begun"}') == "stopped"
     assert await statuses(playground, "letter") == [None]
 
 

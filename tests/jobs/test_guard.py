@@ -24,8 +24,8 @@ async def test_after_a_lost_lease_nothing_else_begins(playground: Playground) ->
 
 async def test_only_a_result_counts_as_stored(playground: Playground) -> None:
     guard = await guard_of(playground, is_stopping=lambda: False, holds_lease=lambda: True)
-    await guard.write("")
-    await guard.write("intent", "effect:letter", '{"status":"begun"}')
+    await guard.check_job()
+    await guard.write_intent("effect:letter", '{"status":"begun"}')
     assert not guard.has_stored
-    await guard.write("step", "letter", '"sent"')
+    await guard.record_step("letter", '"sent"')
     assert guard.has_stored

@@ -25,7 +25,7 @@ async def next_texts(following: AsyncGenerator[LogLine, None], count: int) -> li
 async def write_lines(playground: Playground, numbers: range) -> None:
     """As the attempt `me`, which has taken the job."""
     for number in numbers:
-        assert await playground.jobs.storage.write(ANNA, "me", "", "", "", f"line {number}") == "running"
+        assert await playground.jobs.storage.write_line(ANNA, "me", f"line {number}") == "running"
 
 
 async def start_and_hold(playground: Playground) -> None:
@@ -96,7 +96,7 @@ async def test_a_reader_of_a_log_that_was_lost_gets_the_new_one_from_its_beginni
 async def test_a_line_may_have_any_characters(playground: Playground) -> None:
     await start_and_hold(playground)
     text = "100 %d of\0 работа 🐝"
-    await playground.jobs.storage.write(ANNA, "me", "", "", "", text)
+    await playground.jobs.storage.write_line(ANNA, "me", text)
     assert (await playground.jobs.log.last(ANNA))[-1].text == text
 
 

@@ -37,8 +37,8 @@ async def failed(playground: Playground, count: int, reason: str = "no paper") -
     for user in range(count):
         job, storage = named(user), playground.jobs.storage
         await storage.save(await playground.jobs.find(job), holder="1 attempt")
-        await storage.write(job, "1 attempt", "step", "step:search", "[7]")
-        await storage.write(job, "1 attempt", "intent", f"effect:apply {user}", '{"status":"unknown"}')
+        await storage.write_step(job, "1 attempt", "step:search", "[7]")
+        await storage.write_intent(job, "1 attempt", JobState.RUNNING, f"effect:apply {user}", '{"status":"unknown"}')
         await playground.jobs.fail(job, reason)
 
 

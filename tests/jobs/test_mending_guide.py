@@ -41,6 +41,6 @@ async def failed(playground: Playground) -> None:
     found = await jobs.storage.read(ANNA)
     begun = await jobs.start(ANNA) if found is None or found.record.state is JobState.FAILED else found
     assert await jobs.storage.save(begun, holder=holder)
-    await jobs.storage.write(ANNA, holder, "step", "step:search", "[7]")
-    await jobs.storage.write(ANNA, holder, "intent", "effect:apply 7", '{"status":"done"}')
+    await jobs.storage.write_step(ANNA, holder, "step:search", "[7]")
+    await jobs.storage.write_intent(ANNA, holder, JobState.RUNNING, "effect:apply 7", '{"status":"done"}')
     await jobs.fail(ANNA, "no paper")

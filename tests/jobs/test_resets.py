@@ -279,7 +279,7 @@ async def test_results_of_one_moment_keep_their_order(playground: Playground) ->
     begun = await playground.jobs.start(ANNA)
     assert await playground.jobs.storage.save(begun, holder="1 attempt")
     names = [f"step:{number}" for number in range(60, 0, -1)]
-    await asyncio.gather(*(playground.jobs.storage.write(ANNA, "1 attempt", "step", name, "1") for name in names))
+    await asyncio.gather(*(playground.jobs.storage.write_step(ANNA, "1 attempt", name, "1") for name in names))
     assert [step.id for step in (await playground.jobs.steps.page(ANNA))[0]] == names
 
 

@@ -124,7 +124,7 @@ async def test_a_process_that_was_frozen_writes_nothing(playground: Playground) 
     job = await playground.jobs.start(ANNA)
     await playground.iterations(1)
     storage = playground.jobs.storage
-    assert await storage.write(ANNA, "an older attempt", "step", "mine", '"first"') == "lost"
+    assert await storage.write_step(ANNA, "an older attempt", "mine", '"first"') == "lost"
     assert await storage.end_iteration(job, "an older attempt", "") == "changed"
 
 

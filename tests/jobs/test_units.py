@@ -197,12 +197,12 @@ async def test_the_command_line_lists_resolves_and_resets(
     assert begun is not None
     record = '{"status":"unknown","reason":"why"}'
     for name in ("apply 7", "apply 8"):
-        await playground.jobs.storage.write(ANNA, "1 attempt", "unit", f"effect:{name}", record)
-    await playground.jobs.storage.write(ANNA, "1 attempt", "unit", "unit:7", '{"status":"failed"}')
+        await playground.jobs.storage.write_unit(ANNA, "1 attempt", f"effect:{name}", record)
+    await playground.jobs.storage.write_unit(ANNA, "1 attempt", "unit:7", '{"status":"failed"}')
     for guided in commands_run_by("tests/jobs/test_units.py", ROOT / "docs" / "jobs.md"):
         assert guided[:2] == ["./ada", "jobs"]
         await ada_jobs(*(word.replace("hunt.42", "hunt.1") for word in guided[2:]))
-        await playground.jobs.storage.write(ANNA, "1 attempt", "unit", "effect:apply 7", record)
+        await playground.jobs.storage.write_unit(ANNA, "1 attempt", "effect:apply 7", record)
     listed = await ada_jobs("units", "hunt.1", "--status", "unknown")
     assert [line.split() for line in sorted(listed.splitlines())] == [
         ["effect:apply", str(number), "unknown", "-", "iteration", "0", "why"] for number in (7, 8)
@@ -211,7 +211,7 @@ async def test_the_command_line_lists_resolves_and_resets(
     await ada_jobs("resolve", "hunt.1", "effect:apply 7", "done", "--result", '{"id": 5}')
     await ada_jobs("reset", "hunt.1", "effect:apply 8")
     assert 'done     -                    iteration 0  result {"id":5}' in await ada_jobs("units", "hunt.1")
-    await playground.jobs.storage.write(ANNA, "1 attempt", "step", "step:search", "[7]")
+    await playground.jobs.storage.write_step(ANNA, "1 attempt", "step:search", "[7]")
     steps = await ada_jobs("show", "hunt.1", "--steps")
     assert [line.split()[0] for line in steps.splitlines()[-2:]] == ["effect:apply", "step:search"]
     assert steps.endswith("result [7]\n")

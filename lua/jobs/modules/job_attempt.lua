@@ -14,3 +14,12 @@ function JobAttempt.let_go(id)
     redis_call('HSET', Key.job(id), 'holder', 'late:' .. attempt)
   end
 end
+
+-- Returns the state of the job for an attempt, "lost" if another one has the job; and whether the job was let go: its
+-- state is then "stopped", even if it was started again.
+function JobAttempt.state(id, holder)
+  local stored = redis_call('HMGET', Key.job(id), 'holder', 'state')
+  if stored[1] == holder then return stored[2], false end
+  if stored[1] == 'late:' .. holder then return 'stopped', true end
+  return 'lost', false
+end

@@ -11,6 +11,12 @@ function JobSteps.write(id, name, value)
   JobSteps.note(id, name)
 end
 
+-- Stores the state of a job's own, under `place` also for a repetition of the iteration, unless the job was let go.
+function JobSteps.write_own(id, place, own, is_late)
+  redis_call('HSET', Key.job(id), 'own', own)
+  if not is_late then JobSteps.write(id, place, own) end
+end
+
 function JobSteps.drop(id)
   redis_call('DEL', Key.job_steps(id), Key.job_order(id))
 end
