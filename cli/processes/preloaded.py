@@ -9,8 +9,8 @@ import gc
 
 from setproctitle import getproctitle
 
-from cli.settings.settings import channels
 from core.redis import library
+from couriers.channel import channels
 
 getproctitle()
 channels()

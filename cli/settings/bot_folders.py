@@ -17,9 +17,7 @@ from pathlib import Path
 from cli.settings.settings import Configuration, Settings, section_prefix
 from cli.settings.sources import PREFIX, RawSetting, raw_settings, read_dotenv
 from core.errors import SetupError
-
-TOKENS = {"telegram-bot": "ADA_BOT_TOKEN", "vk": "ADA_VK_TOKEN", "max": "ADA_MAX_TOKEN"}
-"""The channels in which each bot can have an account of its own, with the setting that is the account."""
+from couriers.channel import channels
 
 TEACHERS_DIALOG = "the dialog of teachers (/select, /console, linking chats)"
 """What is off while a bot of ADA_SCENARIOS answers."""
@@ -30,9 +28,6 @@ SIMULATED = ":sandbox"
 
 _TENANT = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """As `core.admission.api_keys` names tenants."""
-_COMMON = ("ADA_BOT_TENANT", "ADA_BOT_WEBHOOK_URL", "ADA_MAX_WEBHOOK_URL", "ADA_MAX_WEBHOOK_SECRET")
-"""Settings that look as if they were of an account, and are of the installation."""
-
 MayReceive = Callable[[str], bool]
 
 
@@ -56,7 +51,7 @@ class BotFolder:
 
     def has_account(self, channel: str) -> bool:
         """Return whether the bot has an account in this channel."""
-        return TOKENS[channel] in self.own
+        return channels()[channel].account in self.own
 
 
 def has_many(settings: Settings) -> bool:
@@ -116,30 +111,36 @@ def read_bot(configuration: Configuration, folder: Path, may_receive: MayReceive
     return BotFolder(tenant, folder, configuration, own, {**os.environ, **variables})
 
 
+def tokens() -> Mapping[str, str]:
+    """Return the setting that is the account, for the channels in which each bot can have an account of its own."""
+    return {name: one.account for name, one in channels().items() if one.is_per_bot}
+
+
 def check_names(names: Iterator[str]) -> None:
     """Raise SetupError for a setting that is not one of a bot."""
     for name in names:
         if not is_of_account(name):
-            allowed = ", ".join(TOKENS.values())
+            allowed = ", ".join(sorted(tokens().values()))
             raise SetupError(f"{name} is no setting of one bot; it may have {allowed} and what belongs to them")
 
 
 def is_of_account(name: str) -> bool:
     """Return whether a setting belongs to the account of a bot."""
-    return name.startswith(tuple(map(section_prefix, TOKENS))) and name.removesuffix("_FILE") not in _COMMON
+    of_installation = {setting for one in channels().values() for setting in one.of_installation}
+    return name.startswith(tuple(map(section_prefix, tokens()))) and name.removesuffix("_FILE") not in of_installation
 
 
 def accounts(raw: Mapping[str, RawSetting]) -> dict[str, RawSetting]:
     """Return the accounts among the settings of the installation."""
-    return {name: raw[name] for name in TOKENS.values() if name in raw}
+    return {name: raw[name] for name in tokens().values() if name in raw}
 
 
 def without_accounts(raw: Mapping[str, RawSetting]) -> dict[str, RawSetting]:
     """Return the settings of the installation without the accounts of its bot."""
-    return {name: one for name, one in raw.items() if name not in TOKENS.values()}
+    return {name: one for name, one in raw.items() if name not in tokens().values()}
 
 
 def channels_of_bots(bots: Collection[BotFolder]) -> list[str]:
     """Return the channels in which one of the bots has an account that is not simulated."""
-    tokens = {channel: [bot.own[name].text for bot in bots if name in bot.own] for channel, name in TOKENS.items()}
-    return [channel for channel, own in tokens.items() if any(not one.endswith(SIMULATED) for one in own)]
+    of_bots = {channel: [bot.own[name].text for bot in bots if name in bot.own] for channel, name in tokens().items()}
+    return [channel for channel, own in of_bots.items() if any(not one.endswith(SIMULATED) for one in own)]

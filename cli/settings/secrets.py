@@ -7,16 +7,14 @@ or `bot` and its channel.
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from cli.settings.settings import Settings, channels, section_prefix, setting_names
+from cli.settings.settings import Settings, section_prefix, setting_names
 from cli.settings.sources import PREFIX
+from couriers.channel import channels, receiving
 
 COURIERS, BOTS = "couriers", "bots"
 
 BOT = "bot "
 """The prefix of the names of bots' processes."""
-
-BOT_CHANNELS = {"bot vk": "vk", "bot max": "max"}
-"""The bots that read the settings of a channel."""
 
 READERS: Mapping[str, frozenset[str]] = {
     "ADA_REDIS_URL": frozenset({"serve", COURIERS, BOTS, "scenarios", "jobs"}),
@@ -56,8 +54,14 @@ def may_receive(process: str, name: str) -> bool:
 def _kind_of(process: str) -> tuple[str, str]:
     """Return whether it is a courier or a bot, and the channel whose settings it reads; "" if there is none."""
     if process.startswith(BOT):
-        return BOTS, BOT_CHANNELS.get(process, "")
+        return BOTS, section_of(process.removeprefix(BOT))
     return (COURIERS, process) if process in channels() else ("", "")
+
+
+def section_of(bot: str) -> str:
+    """Return the channel whose settings a bot reads; "" if there is none."""
+    reading = {one.process: name for name, one in receiving().items() if one.reads_section}
+    return reading.get(bot, "")
 
 
 def is_common(name: str) -> bool:

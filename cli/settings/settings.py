@@ -1,18 +1,14 @@
 """The settings of a process: read once at its start, frozen, passed down.
 
 Each field is a setting: `redis_url` is ADA_REDIS_URL in the environment and `redis_url` in settings.yaml. A courier
-declares the settings of its channel: the dataclass `Settings` of `couriers/<channel>` (docs/decisions/0002). They are
+declares the settings of its channel: the dataclass `Settings` of its module (docs/decisions/0002). They are
 read only when that courier is used, because importing a courier imports its provider's library.
 """
 
 import os
-import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import UTC, time, timedelta, tzinfo
-from functools import cache
-from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -23,30 +19,8 @@ from core.admission.quiet_hours import QuietHours
 from core.errors import SetupError
 from core.model.durability import Durability
 from core.model.quota import Quota
-
-SECTIONS = {"telegram-bot": "bot"}
-"""The names of sections that differ from their channel's: ADA_TELEGRAM_BOT_TOKEN is a setting of telegram."""
-
-ACCOUNTS = {"email": "ADA_SMTP_URL"}
-"""The common settings that are the account of a channel."""
-
-WITHOUT_ACCOUNT = frozenset(
-    {
-        *("ADA_BOT_TENANT", "ADA_BOT_WEBHOOK_URL", "ADA_BOT_TIMEOUT"),
-        *("ADA_EMAIL_LOCALE", "ADA_EMAIL_UNSUBSCRIBE", "ADA_EMAIL_CONNECTIONS", "ADA_EMAIL_TIMEOUT"),
-        *("ADA_EMAIL_FIRST_PAUSE", "ADA_EMAIL_ATTEMPTS", "ADA_EMAIL_MOST_FILES_MB"),
-        *("ADA_MAX_WEBHOOK_URL", "ADA_MAX_WEBHOOK_SECRET", "ADA_MAX_CA", "ADA_MAX_TIMEOUT", "ADA_MAX_MOST_FILE_MB"),
-        *("ADA_SMS_PROFILE", "ADA_SMS_FROM", "ADA_SMS_CALLBACK_URL", "ADA_SMS_MOST_PARTS", "ADA_SMS_PRICE"),
-        *("ADA_SMS_TIMEOUT", "ADA_SMS_LOW_BALANCE"),
-        "ADA_TELEGRAM_TIMEOUT",
-        *("ADA_VK_LONG_POLL", "ADA_VK_TIMEOUT", "ADA_VK_MOST_FILE_MB"),
-    }
-)
-"""Settings of a channel, or that look like one, that give it no account: a price or a time limit ends no simulation. A
-name that is wrong is not among them, so it is reported.
-"""
-
-COURIERS_GROUP = "ada.couriers"
+from couriers import channel as registry
+from couriers.channel import channels
 
 MIN_LEASE = timedelta(seconds=1)
 
@@ -150,11 +124,10 @@ class Configuration:
         return parse_section(declared, prefix, self.raw)
 
     def has_channel(self, name: str) -> bool:
-        """Return whether any setting of this channel is set. `./ada up` starts the sandbox if no channel has one."""
-        prefix = section_prefix(name)
-        return ACCOUNTS.get(name) in self.raw or any(
-            key.startswith(prefix) for key in self.raw if key not in WITHOUT_ACCOUNT
-        )
+        """Return whether the channel has an account. `./ada up` starts the sandbox if no channel has one."""
+        channel = channels()[name]
+        no_account, prefix = channel.no_account | channel.of_installation, section_prefix(name)
+        return channel.account in self.raw or any(key.startswith(prefix) for key in self.raw if key not in no_account)
 
 
 def load(
@@ -174,52 +147,19 @@ def load(
     return Configuration(settings, raw)
 
 
-def channels() -> list[str]:
-    """Return the names of all couriers: of the files in `couriers/`, where telegram_bot.py would be `telegram-bot`, and
-    of installed packages. No courier is imported.
-    """
-    return sorted({*own_channels(), *installed_couriers()})
-
-
-def own_channels() -> set[str]:
-    """Return the couriers of Ada itself."""
-    import couriers
-
-    return {module.name.replace("_", "-") for module in pkgutil.iter_modules(couriers.__path__)}
-
-
-@cache
-def installed_couriers() -> Mapping[str, EntryPoint]:
-    """Return the couriers of other packages: entry points of the group `ada.couriers`, by channel."""
-    return {point.name: point for point in entry_points(group=COURIERS_GROUP)}
-
-
 def courier_module(channel: str) -> Any:
     """Return the module of a courier, with `Settings` and `open`. Raises SetupError for an unknown channel, and for a
     package that cannot be imported.
     """
-    if channel in own_channels():
-        return import_module(f"couriers.{channel.replace('-', '_')}")
-    if point := installed_couriers().get(channel):
-        return loaded_courier(point)
-    raise SetupError(f"there is no courier for {channel!r}{did_you_mean(channel, channels())}")
-
-
-def loaded_courier(point: EntryPoint) -> Any:
-    """Load the module of a courier. Raises SetupError, so that a package that is broken stops only its own courier."""
-    try:
-        module = point.load()
-    except Exception as error:  # a foreign package may raise anything while it is imported
-        reason = f"{type(error).__name__}: {error}"
-        raise SetupError(f"the courier {point.name} cannot be used: {point.value}: {reason}") from error
-    if not (hasattr(module, "Settings") and hasattr(module, "open")):
-        raise SetupError(f"the courier {point.name} cannot be used: {point.value} has no Settings and open")
-    return module
+    if record := channels().get(channel):
+        return registry.courier_module(record)
+    raise SetupError(f"there is no courier for {channel!r}{did_you_mean(channel, list(channels()))}")
 
 
 def section_prefix(channel: str) -> str:
     """Return what the names of a channel's settings begin with."""
-    return f"{PREFIX}{SECTIONS.get(channel, channel).upper().replace('-', '_')}_"
+    section = channels()[channel].section or channel
+    return f"{PREFIX}{section.upper().replace('-', '_')}_"
 
 
 def setting_names(declared: type, prefix: str) -> list[str]:

@@ -1,7 +1,12 @@
-"""Sends messages through MAX's Bot API. The table of MAX's answers is in `outcomes.py`."""
+"""MAX through its Bot API with plain aiohttp.
+
+It sends as the bot of ADA_MAX_TOKEN to people who have started that bot, and to groups that have it. An address is the
+id of a person, or the negative id of a group. The table of MAX's answers is in `outcomes.py`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 from core.courier import (
@@ -27,10 +32,13 @@ from couriers.max.calls import CallDeferred, CallRefused, Calls
 from couriers.max.drafts import Body, Draft, draft, edited_body, files_of
 from couriers.max.pauses import Repetitions, Throttles
 from couriers.max.presence import Presence
+from couriers.max.settings import Settings
 from couriers.max.texts import LONGEST
 from couriers.max.uploads import Uploads
 from providers.announcing_connector import announcing
-from providers.max.client import FAILURES, Client
+from providers.max.client import FAILURES, Client, check_token
+
+__all__ = ["Max", "Settings", "open"]
 
 Json = dict[str, Any]
 
@@ -172,3 +180,18 @@ class Max:
     async def close(self) -> None:
         await self._client.close()
         await self._files.close()
+
+
+async def open(settings: Settings, directory: Path) -> Max:  # noqa: A001 - the interface's name
+    """Check the token and return the courier. `directory` keeps the ids of dialogs.
+
+    Raises SetupError if MAX cannot be reached or refuses the token.
+    """
+    client = Client(settings.token, settings.api_url, settings.timeout, settings.ca)
+    try:
+        me = await check_token(client)
+    except BaseException:  # whatever it is, also a cancellation: the connections are closed
+        await client.close()
+        raise
+    files = Files(settings.most_file_mb * 2**20, allow_private=settings.allow_private)
+    return Max(str(me["user_id"]), client, files, KnownIds(directory / "dialogs"))

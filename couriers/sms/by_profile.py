@@ -23,7 +23,7 @@ from core.courier import (
     Unknown,
 )
 from couriers.sms import outcomes
-from couriers.sms.courier import SmsCourier
+from couriers.sms.base import SmsCourier
 from providers.announcing_connector import Announce, announcing
 from providers.sms.profile import Balance, Profile, Read, Request, Rule, decide, decoded, read_answer, value_at
 

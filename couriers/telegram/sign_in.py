@@ -16,6 +16,8 @@ from couriers.telegram.phone_cache import PhoneCache
 from couriers.telegram.session_files import LockedSession, bot_session, use_server, user_session
 from couriers.telegram.settings import Settings
 
+__all__ = ["Settings", "open"]
+
 
 async def open(settings: Settings, directory: Path) -> Telegram:  # noqa: A001 - the interface's name
     """Sign in and return the courier. `directory` keeps the sessions; reading them gives full access to the account.

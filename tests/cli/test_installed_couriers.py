@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.settings.settings import channels, courier_module, installed_couriers, load
+from cli.settings.settings import courier_module, load
 from core.errors import SetupError
+from couriers.channel import channels
 
 MODULE = """
 from dataclasses import dataclass
@@ -18,21 +19,36 @@ class Settings:
 async def open(settings, directory):
     raise NotImplementedError
 """
-POINTS = "[ada.couriers]\npager = hospital_pager\nfax = hospital_fax\ntelex = json\nsms = hospital_pager\n"
+RECORD = """
+from couriers.channel import Channel
+
+CHANNEL = Channel("beeper", "hospital_pager", account="ADA_BEEPER_URL", no_account=frozenset({"ADA_BEEPER_PRICE"}))
+"""
+POINTS = """
+[ada.couriers]
+pager = hospital_pager
+fax = hospital_fax
+telex = json
+sms = hospital_pager
+[ada.channels]
+beeper = hospital_channel:CHANNEL
+broken = hospital_nowhere:CHANNEL
+"""
 
 
 @pytest.fixture(autouse=True)
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An installed package with these couriers."""
     (tmp_path / "hospital_pager.py").write_text(MODULE)
+    (tmp_path / "hospital_channel.py").write_text(RECORD)
     about = tmp_path / "hospital-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: hospital\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(POINTS)
     monkeypatch.syspath_prepend(tmp_path)
-    installed_couriers.cache_clear()
+    channels.cache_clear()
     yield
-    installed_couriers.cache_clear()
+    channels.cache_clear()
 
 
 @pytest.mark.row("C-79")
@@ -43,11 +59,21 @@ def test_a_courier_of_another_package_has_a_channel_and_settings() -> None:
 
 
 @pytest.mark.row("C-79")
-@pytest.mark.parametrize(("channel", "reason"), [("fax", "ModuleNotFoundError"), ("telex", "no Settings and open")])
+@pytest.mark.parametrize(
+    ("channel", "reason"),
+    [("fax", "ModuleNotFoundError"), ("telex", "no Settings and open"), ("broken", "ModuleNotFoundError")],
+)
 def test_a_package_that_cannot_be_used_is_named(channel: str, reason: str) -> None:
     with pytest.raises(SetupError, match=f"the courier {channel} cannot be used: .*{reason}"):
         courier_module(channel)
 
 
+@pytest.mark.row("C-79")
+def test_a_record_of_another_package_says_which_settings_are_an_account() -> None:
+    assert courier_module("beeper").__name__ == "hospital_pager"
+    assert load({"ADA_BEEPER_URL": "http://beeper"}, Path("/nonexistent")).has_channel("beeper")
+    assert not load({"ADA_BEEPER_PRICE": "1"}, Path("/nonexistent")).has_channel("beeper")
+
+
 def test_a_courier_of_ada_is_not_replaced() -> None:
-    assert courier_module("sms").__name__ == "couriers.sms"
+    assert courier_module("sms").__name__ == "couriers.sms.courier"

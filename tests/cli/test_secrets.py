@@ -11,29 +11,32 @@ from urllib.parse import urlsplit
 import pytest
 from redis import Redis
 
-from cli.commands.start.installation import CHANNELS, COURIERS, SANDBOX_BOTS, forked_child
+from cli.commands.start.installation import COURIERS, forked_child, simulated_channels
 from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import last_port_and_password, prepare
 from cli.settings.secrets import READERS, may_receive, receiver
 from cli.settings.settings import Settings, load, setting_name
 from core.errors import SetupError
+from couriers.channel import receiving
 from tests.cli.installation import ADA, Installation
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.timeout(240)
+
+BOTS = [one.process for one in receiving().values()]
 
 CHANNEL_SECRETS = {
     "ADA_TELEGRAM_API_HASH": {"telegram"},
     "ADA_VK_TOKEN": {"vk", "bot vk"},
     "ADA_SMS_PASSWORD": {"sms"},
     "ADA_BOT_TOKEN": {"telegram-bot", "bot telegram"},
-    "ADA_SMTP_URL": {"serve", "email", *(f"bot {channel}" for channel in SANDBOX_BOTS)},
+    "ADA_SMTP_URL": {"serve", "email", *(f"bot {channel}" for channel in BOTS)},
     "ADA_API_KEY": {"serve"},
     "ADA_INBOUND_SMS_SECRET": {"serve", "sandbox"},
 }
 """Secrets → the processes that receive them."""
 
-FORKS = ("serve", "sandbox", *CHANNELS, *(f"bot {channel}" for channel in SANDBOX_BOTS))
+FORKS = ("serve", "sandbox", *simulated_channels(), *(f"bot {channel}" for channel in BOTS))
 
 
 def test_the_page_of_settings_says_which_process_receives_a_secret() -> None:

@@ -8,13 +8,14 @@ import pytest
 
 from cli.commands.parts.courier import courier_options
 from cli.settings.parsing import Address, without_secrets
-from cli.settings.settings import Configuration, channels, courier_module, load, section_prefix, setting_names
+from cli.settings.settings import Configuration, courier_module, load, section_prefix, setting_names
 from core.admission.quiet_hours import QuietHours
 from core.courier.options import CourierOptions
 from core.errors import SetupError
 from core.model.backoff import Backoff
 from core.model.durability import Durability
 from core.model.quota import Quota
+from couriers.channel import channels
 from tests.support.paths import ROOT
 
 

@@ -35,6 +35,7 @@ from core.courier import (
 )
 from core.courier.content.content_for_channel import present
 from core.courier.interface import WritesAsText
+from couriers.channel import channels
 from tests.support.waiting import until
 
 UNUSUAL_TEXTS = [
@@ -261,7 +262,7 @@ class Contract:
 
     async def test_the_module_implements_the_interface(self, provider: Provider) -> None:
         courier = await provider.open()
-        assert courier.channel == provider.module.__name__.rsplit(".", 1)[-1].replace("_", "-")
+        assert channels()[courier.channel].courier == provider.module.__name__
         assert courier.parcel % courier.batch == 0
         settings = provider.settings()
         assert isinstance(settings, provider.module.Settings)

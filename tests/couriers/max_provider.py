@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from couriers import max as max_courier
+from couriers.max import courier as max_courier
 from sandbox.max import MaxServer
 from tests.couriers.bot_contract import BotProvider
 from tests.couriers.contract import running

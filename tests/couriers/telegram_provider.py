@@ -10,7 +10,7 @@ from telethon import TelegramClient
 from telethon.sessions import StringSession
 
 from core.courier import Courier
-from couriers import telegram
+from couriers.telegram import sign_in as telegram
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule, SandboxState
 from sandbox.telegram import TelegramServer, set_server, trust_server_key

@@ -19,8 +19,8 @@ def first_column(heading: str) -> list[str]:
 
 @pytest.mark.row("D-19")
 def test_the_example_is_the_echo_courier() -> None:
-    example = PAGE.split("```python\n", 1)[1].split("\n```", 1)[0]
-    assert example == (ROOT / "couriers" / "echo.py").read_text(encoding="utf-8").rstrip()
+    example = PAGE.split("## The example\n", 1)[1].split("```python\n", 1)[1].split("\n```", 1)[0]
+    assert example == (ROOT / "couriers" / "echo" / "courier.py").read_text(encoding="utf-8").rstrip()
 
 
 def test_every_attribute_of_a_courier_is_explained() -> None:

@@ -12,7 +12,7 @@ from core.model.delivery import Recipient
 from core.model.history import OutcomeRecord
 from core.model.history_key import HistoryKey
 from core.model.states import Status, Verdict
-from couriers import vk
+from couriers.vk import courier as vk
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule, SandboxState
 from sandbox.vk import VkServer

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.courier import SetupError
-from couriers import echo
+from couriers.echo import courier as echo
 from tests.couriers.contract import Contract, Provider, message
 
 

@@ -16,7 +16,7 @@ import pytest
 import trustme
 
 from core.courier import Deferred, Halted, Reason, Rejected, Scope, Sent, SetupError, Unknown
-from couriers import email
+from couriers.email import courier as email
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.mail import SmtpServer
 from sandbox.state import Fault, Rule, SandboxState

@@ -10,7 +10,7 @@ from core.courier import Reason
 from core.model.delivery import Recipient
 from core.model.history import History
 from core.model.states import Status
-from couriers import email
+from couriers.email import courier as email
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.mail import SmtpServer
 from sandbox.state import Fault, Rule, SandboxState

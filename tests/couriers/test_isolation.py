@@ -16,7 +16,7 @@ from core.model.history import History
 from core.model.history_key import HistoryKey
 from core.model.states import Reason, Status
 from core.redis.store import Store
-from couriers import vk
+from couriers.vk import courier as vk
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule, SandboxState
 from sandbox.vk import VkServer

@@ -9,7 +9,7 @@ import pytest
 import trustme
 
 from core.courier import Deferred, Reason, Rejected, Scope, Sent, SetupError, Unknown
-from couriers import max as max_courier
+from couriers.max import courier as max_courier
 from sandbox.state import Fault, Rule
 from tests.couriers.bot_contract import LOST_ANSWERS, BotContract, BotProvider
 from tests.couriers.contract import Provider, send_one

@@ -21,8 +21,12 @@ from core.model.delivery import Recipient
 from core.model.history_key import HistoryKey
 from core.model.states import OPEN, REACHED, Status
 from core.redis.store import Argument, Store
-from couriers import email, sms, telegram, telegram_bot, vk
-from couriers import max as max_courier
+from couriers.email import courier as email
+from couriers.max import courier as max_courier
+from couriers.sms import courier as sms
+from couriers.telegram import sign_in as telegram
+from couriers.telegram_bot import sign_in as telegram_bot
+from couriers.vk import courier as vk
 from providers.sms.profile import own_profiles
 from sandbox.bot_api import BotApiServer
 from sandbox.faults import FAULTS

@@ -22,7 +22,7 @@ from core.model.history_key import HistoryKey
 from core.model.states import Status
 from core.queue import QueueClient
 from core.redis import libraries
-from couriers import sms
+from couriers.sms import courier as sms
 from examples import NODE_COURIER, NODE_QUEUE
 from sandbox.events import Fault, Rule
 from sandbox.magic_recipients import MAGIC_RECIPIENTS

@@ -16,7 +16,7 @@ from core.model.backoff import Backoff
 from core.model.delivery import Recipient, Strategy
 from core.model.history_key import HistoryKey
 from core.model.states import Status
-from couriers import vk
+from couriers.vk import courier as vk
 from sandbox.state import Fault, Rule, SandboxState
 from sandbox.vk import VkServer
 from tests.couriers.telegram_provider import TelegramProvider, provider

@@ -13,7 +13,7 @@ from core.model.backoff import Backoff
 from core.model.delivery import Recipient
 from core.model.history import History
 from core.model.states import Reason, Status
-from couriers import telegram_bot
+from couriers.telegram_bot import sign_in as telegram_bot
 from sandbox.bot_api import BotApiServer
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule, SandboxState

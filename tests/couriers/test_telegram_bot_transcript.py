@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from core.courier import Attachment, AttachmentType, Button, Content, Courier, ParseMode
-from couriers import telegram_bot
+from couriers.telegram_bot import sign_in as telegram_bot
 from tests.couriers.contract import files, message
 from tests.providers.bot_api_relay import SILENCE, Relay
 from tests.providers.bot_api_transcript import ANSWERS, compare, relay, shown

@@ -12,7 +12,7 @@ from core.model.backoff import Backoff
 from core.model.delivery import Recipient
 from core.model.history import History
 from core.model.states import Status
-from couriers import vk
+from couriers.vk import courier as vk
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer

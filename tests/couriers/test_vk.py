@@ -22,7 +22,7 @@ from core.courier import (
     Split,
     Unknown,
 )
-from couriers import vk
+from couriers.vk import courier as vk
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule, SandboxState
 from sandbox.vk import VkServer

@@ -13,7 +13,7 @@ from core.errors import Conflict
 from core.redis.store import Store
 from core.uploads import Upload, Uploads
 from core.uploads.uploads import MiB
-from couriers import telegram_bot
+from couriers.telegram_bot import sign_in as telegram_bot
 from delivery.http.options import Options
 from sandbox.bot_api import BotApiServer
 from sandbox.state import SandboxState

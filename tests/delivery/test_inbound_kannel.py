@@ -15,7 +15,7 @@ from bots.text_bot import TextBot
 from core.courier.runtime import Runtime
 from core.model.people import Group, User
 from core.updates.events import decode, dialogs_tube
-from couriers import sms
+from couriers.sms import courier as sms
 from delivery.http.options import Inbound, Options
 from tests.delivery.conftest import Api
 from tests.support.kannel import PORTS, Kannel, free_ports

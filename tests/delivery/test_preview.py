@@ -13,9 +13,9 @@ from core.model.display import Display, Limits
 from core.model.people import Group, User
 from core.model.quota import Quota
 from core.orders import Sending, SendingPolicy
-from couriers.email import Email
+from couriers.email.courier import Email
 from couriers.telegram_bot.courier import TelegramBot
-from couriers.vk import Vk
+from couriers.vk.courier import Vk
 from delivery.services import ApiServices
 from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body
 from tests.delivery.test_deliveries import finished

@@ -9,7 +9,7 @@ import pytest
 
 from core.courier.options import CourierOptions
 from core.courier.runtime import Runtime
-from couriers import sms
+from couriers.sms import courier as sms
 from delivery.http.options import Inbound, Options
 from providers.sms.profile import load_profile, own_profiles
 from sandbox.magic_recipients import MAGIC_RECIPIENTS

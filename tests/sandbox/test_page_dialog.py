@@ -11,7 +11,7 @@ from aiogram import Bot
 from core.courier.interface import Message, Outcome
 from core.directory.linking import Linking
 from core.model.people import UserChange
-from couriers import sms
+from couriers.sms import courier as sms
 from providers.mail import LinkCodeMailer, Mailer, MailServer
 from sandbox.sandbox import Sandbox
 from tests.bots.telegram.chat import School, open_school

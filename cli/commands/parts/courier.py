@@ -21,9 +21,9 @@ from cli.processes.noted_process import NotedProcess, noted_process
 from cli.processes.startup import collect_garbage_less_often, configure_logging, run_with_restarts, stop_requested
 from cli.processes.supervisor import announce
 from cli.services.store import open_store
-from cli.settings.bot_folders import TOKENS, has_many
+from cli.settings.bot_folders import has_many
 from cli.settings.secrets import receiver
-from cli.settings.settings import Configuration, channels, courier_module, load
+from cli.settings.settings import Configuration, courier_module, load
 from core.courier.interface import Courier, HasBalance
 from core.courier.options import CourierOptions
 from core.courier.runtime import Runtime
@@ -31,13 +31,14 @@ from core.errors import SetupError
 from core.model.backoff import Backoff
 from core.processes import ProcessState
 from core.redis.cancel_and_wait import cancel_and_wait
+from couriers.channel import channels
 
 BALANCE_INTERVAL = 600.0
 """Seconds between two readings of the balance of an account."""
 
 
 def declare(parser: ArgumentParser) -> None:
-    parser.add_argument("channel", choices=channels(), help="the channel to deliver through")
+    parser.add_argument("channel", choices=sorted(channels()), help="the channel to deliver through")
     add_healthy_option(parser, "process of this channel")
 
 
@@ -57,7 +58,7 @@ def courier_directory(configuration: Configuration, channel: str) -> Path:
 
 
 async def run_courier(configuration: Configuration, channel: str, directory: Path) -> int:
-    is_one_of_many = channel in TOKENS and has_many(configuration.settings)
+    is_one_of_many = channels()[channel].is_per_bot and has_many(configuration.settings)
     settings = None if is_one_of_many else configuration.channel(channel)
     data = configuration.settings.data
     async with (

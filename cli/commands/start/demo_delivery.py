@@ -15,7 +15,7 @@ from cli.client.sandbox_chat import mailed_code
 from cli.command import CommandFailed
 from cli.commands.messages.deliveries import delivery_path
 from cli.commands.start.demo_stage import Stage
-from cli.commands.start.installation import CHANNELS
+from cli.commands.start.installation import simulated_channels
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ async def send_to_people(stage: Stage, story: Story) -> JsonObject:
         for number, (name, contacts) in enumerate(zip(story.people, CONTACTS, strict=True), 1)
     ]
     body = {"sender": teacher(story), "text": story.text, "recipients": people, "origin": "demo"}
-    accepted = await stage.api.call("POST", "/v1/deliveries", {**body, "channels": list(CHANNELS)})
+    accepted = await stage.api.call("POST", "/v1/deliveries", {**body, "channels": list(simulated_channels())})
     stage.show("demo", story.sent.format(people=len(people), text=story.text))
     async for event in stage.api.events(f"{delivery_path(accepted['id'])}/events"):
         if event.name == "outcome":
@@ -178,7 +178,9 @@ def text_of(result: JsonObject) -> str:
     """Return a table for each message: a line for each person, a column for each channel; the columns are aligned."""
     language = result["language"]
     histories = [result["history"], result["chat"]]
-    table = list(align([["", *CHANNELS], *(row for history in histories for row in rows(history, language))]))
+    table = list(
+        align([["", *simulated_channels()], *(row for history in histories for row in rows(history, language))])
+    )
     lines, rest = [], table[1:]
     for history in histories:
         people = len(history["recipients"])
@@ -191,6 +193,9 @@ def text_of(result: JsonObject) -> str:
 def rows(history: JsonObject, language: str) -> list[list[str]]:
     found = [(recipient["name"], reachable(recipient)) for recipient in history["recipients"]]
     return [
-        [name, *(status(outcomes[channel], language) if channel in outcomes else "–" for channel in CHANNELS)]
+        [
+            name,
+            *(status(outcomes[channel], language) if channel in outcomes else "–" for channel in simulated_channels()),
+        ]
         for name, outcomes in found
     ]

@@ -16,7 +16,7 @@ from cli.processes.parts import now_ms, read_note
 from cli.services.models import language_model, synthesis, transcription
 from cli.services.sign_in import check_secret_key
 from cli.services.store import redis_url
-from cli.settings.settings import Configuration, Settings, channels, courier_module, load
+from cli.settings.settings import Configuration, Settings, courier_module, load
 from core.errors import DataMoved, LayoutUnknown, SetupError, ShardsDiffer, StoreRefuses, StoreUnavailable
 from core.model.clock import local_time
 from core.model.parts import PartState, faulty
@@ -27,6 +27,7 @@ from core.redis.refusals import grant
 from core.redis.server_checks import check_channels, check_layout, check_settings, check_writes, notification_problem
 from core.redis.store import Store
 from core.webhooks.registry import stored_webhooks
+from couriers.channel import channels
 from providers.models import AiNotSetUp, LanguageModel, Synthesis, Transcription
 from providers.sign_in.services import read_services
 from scenarios.inspection.bots import BotReader

@@ -30,13 +30,9 @@ from cli.settings.parsing import Processes
 from cli.settings.secrets import BOT, receiver
 from cli.settings.settings import Configuration, Settings
 from core.redis.cancel_and_wait import cancel_and_wait
+from couriers.channel import channels as all_channels
+from couriers.channel import receiving
 from providers.sms.profile import KANNEL
-
-CHANNELS = ("telegram", "vk", "max", "sms", "telegram-bot", "email")
-"""The channels of a usual installation. The sandbox simulates all of them."""
-
-SANDBOX_BOTS = ("telegram", "vk", "max", "sms")
-"""The bots beside a sandbox."""
 
 SERVICES = (("ADA_SIGN_IN", "HUNT_"), ("ADA_MODEL_",), ("ADA_SPEECH", "ADA_TRANSCRIPTION"))
 """The prefixes of the settings of services: the sign-in, the language model, and speech."""
@@ -167,7 +163,7 @@ async def start_after_store(configuration: Configuration, supervisor: Supervisor
 def channels_of(configuration: Configuration) -> Sequence[str]:
     """Return the channels that have an account; without any the sandbox simulates all."""
     own = channels_of_bots(bots_of_folders(configuration))
-    return [channel for channel in CHANNELS if configuration.has_channel(channel) or channel in own]
+    return [channel for channel in all_channels() if configuration.has_channel(channel) or channel in own]
 
 
 def are_forked(channels: Sequence[str], bots: Sequence[str]) -> bool:
@@ -177,36 +173,28 @@ def are_forked(channels: Sequence[str], bots: Sequence[str]) -> bool:
 
 def libraries(configuration: Configuration) -> list[str]:
     """Return the modules that the forks import. An installed courier imports its own libraries by itself."""
-    channels = channels_of(configuration) or CHANNELS
+    channels = channels_of(configuration) or simulated_channels()
+    receivers = [one for channel, one in receiving().items() if channel in channels]
     return [
         "cli.main",
         "cli.commands.parts.serve",
         "cli.commands.parts.courier",
         "cli.commands.parts.bot",
         *(() if channels_of(configuration) else ("cli.commands.parts.sandbox",)),
-        *(f"couriers.{channel.replace('-', '_')}" for channel in channels),
-        *(module for channel in channels for module in BOT_MODULES.get(channel, ())),
+        *(all_channels()[channel].courier for channel in channels),
+        *(module for one in receivers for module in one.modules),
     ]
-
-
-BOT_MODULES = {
-    "telegram-bot": ("bots.telegram.bot", "bots.telegram.dialogs", "bots.telegram.events", "bots.telegram.webhook"),
-    "vk": ("bots.vk.calls", "bots.vk.long_poll"),
-    "max": ("bots.max.calls", "bots.max.long_poll", "bots.max.sending", "bots.max.webhook"),
-}
-"""The modules that bots import at their start, by the channel of their account."""
 
 
 def bots_of(configuration: Configuration, channels: Sequence[str]) -> Sequence[str]:
     """Return the bots for which there is an account."""
-    writes = {
-        "telegram-bot": configuration.settings.bot_token,
-        "sms": configuration.settings.inbound_sms_secret,
-        "max": True,  # without a webhook it polls
-        "vk": configuration.settings.inbound_vk_secret or "ADA_VK_LONG_POLL" in configuration.raw,
-    }
     own = channels_of_bots(bots_of_folders(configuration))
-    return [channel.removesuffix("-bot") for channel in channels if writes.get(channel) or channel in own]
+    found = {channel: one for channel, one in receiving().items() if channel in channels}
+    return [
+        one.process
+        for channel, one in found.items()
+        if not one.needs or one.needs & configuration.raw.keys() or channel in own
+    ]
 
 
 def bots_of_folders(configuration: Configuration) -> Sequence[BotFolder]:
@@ -231,7 +219,13 @@ async def start_sandbox(configuration: Configuration, supervisor: Supervisor, in
     installation.environment |= simulated(sandbox["environment"], configuration.raw)
     if configuration.settings.sms_profile != KANNEL:
         installation.environment["ADA_SMS_URL"] = str(sandbox["sms_providers"])
-    installation.channels, installation.bots = CHANNELS, SANDBOX_BOTS
+    installation.channels = simulated_channels()
+    installation.bots = [receiving()[channel].process for channel in installation.channels if channel in receiving()]
+
+
+def simulated_channels() -> Sequence[str]:
+    """Return the channels that the sandbox simulates: those of a usual installation."""
+    return [name for name, one in all_channels().items() if one.is_simulated]
 
 
 def simulated(environment: Mapping[str, str], own: Collection[str]) -> dict[str, str]:

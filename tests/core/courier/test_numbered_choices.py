@@ -9,7 +9,8 @@ from core.courier import Button, Content, Courier
 from core.deliveries.choice_store import LIFETIME, Choices
 from core.model.delivery import Recipient
 from core.redis.keys import KEYS
-from couriers import sms, vk
+from couriers.sms import courier as sms
+from couriers.vk import courier as vk
 from sandbox.sms import SmsServer
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer

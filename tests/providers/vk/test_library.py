@@ -11,7 +11,7 @@ from tests.support.http_double import HttpDouble
 IMPORT = """
 import logging, warnings
 before = warnings.showwarning
-import couriers.vk
+import couriers.vk.courier
 from vkbottle import DEFAULT_RESPONSE_VALIDATORS
 log = logging.getLogger("vkbottle")
 print(warnings.showwarning is before, log.handlers, log.isEnabledFor(logging.INFO), len(DEFAULT_RESPONSE_VALIDATORS))

@@ -16,7 +16,7 @@ from bots.telegram import TelegramBot, open_bot
 from bots.telegram.events import events_mode
 from core.directory.linking import Linking
 from core.services import Services
-from couriers import telegram_bot
+from couriers.telegram_bot import sign_in as telegram_bot
 from sandbox.bot_api.state.parameters import Upload
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api
 from tests.scenarios.execution.conftest import WITHIN, Installation

@@ -14,8 +14,9 @@ import yaml
 
 from cli.main import command_of, parse
 from cli.processes import embedded_valkey
-from cli.settings.secrets import BOT, BOT_CHANNELS, READERS, may_receive
-from cli.settings.settings import Settings, channels, courier_module, section_prefix, setting_names
+from cli.settings.secrets import BOT, READERS, may_receive, section_of
+from cli.settings.settings import Settings, courier_module, section_prefix, setting_names
+from couriers.channel import channels
 from tests.support.paths import ROOT
 from tests.system.guides.blocks import commands_run_by
 
@@ -67,7 +68,7 @@ def test_ada_waits_for_a_healthy_store_which_has_no_external_network(name: str) 
 
 def channel_of(service: str) -> str:
     """The channel whose settings a courier or a bot reads; "" if there is none."""
-    return service if service in channels() else BOT_CHANNELS.get(service.replace("bot-", BOT), "")
+    return service if service in channels() else section_of(service.removeprefix("bot-"))
 
 
 @pytest.mark.parametrize("bot", ["telegram", "vk", "max", "sms"])
@@ -92,8 +93,10 @@ def test_every_setting_of_a_service_exists_in_the_code(name: str) -> None:
 def test_secrets_come_from_files_and_every_file_is_a_declared_secret(name: str) -> None:
     environment = SERVICES[name]["environment"]
     channel = channel_of(name)
-    declared = [Settings] + ([courier_module(channel).Settings] if channel else [])
-    for kind, prefix in zip(declared, ["ADA_", section_prefix(channel)], strict=False):
+    declared = [(Settings, "ADA_")]
+    if channel:
+        declared.append((courier_module(channel).Settings, section_prefix(channel)))
+    for kind, prefix in declared:
         hidden = {f"{prefix}{field.name.upper()}" for field in kind.__dataclass_fields__.values() if not field.repr}
         assert not hidden & set(environment)
     files = {Path(value).name for one, value in environment.items() if one.endswith("_FILE")}

@@ -12,7 +12,8 @@ import yaml
 
 from cli.commands.installation.jobs import _GRACE as GRACE_OF_JOBS
 from cli.commands.parts.serve import SHUTDOWN_TIMEOUT
-from cli.settings.settings import Settings, channels, courier_module, section_prefix, setting_names
+from cli.settings.settings import Settings, courier_module, section_prefix, setting_names
+from couriers.channel import channels
 from delivery.routes import OPEN_ROUTES
 from examples import HELM_CHART
 from tests.support.paths import ROOT

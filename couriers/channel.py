@@ -1,0 +1,113 @@
+"""The channels: what Ada has to know of each, beside what its courier does.
+
+A folder `couriers/<name>` with a channel.py is a channel; its CHANNEL is the record. An installed package adds one by
+an entry point: in the group `ada.channels` it names a record, in the group `ada.couriers` only the module of a courier.
+A record names modules and imports none, so a provider's library is imported by the processes that use it.
+"""
+
+import pkgutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from typing import Any
+
+import couriers
+from core.errors import SetupError
+
+COURIERS_GROUP, CHANNELS_GROUP = "ada.couriers", "ada.channels"
+
+
+@dataclass(frozen=True, slots=True)
+class Receiving:
+    """How messages of people reach Ada. `process`: NAME in `./ada bot NAME`. `needs`: settings of which one must be
+    set for it, none if an account is enough. `reads_section`: the process reads the settings of the channel.
+    `modules`: what it imports.
+    """
+
+    process: str
+    needs: frozenset[str] = frozenset()
+    reads_section: bool = False
+    modules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A channel. `courier`: a module with `Settings` and `open`. `place`: where it stands in lists, the smallest first.
+
+    `section`: in the names of its settings, ADA_<SECTION>_…; "" for its name. `account`: the setting that is the
+    account, "" if any of the section makes one. `no_account`: settings of the section that make none, such as a price;
+    a wrong name is not among them, so it is reported. `of_installation`: settings of the section that are the same for
+    all accounts. `is_per_bot`: each bot can have an account of its own. `is_simulated`: the sandbox simulates it.
+    """
+
+    name: str
+    courier: str
+    place: int = 100
+    section: str = ""
+    account: str = ""
+    no_account: frozenset[str] = frozenset()
+    of_installation: frozenset[str] = frozenset()
+    is_per_bot: bool = False
+    is_simulated: bool = False
+    receiving: Receiving | None = None
+
+
+@cache
+def channels() -> Mapping[str, Channel]:
+    """Return all channels by name, in the order of lists. No installed package replaces one of Ada's own."""
+    own = [_own(name) for name in _folders()]
+    points = {**_points(COURIERS_GROUP), **_points(CHANNELS_GROUP)}
+    installed = [_installed(point) for name, point in points.items() if name not in {one.name for one in own}]
+    return {one.name: one for one in sorted([*own, *installed], key=lambda one: (one.place, one.name))}
+
+
+def receiving() -> Mapping[str, Receiving]:
+    """Return how the messages of people reach Ada, for the channels in which they do."""
+    return {name: one.receiving for name, one in channels().items() if one.receiving}
+
+
+def courier_module(channel: Channel) -> Any:
+    """Return the module of a courier, with `Settings` and `open`. Raises SetupError for a package that cannot be used,
+    so that it stops only its own courier.
+    """
+    if channel.courier.startswith("couriers."):
+        return import_module(channel.courier)
+    try:
+        module = import_module(channel.courier)
+    except Exception as error:  # a foreign package may raise anything while it is imported
+        reason = f"{type(error).__name__}: {error}"
+        raise SetupError(f"the courier {channel.name} cannot be used: {channel.courier}: {reason}") from error
+    if not (hasattr(module, "Settings") and hasattr(module, "open")):
+        reason = f"{channel.courier} has no Settings and open"
+        raise SetupError(f"the courier {channel.name} cannot be used: {reason}")
+    return module
+
+
+def _folders() -> list[str]:
+    """Return the names of the folders of Ada's own channels."""
+    names = [module.name for module in pkgutil.iter_modules(couriers.__path__) if module.ispkg]
+    return [name for name in names if find_spec(f"couriers.{name}.channel")]
+
+
+def _points(group: str) -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=group)}
+
+
+def _own(name: str) -> Channel:
+    record: Channel = import_module(f"couriers.{name}.channel").CHANNEL
+    return record
+
+
+def _installed(point: EntryPoint) -> Channel:
+    """Return the record of an installed channel. One that cannot be read stands for its module, which then says why it
+    cannot be used.
+    """
+    record = None
+    if point.group == CHANNELS_GROUP:
+        with suppress(Exception):
+            record = point.load()
+    return record if isinstance(record, Channel) and record.name == point.name else Channel(point.name, point.module)

@@ -1,0 +1,1 @@
+"""The channel of docs/add-a-courier.md: messages in a file."""

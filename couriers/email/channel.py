@@ -1,0 +1,17 @@
+"""The record of the channel: E-mail."""
+
+from couriers.channel import Channel
+
+CHANNEL = Channel(
+    name="email",
+    courier="couriers.email.courier",
+    place=6,
+    account="ADA_SMTP_URL",
+    no_account=frozenset(
+        {
+            *("ADA_EMAIL_LOCALE", "ADA_EMAIL_UNSUBSCRIBE", "ADA_EMAIL_CONNECTIONS", "ADA_EMAIL_TIMEOUT"),
+            *("ADA_EMAIL_FIRST_PAUSE", "ADA_EMAIL_ATTEMPTS", "ADA_EMAIL_MOST_FILES_MB"),
+        }
+    ),
+    is_simulated=True,
+)

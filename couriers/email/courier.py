@@ -1,0 +1,169 @@
+"""E-mail over SMTP. The table of the mail server's answers is in `outcomes.py`; `providers.mail` speaks SMTP.
+
+A mail server does not recognise a repeat: after DATA a missing answer is `unknown`. A bounce that arrives later, as a
+mail to the sender, is not read.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from core.courier import (
+    EVERY_FEATURE,
+    NEVER,
+    Content,
+    Feature,
+    Files,
+    Message,
+    Outcome,
+    Reason,
+    Rejected,
+    Sent,
+    SetupError,
+    plain_text,
+    spans,
+)
+from couriers.email.files import Attached, MailFiles
+from couriers.email.limits import Limits
+from couriers.email.outcomes import outcome_of, remedy
+from providers.mail import (
+    LOCALES,
+    PLACE,
+    Invalid,
+    Mailer,
+    MailError,
+    MailMessage,
+    MailServer,
+    Templates,
+    beginning_of,
+    html_of,
+    html_of_marked,
+    sender_address,
+)
+
+_UNSUBSCRIBE = re.compile(r"(?:https?://|mailto:)[!-~]+")
+_MESSAGE_ID = re.compile(r"[!-;=?-~]{1,200}@[!-;=?-~]{1,200}")
+INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not an e-mail address")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The fields are ADA_EMAIL_LOCALE and so on; three are common settings, because codes are mailed with them too.
+
+    `first_pause` and `attempts`: a server that does greylisting accepts a message minutes after it refused it.
+    """
+
+    url: str = field(repr=False, metadata={"setting": "ADA_SMTP_URL"})
+    ca: Path | None = field(default=None, metadata={"setting": "ADA_SMTP_CA"})
+    templates: Path | None = field(default=None, metadata={"setting": "ADA_MAIL_TEMPLATES"})
+    locale: str = "ru"  # of the template
+    unsubscribe: str = ""  # a URL or mailto:, may contain {address}; by default a mail to the sender
+    connections: int = 4  # to the server at once
+    timeout: timedelta = timedelta(seconds=60)  # of each answer; after DATA the outcome is then unknown
+    first_pause: timedelta = timedelta(minutes=1)
+    attempts: int = 12
+    most_files_mb: int = 10  # of all files of one mail; further ones are not shown
+    allow_private: bool = field(default=False, metadata={"setting": "ADA_WEBHOOK_ALLOW_PRIVATE"})  # addresses of files
+
+    def __post_init__(self) -> None:
+        if self.connections < 1 or self.attempts < 1:
+            raise SetupError("ADA_EMAIL_CONNECTIONS and ADA_EMAIL_ATTEMPTS must be at least 1")
+        if self.locale not in LOCALES:
+            raise SetupError(f"ADA_EMAIL_LOCALE must be one of {', '.join(LOCALES)}")
+        if self.unsubscribe and not _UNSUBSCRIBE.fullmatch(self.unsubscribe):
+            raise SetupError("ADA_EMAIL_UNSUBSCRIBE must be https://…, http://… or mailto:…, without spaces")
+
+
+class Email:
+    """Implements `core.courier.Courier`. Safe for concurrent attempts."""
+
+    channel = "email"
+    batch = 1
+    parcel = 100
+    remembers = NEVER
+    announces: Literal[True] = True
+    shows = EVERY_FEATURE - {Feature.INLINE, Feature.REPLY, Feature.REQUEST_CONTACT, Feature.EDIT, Feature.REMOVE}
+
+    def __init__(self, settings: Settings, mailer: Mailer, templates: Templates, files: Files) -> None:
+        self._settings, self._mailer, self._templates = settings, mailer, templates
+        self._files, self._mail_files, self._limits = files, MailFiles(files), Limits()
+        self.account = mailer.server.account
+
+    def as_text(self, content: Content) -> frozenset[Feature]:
+        return frozenset({Feature.INLINE, Feature.REPLY})
+
+    async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
+        return [await self._attempt(message) for message in messages]
+
+    async def _attempt(self, message: Message) -> Outcome:
+        content = message.content or Content()
+        attached = await self._mail_files.of(message.seed, content.attachments)
+        try:
+            mail = self._mail(message, content, attached)
+        except Invalid as error:
+            return INVALID_ADDRESS if error.path == "email" else Rejected(Reason.CONTENT_REFUSED, error.detail)
+        try:
+            message_id = await self._mailer.send(mail, message.announce)
+        except MailError as error:
+            return self._limits.refused(message.address, error) or outcome_of(error)
+        self._limits.accepted()
+        return Sent(message_id, not_shown=tuple(attached.not_shown))
+
+    def _mail(self, message: Message, content: Content, attached: Attached) -> MailMessage:
+        """Return the mail of a message. Raises Invalid."""
+        text = plain_text(message.text, content.parse_mode)
+        subject = beginning_of(text) or next((file.name for file in attached.files), "")
+        mail = self._filled(message.address, text, subject)
+        around = self._filled(message.address, PLACE, "").text
+        html = html_of_marked(around, *spans(message.text, content.parse_mode)) if content.parse_mode else ""
+        return replace(
+            mail,
+            html=html or html_of(mail.text),
+            headers={**_unsubscribe_headers(self._unsubscribe(mail)), **_thread(content.reply_to)},
+            message_id=f"{message.random_id():016x}",
+            files=attached.files,
+        )
+
+    def _filled(self, address: str, text: str, beginning: str) -> MailMessage:
+        return self._templates.message("message", self._settings.locale, address, text=text, beginning=beginning)
+
+    def _unsubscribe(self, mail: MailMessage) -> str:
+        if self._settings.unsubscribe:
+            return self._settings.unsubscribe.replace("{address}", quote(mail.to, safe="@"))
+        return f"mailto:{sender_address(mail.sender or self._mailer.server.sender)}?subject=unsubscribe"
+
+    async def close(self) -> None:
+        await self._mailer.close()
+        await self._files.close()
+
+
+def _unsubscribe_headers(address: str) -> dict[str, str]:
+    """Return the headers that offer to unsubscribe; at an address of https with one click (RFC 8058, 3.1)."""
+    headers = {"List-Unsubscribe": f"<{address}>"}
+    is_https = address.lower().startswith("https://")
+    return headers | {"List-Unsubscribe-Post": "List-Unsubscribe=One-Click"} if is_https else headers
+
+
+def _thread(reply_to: str) -> dict[str, str]:
+    """Return the headers that show a mail below the one it replies to."""
+    return dict.fromkeys(("In-Reply-To", "References"), f"<{reply_to}>") if _MESSAGE_ID.fullmatch(reply_to) else {}
+
+
+async def open(settings: Settings, directory: Path) -> Email:  # noqa: A001 - the interface's name
+    """Sign in at the mail server and return the courier; `directory` is not used.
+
+    Raises SetupError if a setting is wrong, or if the server cannot be reached or refuses the account.
+    """
+    server = MailServer.parse(settings.url, settings.ca)
+    mailer = Mailer(server, settings.timeout, settings.connections)
+    files = Files(settings.most_files_mb * 2**20, allow_private=settings.allow_private)
+    courier = Email(settings, mailer, Templates(settings.templates), files)
+    try:
+        await mailer.check()
+    except MailError as error:
+        raise SetupError(remedy(error)) from None
+    return courier

@@ -1,0 +1,17 @@
+"""The record of the channel: SMS."""
+
+from couriers.channel import Channel, Receiving
+
+CHANNEL = Channel(
+    name="sms",
+    courier="couriers.sms.courier",
+    place=4,
+    no_account=frozenset(
+        {
+            *("ADA_SMS_PROFILE", "ADA_SMS_FROM", "ADA_SMS_CALLBACK_URL", "ADA_SMS_MOST_PARTS", "ADA_SMS_PRICE"),
+            *("ADA_SMS_TIMEOUT", "ADA_SMS_LOW_BALANCE"),
+        }
+    ),
+    is_simulated=True,
+    receiving=Receiving(process="sms", needs=frozenset({"ADA_INBOUND_SMS_SECRET"})),
+)

@@ -1,0 +1,20 @@
+"""The record of the channel: Telegram's Bot API."""
+
+from couriers.channel import Channel, Receiving
+
+CHANNEL = Channel(
+    name="telegram-bot",
+    courier="couriers.telegram_bot.sign_in",
+    place=5,
+    section="bot",  # ADA_TELEGRAM_BOT_TOKEN is a setting of `telegram`
+    account="ADA_BOT_TOKEN",
+    no_account=frozenset({"ADA_BOT_TIMEOUT"}),
+    of_installation=frozenset({"ADA_BOT_TENANT", "ADA_BOT_WEBHOOK_URL"}),
+    is_per_bot=True,
+    is_simulated=True,
+    receiving=Receiving(
+        process="telegram",
+        needs=frozenset({"ADA_BOT_TOKEN"}),
+        modules=("bots.telegram.bot", "bots.telegram.dialogs", "bots.telegram.events", "bots.telegram.webhook"),
+    ),
+)
