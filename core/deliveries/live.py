@@ -68,21 +68,26 @@ class LiveEvents:
             await cancel_and_wait(self._reading)
         await self._events.close()
 
+    @asynccontextmanager
     async def follow(
         self, topics: Collection[str], sees: Callable[[LiveChange], bool], after: str | None
-    ) -> AsyncGenerator[tuple[str, LiveChange], None]:
-        """Yield the changes of these topics that `sees` lets pass, each with its id; of several changes of one delivery
-        only the latest. `after`: the id to resume behind; None: from now on.
+    ) -> AsyncIterator[AsyncGenerator[tuple[str, LiveChange], None]]:
+        """Yield a generator of the changes of these topics that `sees` lets pass, each with its id; of several changes
+        of one delivery only the latest. `after`: the id to resume behind; None: from the moment the block is entered.
         """
         async with self._opened() as changed:
-            position = self._number if after is None else self._position(after)
-            while True:
-                changed.clear()
-                found, position = self._since(position, topics, sees), self._number
-                for change in found:
-                    yield f"{self._epoch}-{change.number}", change
-                await changed.wait()
-                await asyncio.sleep(_PAUSE)
+            yield self._follow(self._number if after is None else self._position(after), topics, sees, changed)
+
+    async def _follow(
+        self, position: int, topics: Collection[str], sees: Callable[[LiveChange], bool], changed: asyncio.Event
+    ) -> AsyncGenerator[tuple[str, LiveChange], None]:
+        while True:
+            changed.clear()
+            found, position = self._since(position, topics, sees), self._number
+            for change in found:
+                yield f"{self._epoch}-{change.number}", change
+            await changed.wait()
+            await asyncio.sleep(_PAUSE)
 
     def _position(self, after: str) -> int:
         """Return the number of an id; -1 if it is of another process or time."""

@@ -211,6 +211,8 @@ async def test_marks_may_come_twice_and_in_any_order(stack: Stack) -> None:
     for number in (11, 10, 11):
         await references.mark_read("dialog", number)
     assert await shown() == ["read", "read", "sent"]
+    left = await stack.store.command("ZRANGE", "references:{0}:echo:ada:dialog", 0, -1, "WITHSCORES")
+    assert [int(number) for _, number in left] == [11, 12], "the mark, and what is not read yet"
 
 
 @pytest.mark.row("D-37")

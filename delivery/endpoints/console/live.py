@@ -19,14 +19,16 @@ _OPEN_TO_PEOPLE = frozenset({"deliveries"})
 
 
 async def follow(request: LiveRequest) -> web.StreamResponse:
-    """Stream the changes of the topics; Last-Event-ID resumes, `reread` says that changes were missed."""
-    topics = _topics(request)
-    changes = request.services.core.live.follow(topics, _sees(request), request.http.headers.get("Last-Event-ID"))
+    """Stream the changes of the topics; Last-Event-ID resumes, `reread` says that changes were missed. The response
+    begins when no change is missed any more: a console reads again what it shows at that moment.
+    """
+    topics, last = _topics(request), request.http.headers.get("Last-Event-ID")
     response = web.StreamResponse(headers=sse.HEADERS)
-    await response.prepare(request.http)
-    await response.write(sse.HEARTBEAT)
-    with request.context.metrics.streams.track_inprogress():
-        await _stream(changes, request, response)
+    async with request.services.core.live.follow(topics, _sees(request), last) as changes:
+        await response.prepare(request.http)
+        await response.write(sse.HEARTBEAT)
+        with request.context.metrics.streams.track_inprogress():
+            await _stream(changes, request, response)
     return response
 
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from core.courier.interface import NEVER, Rejected, Unknown
+from core.courier.parcels.parcel import Parcel
 from core.model.delivery import Strategy
 from core.model.history import History
 from core.model.history_key import HistoryKey, Id
@@ -270,6 +271,25 @@ async def test_many_parcels_with_different_contacts_end_in_the_right_channel(sta
     assert history.verdict is Verdict.ALL_REACHED
     assert sorted(int(address[1:]) for address in vk.addresses) == [n for n in range(230) if n % 2 or n % 3 == 0]
     assert not sms.addresses
+
+
+@pytest.mark.row("D-36")
+async def test_the_last_of_a_large_parcel_goes_on_to_the_next_channel_at_once(stack: Stack) -> None:
+    """One decision of the server writes 500 entries: those that the first channel has reached. The next one comes at
+    once, not when the parcel is due again.
+    """
+    channels = "telegram", "vk"
+    for channel in channels:
+        await stack.stop(await stack.courier(FakeCourier(channel, parcel=501)))
+    key = await send_first(stack, *people(501, *channels), channels=channels)
+    (task,) = await stack.take("telegram")
+    *reached, last = Parcel.of(task).entries
+    items = [*(one.item(Status.SENT) for one in reached), last.item(Status.FAILED, Reason.BLOCKED)]
+    for page in (items[:400], items[400:]):
+        await stack.queue.extend(task, HOUR, page)
+    await stack.queue.settle(task)
+    await stack.courier(FakeCourier("vk", parcel=501))
+    assert (await stack.finished(key)).verdict is Verdict.ALL_REACHED
 
 
 @pytest.mark.row("D-36", "D-34")

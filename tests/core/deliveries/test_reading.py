@@ -15,6 +15,14 @@ from tests.support.stack import HOUR, QUICK, TENANT, FakeCourier, Stack, people,
 from tests.support.waiting import until
 
 
+@pytest.fixture
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets lists read three deliveries at a time, and a search for a person two pages of people."""
+    for name in ("histories.listing._PAGE", "histories.listing._AT_ONCE", "of_person._AT_ONCE"):
+        monkeypatch.setattr(f"core.deliveries.{name}", 3)
+    monkeypatch.setattr("core.deliveries.of_person._PAGES", 2)
+
+
 class TestHistory:
     @on_both_servers
     @pytest.mark.row("D-03", "D-17")
@@ -107,6 +115,8 @@ class TestHistory:
         )
 
 
+@pytest.mark.usefixtures("small_pages")
+@pytest.mark.parametrize("shards", [3])
 class TestList:
     async def test_the_list_is_newest_first_in_pages_that_neither_overlap_nor_skip(self, stack: Stack) -> None:
         keys = [(await stack.deliver(person(n), deliver_at=stack.now() + HOUR)).key for n in range(30)]
@@ -133,6 +143,17 @@ class TestList:
         assert await ask("another") == ([], None)
         with pytest.raises(Invalid):
             await ask(TENANT, cursor="nonsense")
+
+    @pytest.mark.row("D-03", "U-20")
+    async def test_the_deliveries_of_a_person_are_found_and_erased_however_many_pages_of_people_lie_between(
+        self, stack: Stack
+    ) -> None:
+        find = stack.deliveries.of_person
+        later = stack.now() + HOUR
+        keys = [(await stack.deliver(person(n), person("anna"), deliver_at=later)).key for n in range(20)]
+        found, end = await find.page(TENANT, "anna", None, 100, lambda _: True)
+        assert ([one.history.key for one in found], end) == (keys[::-1], None)
+        assert await find.erase(TENANT, "anna") == 20
 
 
 @pytest.mark.row("D-03", "D-13")

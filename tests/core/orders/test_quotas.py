@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from core.admission.idempotency import Idempotency
 from core.admission.quotas import Quotas
 from core.errors import Conflict, Invalid, QuotaExceeded
-from core.model.delivery import Accepted, Sender
+from core.model.delivery import Accepted, Repeat, Sender
 from core.model.history_key import HistoryKey
 from core.model.people import User
 from core.model.quota import NO_QUOTA, Quota, QuotaState
@@ -20,7 +20,8 @@ from tests.core.orders.conftest import ADMIN, DAY, LATER, SEND_ONLY, TRAINER, Of
 from tests.core.orders.racing_senders import QUOTA
 from tests.support.paths import ROOT
 from tests.support.servers import Server, on_both_servers
-from tests.support.stack import TENANT, Stack
+from tests.support.stack import TENANT, Stack, person
+from tests.support.stack import order as stack_order
 
 HOUR = timedelta(hours=1)
 
@@ -272,6 +273,17 @@ class TestSeveralShards:
             again = await send(office, repeat=f"key {number}")
             assert (again.key, again.repeated) == (first.key, True)
         assert (await office.sending.quota(TENANT, 42)).used == 3
+
+    @pytest.mark.row("D-39", "S-01")
+    async def test_a_repeat_of_what_used_the_quota_up_is_answered_although_its_lane_is_elsewhere(
+        self, stack: Stack
+    ) -> None:
+        """As `Sending` enqueues it if two of these requests run at one time."""
+        shard_of = stack.store.shard_of
+        lane = next(lane for lane in "abcdefgh" if shard_of(lane) != shard_of("42"))
+        delivery = stack_order(person(1), sender=TRAINER, quota=Quota(1, DAY), lane=lane, deliver_at=LATER)
+        first, again = [await stack.deliveries.enqueue(delivery, Repeat("key", "same")) for _ in range(2)]
+        assert (again.key, again.repeated) == (first.key, True)
 
     @pytest.mark.row("D-39")
     async def test_a_repeat_meets_the_first_request_also_if_the_role_has_changed(self, office: Office) -> None:

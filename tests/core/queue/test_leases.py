@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from core.errors import Conflict, NotFound
 from core.queue import Claim, NewTask, Settlement, SettleResult, Task, TaskFilter, Worker, WorkerOptions
 from core.queue.workers.heartbeat import Heartbeat
+from core.redis.keys import KEYS
 from tests.support.audited import dump
 from tests.support.servers import on_both_servers
 from tests.support.stack import FLOOR, HOUR, LEASE, Stack
@@ -291,3 +292,15 @@ async def test_a_token_is_worth_nothing_without_its_owner(stack: Stack) -> None:
     assert await stack.queue.suspend(stolen, 0) == "stale"
     assert not (await stack.queue.extend(stolen, LEASE)).lease_valid
     assert await stack.queue.settle(task) == "done"
+
+
+@pytest.mark.row("S-04")
+async def test_no_lease_ends_at_once_after_a_promotion_however_many_there_are(stack: Stack) -> None:
+    await stack.queue.put_many("t", [NewTask(str(n)) for n in range(501)])
+    taken = [task for _ in range(6) for task in await stack.take(limit=100)]
+    await stack.store.command("HSET", KEYS["primary"].at(0), "id", "the primary before")
+    assert await stack.store.run("note_primary", 0, 2 * LEASE // timedelta(milliseconds=1)) == 1
+    leases = await stack.store.command("ZRANGE", KEYS["lease"].at(0), 0, -1, "WITHSCORES")
+    assert len(leases) == len(taken) == 501
+    assert min(end for _, end in leases) >= taken[-1].claimed + 2 * LEASE / timedelta(milliseconds=1)
+    await stack.settle_all([(task, Settlement()) for task in taken])

@@ -82,11 +82,14 @@ async def test_a_page_reads_a_bounded_number_of_tasks_and_goes_on_after_them(sta
 
 @pytest.mark.row("W-12")
 async def test_the_locked_tasks_of_many_lanes_are_listed_lane_by_lane(stack: Stack) -> None:
+    """Also if a page has more than one read of the only lane."""
     for lane in range(300):
         await stack.queue.put_many("t", [NewTask(f"{lane}", lane=f"lane {lane}")] * 3)
-    await stack.queue.put_many("t", [NewTask("long", lane="long")] * 251)
+    for tube in ("t", "u"):
+        await stack.queue.put_many(tube, [NewTask("long", lane="long")] * 251)
     found = await listed(stack, TaskFilter(tube="t", state="locked"), 50)
     assert Counter(found) == {"long": 250, **{str(lane): 2 for lane in range(300)}}
+    assert len(await listed(stack, TaskFilter(tube="u", state="locked"), 120)) == 250
 
 
 @pytest.mark.row("W-12")

@@ -12,6 +12,7 @@ import pytest
 from core.errors import Invalid, NotFound
 from core.model.delivery import Repeat, Sender
 from core.queue import CancelResult, Claim, NewTask, Settlement, Task, TaskFilter, Tube, Tubes
+from core.queue.dead_letters import ChangedLetters, DeadLetters
 from core.queue.task import ClaimRequest
 from core.queue.workers.heartbeat import Heartbeat
 from core.queue.workers.worker import Worker, WorkerOptions
@@ -286,3 +287,26 @@ async def test_tasks_without_a_lane_that_are_put_together_stand_in_one_shard(sta
 
 def shard_of(task_id: str) -> str:
     return task_id.partition(".")[0]
+
+
+@pytest.mark.row("W-12")
+async def test_a_tube_is_paused_and_resumed_in_every_shard(stack: Stack) -> None:
+    tubes = Tubes(stack.store)
+    await put(stack)
+    assert await tubes.pause("t", "Anna", "the provider is down")
+    assert await take(stack) == []
+    assert await tubes.resume("t")
+    await finish(stack, tasks := await take(stack))
+    assert [task.body for task in tasks] == ["0", "1", "2"]
+
+
+@pytest.mark.row("W-13")
+async def test_no_more_tasks_of_a_group_are_changed_than_the_operator_has_seen(stack: Stack) -> None:
+    letters = DeadLetters(stack.store)
+    for task_id in await put(stack, 3):
+        await stack.queue.bury(task_id)
+    (group,) = await letters.groups()
+    before = int((stack.now() + MINUTE).timestamp() * 1000)
+    assert await letters.kick(group.name, before, 4) == ChangedLetters(4, 0)
+    assert await letters.drop(group.name, before, 2) == ChangedLetters(2, 0)
+    assert [one.size for one in await letters.groups()] == [9 - 4 - 2]

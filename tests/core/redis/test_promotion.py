@@ -3,6 +3,7 @@ that meets the replica before its promotion waits for it.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -19,6 +20,7 @@ from core.model.history_key import HistoryKey
 from core.model.states import Status
 from core.queue import Claim, NewTask, Queue
 from core.queue.task import ClaimRequest
+from core.queue.workers.heartbeat import Heartbeat
 from core.redis.keys import KEYS
 from core.redis.primary import GRACE_MS
 from core.redis.refusals import may_pass, refused_write
@@ -198,3 +200,26 @@ def test_a_state_of_a_fail_over_is_repeated_and_has_a_code_and_a_sentence(word: 
     assert found
     assert found.code.startswith("STORE_")
     assert word in str(found)
+
+
+@pytest.mark.row("K-39", "S-04")
+async def test_the_heartbeat_leaves_a_primary_that_became_a_replica_behind_the_same_address(pair: Pair) -> None:
+    """As behind a virtual address: the old server lives on, and keeps the connections it has."""
+    store = await Store.open(pair.url)
+    await sign_layout(store)
+    queue = Queue(store)
+    await queue.put("t", NewTask(""))
+    (task,) = (await claim(queue, "worker")).tasks
+    heartbeat = Heartbeat(store, timedelta(seconds=0.3), HOUR)
+    heartbeat.add(task, time.monotonic())
+    heartbeat.start()
+    first = heartbeat.lease_end(task)
+    await until(lambda: heartbeat.lease_end(task) > first)
+    await pair.promote()
+    async with Redis.from_url(pair.primary.url) as old:
+        await old.replicaof("127.0.0.1", str(pair.replica.place.port))
+    pair.link.lead_new_connections_to(pair.replica.place.port)
+    moved = time.monotonic()
+    await until(lambda: heartbeat.lease_end(task) > moved + 0.3)
+    heartbeat.stop()
+    await store.close()

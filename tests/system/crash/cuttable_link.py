@@ -55,8 +55,12 @@ class CuttableLink:
 
     def redirect(self, target: int) -> None:
         """Cuts all connections; new ones go to another port."""
-        self._target = target
+        self.lead_new_connections_to(target)
         self.cut()
+
+    def lead_new_connections_to(self, target: int) -> None:
+        """Leaves the connections that are open where they are."""
+        self._target = target
 
     def cut(self) -> None:
         """Breaks every connection; blocked data is lost. New connections work."""
