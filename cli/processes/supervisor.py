@@ -20,7 +20,7 @@ import msgspec
 from cli.command import FAILURE, OPERATOR_NEEDED, WRONG_USAGE
 from cli.processes.data_directory import PRIVATE_UMASK
 from cli.processes.die_with_parent import die_with_parent
-from cli.processes.forked_process import ForkedProcess, fork
+from cli.processes.forked_process import LOST, ForkedProcess, fork
 from cli.processes.parts import OWN_THREAD, PartTracker
 from core.model.parts import Part, PartState
 
@@ -40,6 +40,8 @@ READY_LINE = "ready"
 
 PART = "part "
 """A child of several parts reports how one of them does with a line that begins so; the part follows as JSON."""
+
+FORK_SERVER_ENDED = "killed, because the process that forks it has ended"
 
 MAX_LINE_BYTES = 2**20
 STOP_TIMEOUT = 10.0
@@ -157,7 +159,7 @@ class SupervisedChild:
             if self._is_final(code):
                 return
             delay = self._tracker.ends(self._end_of(code))
-            self._print(f"ended ({describe_exit(code)}), restarts in {delay} s")
+            self._print(f"ended ({self._exit_of(code)}), restarts in {delay} s")
             await asyncio.sleep(delay)
 
     async def _run_once(self) -> int:
@@ -212,7 +214,7 @@ class SupervisedChild:
         is_first = not self.ready.done()
         if code not in self.spec.final_exit_codes and not (self.spec.needed and is_first):
             return False
-        message = f"stopped for good ({describe_exit(code)})"
+        message = f"stopped for good ({self._exit_of(code)})"
         self._tracker.stops(self._end_of(code))
         self._print(message)
         if is_first:
@@ -221,10 +223,14 @@ class SupervisedChild:
             self.ready.exception()  # marks it as read: not every caller awaits `ready`
         return True
 
+    def _exit_of(self, code: int) -> str:
+        return FORK_SERVER_ENDED if self.spec.forked and code == LOST else describe_exit(code)
+
     def _end_of(self, code: int) -> str:
         """Return how the process has ended: its exit code, and for an error its last line."""
-        line = self._last_line.removeprefix("ada: ") if code > 0 else ""
-        return f"{describe_exit(code)}: {line}" if line else describe_exit(code)
+        end = self._exit_of(code)
+        line = self._last_line.removeprefix("ada: ") if code > 0 and end != FORK_SERVER_ENDED else ""
+        return f"{end}: {line}" if line else end
 
     def kill(self) -> None:
         """Kill the process and what it has started. It runs again after a moment."""

@@ -81,6 +81,7 @@ async def test_a_fork_whose_server_was_killed_is_replaced(output: Output) -> Non
     await until(lambda: output.count("child ready") == 2)
     await until(lambda: not is_alive(child))
     assert output.last("known") == ["False"]
+    assert output.count("child ended (killed, because the process that forks it has ended), restarts in 0.5 s") == 1
 
 
 async def test_a_fork_ends_when_the_supervisor_is_killed(output: Output) -> None:
