@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from core.errors import AdaError, Refused
 from core.jobs import JobRecord, Jobs, JobState, StoredJob
 from core.jobs.due_times import schedule_of
-from core.jobs.notices import Notice, keeps_failing
 from core.jobs.record import OwnState, line_of, zone_of
 from core.jobs.units import NULL
 from core.model.clock import from_ms, to_ms
@@ -45,10 +44,10 @@ class Endings:
         due = schedule.next(from_ms(record.anchor), from_ms(record.last_run), now, zone_of(record.timezone))
         return await self._goes_on(guard, _following(guard, due, own), line)
 
-    async def _goes_on(self, guard: Guard, after: JobRecord, line: str, notice: Notice | None = None) -> bool:
+    async def _goes_on(self, guard: Guard, after: JobRecord, line: str) -> bool:
         """End the iteration. Returns False as `_ended`."""
         following = StoredJob(guard.job.id, after, guard.job.version)
-        return await self._jobs.storage.end_iteration(following, guard.holder, line, notice) == "ended"
+        return await self._jobs.storage.end_iteration(following, guard.holder, line) == "ended"
 
     async def suspended(self, iteration: Iteration, guard: Guard, wanted: Suspended) -> Result:
         """Put the job off until it is time, or its signal comes."""
@@ -108,11 +107,10 @@ class Endings:
         most = most_of(kind, is_once=(schedule_of(job.record, kind.schedule) or kind.schedule).is_once)
         count = f"failure {failure.number} of {most}" if most else f"failure {failure.number}"
         line = f"{count}, tried again in {pause.total_seconds():.0f} s: {reason}"
-        waits = replace(job.record, failures=failure.number, due=to_ms(failure.at), report_at=failure.report_at)
+        waits = replace(job.record, failures=failure.number, due=to_ms(failure.at))
         if job.record.state is JobState.RUNNING:
             waits = replace(waits, reason=line_of(line))
-        notice = self._notice_of(job, failure, reason)
-        await self._jobs.storage.save(StoredJob(job.id, waits, job.version), line, puts_task=False, notice=notice)
+        await self._jobs.storage.save(StoredJob(job.id, waits, job.version), line, puts_task=False)
         return Retry(pause, error=reason)
 
     async def _give_up(self, guard: Guard, failure: Failure, reason: str) -> None:
@@ -123,11 +121,7 @@ class Endings:
         line = f"failure {failure.number}, iteration {job.record.iteration + 1} is given up"
         line = f"{line}; the next one is due on {at:%Y-%m-%d at %H:%M:%S}: {reason}"
         after = _following(guard, failure.at, stored.own if stored else None)
-        after = replace(after, failures=failure.number, reason=line_of(line), report_at=failure.report_at)
-        await self._goes_on(guard, after, line, self._notice_of(job, failure, reason))
-
-    def _notice_of(self, job: StoredJob, failure: Failure, reason: str) -> Notice | None:
-        return keeps_failing(job, reason, to_ms(self._jobs.now())) if failure.reports else None
+        await self._goes_on(guard, replace(after, failures=failure.number, reason=line_of(line)), line)
 
     async def _fail(self, job: StoredJob, reason: str) -> None:
         try:

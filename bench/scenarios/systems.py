@@ -2,12 +2,10 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 
 from bench.harness.child_process import ChildProcess
 from bench.harness.environment import START_TIMEOUT, Environment, environment
 from bench.scenarios.samples import write_bot
-from cli.command import CommandFailed
 
 AIOGRAM, ADA = "bare aiogram", "ada"
 SYSTEMS = (AIOGRAM, ADA)
@@ -48,9 +46,6 @@ async def _ada(env: Environment, *args: str) -> ChildProcess:
 
 
 async def _aiogram(env: Environment) -> ChildProcess:
-    """Start the bare bot. Raises CommandFailed without aiogram, which is a library of development."""
-    if find_spec("aiogram") is None:
-        raise CommandFailed("the comparison needs aiogram; `.venv/bin/pip install aiogram` installs it")
     child = await env.start("aiogram", "bench.baselines.aiogram")
     await child.facts(START_TIMEOUT)
     return child

@@ -12,9 +12,10 @@ from core.services import Services
 from core.updates.ingress import MAX_AGE
 from providers.inbound import events_ingress
 from providers.telegram_bot import CHANNEL
-from providers.telegram_bot.client import Client
-from providers.telegram_bot.errors import TOKEN_REFUSED, BotApiError, TokenRefused, WrongToken
+from providers.telegram_bot.client import WRONG_TOKEN, Client
+from providers.telegram_bot.errors import TOKEN_REFUSED, TokenRefused
 from providers.telegram_bot.events import ALLOWED
+from providers.telegram_bot.library import exceptions, methods
 
 log = logging.getLogger(__name__)
 
@@ -41,9 +42,9 @@ async def _end_webhook(bot: Client) -> None:
     """End a webhook, beside which Telegram refuses polling, as soon as Telegram can be reached. Raises TokenRefused."""
     while True:
         try:
-            return await bot.call("deleteWebhook")  # type: ignore[no-any-return]
-        except WrongToken:
+            return await bot(methods.DeleteWebhook())  # type: ignore[no-any-return]
+        except WRONG_TOKEN:
             raise TokenRefused(TOKEN_REFUSED) from None
-        except BotApiError as fault:
+        except exceptions.AiogramError as fault:
             log.warning("Telegram is asked again (%s)", type(fault).__name__)
             await asyncio.sleep(_PAUSE)

@@ -12,6 +12,7 @@ from bots.telegram.polling import Polling
 from bots.telegram.webhook import Webhook
 from core.redis.cancel_and_wait import cancel_and_wait
 from providers.telegram_bot.client import Client, check_token, setup_errors
+from providers.telegram_bot.library import methods
 
 _GRACE = timedelta(seconds=5)
 
@@ -65,7 +66,7 @@ async def open_bot(
     try:
         account = await check_token(bot)
         with setup_errors():
-            await (webhook.set(bot, mode.allowed) if webhook else bot.call("deleteWebhook"))
+            await (webhook.set(bot, mode.allowed) if webhook else bot(methods.DeleteWebhook()))
     except BaseException:  # whatever it is, also a cancellation: the connections are closed
         await bot.close()
         raise

@@ -1,7 +1,6 @@
 """Updates as events of scenarios: albums and joins are gathered, presses are answered, typing is shown."""
 
 import logging
-from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any
 
@@ -14,8 +13,8 @@ from core.updates.ingress import MAX_AGE
 from providers.inbound import events_ingress, telegram_gathering
 from providers.telegram_bot import CHANNEL
 from providers.telegram_bot.client import Client
-from providers.telegram_bot.errors import BadRequest
 from providers.telegram_bot.events import ALLOWED
+from providers.telegram_bot.library import TelegramMethod, exceptions, methods
 
 log = logging.getLogger(__name__)
 
@@ -47,16 +46,17 @@ class TelegramCalls:
         False if Telegram was not reached; SendLater is not waited for: the clock ends by itself.
         """
         try:
-            await call(self._request(made))
-        except (BadRequest, SendLater) as refusal:
+            await call(self._bot, _request(made))
+        except (exceptions.TelegramBadRequest, SendLater) as refusal:
             log.debug("%s: Telegram refused it: %s", made, refusal)
         except NotSent as fault:
             log.debug("%s is repeated: %s", made, fault)
             return False
         return True
 
-    def _request(self, made: BotCall) -> Coroutine[Any, Any, Any]:
-        if isinstance(made, TypingMark):
-            return self._bot.call("sendChatAction", chat_id=made.chat_id, action="typing")
-        text, alert = made.text or None, made.alert or None
-        return self._bot.call("answerCallbackQuery", callback_query_id=made.id, text=text, show_alert=alert)
+
+def _request(made: BotCall) -> TelegramMethod[Any]:
+    if isinstance(made, TypingMark):
+        return methods.SendChatAction(chat_id=made.chat_id, action="typing")
+    text, alert = made.text or None, made.alert or None
+    return methods.AnswerCallbackQuery(callback_query_id=made.id, text=text, show_alert=alert)

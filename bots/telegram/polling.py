@@ -10,16 +10,9 @@ from core.errors import StoreError
 from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates.ingress import Ingress
-from providers.telegram_bot.client import Client
-from providers.telegram_bot.errors import (
-    TOKEN_REFUSED,
-    BotApiError,
-    Conflicting,
-    Throttled,
-    TokenRefused,
-    Unreadable,
-    WrongToken,
-)
+from providers.telegram_bot.client import WRONG_TOKEN, Client, Unreadable
+from providers.telegram_bot.errors import TOKEN_REFUSED, TokenRefused
+from providers.telegram_bot.library import exceptions, methods
 
 log = logging.getLogger(__name__)
 
@@ -112,14 +105,14 @@ class Polling:
         """Return the next updates; None after a fault, which is waited out. Raises TokenRefused."""
         try:
             updates = await self._get()
-        except WrongToken:
+        except WRONG_TOKEN:
             raise TokenRefused(TOKEN_REFUSED) from None
-        except Conflicting as refusal:
+        except exceptions.TelegramConflictError as refusal:
             log.warning("another program polls as this bot: %s", refusal.message)
             await asyncio.sleep(_AFTER_CONFLICT)
-        except Throttled as refusal:
+        except exceptions.TelegramRetryAfter as refusal:
             await asyncio.sleep(refusal.retry_after)
-        except BotApiError as fault:
+        except exceptions.AiogramError as fault:
             await self._wait_out(fault)
         else:
             self._faults = 0
@@ -127,15 +120,10 @@ class Polling:
         return None
 
     async def _get(self) -> Sequence[Mapping[str, Any]]:
-        """Return the next updates, each with its number. Raises BotApiError."""
+        """Return the next updates, each with its number. Raises AiogramError."""
         timeout = TIMEOUT if self.caught_up.is_set() else 0
-        updates = await self._bot.call(
-            "getUpdates",
-            wait=timeout,
-            offset=self._offset,
-            limit=_LIMIT,
-            timeout=timeout,
-            allowed_updates=self._allowed,
+        updates = await self._bot(
+            methods.GetUpdates(offset=self._offset, limit=_LIMIT, timeout=timeout, allowed_updates=self._allowed)
         )
         if not isinstance(updates, list) or not all(map(_is_numbered, updates)):
             raise Unreadable("getUpdates")

@@ -5,7 +5,6 @@ No error that leaves this module has the text or the cause of a library's error:
 
 import asyncio
 import logging
-from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any
 
@@ -13,8 +12,8 @@ from bots.dialog_event import DialogEvent
 from bots.replies import Buttons, Reply
 from bots.send_faults import NotSent, SendLater
 from bots.status_tasks import StatusTask
-from providers.telegram_bot.client import Client
-from providers.telegram_bot.errors import BadRequest, BotApiError, Forbidden, Throttled
+from providers.telegram_bot.client import REFUSALS, Client
+from providers.telegram_bot.library import TelegramMethod, exceptions, methods, types
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +40,8 @@ class Replies:
     async def edit(self, followed: StatusTask, reply: Reply) -> bool:
         """Change a message. Returns False if it cannot be changed, now and later. Raises SendLater, NotSent."""
         try:
-            await call(self._edit(followed.address, followed.message, reply))
-        except (BadRequest, Forbidden) as refusal:
+            await call(self._bot, _edit(followed.address, followed.message, reply))
+        except REFUSALS as refusal:
             return _UNCHANGED in refusal.message
         return True
 
@@ -52,12 +51,11 @@ class Replies:
         """
         notice = reply.notice[:_MAX_NOTICE] or None
         try:
-            await call(
-                self._bot.call(
-                    "answerCallbackQuery", callback_query_id=event.callback, text=notice, show_alert=notice is not None
-                )
+            answer = methods.AnswerCallbackQuery(
+                callback_query_id=event.callback, text=notice, show_alert=notice is not None
             )
-        except BadRequest as refusal:
+            await call(self._bot, answer)
+        except exceptions.TelegramBadRequest as refusal:
             log.info("event %s: the press was not answered: %s", event.id, refusal.message)
         except (SendLater, NotSent) as fault:
             if not reply.text:
@@ -69,39 +67,37 @@ class Replies:
         try:
             if reply.edit:
                 try:
-                    return await call(self._edit(address, reply.edit, reply))
-                except BadRequest as refusal:
+                    return await call(self._bot, _edit(address, reply.edit, reply))
+                except exceptions.TelegramBadRequest as refusal:
                     if _UNCHANGED in refusal.message:
                         return None
             markup = keyboard(reply.buttons)
-            await call(self._bot.call("sendMessage", chat_id=int(address), text=reply.text, reply_markup=markup))
-        except (Forbidden, BadRequest) as refusal:
+            await call(self._bot, methods.SendMessage(chat_id=int(address), text=reply.text, reply_markup=markup))
+        except REFUSALS as refusal:
             log.info("no answer to %s: %s", address, refusal.message)
 
-    async def _edit(self, address: str, message: str, reply: Reply) -> None:
-        await self._bot.call(
-            "editMessageText",
-            chat_id=int(address),
-            message_id=int(message),
-            text=reply.text,
-            reply_markup=keyboard(reply.buttons),
-        )
+
+def _edit(address: str, message: str, reply: Reply) -> methods.EditMessageText:
+    return methods.EditMessageText(
+        chat_id=int(address), message_id=int(message), text=reply.text, reply_markup=keyboard(reply.buttons)
+    )
 
 
-def keyboard(buttons: Buttons) -> dict[str, Any] | None:
+def keyboard(buttons: Buttons) -> types.InlineKeyboardMarkup | None:
     """Return the inline keyboard of a message."""
     if not buttons:
         return None
-    return {"inline_keyboard": [[{"text": one.label, "callback_data": one.data} for one in row] for row in buttons]}
+    rows = [[types.InlineKeyboardButton(text=one.label, callback_data=one.data) for one in row] for row in buttons]
+    return types.InlineKeyboardMarkup(inline_keyboard=rows)
 
 
-async def call(request: Coroutine[Any, Any, Any]) -> None:
-    """Make a call of the Bot API. Raises SendLater, NotSent, and the refusals that concern a chat or a message."""
+async def call(bot: Client, method: TelegramMethod[Any]) -> None:
+    """Make a call of the Bot API. Raises SendLater, NotSent, REFUSALS."""
     try:
-        await request
-    except Throttled as refusal:
+        await bot(method)
+    except exceptions.TelegramRetryAfter as refusal:
         raise SendLater(timedelta(seconds=refusal.retry_after)) from None
-    except (BadRequest, Forbidden):
+    except REFUSALS:
         raise
-    except BotApiError as fault:
+    except exceptions.AiogramError as fault:
         raise NotSent(f"the Bot API did not take a message ({type(fault).__name__})") from None

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from bots.receiving import webhook
 from providers.telegram_bot.client import Client
+from providers.telegram_bot.library import methods
 
 
 class Webhook(webhook.Webhook):
@@ -15,10 +16,8 @@ class Webhook(webhook.Webhook):
     secret_setting = "ADA_INBOUND_TELEGRAM_SECRET"
 
     async def set(self, bot: Client, allowed: Sequence[str]) -> None:
-        """Set where Telegram posts which kinds of updates. Any number of processes may do so. Raises
-        BotApiError.
-        """
-        await bot.call("setWebhook", url=self.address, secret_token=self.secret, allowed_updates=list(allowed))
+        """Set where Telegram posts which kinds of updates. Any number of processes may do so. Raises AiogramError."""
+        await bot(methods.SetWebhook(url=self.address, secret_token=self.secret, allowed_updates=list(allowed)))
 
     async def keep(self) -> None:
         """Wait until cancelled: the HTTP API receives the updates."""

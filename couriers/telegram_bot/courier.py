@@ -31,8 +31,8 @@ from couriers.telegram_bot.requests import (
     send_requests,
 )
 from providers.announcing_connector import announcing
-from providers.telegram_bot.client import Client
-from providers.telegram_bot.errors import FAILURES, BadRequest, Moved
+from providers.telegram_bot.client import FAILURES, Client
+from providers.telegram_bot.library import exceptions, methods
 
 Json = Mapping[str, Any]
 
@@ -96,8 +96,8 @@ class TelegramBot:
         if not ids:
             return bool(content.remove)
         try:
-            await self._request(address, Request("deleteMessages", {"message_ids": ids}))
-        except BadRequest as error:
+            await self._request(address, methods.DeleteMessages(chat_id=address, message_ids=ids))
+        except exceptions.TelegramBadRequest as error:
             return not outcomes.is_gone(error)
         return False
 
@@ -106,7 +106,7 @@ class TelegramBot:
         for request, not_shown in edit_requests(message, content):
             try:
                 await self._request(message.address, request)
-            except BadRequest as error:
+            except exceptions.TelegramBadRequest as error:
                 if outcomes.needs_caption(error):
                     continue
                 if not outcomes.is_not_modified(error):
@@ -139,14 +139,11 @@ class TelegramBot:
         """
         chat = self._current(address)
         try:
-            return await self._call(chat, request)
-        except Moved as moved:
-            chat = str(moved.chat)
+            return await self._bot(_to(chat, request))
+        except exceptions.TelegramMigrateToChat as moved:
+            chat = str(moved.migrate_to_chat_id)
             self._moved_groups.store(address, chat)
-            return await self._call(chat, request)
-
-    async def _call(self, chat: str, request: Request) -> Any:
-        return await self._bot.call(request.method, request.files, chat_id=chat, **request.parameters)
+            return await self._bot(_to(chat, request))
 
     def _current(self, address: str) -> str:
         """Return the id of the supergroup that a group became, otherwise the address itself."""
@@ -158,3 +155,7 @@ class TelegramBot:
 
 def _reference(sent: Sequence[Json]) -> str:
     return ",".join(str(message["message_id"]) for message in sent)
+
+
+def _to(chat: str, request: Request) -> Request:
+    return request.model_copy(update={"chat_id": chat})

@@ -12,18 +12,9 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
-from providers.telegram_bot.errors import (
-    TOKEN_REFUSED,
-    BadRequest,
-    Conflicting,
-    Forbidden,
-    NoAnswer,
-    Refused,
-    ServerFault,
-    Throttled,
-    TooLarge,
-    WrongToken,
-)
+from providers.telegram_bot.client import NoAnswer
+from providers.telegram_bot.errors import TOKEN_REFUSED
+from providers.telegram_bot.library import exceptions
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 
@@ -61,16 +52,16 @@ BAD_REQUEST = {
 def outcome_of(error: Exception, chat: str, *, is_first_part: bool = True) -> Outcome:
     """Return the outcome of a part of a message whose request raised this error."""
     match error:
-        case Throttled():
+        case exceptions.TelegramRetryAfter():
             scope = scope_of(chat, is_first_part=is_first_part)
             return Deferred(Reason.THROTTLED, timedelta(seconds=error.retry_after), scope, "429")
-        case WrongToken():
+        case exceptions.TelegramUnauthorizedError() | exceptions.TelegramNotFound():
             return Halted(TOKEN_REFUSED)
-        case Forbidden():
+        case exceptions.TelegramForbiddenError():
             return Rejected(_reason(FORBIDDEN, error.message), error.message)
-        case BadRequest():
+        case exceptions.TelegramBadRequest():
             return Rejected(_reason(BAD_REQUEST, error.message), error.message)
-        case TooLarge():
+        case exceptions.TelegramEntityTooLarge():
             return Rejected(Reason.CONTENT_REFUSED, "413")
         case NoAnswer():
             return _outcome_of_connection(error)
@@ -87,17 +78,17 @@ def outcome_before_sending(error: Exception, chat: str) -> Outcome:
     )
 
 
-def is_gone(error: BadRequest) -> bool:
+def is_gone(error: exceptions.TelegramBadRequest) -> bool:
     """Return whether the messages to delete do not exist."""
     return "not found" in error.message and "chat not found" not in error.message
 
 
-def is_not_modified(error: BadRequest) -> bool:
+def is_not_modified(error: exceptions.TelegramBadRequest) -> bool:
     """Return whether the message has this content already."""
     return "message is not modified" in error.message
 
 
-def needs_caption(error: BadRequest) -> bool:
+def needs_caption(error: exceptions.TelegramBadRequest) -> bool:
     """Return whether the message to edit has a file, and so a caption in place of a text."""
     return "there is no text in the message" in error.message
 
@@ -116,13 +107,14 @@ def _reason(table: Mapping[str, Reason], description: str) -> Reason:
 def _outcome_of_connection(error: NoAnswer) -> Outcome:
     """Return the outcome of a broken connection. Only a connection that was never made has surely sent nothing."""
     if error.is_sent:
-        return Unknown(error.cause)
-    return Deferred(Reason.PROVIDER_DOWN, RECONNECT_AFTER, Scope.ACCOUNT, error.cause)
+        return Unknown(error.message)
+    return Deferred(Reason.PROVIDER_DOWN, RECONNECT_AFTER, Scope.ACCOUNT, error.message)
 
 
 def _other(error: Exception) -> Outcome:
     """Decide for the errors that have no class, and those after which the message may have been sent."""
-    if isinstance(error, ServerFault | Conflicting) or not isinstance(error, Refused):
+    faults = exceptions.TelegramServerError | exceptions.TelegramConflictError
+    if isinstance(error, faults) or not isinstance(error, exceptions.TelegramAPIError):
         return Unknown(type(error).__name__)
     if error.message.startswith("Too Many Requests"):  # without retry_after
         return Deferred(Reason.THROTTLED, None, Scope.ACCOUNT, "429")

@@ -1,13 +1,12 @@
 """The requests of one message, in order: texts, files, buttons. The first is a reply if the message is one."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from core.courier import (
     Attachment,
     AttachmentType,
+    Button,
     Content,
     Feature,
     File,
@@ -18,6 +17,7 @@ from core.courier import (
     split_text,
     without_contact_buttons,
 )
+from providers.telegram_bot.library import TelegramMethod, methods, types
 
 LONGEST_TEXT = 4096
 LONGEST_CAPTION = 1024
@@ -26,25 +26,26 @@ LONGEST_CAPTION = 1024
 MAX_UPLOAD = 50 * 1024 * 1024
 """Bytes of an uploaded file. Source: core.telegram.org/bots/api#sending-files."""
 
-Json = dict[str, Any]
+Request = TelegramMethod[Any]
+Keyboard = types.InlineKeyboardMarkup | types.ReplyKeyboardMarkup | types.ReplyKeyboardRemove
+Fields = Mapping[str, Any]
+_NOTHING: Fields = {}
 
-_SEND = {
-    AttachmentType.PHOTO: "sendPhoto",
-    AttachmentType.VIDEO: "sendVideo",
-    AttachmentType.DOCUMENT: "sendDocument",
-    AttachmentType.ANIMATION: "sendAnimation",
-    AttachmentType.AUDIO: "sendAudio",
-    AttachmentType.VOICE: "sendVoice",
+_SEND: Mapping[AttachmentType, Callable[..., Request]] = {
+    AttachmentType.PHOTO: methods.SendPhoto,
+    AttachmentType.VIDEO: methods.SendVideo,
+    AttachmentType.DOCUMENT: methods.SendDocument,
+    AttachmentType.ANIMATION: methods.SendAnimation,
+    AttachmentType.AUDIO: methods.SendAudio,
+    AttachmentType.VOICE: methods.SendVoice,
 }
-
-
-@dataclass(frozen=True)
-class Request:
-    """One call, without its chat. `files`: to upload, by the names that parameters give as attach://name."""
-
-    method: str
-    parameters: Json
-    files: Mapping[str, Path] = field(default_factory=dict)
+_MEDIA: Mapping[AttachmentType, Callable[..., types.InputMedia]] = {
+    AttachmentType.PHOTO: types.InputMediaPhoto,
+    AttachmentType.VIDEO: types.InputMediaVideo,
+    AttachmentType.DOCUMENT: types.InputMediaDocument,
+    AttachmentType.ANIMATION: types.InputMediaAnimation,
+    AttachmentType.AUDIO: types.InputMediaAudio,
+}
 
 
 class Requests(NamedTuple):
@@ -58,7 +59,7 @@ def send_requests(message: Message) -> Requests:
     """Return the requests that send a message. Without content its text is sent in as many parts as it needs."""
     content = message.content
     if content is None:
-        return Requests([Request("sendMessage", {"text": text}) for text in split_text(message.text)])
+        return Requests([methods.SendMessage(chat_id=message.address, text=text) for text in split_text(message.text)])
     files, not_shown = find_files(content.attachments, MAX_UPLOAD)
     if content.request_contact and not is_private(message.address):
         content = without_contact_buttons(content)
@@ -76,9 +77,10 @@ def _text_request(message: Message, content: Content) -> Requests:
     return Requests([request], not_shown)
 
 
-def _text(message: Message, content: Content, more: Json) -> tuple[Request, tuple[str, ...]]:
+def _text(message: Message, content: Content, more: Fields) -> tuple[Request, tuple[str, ...]]:
     text, not_shown = _cut(message, content, LONGEST_TEXT)
-    return Request("sendMessage", {"text": text, **_mode(content), **more, **_markup(content)}), not_shown
+    fields = {**_mode(content), **more, **_markup(content)}
+    return methods.SendMessage(chat_id=message.address, text=text, **fields), not_shown
 
 
 def _file_requests(message: Message, content: Content, files: Sequence[Sequence[File]]) -> Requests:
@@ -89,41 +91,38 @@ def _file_requests(message: Message, content: Content, files: Sequence[Sequence[
         return _groups_before_text(message, content, files)
     text, not_shown = _cut(message, content, LONGEST_CAPTION)
     caption = {"caption": text, **_mode(content)} if text else {}
-    first = _file_request(files[0], caption, {**_reply(content), **_markup(content)})
-    return Requests([first, *map(_file_request, files[1:])], not_shown)
+    first = _file_request(message, files[0], caption, {**_reply(content), **_markup(content)})
+    return Requests([first, *(_file_request(message, group) for group in files[1:])], not_shown)
 
 
 def _groups_before_text(message: Message, content: Content, files: Sequence[Sequence[File]]) -> Requests:
-    requests = [_file_request(files[0], {}, _reply(content)), *map(_file_request, files[1:])]
+    requests = [_file_request(message, files[0], {}, _reply(content))]
+    requests += [_file_request(message, group) for group in files[1:]]
     if not message.text.strip():
         return Requests(requests, (Feature.INLINE if content.inline else Feature.REPLY,))
     last, not_shown = _text(message, content, {})
     return Requests([*requests, last], not_shown)
 
 
-def _file_request(files: Sequence[File], caption: Json | None = None, more: Json | None = None) -> Request:
-    """Return the request that sends a file, or several as one group."""
-    media, uploads = _media(files, caption or {})
-    if len(files) == 1:
-        kind = files[0].attachment.type
-        return Request(_SEND[kind], {str(kind): media[0]["media"], **(caption or {}), **(more or {})}, uploads)
-    return Request("sendMediaGroup", {"media": media, **(more or {})}, uploads)
-
-
-def _media(files: Sequence[File], caption: Json) -> tuple[list[Json], dict[str, Path]]:
-    """Return the files as InputMedia, the first with the caption, and what to upload for them."""
+def _file_request(
+    message: Message, files: Sequence[File], caption: Fields = _NOTHING, more: Fields = _NOTHING
+) -> Request:
+    """Return the request that sends a file, or several as one group, the first with the caption."""
     attachments = [file.attachment for file in files]
-    uploads = {f"file{at}": Path(one.path) for at, one in enumerate(attachments) if one.path}
-    media: list[Json] = [
-        {"type": str(one.type), "media": _name(one, f"file{at}")} for at, one in enumerate(attachments)
-    ]
-    media[0] |= caption
-    return media, uploads
+    if len(attachments) > 1:
+        media = [_media(one, caption if one is attachments[0] else {}) for one in attachments]
+        return methods.SendMediaGroup(chat_id=message.address, media=media, **more)
+    kind = attachments[0].type
+    return _SEND[kind](chat_id=message.address, **{str(kind): _input_file(attachments[0])}, **caption, **more)
 
 
-def _name(attachment: Attachment, upload: str) -> str:
-    """Return the file as Telegram takes it: the upload of this name, a URL, or Telegram's id."""
-    return f"attach://{upload}" if attachment.path else attachment.url or attachment.provider_id
+def _media(attachment: Attachment, caption: Fields) -> Any:
+    return _MEDIA[attachment.type](media=_input_file(attachment), **caption)
+
+
+def _input_file(attachment: Attachment) -> types.FSInputFile | str:
+    """Return the file as Telegram takes it: uploaded, or named by a URL or by Telegram's id."""
+    return types.FSInputFile(attachment.path) if attachment.path else attachment.url or attachment.provider_id
 
 
 def edit_requests(message: Message, content: Content) -> Iterator[tuple[Request, tuple[str, ...]]]:
@@ -134,32 +133,32 @@ def edit_requests(message: Message, content: Content) -> Iterator[tuple[Request,
     message_id = edited_message(content)
     if content.reply is not None or not message_id.isdecimal():
         return
-    target = {"message_id": int(message_id), **_markup(content)}
+    target = {"chat_id": message.address, "message_id": int(message_id), **_markup(content)}
     files, missing = find_files(content.attachments, MAX_UPLOAD)
     for request, not_shown in _file_edit(message, content, files, target) if files else _edit(message, content, target):
         yield request, (*missing, *not_shown)
 
 
 def _file_edit(
-    message: Message, content: Content, files: Sequence[File], target: Json
+    message: Message, content: Content, files: Sequence[File], target: Fields
 ) -> Iterator[tuple[Request, tuple[str, ...]]]:
     """Emit the request that exchanges the file together with the caption, if Telegram can."""
     if len(files) > 1 or files[0].attachment.type is AttachmentType.VOICE:
         return
     text, not_shown = _cut(message, content, LONGEST_CAPTION)
-    media, uploads = _media(files, {"caption": text, **_mode(content)} if text else {})
-    yield Request("editMessageMedia", {**target, "media": media[0]}, uploads), not_shown
+    media = _media(files[0].attachment, {"caption": text, **_mode(content)} if text else {})
+    yield methods.EditMessageMedia(**target, media=media), not_shown
 
 
-def _edit(message: Message, content: Content, target: Json) -> Iterator[tuple[Request, tuple[str, ...]]]:
+def _edit(message: Message, content: Content, target: Fields) -> Iterator[tuple[Request, tuple[str, ...]]]:
     """Emit the requests that leave the file as it is; the last is for a message with a file."""
     if not message.text.strip():
-        yield Request("editMessageReplyMarkup", target), ()
+        yield methods.EditMessageReplyMarkup(**target), ()
         return
     text, not_shown = _cut(message, content, LONGEST_TEXT)
-    yield Request("editMessageText", {**target, "text": text, **_mode(content)}), not_shown
+    yield methods.EditMessageText(**target, text=text, **_mode(content)), not_shown
     text, not_shown = _cut(message, content, LONGEST_CAPTION)
-    yield Request("editMessageCaption", {**target, "caption": text, **_mode(content)}), not_shown
+    yield methods.EditMessageCaption(**target, caption=text, **_mode(content)), not_shown
 
 
 def edited_message(content: Content) -> str:
@@ -167,14 +166,16 @@ def edited_message(content: Content) -> str:
     return content.edit.rpartition(",")[2]
 
 
-def keyboard(content: Content) -> Json:
-    """Return the buttons below the message, else those in place of the person's keyboard; empty without any."""
+def keyboard(content: Content) -> Keyboard | None:
+    """Return the buttons below the message, else those in place of the person's keyboard."""
     if content.inline:
-        return {"inline_keyboard": [[_button(one.text, one.data, one.url) for one in row] for row in content.inline]}
+        return types.InlineKeyboardMarkup(inline_keyboard=[list(map(_button, row)) for row in content.inline])
     if content.reply is None:
-        return {}
+        return None
     rows = [[_key(text, text in content.request_contact) for text in row] for row in content.reply if row]
-    return {"keyboard": rows, "resize_keyboard": True} if rows else {"remove_keyboard": True}
+    if not rows:
+        return types.ReplyKeyboardRemove(remove_keyboard=True)
+    return types.ReplyKeyboardMarkup(keyboard=rows, resize_keyboard=True)
 
 
 def is_private(address: str) -> bool:
@@ -182,29 +183,32 @@ def is_private(address: str) -> bool:
     return address.isdecimal()
 
 
-def _key(text: str, asks_for_contact: bool) -> Json:
-    return {"text": text, "request_contact": True} if asks_for_contact else {"text": text}
+def _key(text: str, asks_for_contact: bool) -> types.KeyboardButton:
+    return types.KeyboardButton(text=text, request_contact=asks_for_contact or None)
 
 
-def _button(text: str, data: str, url: str) -> Json:
-    return {"text": text, "url": url} if url else {"text": text, "callback_data": data}
+def _button(button: Button) -> types.InlineKeyboardButton:
+    if button.url:
+        return types.InlineKeyboardButton(text=button.text, url=button.url)
+    return types.InlineKeyboardButton(text=button.text, callback_data=button.data)
 
 
-def _markup(content: Content) -> Json:
+def _markup(content: Content) -> Fields:
     found = keyboard(content)
     return {"reply_markup": found} if found else {}
 
 
-def _mode(content: Content) -> Json:
+def _mode(content: Content) -> Fields:
     return {"parse_mode": str(content.parse_mode)} if content.parse_mode else {}
 
 
-def _reply(content: Content) -> Json:
+def _reply(content: Content) -> Fields:
     """Return the parameters of a reply. A message that is gone meanwhile does not keep this one from being sent."""
     message_id = content.reply_to.partition(",")[0]
     if not message_id.isdecimal():
         return {}
-    return {"reply_parameters": {"message_id": int(message_id), "allow_sending_without_reply": True}}
+    reply = types.ReplyParameters(message_id=int(message_id), allow_sending_without_reply=True)
+    return {"reply_parameters": reply}
 
 
 def _cut(message: Message, content: Content, longest: int) -> tuple[str, tuple[str, ...]]:

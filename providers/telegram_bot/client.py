@@ -1,26 +1,72 @@
-"""The client of the Bot API: one call, with Telegram's result as it is, or with its errors as exceptions.
+"""The client of the Bot API: aiogram's `Bot` and its methods, with an HTTP session of Ada's own.
 
-A call is one POST of aiohttp, which repeats no POST (docs/decisions/0137-the-bot-api-is-called-with-plain-aiohttp.md).
-Every SetupError names what to change and shows no token.
+aiogram's own session follows redirects, which take the token along, shows the token in the texts of network errors,
+leaves out empty texts and sleeps when it is closed. Neither session repeats a call. The reasons:
+docs/decisions/0158-the-libraries-of-the-field-are-used-at-run-time.md. Every SetupError names what to change and shows
+no token.
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
-from typing import IO, Any
+from functools import partial
+from typing import IO, Any, cast
 
-import aiohttp
+from aiohttp import (
+    ClientConnectorError,
+    ClientError,
+    ClientSession,
+    ClientTimeout,
+    ConnectionTimeoutError,
+    DummyCookieJar,
+    FormData,
+)
 from yarl import URL
 
 from core.errors import SetupError
 from core.model.user_files import safe_name
 from providers.announcing_connector import AnnouncingConnector
 from providers.telegram_bot import API_URL
-from providers.telegram_bot.errors import TOKEN_REFUSED, BotApiError, NoAnswer, Unreadable, WrongToken, error_of
+from providers.telegram_bot.errors import TOKEN_REFUSED
+from providers.telegram_bot.library import (
+    BaseSession,
+    Bot,
+    Response,
+    TelegramAPIServer,
+    TelegramMethod,
+    TokenValidationError,
+    exceptions,
+    methods,
+    types,
+)
 
-_NEVER_MADE = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+FAILURES = (exceptions.AiogramError, OSError)
+"""The errors that a call raises; OSError if a file to upload cannot be read."""
+
+WRONG_TOKEN = (exceptions.TelegramUnauthorizedError, exceptions.TelegramNotFound)
+"""There is no bot with this token."""
+
+REFUSALS = (exceptions.TelegramBadRequest, exceptions.TelegramForbiddenError)
+"""The call, the chat or the message is wrong, or the bot may not write there."""
+
+_NO_ANSWER = (ClientError, TimeoutError, ConnectionError)
+_NEVER_MADE = (ClientConnectorError, ConnectionTimeoutError)
+
+
+class NoAnswer(exceptions.TelegramNetworkError):
+    """There is no answer. `message`: the name of the fault. `is_sent`: whether the call may have been received."""
+
+    def __init__(self, method: TelegramMethod[Any], fault: Exception) -> None:
+        super().__init__(method=method, message=type(fault).__name__)
+        self.is_sent = not isinstance(fault, _NEVER_MADE)
+
+
+class Unreadable(exceptions.ClientDecodeError):
+    """The answer is not one of the Bot API, for example the page of a proxy."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, ValueError(), "")
 
 
 class Client:
@@ -29,98 +75,124 @@ class Client:
     """
 
     def __init__(self, token: str, api_url: str = "", timeout: timedelta = timedelta(seconds=15)) -> None:
-        self.id = _id_in(token)
-        self.token = token
-        self._server = _parsed(api_url or API_URL)
-        self._seconds = timeout.total_seconds()
-        self._session: aiohttp.ClientSession | None = None
-
-    async def call(
-        self, method: str, files: Mapping[str, Path] | None = None, wait: float = 0, **parameters: Any
-    ) -> Any:
-        """Return the result of a method. A parameter that is None is left out. `files`: by the names that parameters
-        give as attach://name. `wait`: seconds that Telegram may hold the call, for a long poll.
-
-        Raises BotApiError, and OSError for a file that cannot be read.
-        """
-        given = {name: value for name, value in parameters.items() if value is not None}
-        limits = aiohttp.ClientTimeout(total=self._seconds + wait, connect=self._seconds / 3)
-        with ExitStack() as opened:
-            streams = {name: opened.enter_context(path.open("rb")) for name, path in (files or {}).items()}
-            body: dict[str, Any] = {"data": _form(given, streams)} if streams else {"json": given}
-            return _result(*await self._post(f"bot{self.token}/{method}", body, limits))
-
-    async def _post(self, path: str, body: Mapping[str, Any], limits: aiohttp.ClientTimeout) -> tuple[int, bytes]:
+        self._session = _Session(_parsed(api_url or API_URL), timeout)
         try:
-            # A redirect would take the token to another host.
-            async with self._open().post(
-                self._server / path, **body, timeout=limits, allow_redirects=False
-            ) as response:
-                return response.status, await response.read()
-        except (aiohttp.ClientError, TimeoutError, ConnectionError) as fault:
-            raise NoAnswer(type(fault).__name__, is_sent=not isinstance(fault, _NEVER_MADE)) from None
+            self._bot = Bot(token, session=self._session)
+        except TokenValidationError:
+            raise SetupError("ADA_BOT_TOKEN is not a token: @BotFather shows it, for example 123456:ABC…") from None
+        self.id = self._bot.id
+        self.token = token
+
+    async def __call__(self, method: TelegramMethod[Any]) -> Any:
+        """Return the result of a method as JSON. A long poll may last longer than other calls. Raises FAILURES."""
+        return await self._bot(method)
+
+    def read(self, status: int, body: bytes) -> Any:
+        """Return the result in an answer. Raises AiogramError."""
+        return self._session.read(self._bot, status, body)
 
     async def download(self, path: str, target: IO[bytes]) -> None:
-        """Write the file that getFile names. Raises NoAnswer, and what `target` raises."""
-        try:
-            async with self._open().get(
-                self._server / f"file/bot{self.token}/{path}",
-                timeout=aiohttp.ClientTimeout(total=300, connect=self._seconds / 3),
-                allow_redirects=False,
-            ) as response:
-                if response.status != 200:
-                    raise Unreadable(f"status {response.status}")
-                async for chunk in response.content.iter_chunked(65536):
-                    target.write(chunk)
-        except (aiohttp.ClientError, TimeoutError, ConnectionError) as fault:
-            raise NoAnswer(type(fault).__name__, is_sent=True) from None
+        """Write the file that getFile names. Raises FAILURES, and what `target` raises."""
+        await self._bot.download_file(path, cast(Any, target), timeout=300, seek=False)
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        await self._session.close()
 
-    def _open(self) -> aiohttp.ClientSession:
-        """Return the session, made at the first call: it belongs to the running event loop."""
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=AnnouncingConnector(),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": "Ada/1"},
+
+class _Result(TelegramMethod[Any]):
+    """Stands for the called method when an answer is checked, so that its result stays JSON. A result that aiogram's
+    types cannot read would make a message that was sent unknown, and one update would keep all others back.
+    """
+
+    __returning__ = Any
+    __api_method__ = ""
+
+
+_RESULT = _Result()
+
+
+class _Session(BaseSession):
+    def __init__(self, url: URL, timeout: timedelta) -> None:
+        super().__init__(
+            api=TelegramAPIServer.from_base(str(url)),
+            json_loads=_decoded,
+            json_dumps=partial(json.dumps, ensure_ascii=False),
+            timeout=timeout.total_seconds(),
+        )
+        self._http: ClientSession | None = None
+
+    async def make_request(self, bot: Bot, method: TelegramMethod[Any], timeout: int | None = None) -> Any:
+        url = self.api.api_url(bot.token, method.__api_method__)
+        held = (method.timeout or 0) if isinstance(method, methods.GetUpdates) else 0
+        limits = ClientTimeout(total=timeout or self.timeout + held, connect=self.timeout / 3)
+        try:
+            async with self._open().post(
+                url, data=self._form(bot, method), timeout=limits, allow_redirects=False
+            ) as response:
+                status, body = response.status, await response.read()
+        except _NO_ANSWER as fault:
+            raise NoAnswer(method, fault) from None
+        return self.read(bot, status, body)
+
+    def _form(self, bot: Bot, method: TelegramMethod[Any]) -> FormData:
+        """Return the parameters of a call. `False` and empty values are sent, too."""
+        form, files = FormData(quote_fields=False), dict[str, types.InputFile]()
+        for name, value in method.model_dump(warnings=False).items():
+            if (text := self.prepare_value(value, bot, files)) is not None:
+                form.add_field(name, text)
+        for name, file in files.items():
+            form.add_field(name, file.read(bot), filename=safe_name(file.filename or name))
+        return form
+
+    def read(self, bot: Bot, status: int, body: bytes) -> Any:
+        try:
+            answer: Response[Any] = self.check_response(bot, _RESULT, status, body.decode())
+        except (exceptions.ClientDecodeError, UnicodeDecodeError):  # their texts have the answer, perhaps the token
+            raise Unreadable(f"status {status}") from None
+        if answer.result is None:
+            raise Unreadable("no result")
+        return answer.result
+
+    async def stream_content(
+        self,
+        url: str,
+        headers: dict[str, Any] | None = None,
+        timeout: int = 30,
+        chunk_size: int = 65536,
+        raise_for_status: bool = True,
+    ) -> AsyncGenerator[bytes, None]:
+        limits = ClientTimeout(total=timeout, connect=self.timeout / 3)
+        try:
+            async with self._open().get(url, timeout=limits, allow_redirects=False) as response:
+                if response.status != 200:
+                    raise Unreadable(f"status {response.status}")
+                async for chunk in response.content.iter_chunked(chunk_size):
+                    yield chunk
+        except _NO_ANSWER as fault:
+            raise NoAnswer(methods.GetFile(file_id=""), fault) from None
+
+    def _open(self) -> ClientSession:
+        """Return the connections, made at the first call: they belong to the running event loop."""
+        if self._http is None:
+            self._http = ClientSession(
+                connector=AnnouncingConnector(), cookie_jar=DummyCookieJar(), headers={"User-Agent": "Ada/1"}
             )
-        return self._session
+        return self._http
+
+    async def close(self) -> None:
+        if self._http is not None:
+            await self._http.close()
 
 
-async def check_token(client: Client) -> str:
-    """Return the bot's id; it is the account. Raises SetupError."""
-    with setup_errors():
-        me = await client.call("getMe")
-        if not isinstance(me, dict) or not isinstance(me.get("id"), int):
-            raise Unreadable("getMe")
-    return str(me["id"])
-
-
-@contextmanager
-def setup_errors() -> Iterator[None]:
-    """Turn what a call raises into a SetupError."""
-    try:
-        yield
-    except WrongToken:
-        raise SetupError(TOKEN_REFUSED) from None
-    except NoAnswer as error:
-        raise SetupError(
-            f"the Bot API cannot be reached ({error.cause}): check the network and ADA_BOT_API_URL"
-        ) from None
-    except BotApiError as error:
-        name = type(error).__name__
-        raise SetupError(f"the Bot API does not answer as expected ({name}): check ADA_BOT_API_URL") from None
-
-
-def _id_in(token: str) -> int:
-    """Return the bot's id, which is the part before the colon."""
-    number, _, secret = token.partition(":")
-    if not number.isdecimal() or not secret or any(one.isspace() for one in token):
-        raise SetupError("ADA_BOT_TOKEN is not a token: @BotFather shows it, for example 123456:ABC…")
-    return int(number)
+def _decoded(text: str) -> Any:
+    """Return a decoded answer. aiogram needs a description that is a text and hints that are numbers, not 0."""
+    answer = json.loads(text)
+    if isinstance(answer, dict):
+        answer["description"] = str(answer.get("description") or answer.get("error_code") or "no description")
+        hints = answer.get("parameters")
+        hints = hints.items() if isinstance(hints, dict) else ()
+        answer["parameters"] = {name: value or 1 for name, value in hints if isinstance(value, int)}
+    return answer
 
 
 def _parsed(text: str) -> URL:
@@ -133,22 +205,26 @@ def _parsed(text: str) -> URL:
     return url
 
 
-def _form(parameters: Mapping[str, Any], streams: Mapping[str, IO[bytes]]) -> aiohttp.FormData:
-    """Return a multipart body: texts as they are, everything else as JSON."""
-    form = aiohttp.FormData(quote_fields=False)
-    for name, value in parameters.items():
-        form.add_field(name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-    for name, stream in streams.items():
-        form.add_field(name, stream, filename=safe_name(Path(stream.name).name))
-    return form
+async def check_token(client: Client) -> str:
+    """Return the bot's id; it is the account. Raises SetupError."""
+    with setup_errors():
+        me = await client(methods.GetMe())
+        if not isinstance(me, dict) or not isinstance(me.get("id"), int):
+            raise Unreadable("getMe")
+    return str(me["id"])
 
 
-def _result(status: int, raw: bytes) -> Any:
-    """Return the result of an answer. Raises BotApiError."""
+@contextmanager
+def setup_errors() -> Iterator[None]:
+    """Turn what a call raises into a SetupError."""
     try:
-        body = json.loads(raw)
-    except (ValueError, RecursionError):
-        raise Unreadable(f"status {status}") from None
-    if status == 200 and isinstance(body, dict) and body.get("ok") is True and "result" in body:
-        return body["result"]
-    raise error_of(status, body)
+        yield
+    except WRONG_TOKEN:
+        raise SetupError(TOKEN_REFUSED) from None
+    except NoAnswer as error:
+        raise SetupError(
+            f"the Bot API cannot be reached ({error.message}): check the network and ADA_BOT_API_URL"
+        ) from None
+    except exceptions.AiogramError as error:
+        name = type(error).__name__
+        raise SetupError(f"the Bot API does not answer as expected ({name}): check ADA_BOT_API_URL") from None

@@ -19,9 +19,9 @@ from core.services import Services
 from core.updates import rights
 from providers.models import FileCache, Models
 from providers.sign_in import SignIn
-from providers.telegram_bot.client import Client
 from scenarios.bot.model import Bot
 from scenarios.context.conversations import Conversations
+from scenarios.context.telegram import Telegram
 from scenarios.engine import Step
 from scenarios.placeholders.attributes import Prepared
 
@@ -36,7 +36,7 @@ class ScenarioServices:
     """
 
     core: Services
-    telegram: Client | None
+    telegram: Telegram | None
     tenant: str
     timezone: tzinfo
     conversations: Conversations

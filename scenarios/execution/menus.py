@@ -17,14 +17,14 @@ from msgspec.structs import asdict
 from core.errors import StoreError
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from providers.telegram_bot.client import Client
-from providers.telegram_bot.errors import BadRequest, BotApiError, Forbidden, Refused
+from providers.telegram_bot.errors import CallFailed, CallRefused
 from scenarios.bot import Command
 from scenarios.check.reloading import ActiveBot
+from scenarios.context.telegram import Telegram
 
 log = logging.getLogger(__name__)
 
-_FAULTS = (BotApiError, StoreError)
+_FAULTS = (CallFailed, StoreError)
 _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
 
 
@@ -46,7 +46,7 @@ _GENERAL = tuple(Scope(one) for one in ("default", "all_private_chats", "all_gro
 class Menus:
     """The menus of one bot of Telegram."""
 
-    def __init__(self, telegram: Client, store: Store, bot: ActiveBot) -> None:
+    def __init__(self, telegram: Telegram, store: Store, bot: ActiveBot) -> None:
         self._telegram = telegram
         self._store = store
         self._bot = bot
@@ -71,7 +71,7 @@ class Menus:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def register(self) -> None:
-        """Register all menus once. Raises StoreError and BotApiError for an outage."""
+        """Register all menus once. Raises StoreError and CallFailed for an outage."""
         menus = menus_of(self._bot.bot.commands)
         for scope in sorted({*_GENERAL, *await self._registered()} - menus.keys()):
             await self._try(scope, "deleteMyCommands")
@@ -84,8 +84,8 @@ class Menus:
         """Report what Telegram refuses for good, for example a chat in which the bot is no member."""
         try:
             await self._telegram.call(method, scope=telegram_scope(scope), **parameters)
-        except (BadRequest, Forbidden) as refusal:
-            log.warning("Telegram refuses the menu for %s: %s", scope, refusal.message)
+        except CallRefused as refusal:
+            log.warning("Telegram refuses the menu for %s: %s", scope, refusal)
 
     async def _registered(self) -> list[Scope]:
         stored = await self._store.command("GET", self._key)
@@ -97,10 +97,7 @@ class Menus:
 
 
 def _words(fault: Exception) -> str:
-    """Return what went wrong. The text of a connection error may have the token in it."""
-    if isinstance(fault, Refused):
-        return fault.message[:200]
-    return type(fault).__name__
+    return str(fault)[:200] if isinstance(fault, CallFailed) else type(fault).__name__
 
 
 def menus_of(commands: Iterable[Command]) -> dict[Scope, list[dict[str, str]]]:

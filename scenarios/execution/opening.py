@@ -1,6 +1,6 @@
 """Opens what the actions of one process use."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
@@ -11,22 +11,21 @@ from core.services import Services
 from core.services import open_services as open_core
 from providers.models import FileCache, Models
 from providers.sign_in import SignIn
-from providers.telegram_bot.client import Client
 from scenarios.context import ScenarioServices
+from scenarios.context.telegram import Telegram
 from scenarios.execution.conversations import StoredConversations
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The settings of a bot of scenarios. `bot_token`: of the Bot API, "" for a bot that is not in Telegram.
-    `models`: the caller closes them. `pictures`: where actions draw.
+    """The settings of a bot of scenarios. `telegram`: opens the client of the Bot API; None for a bot that is not in
+    Telegram. `models`: the caller closes them. `pictures`: where actions draw.
     """
 
     tenant: str = "default"
     timezone: tzinfo = UTC
     policy: SendingPolicy | None = None
-    bot_token: str = ""
-    bot_api_url: str = ""
+    telegram: Callable[[], Telegram] | None = None
     models: Models = field(default_factory=Models.not_set_up)
     pictures: FileCache = field(default_factory=FileCache.nowhere)
     sign_in: SignIn | None = None
@@ -43,7 +42,7 @@ async def open_services(store: Store, options: Options) -> AsyncIterator[Scenari
 @asynccontextmanager
 async def bot_services(core: Services, options: Options) -> AsyncIterator[ScenarioServices]:
     """Open what a bot has besides the services that all bots of a process share. Raises SetupError."""
-    telegram = Client(options.bot_token, options.bot_api_url) if options.bot_token else None
+    telegram = options.telegram() if options.telegram else None
     try:
         yield ScenarioServices(
             core=core,

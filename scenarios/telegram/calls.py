@@ -10,9 +10,9 @@ from typing import Any
 from core import errors
 from core.errors import Conflict
 from providers.telegram_bot import CHANNEL
-from providers.telegram_bot.client import Client
-from providers.telegram_bot.errors import BotApiError, NoAnswer, Refused, Throttled
+from providers.telegram_bot.errors import CallFailed, CallThrottled
 from scenarios.context import Context
+from scenarios.context.telegram import Telegram
 
 LONGEST_WAIT = 5
 """Seconds of one call in which it waits for Telegram; meanwhile the person's next events wait."""
@@ -33,17 +33,16 @@ async def call(context: Context, method: str, **parameters: Any) -> Any:
     while True:
         try:
             return await bot.call(method, **parameters)
-        except Throttled as error:
+        except CallThrottled as error:
             waited += error.retry_after
             if waited > LONGEST_WAIT:
-                text = f"Telegram asks to repeat this in {error.retry_after} s"
-                raise TelegramRefused(text, error.retry_after) from None
+                raise TelegramRefused(str(error), error.retry_after) from None
             await asyncio.sleep(error.retry_after)
-        except BotApiError as error:
-            raise TelegramRefused(_words(error, bot.token)) from None
+        except CallFailed as error:
+            raise TelegramRefused(str(error)) from None
 
 
-def required_bot(context: Context) -> Client:
+def required_bot(context: Context) -> Telegram:
     """Return the client of the Bot API. Raises Conflict NOT_TELEGRAM or NO_BOT."""
     action = context.step.action.type
     if context.channel != CHANNEL:
@@ -63,11 +62,3 @@ def required_group(context: Context) -> int | str:
     if not chat.removeprefix("-").isdecimal() or not chat.startswith("-"):
         raise Conflict("NOT_A_GROUP", f"{context.step.action.type} works only in a group")
     return int(chat)
-
-
-def _words(error: BotApiError, token: str) -> str:
-    """Return what went wrong. Texts of connection errors may contain the URL, and with it the token."""
-    if isinstance(error, Refused):
-        return error.message.replace(token, "…")
-    cause = error.cause if isinstance(error, NoAnswer) else type(error).__name__
-    return f"Telegram could not be reached ({cause})"

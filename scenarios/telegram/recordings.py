@@ -13,7 +13,7 @@ from typing import Any
 from core.errors import Invalid, NotFound
 from core.model.user_files import inner_path
 from providers.models import AiUnavailable
-from providers.telegram_bot.errors import BadRequest, BotApiError
+from providers.telegram_bot.errors import CallFailed, CallRefused
 from scenarios.context import Context
 from scenarios.context.arguments import text_of
 
@@ -65,9 +65,9 @@ async def _download(context: Context, file_id: str, target: Path) -> None:
             raise _too_large()
         with _Bounded(target, "w") as file:
             await telegram.download(found["file_path"], file)
-    except BadRequest:
+    except CallRefused:
         raise NotFound("AUDIO_FILE_NOT_FOUND", "Telegram has no file with this id", "audio_file_id") from None
-    except BotApiError:  # the text may contain the token
+    except CallFailed:
         raise AiUnavailable("AUDIO_UNAVAILABLE", "Telegram did not send the file") from None
 
 

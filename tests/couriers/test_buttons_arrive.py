@@ -16,6 +16,7 @@ from couriers.max import keyboard as max_keyboard
 from couriers.telegram_bot import courier as telegram_bot
 from couriers.telegram_bot import requests
 from couriers.vk import keyboard as vk_keyboard
+from providers.telegram_bot.library import types
 
 letters = st.characters(blacklist_categories=("Cs", "Cc"))
 buttons = st.builds(
@@ -30,8 +31,9 @@ def written_by(channel: str, content: Content) -> list[tuple[str, str]]:
     """The label and the data of each button in the request to the provider."""
     match channel:
         case "telegram-bot":
-            rows = requests.keyboard(content)["inline_keyboard"]
-            return [(one["text"], one["callback_data"]) for row in rows for one in row]
+            found = requests.keyboard(content)
+            assert isinstance(found, types.InlineKeyboardMarkup)
+            return [(one.text, one.callback_data or "") for row in found.inline_keyboard for one in row]
         case "vk":
             rows = json.loads(vk_keyboard.keyboard(content))["buttons"]
             return [_of_vk(one["action"]) for row in rows for one in row]

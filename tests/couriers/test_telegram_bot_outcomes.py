@@ -1,19 +1,34 @@
 """The table of the Bot API's answers."""
 
+import json
 from datetime import timedelta
 from typing import Any
 
+import aiohttp
 import pytest
 
 from core.courier import Deferred, Halted, Reason, Rejected, Scope, Unknown
 from couriers.telegram_bot import outcomes
-from providers.telegram_bot.errors import TOKEN_REFUSED, BotApiError, NoAnswer, error_of
+from providers.telegram_bot.client import Client, NoAnswer
+from providers.telegram_bot.errors import TOKEN_REFUSED
+from providers.telegram_bot.library import exceptions, methods
 
 
-def refused(status: int, description: str, **parameters: int) -> BotApiError:
+def error_of(status: int, body: Any) -> exceptions.AiogramError:
+    """The error of an answer without a result."""
+    with pytest.raises(exceptions.AiogramError) as error:
+        Client("1:x").read(status, json.dumps(body).encode())
+    return error.value
+
+
+def refused(status: int, description: str, **parameters: int) -> exceptions.AiogramError:
     """The error of an answer as the Bot API writes it."""
     hints = {"parameters": parameters} if parameters else {}
     return error_of(status, {"ok": False, "error_code": status, "description": description, **hints})
+
+
+def broken(fault: Exception) -> NoAnswer:
+    return NoAnswer(methods.GetMe(), fault)
 
 
 @pytest.mark.row("D-22")
@@ -58,7 +73,7 @@ def test_a_refused_token_halts(error: Exception) -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        NoAnswer("TimeoutError", is_sent=True),
+        broken(TimeoutError()),
         refused(500, "Internal Server Error"),
         refused(502, "restart"),
         refused(409, "Conflict"),
@@ -74,7 +89,7 @@ def test_what_may_have_been_sent_is_unknown(error: Exception) -> None:
 
 
 def test_a_connection_that_was_never_made_is_repeated() -> None:
-    outcome: Any = outcomes.outcome_of(NoAnswer("ClientConnectorError", is_sent=False), "5")
+    outcome: Any = outcomes.outcome_of(broken(aiohttp.ConnectionTimeoutError()), "5")
     assert (outcome.reason, outcome.scope, outcome.after) == (
         Reason.PROVIDER_DOWN, Scope.ACCOUNT, outcomes.RECONNECT_AFTER,
     )  # fmt: skip

@@ -91,7 +91,7 @@ def _form(fields: Mapping[str, Any]) -> FormData:
     form = FormData(quote_fields=False)
     for name, value in fields.items():
         if isinstance(value, web.FileField):
-            form.add_field(name, value.file, filename=value.filename, content_type=value.content_type)
+            form.add_field(name, value.file.read(), filename=value.filename, content_type=value.content_type)
         else:
             form.add_field(name, _text(value))
     return form

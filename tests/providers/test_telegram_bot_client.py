@@ -1,5 +1,6 @@
 """The client of the Bot API, against servers that answer in ways of their own."""
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,8 @@ import pytest
 from aiohttp import web
 
 from core.errors import SetupError
-from providers.telegram_bot.client import Client, check_token
-from providers.telegram_bot.errors import BotApiError, Unreadable
+from providers.telegram_bot.client import Client, NoAnswer, Unreadable, check_token
+from providers.telegram_bot.library import TelegramMethod, methods, types
 from tests.support.serving import serving_app
 
 TOKEN = "4343:a-secret"
@@ -33,27 +34,42 @@ def api(result: Any, received: list[Any]) -> web.Application:
     return app
 
 
-async def called(app: web.Application, files: dict[str, Path] | None = None, **parameters: Any) -> Any:
+async def called(app: web.Application, method: TelegramMethod[Any]) -> Any:
     async with serving_app(app) as url:
         client = Client(TOKEN, url)
         try:
-            return await client.call("sendMessage", files, **parameters)
+            return await client(method)
         finally:
             await client.close()
 
 
-async def test_a_parameter_that_is_none_is_left_out_and_false_is_not() -> None:
+async def test_a_parameter_that_is_none_is_left_out_and_false_and_empty_ones_are_not() -> None:
     received: list[Any] = []
-    assert await called(api([1], received), text="x", reply_markup=None, show_alert=False) == [1]
-    assert received == [{"text": "x", "show_alert": False}]
+    answer = methods.AnswerCallbackQuery(callback_query_id="1", text="", show_alert=False, cache_time=0)
+    assert await called(api([1], received), answer) == [1]
+    assert received == [{"callback_query_id": "1", "text": "", "show_alert": "false", "cache_time": "0"}]
 
 
-async def test_beside_a_file_all_but_texts_is_json(tmp_path: Path) -> None:
-    (tmp_path / "отчёт.txt").write_bytes(b"content")
-    received: list[Any] = []
-    await called(api(True, received), {"one": tmp_path / "отчёт.txt"}, caption="<b>", media=[{"media": "attach://one"}])
-    name_and_content = ("отчёт.txt", b"content")
-    assert received == [{"caption": "<b>", "media": '[{"media": "attach://one"}]', "one": name_and_content}]
+async def test_a_file_is_read_piece_by_piece_while_it_is_sent(tmp_path: Path) -> None:
+    """The memory does not depend on the size of the files that are sent at once."""
+    received = 0
+
+    async def take(request: web.Request) -> web.Response:
+        nonlocal received
+        async for piece in request.content.iter_chunked(65536):
+            received += len(piece)
+        return web.json_response({"ok": True, "result": True})
+
+    app = web.Application()
+    app.router.add_post("/{bot}/{method}", take)
+    file = tmp_path / "large.bin"
+    file.write_bytes(bytes(16 * 2**20))
+    tracemalloc.start()
+    await called(app, methods.SendDocument(chat_id="1", document=types.FSInputFile(file)))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert received > 16 * 2**20
+    assert peak < 8 * 2**20
 
 
 async def test_a_redirect_is_not_followed_because_it_would_take_the_token_elsewhere() -> None:
@@ -66,14 +82,14 @@ async def test_a_redirect_is_not_followed_because_it_would_take_the_token_elsewh
     app.router.add_post(f"/bot{TOKEN}/{{method}}", redirect)
     app.add_subapp("/elsewhere/", api(True, reached))
     with pytest.raises(Unreadable):
-        await called(app, text="x")
+        await called(app, methods.SendMessage(chat_id="1", text="x"))
     assert reached == []
 
 
 async def test_no_error_of_a_broken_connection_shows_the_token() -> None:
     client = Client(TOKEN, "http://127.0.0.1:1")
-    with pytest.raises(BotApiError) as fault:
-        await client.call("getMe")
+    with pytest.raises(NoAnswer) as fault:
+        await client(methods.GetMe())
     with pytest.raises(SetupError) as setup:
         await check_token(client)
     await client.close()

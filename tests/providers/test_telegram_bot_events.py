@@ -8,6 +8,9 @@ from aiogram import types
 
 from core.updates.arrival import Arrival
 from providers.telegram_bot.events import merge, read_arrival
+from tests.support import whole_aiogram
+
+__all__ = ["whole_aiogram"]
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 ANNA = {"id": 5, "is_bot": False, "first_name": "Анна", "last_name": "И.", "username": "anna", "language_code": "ru"}

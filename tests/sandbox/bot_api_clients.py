@@ -9,10 +9,13 @@ from aiogram.client.session.aiohttp import AiohttpSession
 from aiogram.client.telegram import TelegramAPIServer
 from aiogram.exceptions import TelegramAPIError
 
-from providers.telegram_bot.client import Client
+from providers.telegram_bot.named_calls import NamedCalls
 from sandbox.bot_api import BotApiServer
 from sandbox.events import Fault, Rule
 from sandbox.state import SandboxState
+from tests.support import whole_aiogram
+
+__all__ = ["ANNA", "BORIS", "GROUP", "BotApi", "bot_api", "refusal", "session", "whole_aiogram"]
 
 ANNA, BORIS, GROUP = 100_001, 100_002, -1_000_000_000_123
 
@@ -29,9 +32,9 @@ class BotApi:
         """Return another client, as another process would have it."""
         return Bot(token or self.server.token, session=session(self.server))
 
-    def own_client(self, token: str = "") -> Client:
-        """Return a client of Ada; the caller closes it."""
-        return Client(token or self.server.token, self.server.url)
+    def named_calls(self, token: str = "") -> NamedCalls:
+        """Return the calls of scenarios; the caller closes them."""
+        return NamedCalls(token or self.server.token, self.server.url)
 
     def inject_fault(self, name: str, value: int | None = None, *, address: str = "*", method: str = "*") -> None:
         self.state.add_rule(Rule("telegram-bot", Fault(name, value), address, method, times=1))

@@ -13,6 +13,9 @@ from scenarios.bot import Action, Place
 from scenarios.bot.event_fields import FIELDS, OF_ADA, with_derived
 from scenarios.engine import Values
 from scenarios.placeholders.attributes import prepare
+from tests.support import whole_aiogram
+
+__all__ = ["whole_aiogram"]
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 ANNA = {"id": 5, "is_bot": False, "first_name": "Анна", "username": "anna"}

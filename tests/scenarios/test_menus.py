@@ -10,7 +10,7 @@ from aiogram import types
 
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
-from providers.telegram_bot.client import Client
+from providers.telegram_bot.named_calls import NamedCalls
 from scenarios.check.reloading import ActiveBot, watch
 from scenarios.execution.menus import Menus
 from tests.sandbox.bot_api_clients import BotApi, bot_api
@@ -27,8 +27,8 @@ PRIVATE = types.BotCommandScopeAllPrivateChats()
 
 
 @pytest.fixture
-async def telegram(bot_api: BotApi) -> AsyncIterator[Client]:
-    client = bot_api.own_client()
+async def telegram(bot_api: BotApi) -> AsyncIterator[NamedCalls]:
+    client = bot_api.named_calls()
     yield client
     await client.close()
 
@@ -48,7 +48,7 @@ async def shown(bot_api: BotApi, scope: types.BotCommandScopeUnion | None = None
 
 @pytest.mark.row("C-73")
 async def test_commands_are_registered_by_scope_and_stale_menus_are_cleared(
-    stack: Stack, bot_api: BotApi, telegram: Client, tmp_path: Path
+    stack: Stack, bot_api: BotApi, telegram: NamedCalls, tmp_path: Path
 ) -> None:
     await bot_api.bot.set_my_commands([types.BotCommand(command="old", description="old")], PRIVATE)
     await Menus(telegram, stack.store, active(tmp_path, START, STOP, BAN)).register()
@@ -64,7 +64,7 @@ async def test_commands_are_registered_by_scope_and_stale_menus_are_cleared(
 
 @pytest.mark.row("C-73")
 async def test_a_reload_registers_the_new_commands_also_after_an_outage(
-    stack: Stack, bot_api: BotApi, telegram: Client, tmp_path: Path
+    stack: Stack, bot_api: BotApi, telegram: NamedCalls, tmp_path: Path
 ) -> None:
     bot = active(tmp_path, START)
     bot_api.inject_fault("502", method="setMyCommands")
@@ -81,7 +81,7 @@ async def test_a_reload_registers_the_new_commands_also_after_an_outage(
 
 
 async def test_a_menu_that_telegram_refuses_is_reported_and_the_others_are_registered(
-    stack: Stack, bot_api: BotApi, telegram: Client, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    stack: Stack, bot_api: BotApi, telegram: NamedCalls, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     unknown = "{command: x, description: x, scope: chat, chat_id: '@nowhere'}"
     await Menus(telegram, stack.store, active(tmp_path, unknown, START)).register()
@@ -93,7 +93,7 @@ async def test_a_revoked_token_is_reported_without_the_token_and_tried_again(
     stack: Stack, bot_api: BotApi, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "scenarios")
-    revoked = bot_api.own_client("4343:revoked")
+    revoked = bot_api.named_calls("4343:revoked")
     keeping = asyncio.create_task(Menus(revoked, stack.store, active(tmp_path, START)).keep())
     await until(lambda: "Unauthorized" in caplog.text)
     assert not keeping.done()

@@ -33,6 +33,7 @@ from providers.models import FileCache, Models
 from providers.sign_in import SignIn
 from scenarios.check.reloading import ActiveBot, fingerprint
 from scenarios.context import ScenarioServices
+from scenarios.context.telegram import Telegram
 from scenarios.execution.last_good import LastGood
 from scenarios.execution.opening import Options, bot_services
 from scenarios.execution.process import Process, ProcessOptions
@@ -143,8 +144,7 @@ def options_of(settings: Settings, tenant: str, models: Models, sign_in: SignIn 
         tenant=tenant,
         timezone=settings.tenant_timezones.get(tenant, settings.timezone),
         policy=sending_policy_of(settings),
-        bot_token=settings.bot_token or "",
-        bot_api_url=settings.bot_api_url or "",
+        telegram=partial(open_telegram, settings.bot_token, settings.bot_api_url) if settings.bot_token else None,
         models=models,
         pictures=FileCache(
             settings.data.absolute() / "pictures", settings.ai_cache_megabytes * 10**6, settings.retention
@@ -152,3 +152,10 @@ def options_of(settings: Settings, tenant: str, models: Models, sign_in: SignIn 
         sign_in=sign_in,
         allow_private=settings.webhook_allow_private,
     )
+
+
+def open_telegram(token: str, api_url: str | None) -> Telegram:
+    """Return the client of the Bot API. Raises SetupError."""
+    from providers.telegram_bot.named_calls import NamedCalls  # it takes a second; most bots are also in Telegram
+
+    return NamedCalls(token, api_url or "")

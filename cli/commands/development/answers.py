@@ -17,7 +17,8 @@ from providers.mail import Phase
 from providers.mail.errors import answered, unanswered
 from providers.max.client import Answer
 from providers.sms.profile import Rule, load_profile, own_profiles
-from providers.telegram_bot.errors import NoAnswer, Unreadable, error_of
+from providers.telegram_bot.client import Client, NoAnswer
+from providers.telegram_bot.library import exceptions, methods
 from providers.vk.errors import AMBIGUOUS, TOKEN_REFUSED
 
 Row = tuple[str, str, Outcome]
@@ -118,14 +119,23 @@ def _telegram() -> Iterator[Row]:
 
 
 def _telegram_bot() -> Iterator[Row]:
-    yield "connect", "refused, silence", telegram_bot.outcome_of(NoAnswer("", is_sent=False), "1")
-    yield "send", "cut, silence", telegram_bot.outcome_of(NoAnswer("", is_sent=True), "1")
-    yield "send", "no JSON", telegram_bot.outcome_of(Unreadable(""), "1")
+    refused, cut = aiohttp.ConnectionTimeoutError(), aiohttp.ServerDisconnectedError()
+    yield "connect", "refused, silence", telegram_bot.outcome_of(NoAnswer(methods.GetMe(), refused), "1")
+    yield "send", "cut, silence", telegram_bot.outcome_of(NoAnswer(methods.GetMe(), cut), "1")
+    yield "send", "no JSON", telegram_bot.outcome_of(_bot_api_error(200, b""), "1")
     for status in (400, 401, 403, 404, 409, 413, 500, 502):
-        yield "send", str(status), telegram_bot.outcome_of(error_of(status, {"ok": False, "description": ""}), "1")
-    throttled = error_of(429, {"ok": False, "parameters": {"retry_after": 1}})
+        yield "send", str(status), telegram_bot.outcome_of(_bot_api_error(status, b'{"ok": false}'), "1")
+    throttled = _bot_api_error(429, b'{"ok": false, "parameters": {"retry_after": 1}}')
     yield "send to a person", "429, retry_after 1", telegram_bot.outcome_of(throttled, "1")
     yield "send to a group", "429, retry_after 1", telegram_bot.outcome_of(throttled, "-1")
+
+
+def _bot_api_error(status: int, body: bytes) -> exceptions.AiogramError:
+    try:
+        result = Client("1:x").read(status, body)
+    except exceptions.AiogramError as error:
+        return error
+    raise AssertionError(result)
 
 
 def _vk() -> Iterator[Row]:

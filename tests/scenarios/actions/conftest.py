@@ -116,8 +116,7 @@ async def bench(store: Store, bot_api: BotApi, tmp_path: Path) -> AsyncIterator[
     options = Options(
         TENANT,
         ZoneInfo("Europe/Moscow"),
-        bot_token=bot_api.server.token,
-        bot_api_url=bot_api.server.url,
+        telegram=bot_api.named_calls,
         pictures=FileCache(tmp_path / "pictures", 10**6, timedelta(days=1)),
     )
     async with open_services(store, options) as services:

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from providers.models import FileCache, Models
-from providers.telegram_bot.client import Client
 from scenarios.bot import Action, Bot, Place
 from scenarios.context import Context, ScenarioServices
+from scenarios.context.telegram import Telegram
 from scenarios.engine import State, Step, Values
 from scenarios.placeholders.attributes import prepare
 
@@ -21,7 +21,7 @@ def context_of(
     written: Mapping[str, Any],
     *,
     event: Mapping[str, Any] = EVENT,
-    telegram: Client | None = None,
+    telegram: Telegram | None = None,
     results: Mapping[str, Any] | None = None,
 ) -> Context:
     """The context of an action with these fields. `results`: those of the chain before it."""

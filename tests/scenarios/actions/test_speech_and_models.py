@@ -10,7 +10,8 @@ from core.errors import Refused
 from providers.models import AiError, Models
 from providers.models.espeak import Espeak
 from providers.models.openai import OpenAi
-from providers.telegram_bot.client import Client
+from providers.telegram_bot.library import types
+from providers.telegram_bot.named_calls import NamedCalls
 from sandbox.bot_api import BotApiServer
 from sandbox.models import MODEL
 from sandbox.models.sounds import TONES, UNDERSTOOD
@@ -163,17 +164,17 @@ async def bot_api(state: SandboxState) -> AsyncIterator[BotApiServer]:
 
 
 @pytest.fixture
-async def telegram(bot_api: BotApiServer) -> AsyncIterator[Client]:
-    client = Client(bot_api.token, bot_api.url)
+async def telegram(bot_api: BotApiServer) -> AsyncIterator[NamedCalls]:
+    client = NamedCalls(bot_api.token, bot_api.url)
     yield client
     await client.close()
 
 
-async def uploaded(telegram: Client, folder: Path, content: bytes) -> str:
+async def uploaded(telegram: NamedCalls, folder: Path, content: bytes) -> str:
     """The id of a voice message in Telegram."""
     file = folder / "voice.ogg"
     file.write_bytes(content)
-    message = await telegram.call("sendVoice", {"sound": file}, chat_id=7, voice="attach://sound")
+    message = await telegram.call("sendVoice", chat_id=7, voice=types.FSInputFile(file))
     return str(message["voice"]["file_id"])
 
 
@@ -181,7 +182,7 @@ async def uploaded(telegram: Client, folder: Path, content: bytes) -> str:
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("kind", ["voice", "audio", "document", "audio_file_id"])
 async def test_from_speech_reads_a_voice_message_of_telegram(
-    models: Models, folder: Path, telegram: Client, kind: str
+    models: Models, folder: Path, telegram: NamedCalls, kind: str
 ) -> None:
     file_id = await uploaded(telegram, folder, TONES["opus"])
     attachment = {"type": kind, "file_id": file_id, **({"mime_type": "audio/ogg"} if kind == "document" else {})}
@@ -211,7 +212,7 @@ async def test_from_speech_reads_a_voice_message_of_telegram(
     ],
 )
 async def test_from_speech_fails_with_a_complaint(
-    models: Models, folder: Path, telegram: Client, written: Mapping[str, Any], complaint: str
+    models: Models, folder: Path, telegram: NamedCalls, written: Mapping[str, Any], complaint: str
 ) -> None:
     (folder / "bot.yaml").write_text("roles: {}")
     (folder.parent / "secret.mp3").write_bytes(TONES["mp3"])
@@ -220,7 +221,7 @@ async def test_from_speech_fails_with_a_complaint(
 
 
 async def test_a_file_of_telegram_that_is_too_large_is_not_downloaded(
-    models: Models, folder: Path, telegram: Client, monkeypatch: pytest.MonkeyPatch
+    models: Models, folder: Path, telegram: NamedCalls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file_id = await uploaded(telegram, folder, TONES["opus"])
     monkeypatch.setattr(recordings, "MOST_BYTES", 1000)
@@ -229,7 +230,7 @@ async def test_a_file_of_telegram_that_is_too_large_is_not_downloaded(
 
 
 async def test_a_failure_of_telegram_does_not_show_the_token(
-    models: Models, folder: Path, telegram: Client, state: SandboxState
+    models: Models, folder: Path, telegram: NamedCalls, state: SandboxState
 ) -> None:
     state.add_rule(Rule("telegram-bot", Fault("not_json"), method="getFile"))
     context = context_of(folder, models, {"audio_file_id": "x"}, telegram=telegram)

@@ -1,0 +1,18 @@
+"""What scenarios need of a client of Telegram's Bot API; `cli` hands it in."""
+
+from typing import IO, Any, Protocol
+
+
+class Telegram(Protocol):
+    """The calls of one bot by the names of their methods. `id`: of the bot."""
+
+    id: int
+
+    async def call(self, name: str, /, **parameters: Any) -> Any:
+        """Return the result of a method, as JSON. Raises CallFailed of `providers.telegram_bot.errors`."""
+
+    async def download(self, path: str, target: IO[bytes]) -> None:
+        """Write the file that getFile names. Raises CallFailed, and what `target` raises."""
+
+    async def close(self) -> None:
+        """Close the connections."""
