@@ -74,8 +74,14 @@ def format_outcome(channel: str, outcome: Mapping[str, Any]) -> str:
 def format_status(outcome: Mapping[str, Any]) -> str:
     """Return the status with its reason, and what the channel could not show."""
     reason = f" ({outcome['reason']})" if outcome.get("reason") else ""
-    not_shown = f" without {', '.join(outcome['not_shown'])}" if outcome.get("not_shown") else ""
+    not_shown = f" without {', '.join(map(format_feature, outcome['not_shown']))}" if outcome.get("not_shown") else ""
     return f"{outcome['status']}{reason}{not_shown}"
+
+
+def format_feature(what: str) -> str:
+    """Return what is not shown, in words: "text_end" or, with the name of a file, "file_name a_b.txt"."""
+    feature, *name = what.split(" ", 1)
+    return " ".join([feature.replace("_", " "), *name])
 
 
 def format_content(content: Mapping[str, Any]) -> str:

@@ -40,14 +40,16 @@ from core.errors import SetupError
 from core.model.contacts.addresses import malformed
 from core.model.contacts.phone_numbers import e164
 from core.model.content import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode
-from core.model.display import KeyboardLimits, Limits
+from core.model.display import BEGINNING, KeyboardLimits, Limits
 from core.model.states import Reason
 from core.model.text.sms_parts import coding_of, sms_parts
+from core.model.text.subjects import beginning_of
 from core.model.text.text_entities import marked
 from core.model.text.text_marks import Span, cut_text, plain_text, spans
 from core.model.text.text_parts import split_text, utf16_length
 
 __all__ = [
+    "BEGINNING",
     "EVERY_FEATURE",
     "FOREVER",
     "NEVER",
@@ -82,6 +84,7 @@ __all__ = [
     "Split",
     "Transfers",
     "Unknown",
+    "beginning_of",
     "coding_of",
     "cut_text",
     "e164",

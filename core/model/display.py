@@ -11,6 +11,8 @@ from msgspec import Struct
 from core.model.compact_json import compact_json
 from core.model.content import Button, Content, Feature
 
+BEGINNING = "{beginning}"
+
 _BUTTONS = frozenset({Feature.INLINE, Feature.REPLY})
 
 
@@ -69,8 +71,9 @@ def _is_within(rows: Sequence[Sequence[Any]], most_rows: int, most_buttons: int)
 class Limits(Struct, frozen=True, omit_defaults=True):
     """How much a channel shows. `text` and `caption` (the text of a message with a file): UTF-16 code units, 0 for no
     limit. `splits`: a longer text without content goes in several messages; `splits_content`: one with content, too.
-    `in_sms`: a text is sent and paid in parts;
-    `price`: of one part, with its currency, as the operator has written it. `keyboard`: None for no limits.
+    `in_sms`: a text is sent and paid in parts; `price`: of one part, with its currency, as the operator has written it.
+    `keyboard`: None for no limits. `follows_group`: a group of files has no keyboard; the text follows it with that.
+    `subject`: of a mail, with `BEGINNING` in place of the beginning of its text.
     """
 
     text: int = 0
@@ -80,6 +83,8 @@ class Limits(Struct, frozen=True, omit_defaults=True):
     in_sms: bool = False
     price: str = ""
     keyboard: KeyboardLimits | None = None
+    follows_group: bool = False
+    subject: str = ""
 
 
 class Display(Struct, frozen=True, omit_defaults=True):

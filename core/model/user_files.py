@@ -16,10 +16,11 @@ _PATH_MARKS = str.maketrans('"\\/', "___")
 
 
 def safe_name(name: str) -> str:
-    """Return the name in NFC, with _ in place of quotation marks and slashes, without what is not printable; of a name
-    of more than `LONGEST` bytes its beginning, "…" and its ending; "file" if nothing is left.
+    """Return the name in NFC, with _ in place of quotation marks and slashes, without what is not printable and spaces
+    at its end, which mail programs take away; of a name of more than `LONGEST` bytes its beginning, "…" and its ending;
+    "file" if nothing is left.
     """
-    shown = "".join(filter(str.isprintable, nfc(name))).translate(_PATH_MARKS).lstrip(". ")
+    shown = "".join(filter(str.isprintable, nfc(name))).translate(_PATH_MARKS).lstrip(". ").rstrip(" ")
     if len(shown.encode()) <= LONGEST:
         return shown or "file"
     ending = PurePath(shown).suffix

@@ -13,22 +13,25 @@ from typing import Literal
 from urllib.parse import quote
 
 from core.courier import (
+    BEGINNING,
     EVERY_FEATURE,
     NEVER,
     Content,
     Feature,
     Files,
+    Limits,
     Message,
     Outcome,
     Reason,
     Rejected,
     Sent,
     SetupError,
+    beginning_of,
     plain_text,
     spans,
 )
 from couriers.email.files import Attached, MailFiles
-from couriers.email.limits import Limits
+from couriers.email.limits import Limits as MailLimits
 from couriers.email.outcomes import outcome_of, remedy
 from providers.mail import (
     LOCALES,
@@ -39,7 +42,6 @@ from providers.mail import (
     MailMessage,
     MailServer,
     Templates,
-    beginning_of,
     html_of,
     html_of_marked,
     sender_address,
@@ -90,7 +92,8 @@ class Email:
 
     def __init__(self, settings: Settings, mailer: Mailer, templates: Templates, files: Files) -> None:
         self._settings, self._mailer, self._templates = settings, mailer, templates
-        self._files, self._mail_files, self._limits = files, MailFiles(files), Limits()
+        self._files, self._mail_files, self._limits = files, MailFiles(files), MailLimits()
+        self.limits = Limits(subject=self._filled("any@example.org", "", BEGINNING).subject)
         self.account = mailer.server.account
 
     def as_text(self, content: Content) -> frozenset[Feature]:

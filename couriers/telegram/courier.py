@@ -88,7 +88,9 @@ class Telegram:
         self._uploads = Uploads(connection.request)
         self.shows = EVERY_FEATURE if is_bot else USER_FEATURES
         keyboard = KEYBOARD if is_bot else None
-        self.limits = Limits(text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True, keyboard=keyboard)
+        self.limits = Limits(
+            text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True, keyboard=keyboard, follows_group=True
+        )
         self._is_closed = False
 
     def as_text(self, content: Content) -> frozenset[Feature]:

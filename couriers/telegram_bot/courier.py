@@ -61,7 +61,7 @@ class TelegramBot:
     remembers = NEVER
     announces: Literal[True] = True
     shows = EVERY_FEATURE
-    limits = Limits(text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True, keyboard=KEYBOARD)
+    limits = Limits(text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True, keyboard=KEYBOARD, follows_group=True)
 
     def __init__(self, account: str, bot: Client, moved_groups: KnownIds) -> None:
         self.account = account

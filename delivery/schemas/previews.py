@@ -90,7 +90,7 @@ class PreviewText(Struct):
 class PreviewShown(Struct):
     """The view of a person in one channel. `buttons`: below the message; `keyboard`: in place of the person's own.
     `choices`: how many buttons the text shows with numbers. `not_shown`: what the channel cannot show. `empty`: nothing
-    can be sent there.
+    can be sent there. `subject`: of a mail; "" elsewhere.
     """
 
     messages: list[PreviewText]
@@ -100,6 +100,7 @@ class PreviewShown(Struct):
     choices: int
     not_shown: list[str]
     empty: bool
+    subject: str
 
     @classmethod
     def of(cls, shown: Shown) -> "PreviewShown":
@@ -111,6 +112,7 @@ class PreviewShown(Struct):
             choices=shown.choices,
             not_shown=list(shown.not_shown),
             empty=shown.is_empty,
+            subject=shown.subject,
         )
 
 

@@ -14,7 +14,7 @@ from providers.mail.link_codes import LinkCodeMailer
 from providers.mail.mailer import Mailer
 from providers.mail.message import MailFile, MailMessage, checked_address, sender_address
 from providers.mail.server import Encryption, MailServer
-from providers.mail.template import LOCALES, Templates, beginning_of
+from providers.mail.template import LOCALES, Templates
 
 __all__ = [
     "LOCALES",
@@ -34,7 +34,6 @@ __all__ = [
     "Mailer",
     "Phase",
     "Templates",
-    "beginning_of",
     "checked_address",
     "html_of",
     "html_of_marked",

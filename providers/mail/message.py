@@ -110,7 +110,14 @@ def _add_parts(mail: EmailMessage, message: MailMessage) -> None:
         mail.add_alternative(content, maintype="text", subtype="html", **form)
     for file in message.files:
         main, _, sub = file.media_type.partition("/")
-        mail.add_attachment(file.data, maintype=main, subtype=sub, filename=file.name)
+        mail.add_attachment(file.data, maintype=main, subtype=sub, filename=_parameter(file.name))
+
+
+def _parameter(name: str) -> Any:
+    """Return a file name as a parameter of a header: in the form of RFC 2231 if it would be read as an encoded word or
+    an address. The library chooses the form of all others.
+    """
+    return ("utf-8", "", name) if "=?" in name or name.startswith("<") else name
 
 
 def _content(text: str) -> tuple[bytes, dict[str, Any]]:

@@ -28,7 +28,6 @@ PLACEHOLDERS: Mapping[str, frozenset[str]] = {
 
 _BUILT_IN = Path(__file__).with_name("templates")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
-_LONGEST_BEGINNING = 70
 _HEADERS = {"Subject", "From"}
 
 
@@ -60,16 +59,6 @@ class Templates:
         """
         template = self._templates[name, locale if locale in LOCALES else "en"]
         return MailMessage(to, _fill(template.subject, values), _fill(template.text, values), sender=template.sender)
-
-
-def beginning_of(text: str) -> str:
-    """Return the first line of a text for a subject, at most 70 characters long, without control characters."""
-    lines = (" ".join(line.split()) for line in text.splitlines())
-    line = re.sub("[\x00-\x1f\x7f-\x9f]", "", next((line for line in lines if line), ""))
-    if len(line) <= _LONGEST_BEGINNING:
-        return line
-    cut = line[: _LONGEST_BEGINNING - 1]
-    return (cut[: cut.rindex(" ")] if " " in cut else cut) + "…"
 
 
 def _file(folder: Path | None, name: str) -> Path:

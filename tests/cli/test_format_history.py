@@ -7,8 +7,8 @@ from cli.client.format_history import format_content, format_event, format_outco
 
 @pytest.mark.row("C-91")
 def test_an_outcome_shows_what_the_channel_could_not_show() -> None:
-    outcome = {"status": "sent", "reason": None, "not_shown": ["inline", "photo menu.png"]}
-    assert format_outcome("sms", outcome) == "sms sent without inline, photo menu.png"
+    outcome = {"status": "sent", "reason": None, "not_shown": ["text_end", "photo menu.png", "file_name a_b.txt"]}
+    assert format_outcome("sms", outcome) == "sms sent without text end, photo menu.png, file name a_b.txt"
     assert format_outcome("sms", {"status": "failed", "reason": "blocked"}) == "sms failed (blocked)"
 
 

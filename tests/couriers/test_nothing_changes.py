@@ -38,13 +38,14 @@ from tests.support.hypothesis_settings import WITHOUT_SHRINKING
 
 class Seen(NamedTuple):
     """What a person has got. `buttons`: label and data or address of each; `keyboard`: labels in place of the person's
-    keyboard.
+    keyboard. `subject`: of a mail.
     """
 
     texts: Sequence[str]
     buttons: Sequence[tuple[str, str]] = ()
     keyboard: Sequence[str] = ()
     files: Sequence[str] = ()
+    subject: str = ""
 
 
 def seen_in_telegram(provider: Any, address: str) -> Seen:
@@ -97,7 +98,7 @@ def seen_in_email(provider: Any, address: str) -> Seen:
     assert str(mail["To"]) == address
     body: Any = mail.get_body(("plain",))
     files = [one.get_filename() or "" for one in mail.iter_attachments()]
-    return Seen([body.get_payload(decode=True).decode()], files=files)
+    return Seen([body.get_payload(decode=True).decode()], files=files, subject=str(mail["Subject"]))
 
 
 def seen_in_sms(provider: Any, address: str) -> Seen:
@@ -202,17 +203,12 @@ def _written(wanted: Given) -> Iterator[tuple[str, str]]:
 
 
 def check(seen: Seen, wanted: Given, outcome: Sent, preview: Shown) -> None:
-    """Everything is equal, or named both in the outcome and in the preview.
-
-    The preview takes the text for a caption, also of a group of files that it follows in Telegram because of its
-    buttons: then it announces a cut that does not come.
-    """
+    """Everything is equal, or named both in the outcome and in the preview."""
     named, announced = set(outcome.not_shown), set(preview.not_shown)
-    is_group = len(wanted.names) > 1 and bool(preview.buttons or preview.keyboard)
-    assert named == announced or (is_group and announced - named == {"text_end"})
+    assert named == announced
     received = lines("".join(seen.texts))
-    if named == announced:
-        assert received == lines("".join(one.text for one in preview.messages))
+    assert received == lines("".join(one.text for one in preview.messages))
+    assert seen.subject == preview.subject
     assert received.startswith(lines(wanted.text)) or "text_end" in named
     every = [(one.text, one.url or one.data) for row in wanted.inline for one in row]
     if every and list(seen.buttons) != every:
@@ -246,6 +242,11 @@ numbers = count(1)
 @example(wanted=Given("text", [[Button(f"{number}", url="https://example.org") for number in range(9)]]))
 @example(wanted=Given("text", [[Button("Да", "ж" * 33)]]))
 @example(wanted=Given("text", names=['a"b.txt', "{0} отчёт.txt"]))
+@example(wanted=Given("text", names=["=?utf-8?q?a?=", "b  "]))
+@example(wanted=Given("", names=['a"b']))
+@example(wanted=Given("", reply=[["Да"]], names=["a", "b"]))
+@example(wanted=Given("слово " * 200, [[Button("Да", "yes")]], names=["a", "b"]))
+@example(wanted=Given("слово " * 200, names=["a", "b"]))
 @example(wanted=Given("ж" * 4096, [[Button("Л" * 41, "a")]]))
 async def test_what_arrives_is_what_was_given_or_named(provider: Provider, tmp_path: Path, wanted: Given) -> None:
     courier = provider.opened[0] if provider.opened else await provider.open()

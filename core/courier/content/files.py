@@ -114,8 +114,12 @@ def file_name(url: str) -> str:
 
 def label_of(attachment: Attachment) -> str:
     """Return how the history names a file that is not shown: its type, and its name if it has one."""
-    name = attachment.name or PurePath(attachment.path).name or (file_name(attachment.url) if attachment.url else "")
-    return f"{attachment.type} {name}".rstrip()
+    return f"{attachment.type} {name_of(attachment)}".rstrip()
+
+
+def name_of(attachment: Attachment) -> str:
+    """Return the name of a file; "" if it has none."""
+    return attachment.name or PurePath(attachment.path).name or (file_name(attachment.url) if attachment.url else "")
 
 
 def _type_of(name: str) -> str:

@@ -94,6 +94,7 @@ def test_no_number_begins_with_7_and_0_to_2(written: str) -> None:
         ("ж" * 200 + ".docx", "ж" * 116 + "….docx"),
         ("ж" * 119 + "." + "я" * 30, "ж" * 118 + "…"),
         ('a"b/c\\d.pdf', "a_b_c_d.pdf"),
+        ("a.pdf  ", "a.pdf"),
         ("И\u0306од-2.pdf", "Йод-2.pdf"),
     ],
 )

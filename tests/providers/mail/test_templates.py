@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import SetupError
-from providers.mail import Invalid, Templates, beginning_of
+from core.model.text.subjects import beginning_of
+from providers.mail import Invalid, Templates
 from providers.mail.template import LOCALES, PLACEHOLDERS
 from tests.support.paths import ROOT
 

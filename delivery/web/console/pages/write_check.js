@@ -49,10 +49,17 @@ export function shownTo(said, preview) {
 export function shownIn(name, one) {
   return h("article", { class: "card bubble" }, h("h3", {}, word("channel", name)),
     one.empty && notice("bad", t("write.shown_empty")),
+    one.subject && h("p", { class: "quiet small", dir: "auto" }, t("write.subject", { subject: one.subject })),
     one.messages.map((message) => h("p", { class: "said", dir: "auto" }, marked(message))),
     one.buttons.flat().map((button) => h("p", { class: "fake-button" }, button.text)),
     one.files.map((file) => h("p", { class: "quiet small" }, file.url || file.name || file.type)),
-    one.not_shown.length > 0 && h("p", { class: "quiet small" }, t("write.not_shown", { what: one.not_shown.map((what) => word("feature", what)).join(", ") })));
+    one.not_shown.length > 0 && h("p", { class: "quiet small" }, t("write.not_shown", { what: one.not_shown.map(feature).join(", ") })));
+}
+
+/** Returns what is not shown in words; behind the feature may stand the name of a file. */
+function feature(what) {
+  const [name, ...file] = what.split(" ");
+  return [word("feature", name), ...file].join(" ");
 }
 
 const TAGS = { bold: "strong", italic: "em", underline: "u", strikethrough: "s", code: "code", pre: "code" };
