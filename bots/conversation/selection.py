@@ -16,7 +16,7 @@ from bots.catalogue import text
 from bots.conversation.addressees import Addressees, Choice
 from bots.conversation.keyboards import Keyboards, Press
 from bots.conversation.ordering import Ordering, Talk
-from bots.conversation.state import CONFIRM, IDLE_STATE, SELECT, SENT, TEXT, TIME, State, Turn, say
+from bots.conversation.state import IDLE_STATE, SELECT, SENT, TEXT, TIME, State, Turn, say
 from bots.conversation.times import TimePassed, TypedTime, read_time, tomorrow_morning
 from bots.dialog_event import DialogEvent
 from bots.replies import Reply
@@ -151,7 +151,7 @@ class SelectionConversation:
 
     async def _send(self, talk: Talk) -> Turn:
         turn = await self._ordering.send(talk)
-        if turn.state.step == CONFIRM or turn.state.step == SENT:
+        if turn.state.step != SELECT:
             return turn
         choices = await self._addressees.of(talk.user)
         if not choices:

@@ -8,6 +8,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -98,6 +99,19 @@ def test_a_scheduled_delivery_can_be_rescheduled_and_cancelled(running: Installa
     assert running.result("cancel", sent["id"])["cancelled"] == 1
     assert running.ada("cancel", sent["id"]).returncode == 1
     assert running.ada("cancel").returncode == 2
+
+
+@pytest.mark.row("D-51")
+def test_a_time_more_than_a_year_ahead_needs_far(running: Installation) -> None:
+    far, farther = (f"{datetime.now(UTC) + timedelta(days=days):%FT%TZ}" for days in (400, 500))
+    send = ("send", "--to", "vk:200001", "--text", "потом", "--at", far)
+    refused = running.ada(*send)
+    assert (refused.returncode, "more than a year ahead" in refused.stderr) == (2, True), refused.stderr
+    sent = running.result(*send, "--far")
+    assert sent["state"] == "scheduled"
+    assert running.ada("reschedule", sent["id"], "--at", farther).returncode == 2
+    moved = running.result("reschedule", sent["id"], "--at", farther, "--far")
+    assert moved["deliver_at"] == farther
 
 
 @pytest.mark.row("D-27")

@@ -8,8 +8,9 @@ import pytest
 
 from core.model.people import Group, UserChange
 from core.sessions import SignInLinks
-from tests.bots.telegram.chat import STRANGER, STUDENT, TEACHER, School, english, labels
-from tests.support.stack import TENANT
+from tests.bots.telegram.chat import STRANGER, STUDENT, TEACHER, School, english, labels, open_school
+from tests.sandbox.bot_api_clients import BotApi
+from tests.support.stack import TENANT, Stack
 from tests.support.waiting import until
 
 
@@ -116,6 +117,25 @@ async def test_a_time_is_typed_and_a_passed_or_unclear_one_refused(school: Schoo
     assert await school.answer("31.12.2098 9:00") == english("order_deliver_at_far")
     later = datetime.now(UTC) + timedelta(days=300)
     assert f"{later:%d.%m.%Y} 09:00" in await school.answer(f"{later:%d.%m.%Y} 9:00")
+
+
+@pytest.mark.row("D-51")
+async def test_a_time_that_has_passed_before_send_is_pressed_is_asked_for_again(stack: Stack, bot_api: BotApi) -> None:
+    waited = timedelta()
+    school = await open_school(stack, bot_api, clock=lambda: datetime.now(UTC) + waited)
+    async with school.running():
+        await school.select("ИВТ-101")
+        await school.notice("Done")
+        await school.answer("hello")
+        await school.answer(f"{datetime.now(UTC) + timedelta(days=1):%d.%m.%Y} 9:00")
+        waited = timedelta(days=3)
+        await school.notice("Send")
+        await school.shows(english("order_deliver_at_past"))
+        assert school.sms.attempted == []
+        later = f"{datetime.now(UTC) + timedelta(days=5):%d.%m.%Y}"
+        assert f"Time: {later} 09:00" in await school.answer(f"{later} 9:00")
+        await school.notice("Send")
+        await school.shows("Will be sent on")
 
 
 async def test_the_button_for_tomorrow_stands_for_nine_o_clock(school: School) -> None:

@@ -1,6 +1,7 @@
 """A secretary writes to a group, checks, sends once, and sees who was not reached and why."""
 
 import uuid
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,27 @@ async def test_a_draft_that_was_sent_in_another_tab_is_not_sent_again(person: Pe
     await person.sees("Получили")
     found = (await person.running.call("GET", "/v1/deliveries?text=Дважды"))["deliveries"]
     assert len(found) == 1
+
+
+@pytest.mark.row("D-51", "W-05")
+async def test_a_time_more_than_a_year_ahead_is_asked_about_before_it_is_sent(person: Person) -> None:
+    group = await school(person)
+    await person.visit("write", language="ru")
+    await person.writes("Найти группу", group)
+    await person.presses(group)
+    await person.writes("Текст", group)
+    far = f"{datetime.now(UTC) + timedelta(days=400):%F}T10:00"
+    await person.browser.run(f"document.querySelector('#when').value = '{far}'")
+    await person.browser.run("document.querySelector('#when').dispatchEvent(new Event('change'))")
+    await person.sees("До этого времени больше года")
+    await person.sees_no("3 получателя")
+    await person.presses("Дата верная")
+    await person.sees("3 получателя")
+    await person.presses("Проверить")
+    await person.presses("Отправить 1 человеку")
+    await person.sees("запланировано")
+    (found,) = (await person.running.call("GET", f"/v1/deliveries?text={group}"))["deliveries"]
+    assert found["deliver_at"].startswith(far[:7])
 
 
 @pytest.mark.row("W-22")
