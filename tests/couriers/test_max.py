@@ -10,6 +10,7 @@ import trustme
 
 from core.courier import Deferred, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from couriers.max import courier as max_courier
+from couriers.max.pauses import Throttles
 from sandbox.state import Fault, Rule
 from tests.couriers.bot_contract import LOST_ANSWERS, BotContract, BotProvider
 from tests.couriers.contract import Provider, send_one
@@ -175,3 +176,21 @@ async def test_two_refusals_without_a_status_of_their_own_are_unknown(provider: 
     for number, fault in enumerate(("error_with_200", "busy"), 1):
         assert isinstance(await send_one(courier, provider.magic[fault]), Unknown)
         assert (provider.requests, provider.received(provider.magic[fault])) == (number, [])
+
+
+@pytest.mark.row("M-01", "D-22")
+def test_the_wait_of_the_bot_is_short_again_after_a_message_to_anybody_got_through() -> None:
+    moments = iter((0, 2, 10, 20))
+    now = 0.0
+
+    def refused() -> float:
+        nonlocal now
+        now = next(moments)
+        after = throttles.refused("1", Deferred(Reason.THROTTLED)).after
+        return after.total_seconds() if after else 0.0
+
+    throttles = Throttles(lambda: now)
+    assert [refused(), refused()] == [1, 2]
+    now = next(moments)
+    throttles.accepted("2")
+    assert refused() == 1

@@ -135,6 +135,13 @@ async def test_a_reply_an_edit_and_a_removal_name_messages_by_their_mids(provide
     assert (shown[0]["buttons"], edited, removed.not_shown) == ([], Sent(first.reference), ())
 
 
+@pytest.mark.row("M-01")
+async def test_an_edit_changes_the_last_part_of_a_long_message_which_has_the_buttons(provider: MaxProvider) -> None:
+    first = await show(provider, Content(inline=[[Button("Да", "yes")]]), "a" * 4001, "1")
+    await show(provider, Content(edit=first.reference), "changed", "2")
+    assert [one["text"] for one in provider.shown(ADDRESS)] == ["a" * 4000, "changed"]
+
+
 @pytest.mark.row("C-102", "M-01")
 async def test_an_edit_keeps_the_file_of_a_message_or_exchanges_it(provider: MaxProvider, tmp_path: Path) -> None:
     old, new = files(tmp_path, "photo1.png", "document1.pdf")

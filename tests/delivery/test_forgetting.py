@@ -122,5 +122,6 @@ async def test_nothing_names_a_person_that_was_deleted_but_what_is_listed(
     left.pop("by", None)  # until the task is claimed: the index of the kept task by its lane
     assert {kind: key for kind, key in left.items() if kind not in KEPT} == {}
     assert KEPT.keys() - left.keys() == set(), "listed, and not there"
+    assert [one async for one in People(api.store, TENANT).all()] == []
     assert await People(api.store, TENANT).named("telegram-bot", "@zaphoda_b") is None
     assert len(await Requests(api.store, TENANT).newest(["help"])) == 100, "those of others stay"

@@ -9,7 +9,7 @@ from scenarios.bot.variables import Variable
 from scenarios.check import check
 from scenarios.check.dry_run import dry_run
 from scenarios.loader import load
-from scenarios.schema.variables import VariableFault, applied, change_of, fitted
+from scenarios.schema.variables import VariableFault, applied, change_of, ending_of_changes, fitted
 from tests.scenarios.bot_folder import BotFolder
 from tests.scenarios.loader.folder import with_russian
 
@@ -63,6 +63,17 @@ def test_a_change_counts_appends_and_forgets() -> None:
     assert applied(change_of("person.n", {"add": -2}, declared, UTC), None) == 3
     assert applied(change_of("person.l", {"append": "b"}, declared, UTC), ["a"]) == ["a", "b"]
     assert applied(change_of("person.n", None, declared, UTC), 9) is None
+
+
+@pytest.mark.row("C-93")
+@pytest.mark.parametrize(("written", "value"), [(0, 0), ("0", 0), (0.0, 0)])
+def test_zero_is_a_value_and_not_the_default(written: object, value: object) -> None:
+    declared = {"person.n": Variable("number", default=5)}
+    change, more = (change_of("person.n", one, declared, UTC) for one in (written, {"add": 1}))
+    assert (applied(change, 9), applied(more, 0)) == (value, 1)
+    for stored in ({}, {"person": {"n": 0}}):
+        ending = ending_of_changes([change], {"person": {"n": 9}}, stored)
+        assert ending.returned.results["person"] == {"n": value}
 
 
 @pytest.mark.row("C-93")

@@ -16,10 +16,10 @@ PAGE = 100
 T = TypeVar("T")
 
 
-def in_pages(items: Iterable[T], size: int = PAGE) -> Iterable[list[T]]:
-    """Return the items in lists of at most `size`."""
+def in_pages(items: Iterable[T]) -> Iterable[list[T]]:
+    """Return the items in lists of at most `PAGE`."""
     rest = iter(items)
-    while page := list(islice(rest, size)):
+    while page := list(islice(rest, PAGE)):
         yield page
 
 

@@ -16,7 +16,6 @@ from core.directory.records import encode_record
 from core.model.people import Supergroup, canonical_group, faults_of_group, id_text
 from core.redis.constants import RELATIONS
 
-_PAGE = 100
 """Rows of a page: a row of a supergroup may name many groups."""
 
 # supergroups
@@ -28,7 +27,7 @@ async def check_supergroups(reader: Reader, rows: Sequence[Row]) -> AsyncIterato
     """
     known = await reader.known_groups({id_text(one) for row in rows for one in group_ids(row) or ()})
     joined = Counter[str]()  # group → its supergroups, with those of the file
-    for some in in_pages(rows, _PAGE):
+    for some in in_pages(rows):
         page = CheckedPage(len(some))
         found = await reader.supergroups([row.cells["id"] for row in some])
         for row, old in zip(some, found, strict=True):
@@ -105,7 +104,7 @@ async def check_ownerships(reader: Reader, rows: Sequence[Row]) -> AsyncIterator
     for row in rows:
         by_user[row.cells["user"]].append(row)
     owners = Counter[str]()  # object → its owners, with those of the file
-    for some in in_pages(by_user, _PAGE):
+    for some in in_pages(by_user):
         chosen = [row for user in some for row in by_user[user]]
         page = CheckedPage(len(chosen))
         await _check_objects(reader, chosen, page)

@@ -2,10 +2,14 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
-from core.courier import Attachment, AttachmentType, FileNotLoaded, Files, file_name, find_files, label_of
+from core.courier import Attachment, AttachmentType, Content, FileNotLoaded, Files, file_name, find_files, label_of
+from core.courier.content.uploaded_files import UploadedFiles
+from core.errors import StoreUnavailable
+from core.uploads import Uploads
 from tests.couriers.file_server import PICTURE, FileServer, file_server
 
 PHOTO = AttachmentType.PHOTO
@@ -82,3 +86,32 @@ def test_a_file_is_named_by_the_last_part_of_its_address() -> None:
     ]
     assert label_of(Attachment(PHOTO, provider_id="photo1_2")) == "photo"
     assert label_of(Attachment(PHOTO, path="/bot/menu.png")) == "photo menu.png"
+
+
+class FirstLoadFails(Uploads):
+    """Uploads in a store that is away at first."""
+
+    def __init__(self) -> None:
+        self.loads = 0
+
+    async def load(self, tenant: str, upload_id: str, file: IO[bytes]) -> bool:
+        self.loads += 1
+        if self.loads == 1:
+            raise StoreUnavailable("away")
+        file.write(PICTURE)
+        return True
+
+
+async def test_a_file_that_could_not_be_loaded_is_loaded_for_the_next_parcel() -> None:
+    content = Content(attachments=[Attachment(PHOTO, file="1", name="a.png")])
+    files = UploadedFiles(FirstLoadFails())
+    with pytest.raises(StoreUnavailable):
+        await read(files, content)
+    assert await read(files, content) == PICTURE
+    files.close()
+
+
+async def read(files: UploadedFiles, content: Content) -> bytes:
+    async with files.on_disk("t", content) as shown:
+        assert shown is not None
+        return Path(shown.attachments[0].path).read_bytes()

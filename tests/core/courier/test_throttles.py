@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from core.courier.account_throttle import AccountThrottle
-from core.courier.interface import Deferred, Message, Outcome, Scope
+from core.courier.interface import Deferred, Message, Outcome, Scope, Sent
 from core.model.states import Reason, Verdict
 from core.redis.store import Store
 from tests.support.delivery_progress import SECOND, statuses
@@ -212,6 +212,15 @@ async def test_of_several_waits_in_one_batch_the_longest_applies(stack: Stack) -
     assert throttle.until - time.monotonic() > 3500
     claim = await stack.claim("echo", account="ada")
     assert claim.opens_at - claim.now > 3_500_000
+
+
+@pytest.mark.row("D-22")
+async def test_processes_that_meet_one_throttle_lower_the_rate_of_their_account_once(stack: Stack) -> None:
+    processes = [AccountThrottle(stack.queue, "echo", "ada", lambda: False) for _ in range(3)]
+    for process in processes:
+        await process.learn([Sent("1")], is_first=True)
+    refusal = Deferred(Reason.THROTTLED, 60 * SECOND, Scope.ACCOUNT)
+    assert [await process.learn([refusal], is_first=True) for process in processes] == [True, False, False]
 
 
 @pytest.mark.row("D-22")

@@ -304,6 +304,33 @@ class TestTheDecisionAfterAFailure:
         assert asked.after == timedelta(seconds=1000)
 
 
+async def test_a_message_that_is_replayed_counts_its_failures_from_then_on(
+    installation: Installation, receiver: Receiver
+) -> None:
+    """Others that got through before the replay say nothing of a receiver that is down after it."""
+    webhook = await installation.add(receiver, [EventType.FINISHED])
+    installation.start(RetryRules(QUICK.backoff, attempts=2))
+    await installation.courier()
+    receiver.answer = status(503)
+    await installation.stack.deliver(*people(1))
+    await until(lambda: receiver.calls)
+
+    async def refuse_the_first(request: web.Request) -> web.StreamResponse:
+        is_first = request.headers["webhook-id"] == receiver.calls[0].id
+        return web.Response(status=503 if is_first else 200)
+
+    async def dead() -> int:
+        return (await installation.webhooks.state(webhook.tenant, webhook.id)).dead
+
+    receiver.answer = refuse_the_first
+    await installation.stack.deliver(*people(1))
+    await until(dead)
+    receiver.answer = status(503)
+    received = len(receiver.calls)
+    await installation.webhooks.replay(webhook.tenant, webhook.id)
+    await until(lambda: len(receiver.calls) > received + 3)
+
+
 @pytest.mark.row("S-12")
 async def test_what_is_written_at_each_attempt_stands_in_the_shard_of_the_tenant(
     installation: Installation, receiver: Receiver

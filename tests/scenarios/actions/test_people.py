@@ -73,6 +73,11 @@ async def test_a_name_leads_to_the_person_who_was_last_seen_with_it(bench: Bench
     await until(lambda: is_older(store, ANNA, 5))
     await people.met({**IN_GROUP, "username": "anna_k"})
     assert await people.named("telegram-bot", "anna_k") == str(BORIS), "the name of Anna is in the records of both now"
+    await until(lambda: is_older(store, BORIS, 5))
+    await people.met(ANNA_WRITES)
+    assert await people.named("telegram-bot", "anna_k") == str(ANNA), "whichever shard has the later one"
+    await until(lambda: is_older(store, ANNA, 5))
+    await people.met({**IN_GROUP, "username": "anna_k"})
     await people.met({**ANNA_WRITES, "username": "anna2"})
     assert await people.named("telegram-bot", "anna_k") == str(BORIS)
     await people.met({**ANNA_WRITES, "username": ""})

@@ -78,6 +78,7 @@ async def test_a_dry_run_ends_as_the_real_one_with_a_long_list(
 async def test_an_event_keeps_a_variable_that_lasts_longer_than_its_person(installation: Installation) -> None:
     store, seconds = installation.stack.store, 500 * 86400
     await Variables(store, TENANT).change("run:3", EVENT, [Change("person", "x", "set", "y", seconds)])
+    await Variables(store, TENANT).change("run:4", EVENT, [Change("person", "n", "set", 1, 0)])
     shard = store.shard_of_person(TENANT, "echo", "7")
     await store.run("meet_person", shard, TENANT, "echo", "7", "", in_ms(timedelta(days=400)))
     await store.run("set_state", shard, TENANT, "echo", "7", "s", 1000, in_ms(timedelta(days=400)))

@@ -1,0 +1,55 @@
+"""The questions of `ask`: which text answers a choice, and when the person is reminded."""
+
+from dataclasses import replace
+from datetime import UTC
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from core.model.history_key import HistoryKey
+from providers.models import Models
+from scenarios.actions.memory.ask import remind
+from scenarios.bot import Bot
+from scenarios.context import Asking
+from scenarios.schema.questions import NoAnswer, question_of, read_answer
+from tests.scenarios.actions.contexts import context_of
+
+HOUR_MS = 3_600_000
+
+
+@pytest.mark.row("C-95")
+@pytest.mark.parametrize(
+    ("options", "text", "answer"),
+    [
+        (["Single", "Double"], "double", "Double"),
+        (["Single", "Double"], "2", "Double"),
+        ([3, 5, 10], "3", "3"),
+        ([3, 5, 10], "10", "10"),
+        ([3, 5, 10], "1", "3"),
+        ([0, 1], "0", "0"),
+        ([0, 1], "1", "1"),
+    ],
+)
+def test_a_choice_is_answered_by_its_words_and_only_then_by_its_number(
+    options: list[Any], text: str, answer: str
+) -> None:
+    assert read_answer(question_of({"options": options}, Bot(), 1), {"event_text": text}, UTC) == answer
+
+
+@pytest.mark.parametrize("text", ["0", "4", "-1", ""])
+def test_a_number_without_an_option_is_no_answer(text: str) -> None:
+    with pytest.raises(NoAnswer):
+        read_answer(question_of({"options": [3, 5, 10]}, Bot(), 1), {"event_text": text}, UTC)
+
+
+@pytest.mark.row("C-95")
+async def test_of_reminders_that_fell_due_during_an_outage_one_comes_and_the_next_after_the_whole_time(
+    tmp_path: Path,
+) -> None:
+    now = 100 * HOUR_MS
+    context = context_of(tmp_path, Models.not_set_up(), {"text": "Well?", "remind": "1h"})
+    context = replace(context, services=cast(Any, SimpleNamespace(now_ms=lambda: now)))
+    asking = Asking(now + 10 * HOUR_MS, remind=now - 9 * HOUR_MS, delivery=HistoryKey(0, "7", 1))
+    assert (await remind(context, asking)).remind == now + HOUR_MS
