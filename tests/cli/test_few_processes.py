@@ -30,7 +30,7 @@ def test_all_couriers_share_a_process_which_is_started_again_after_a_kill(instal
     pids = installation.children()
     shared = [command for command in pids.values() if "shared_process" in command]
     assert sorted(command.split("shared_process ")[1] for command in shared) == [
-        "bot telegram bot vk bot max bot sms",
+        "bot vk bot max bot sms bot telegram",
         "courier telegram courier vk courier max courier sms courier telegram-bot courier email",
     ]
     os.kill(installation.child("shared_process courier"), signal.SIGKILL)
