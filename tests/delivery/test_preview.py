@@ -40,7 +40,7 @@ async def school(api: Api) -> Api:
     directory = api.services.core.directory
     for user in (
         User(42, "Иванов", role="trainer"),
-        User(1, "Аня", contacts={"telegram": ["100001"], "sms": ["+79990000001"]}),
+        User(1, "Аня, комната 2", contacts={"telegram": ["100001"], "sms": ["+79990000001"]}),
         User(2, "Боря", contacts={"sms": ["+79990000002", "+79990000003"]}),
         User(3, "Вася"),
         User(4, "Галя", contacts={"telegram": ["100004"]}, opt_out=["telegram"]),

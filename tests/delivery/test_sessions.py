@@ -3,12 +3,14 @@
 import re
 import time
 from http.cookies import SimpleCookie
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from core.admission.api_keys import ApiKeys
 from delivery.http.options import Options
 from tests.delivery.conftest import Api, ApiResponse
+from tests.delivery.test_authentication import a_key
 from tests.support.servers import one_and_many_shards
 from tests.support.waiting import until
 
@@ -184,3 +186,17 @@ async def test_a_wrong_request_signs_nobody_in(api: Api, body: object, status: i
     response = await sign_in(api, body)
     assert (response.status, response.code) == (status, code)
     assert "Set-Cookie" not in response.headers
+
+
+class TestTimezone:
+    """The console shows and plans times in the zone of the tenant."""
+
+    @pytest.fixture
+    def options(self) -> Options:
+        return Options(timezone=ZoneInfo("Europe/Moscow"), tenant_timezones={"theirs": ZoneInfo("Asia/Tokyo")})
+
+    @pytest.mark.row("W-02")
+    async def test_me_names_the_zone_of_the_tenant_or_else_of_the_installation(self, api: Api) -> None:
+        theirs = await a_key(api, "read", tenant="theirs")
+        zones = [(await one.call("GET", "/v1/me")).json["timezone"] for one in (api, theirs)]
+        assert zones == ["Europe/Moscow", "Asia/Tokyo"]

@@ -94,6 +94,27 @@ async def test_children_end_with_their_parent(end: str) -> None:
         ] * 2
 
 
+class Digest(Job):
+    """Starts a letter each day, and waits for none."""
+
+    name = "digest"
+    schedule = Schedule(timedelta(days=1))
+
+    async def run(self, iteration: Iteration) -> None:
+        await iteration.start_child("letter", "0", {"to": "Anna"})
+
+
+@pytest.mark.row("U-28")
+async def test_a_child_of_an_iteration_that_has_ended_ends_with_its_parent() -> None:
+    async with JobTest.open(Letter, Digest) as test:
+        printed = test.double(outside, "print_letter")
+        await test.start("digest.1")
+        assert (await test.job("digest.1")).iterations == 1
+        await test.jobs.stop(test.id_of("digest.1"), Actor.USER)
+        await test.advance(2 * HOUR)
+        assert ((await test.job("letter~0.1")).state, printed.calls) == ("stopped", [])
+
+
 @pytest.mark.row("U-33")
 @pytest.mark.parametrize("end", ["stop", "fail"])
 async def test_a_child_that_has_failed_keeps_its_reason_when_its_parent_ends(end: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from core.errors import SetupError
 from core.jobs import Actor
+from core.model.compact_json import compact_json
 from jobs import Iteration, Job, Limit, Registry, Schedule, Throttled
 from jobs.testing import JobTest, try_every_crash
 from tests.support.waiting import until
@@ -190,6 +191,23 @@ def test_a_limit_that_cannot_be_kept_is_refused(limits: list[Limit], message: st
     Never.limits = limits
     with pytest.raises(SetupError, match=message):
         Registry([Never])
+
+
+@pytest.mark.row("U-27")
+async def test_a_job_that_moves_to_the_queue_of_another_limit_keeps_its_place_in_the_order() -> None:
+    async with JobTest.open(Single) as test:
+
+        async def take(job: str, *limits: str) -> str:
+            wanted = compact_json([[limit, 1] for limit in limits])
+            await test.advance(timedelta(seconds=1))
+            words = (job, f"1 worker 0.{job}", f"0.{job}", 60_000, wanted)
+            return str((await test.store.run("take_slots", 0, *words))[0])
+
+        assert [await take("a", "x"), await take("b", "y")] == ["", ""]
+        assert [await take("first", "x", "y"), await take("second", "y")] == ["x", "y"]
+        await test.advance(timedelta(seconds=1))
+        assert await test.store.run("release_slots", 0, "a", "1 worker 0.a", 60_000) == [], "it waits for y now"
+        assert await test.store.run("release_slots", 0, "b", "1 worker 0.b", 60_000) == ["0.first"]
 
 
 @pytest.mark.row("U-27")

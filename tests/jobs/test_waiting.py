@@ -1,8 +1,9 @@
 """Sleeping, waiting for signals, and jobs that run by cron, once, or from a time on."""
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -215,6 +216,25 @@ async def test_what_no_signal_can_be_is_refused() -> None:
         assert full.value.code == "TOO_MANY_SIGNALS"
 
 
+@pytest.mark.row("U-25")
+async def test_a_signal_that_was_refused_because_too_many_wait_is_stored_when_it_is_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("core.jobs.signals.MOST_SIGNALS", 2)
+    async with JobTest.open(Order) as test:
+        await test.start("order.1")
+        job_id = test.id_of("order.1")
+        for name in ("first", "second"):
+            await test.jobs.signal(job_id, name)
+        with pytest.raises(Conflict):
+            await test.jobs.signal(job_id, "third", signal_id="3")
+        (signals,) = await test.store.command("KEYS", "job-signals:*")
+        await test.store.command("LPOP", signals)
+        for _ in range(2):
+            await test.jobs.signal(job_id, "third", signal_id="3")
+        assert await test.store.command("LLEN", signals) == 2
+
+
 class Report(Job):
     name = "report"
     schedule = Schedule(cron="0 9 * * *")
@@ -255,6 +275,46 @@ async def test_zone_and_schedule_are_changed_while_a_job_runs() -> None:
         started = await test.jobs.start(job_id)
         assert started.record.schedule is not None
         assert started.record.schedule.schedule == Schedule(HOUR), "as before"
+
+
+@pytest.mark.row("U-24")
+async def test_a_changed_zone_alone_moves_the_next_iteration() -> None:
+    async with JobTest.open(Report) as test:
+        await test.start("report.1")
+        await test.advance(DAY)
+        await test.jobs.change(test.id_of("report.1"), {}, Actor.USER, timezone="Asia/Tokyo")
+        due = (await test.job("report.1")).next_run
+        assert due is not None
+        assert f"{due.astimezone(ZoneInfo('Asia/Tokyo')):%H:%M}" == "09:00"
+
+
+class Hourly(Job):
+    """Waits beyond its next two iterations."""
+
+    name = "hourly"
+    schedule = Schedule(HOUR)
+
+    async def run(self, iteration: Iteration) -> None:
+        await iteration.sleep(2.5 * HOUR)
+
+
+@pytest.mark.row("U-24")
+async def test_an_iteration_that_sleeps_past_the_next_one_lets_it_begin_at_once() -> None:
+    async with JobTest.open(Hourly) as test:
+        began = test.now
+        await test.start("hourly.1")
+        await test.advance(2.4 * HOUR)
+        assert (await hours_of(test, began))[0] == 0
+        await test.advance(0.2 * HOUR)
+        assert await hours_of(test, began) == (2.5, 5)
+
+
+async def hours_of(test: JobTest, began: datetime) -> tuple[float, float]:
+    """Return after how many hours the iteration began, and after how many it goes on."""
+    view = await test.job("hourly.1")
+    assert view.last_run is not None
+    assert view.next_run is not None
+    return round((view.last_run - began) / HOUR, 1), round((view.next_run - began) / HOUR, 1)
 
 
 async def test_jobs_are_found_by_what_they_work_with_and_the_steps_of_one_that_waits_are_listed() -> None:

@@ -34,6 +34,7 @@ from core.queue.task import ClaimRequest
 from core.queue.task_search import SearchPosition
 from core.redis.cluster import ShardMap, cluster_nodes
 from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, SlotRange
+from core.redis.connection import Connection
 from core.redis.events.keyspace_events import KeyspaceEvents
 from core.redis.events.stream_reader import StreamReader
 from core.redis.keys import KEYS
@@ -143,13 +144,19 @@ async def test_a_node_that_is_cut_off_is_not_believed_although_its_epoch_is_the_
     assert shard_map.of(0).place == "b:1", "an older view"
 
 
+async def note_primary(connection: Connection) -> None:
+    """Stands for the first call on a new connection."""
+
+
 @pytest.mark.row("S-11")
 async def test_only_the_node_that_has_a_slot_by_the_map_is_believed_when_it_names_another_one() -> None:
     shard_map = ShardMap("redis+cluster://127.0.0.1:1", 1)
+    shard_map.call_first(note_primary)
     first, slot = shard_map.of(0), key_slot(b"0")
     assert not shard_map.follow(first, 0, f"MOVED {slot + 1} 127.0.0.1:2"), "the slot of another key"
     assert shard_map.follow(first, 0, f"MOVED {slot} :2"), "a node that names no host has the same one"
     assert shard_map.of(0).place == "127.0.0.1:2"
+    assert shard_map.of(0).first_call is first.first_call is note_primary, "also at a node that was not known before"
     assert shard_map.follow(first, 0, f"MOVED {slot} 127.0.0.1:3"), "an answer that is late"
     assert shard_map.of(0).place == "127.0.0.1:2"
     await shard_map.close()

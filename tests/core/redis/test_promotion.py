@@ -15,12 +15,14 @@ from redis.exceptions import RedisError
 
 from core.courier.interface import NEVER
 from core.courier.parcels.parcel import Parcel
-from core.errors import StoreRefuses
+from core.errors import StoreRefuses, StoreUnavailable
+from core.model.durability import Durability
 from core.model.history_key import HistoryKey
 from core.model.states import Status
 from core.queue import Claim, NewTask, Queue
 from core.queue.task import ClaimRequest
 from core.queue.workers.heartbeat import Heartbeat
+from core.redis.connection import encoded
 from core.redis.keys import KEYS
 from core.redis.primary import GRACE_MS
 from core.redis.refusals import may_pass, refused_write
@@ -222,4 +224,21 @@ async def test_the_heartbeat_leaves_a_primary_that_became_a_replica_behind_the_s
     moved = time.monotonic()
     await until(lambda: heartbeat.lease_end(task) > moved + 0.3)
     heartbeat.stop()
+    await store.close()
+
+
+@pytest.mark.row("S-06")
+async def test_a_new_primary_without_replicas_is_written_nothing_to_although_the_one_before_had_some(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.redis.pipelines.replicated_pipeline._WAIT", encoded("WAIT", 1, 300))
+    store = await Store.open(pair.url, durability=Durability.REPLICA)
+    await sign_layout(store)
+    await Queue(store).put("t", NewTask("confirmed"))
+    pair.primary.kill()
+    await pair.promote()
+    pair.link.redirect(pair.replica.place.port)
+    with pytest.raises((StoreRefuses, StoreUnavailable)):  # unclear if it was on its way to the old one
+        await Queue(store).put("t", NewTask("refused"))
+    assert (await Queue(store).inspector.stats()).tubes["t"].put == 1
     await store.close()

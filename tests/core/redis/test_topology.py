@@ -6,12 +6,14 @@ import time
 from collections.abc import AsyncIterator
 
 import pytest
+from redis.exceptions import RedisError
 
 from cli.commands.start.replication_findings import check_replication
 from core.errors import SetupError, StoreUnavailable
 from core.model.durability import Durability
 from core.redis.sentinels import SentinelSet, find_primary
 from core.redis.store import Store
+from core.redis.topology import Topology
 from tests.support.replica_set import Node, ReplicaSet
 from tests.support.waiting import until
 
@@ -81,6 +83,33 @@ async def test_during_a_promotion_the_new_server_is_found_although_a_sentinel_li
     port = server.sockets[0].getsockname()[1]
     found = await find_primary(SentinelSet.parse(f"redis+sentinel://127.0.0.1:{port}/ada"))
     assert found == (5, "10.0.0.1", 6379)
+    server.close()
+
+
+@pytest.mark.row("S-05")
+async def test_a_sentinel_that_is_behind_does_not_lead_back_to_an_old_primary() -> None:
+    named = [5, 1]
+
+    async def sentinel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while request := await reader.read(1000):
+            epoch, port = (f"+{one}\r\n".encode() for one in named)
+            replies = {
+                b"HELLO": b"%1\r\n+role\r\n+sentinel\r\n",
+                b"MASTER\r": b"%3\r\n+config-epoch\r\n" + epoch + b"+ip\r\n+127.0.0.1\r\n+port\r\n" + port,
+                b"GET-MASTER-ADDR-BY-NAME": b"*2\r\n+127.0.0.1\r\n" + port,
+            }
+            writer.write(next((reply for word, reply in replies.items() if word in request), b""))
+        writer.close()
+
+    server = await asyncio.start_server(sentinel, "127.0.0.1", 0)
+    topology = Topology(f"redis+sentinel://127.0.0.1:{server.sockets[0].getsockname()[1]}/ada")
+    places = []
+    for named[:] in ([5, 1], [4, 2], [6, 3]):
+        with pytest.raises((RedisError, OSError)):  # no server is there
+            await topology.open()
+        places.append(topology.place)
+    assert places == ["127.0.0.1:1", "127.0.0.1:1", "127.0.0.1:3"]
+    await topology.close()
     server.close()
 
 
