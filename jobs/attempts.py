@@ -9,7 +9,7 @@ Guarantee: an iteration ends once; an attempt that does not hold the job any mor
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import timedelta
 
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from core.errors import AdaError, Refused
 from core.jobs import JobRecord, Jobs, JobState, StoredJob
 from core.model.clock import to_ms
-from core.queue import Attempt, Result, Retry
+from core.queue import AlreadySettled, Attempt, Result, Retry
 from jobs.code_names import left_to_others, names_compensations
 from jobs.endings import Endings
 from jobs.external_services import Outside
@@ -54,13 +54,15 @@ class Attempts:
         self._is_stopping = is_stopping
         self._endings = Endings(jobs)
 
-    async def make(self, kind: type[Job], job: StoredJob, attempt: Attempt) -> Result:
-        """Make an attempt within the limits of its kind. Returns what becomes of its task."""
+    async def make(self, kind: type[Job], job: StoredJob, stored: Collection[str], attempt: Attempt) -> Result:
+        """Make an attempt within the limits of its kind. `stored`: the names of what the iteration has stored. Returns
+        what becomes of its task.
+        """
         task, holder = attempt.task, _holder_of(attempt)
         if reason := await self._slots.take(kind.limits, job, holder, task):
             return await self._waits(job, reason)
         try:
-            result = await self._begin(kind, job, attempt, holder)
+            result = await self._begin(kind, job, stored, attempt, holder)
         except (Exception, asyncio.CancelledError):
             await self._release(kind, holder, attempt)
             raise
@@ -82,32 +84,38 @@ class Attempts:
             await self._jobs.storage.save(waiting, puts_task=False)
         return WAITS
 
-    async def _begin(self, kind: type[Job], job: StoredJob, attempt: Attempt, holder: str) -> Result:
-        if job.record.begun and (reason := left_to_others(kind, job.record, await self._jobs.storage.steps(job.id))):
+    async def _begin(
+        self, kind: type[Job], job: StoredJob, stored: Collection[str], attempt: Attempt, holder: str
+    ) -> Result:
+        if job.record.begun and (reason := left_to_others(kind, job.record, stored)):
             return await self._left(job, reason, attempt)
         is_again = job.record.begun and not job.record.suspended
         line = f"iteration {job.record.iteration + 1} goes on" if is_again else ""
         beginning = StoredJob(job.id, self._begun(kind, job.record), job.version)
-        begun = await self._jobs.storage.save(beginning, line, holder=holder)
-        if begun is None:  # it was changed at this moment
+        taken = await self._jobs.storage.begin_iteration(beginning, holder, line)
+        if taken is None:  # it was changed at this moment
             return Retry(timedelta(0))
+        begun, steps = taken
         guard = Guard(
-            self._jobs.storage, begun, holder, lambda: self._must_stop(attempt), lambda: self._holds(holder, attempt)
+            self._jobs.storage,
+            begun,
+            holder,
+            lambda: self._must_stop(attempt),
+            lambda: self._holds(holder, attempt),
         )
         self._losses.begin(guard)
-        return await self._run(kind, guard, attempt)
+        return await self._run(kind, guard, steps, attempt)
 
-    async def _run(self, kind: type[Job], guard: Guard, attempt: Attempt) -> Result:
+    async def _run(self, kind: type[Job], guard: Guard, steps: Mapping[str, str], attempt: Attempt) -> Result:
         try:
-            steps = dict(await self._jobs.storage.steps(guard.job.id))
             iteration = Iteration(guard, steps, self._outside, self._jobs, kind.state_class(), kind.limits)
             fault = await run_job(kind, iteration, guard)
             if guard.is_replay:
-                return await self._taken_back(kind, iteration, guard, fault)
+                return await self._taken_back(kind, iteration, guard, attempt, fault)
             if isinstance(fault, Suspended):
-                return await self._endings.suspended(iteration, guard, fault)
-            if fault is None and await self._endings.ended(kind, iteration, guard):
-                return None
+                return await self._endings.suspended(iteration, guard, attempt, fault)
+            if fault is None and (end := await self._endings.ended(kind, iteration, guard, attempt)):
+                return end
             failure = await self._compensated(kind, iteration, guard, fault)
         except asyncio.CancelledError:
             if self._is_stopping():
@@ -115,7 +123,7 @@ class Attempts:
             raise
         except AdaError as refusal:  # its state cannot be read or stored
             failure = self._failure(kind, guard, refusal)
-        return await self._broken_off(kind, guard, failure)
+        return await self._broken_off(kind, guard, attempt, failure)
 
     def _failure(self, kind: type[Job], guard: Guard, fault: BaseException) -> Failure:
         return failure_of(kind, guard.job.record, fault, self._jobs.now())
@@ -141,7 +149,7 @@ class Attempts:
         return failure
 
     async def _taken_back(
-        self, kind: type[Job], iteration: Iteration, guard: Guard, fault: BaseException | None
+        self, kind: type[Job], iteration: Iteration, guard: Guard, attempt: Attempt, fault: BaseException | None
     ) -> Result:
         """Take back what a job has done that a person has stopped. `fault`: what has ended the replay; a failure is
         tried again, so that nothing is missed, and at the last time what is known by then is taken back.
@@ -149,12 +157,12 @@ class Attempts:
         ends = fault is None or isinstance(fault, Interrupted | RollBack | Finished) or _is_last(kind, guard)
         if self._is_stopping() or isinstance(fault, Lost) or not ends:
             failure = self._failure_of_compensation(kind, guard, Interrupted() if fault is None else fault)
-            return await self._broken_off(kind, guard, failure)
+            return await self._broken_off(kind, guard, attempt, failure)
         after = guard.after_replay()
         try:
             await iteration.compensations.run(Effects(after, self._jobs.now))
         except (Exception, Interrupted, Lost) as other:  # noqa: BLE001 - the code of a job
-            return await self._broken_off(kind, after, self._failure_of_compensation(kind, guard, other))
+            return await self._broken_off(kind, after, attempt, self._failure_of_compensation(kind, guard, other))
         with suppress(Refused):  # it was changed: that has put a task
             await self._jobs.compensated(guard.job.id, expected=guard.job.version)
         await after.end()
@@ -182,7 +190,7 @@ class Attempts:
         runs = replace(runs, code=record.code if record.begun else kind.version, compensates=names_compensations(kind))
         return replace(runs, begun=True, suspended=False, waits_for=[], last_run=last_run)
 
-    async def _broken_off(self, kind: type[Job], guard: Guard, failure: Failure | None) -> Result:
+    async def _broken_off(self, kind: type[Job], guard: Guard, attempt: Attempt, failure: Failure | None) -> Result:
         """Return the result of an iteration that has not reached its end. An attempt that has lost its lease changes
         nothing. `failure` None: the job has changed at its end.
         """
@@ -197,8 +205,9 @@ class Attempts:
             case Finished() as finished if guard.state is JobState.RUNNING:
                 await self._endings.finish(guard.job, str(finished))
             case BaseException() if failure:
-                result = await self._endings.failed(kind, guard, failure)
-        await guard.end()
+                result = await self._endings.failed(kind, guard, attempt, failure)
+        if not isinstance(result, AlreadySettled):
+            await guard.end()
         return result
 
     def _interrupted(self) -> Result:

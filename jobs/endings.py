@@ -12,7 +12,7 @@ from core.jobs.due_times import schedule_of
 from core.jobs.record import OwnState, line_of, zone_of
 from core.jobs.units import NULL
 from core.model.clock import from_ms, to_ms
-from core.queue import Done, Result, Retry
+from core.queue import AlreadySettled, Attempt, Done, Result, Retry
 from jobs.failures import Failure, Verdict, most_of
 from jobs.iteration import Iteration
 from jobs.job import Job
@@ -29,8 +29,8 @@ class Endings:
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
 
-    async def ended(self, kind: type[Job], iteration: Iteration, guard: Guard) -> bool:
-        """End the iteration. Returns False if another attempt has taken the job, or it has changed: then that change
+    async def ended(self, kind: type[Job], iteration: Iteration, guard: Guard, attempt: Attempt) -> Result:
+        """End the iteration. Returns None if another attempt has taken the job, or it has changed: then that change
         has put a task.
         """
         job, own = guard.job, iteration.own_state
@@ -39,25 +39,31 @@ class Endings:
         line = f"done for ever in an earlier iteration, so not now: {', '.join(skipped)}" if skipped else ""
         if schedule.is_once:
             await guard.write_end(line, own)
-            return await self.finish(job, "", iteration.result)
+            return Done() if await self.finish(job, "", iteration.result) else None
         record, now = job.record, self._jobs.now()
         due = schedule.next(from_ms(record.anchor), from_ms(record.last_run), now, zone_of(record.timezone))
-        return await self._goes_on(guard, _following(guard, due, own), line)
+        is_ended = await self._end(attempt, guard, _following(guard, due, own), line) == "ended"
+        return AlreadySettled() if is_ended else None
 
-    async def _goes_on(self, guard: Guard, after: JobRecord, line: str) -> bool:
-        """End the iteration. Returns False as `_ended`."""
-        following = StoredJob(guard.job.id, after, guard.job.version)
-        return await self._jobs.storage.end_iteration(following, guard.holder, line) == "ended"
+    async def _end(
+        self, attempt: Attempt, guard: Guard, after: JobRecord, line: str = "", *, own: OwnState | None = None
+    ) -> str:
+        """End or suspend the iteration, and settle its task. Returns as `JobStorage.end_iteration`."""
+        attempt.settles = True
+        following = StoredJob(guard.job.id, after, guard.job.version, own=own)
+        return await self._jobs.storage.end_iteration(following, guard.holder, line)
 
-    async def suspended(self, iteration: Iteration, guard: Guard, wanted: Suspended) -> Result:
+    async def suspended(self, iteration: Iteration, guard: Guard, attempt: Attempt, wanted: Suspended) -> Result:
         """Put the job off until it is time, or its signal comes."""
         job = guard.job
         after = replace(job.record, due=to_ms(wanted.until), suspended=True, waits_for=wanted.waits_for)
         after = replace(after, reason=wanted.reason, failures=0 if guard.has_advanced else job.record.failures)
-        suspended = StoredJob(job.id, after, job.version, own=iteration.own_state)
-        if await self._jobs.storage.end_iteration(suspended, guard.holder) == "signalled":
-            await guard.end()
-            return Retry(timedelta(0))
+        match await self._end(attempt, guard, after, own=iteration.own_state):
+            case "ended":
+                return AlreadySettled()
+            case "signalled":
+                await guard.end()
+                return Retry(timedelta(0))
         return None
 
     async def pause(self, job: StoredJob, pause: Pause) -> None:
@@ -86,7 +92,7 @@ class Endings:
             return False
         return True
 
-    async def failed(self, kind: type[Job], guard: Guard, failure: Failure) -> Result:
+    async def failed(self, kind: type[Job], guard: Guard, attempt: Attempt, failure: Failure) -> Result:
         """Try again after a pause, go on with the next iteration, or end the job: it has failed."""
         job, number = guard.job, failure.number
         text, reason = line_of(reason_for_operator(failure.fault)), line_of(reason_for_user(failure.fault))
@@ -96,7 +102,7 @@ class Endings:
             case Verdict.AGAIN:
                 return await self._try_again(kind, guard, failure, reason)
             case Verdict.NEXT:
-                await self._give_up(guard, failure, reason)
+                return await self._give_up(guard, attempt, failure, reason)
             case Verdict.FAILED:
                 await self._fail(job, reason)
         return Done()
@@ -113,7 +119,7 @@ class Endings:
         await self._jobs.storage.save(StoredJob(job.id, waits, job.version), line, puts_task=False)
         return Retry(pause, error=reason)
 
-    async def _give_up(self, guard: Guard, failure: Failure, reason: str) -> None:
+    async def _give_up(self, guard: Guard, attempt: Attempt, failure: Failure, reason: str) -> Result:
         """Go on with the next iteration. What the items have stored stays, with the state of the job's own."""
         job = guard.job
         stored = await self._jobs.storage.read(job.id)
@@ -121,7 +127,8 @@ class Endings:
         line = f"failure {failure.number}, iteration {job.record.iteration + 1} is given up"
         line = f"{line}; the next one is due on {at:%Y-%m-%d at %H:%M:%S}: {reason}"
         after = _following(guard, failure.at, stored.own if stored else None)
-        await self._goes_on(guard, replace(after, failures=failure.number, reason=line_of(line)), line)
+        after = replace(after, failures=failure.number, reason=line_of(line))
+        return AlreadySettled() if await self._end(attempt, guard, after, line) == "ended" else Done()
 
     async def _fail(self, job: StoredJob, reason: str) -> None:
         try:

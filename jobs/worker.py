@@ -1,6 +1,6 @@
 """Runs the iterations of jobs: one worker of the queue for each kind that this process has, in any number of processes.
 
-    task ─▶ the job, if it is still the task's ─▶ begin ─▶ Job.run ─▶ end: the next iteration's task in the same step
+    task ─▶ the job, if it is still the task's ─▶ begin ─▶ Job.run ─▶ end: in one step this task and the next one
 
 Guarantees: an iteration ends once; after a crash another process goes on with what was stored; a shutdown finishes the
 unit in hand and gives the rest to another process at once, without a change of the job's state (U-07 to U-14).
@@ -128,7 +128,7 @@ class JobWorker:
     async def handle(self, attempt: Attempt) -> Result:
         """Return one attempt at one iteration."""
         job_id = job_id_of(attempt.task.lane)
-        job, kind = await self._storage.read(job_id), self.registry.kinds[job_id.kind]
+        (job, stored), kind = await self._storage.read_to_begin(job_id), self.registry.kinds[job_id.kind]
         if job is None or job.record.task != attempt.task.task_id or not job.record.has_task:
             await self._attempts.leave(kind, attempt)
             return None  # of an earlier generation, or of an iteration that has ended or was suspended
@@ -136,6 +136,6 @@ class JobWorker:
         if delay is not None:
             return delay
         try:
-            return await self._attempts.make(kind, job, attempt)
+            return await self._attempts.make(kind, job, stored, attempt)
         finally:
             self._losses.end(job.id)

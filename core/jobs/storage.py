@@ -1,5 +1,6 @@
 """Jobs in Redis: a hash per job, its results, its units, its log. Called by `core.jobs.jobs` and `jobs/`."""
 
+import asyncio
 from collections.abc import Mapping
 from hashlib import blake2b
 from zlib import crc32
@@ -52,6 +53,13 @@ class JobStorage:
         latest = msgspec.json.decode(own, type=OwnState) if own else facts.own
         return StoredJob(job_id, facts, int(version), holder or "" if is_held else "", int(losses or 0), latest)
 
+    async def read_to_begin(self, job_id: JobId) -> tuple[StoredJob | None, list[str]]:
+        """Return a job and the names of what its iteration has stored, in one round trip."""
+        shard, name = self._place(job_id)
+        steps = self._store.command("HKEYS", KEYS["job_steps"].at(shard, name))
+        job, names = await asyncio.gather(self.read(job_id), steps)
+        return job, list(names)
+
     async def save(
         self,
         job: StoredJob,
@@ -64,8 +72,8 @@ class JobStorage:
     ) -> StoredJob | None:
         """Store a job if its version is still that of `job`; returns it with its new version, otherwise None.
 
-        A job that runs, or resumes by itself, gets a task for its next iteration, unless the attempt `holder` begins
-        that now. `notice`: put as a task in the same step. `point`: what is stored from it on is dropped. Raises
+        A job that runs, or resumes by itself, gets a task for its next iteration, unless the attempt `holder` changes
+        its own job. `notice`: put as a task in the same step. `point`: what is stored from it on is dropped. Raises
         Conflict JOB_IN_HAND if that would drop effects while an attempt may be at them.
         """
         shard, name = self._place(job.id)
@@ -89,8 +97,24 @@ class JobStorage:
                 dropped += found
         return dropped
 
+    async def begin_iteration(
+        self, job: StoredJob, holder: str, log: str = ""
+    ) -> tuple[StoredJob, Mapping[str, str]] | None:
+        """Store the job with the iteration that the attempt `holder` begins or goes on with. Returns the job with its
+        new version, and the results of the iteration; None if the job has changed since `job.version`.
+        """
+        shard, name = self._place(job.id)
+        record = job.record
+        words = (job.id.tenant, name, holder, job.version, record.state, _json(record), record.next, line_of(log))
+        version, stored = await self._store.run("begin_iteration", shard, *words)
+        if not version:
+            return None
+        steps = dict(zip(stored[::2], stored[1::2], strict=True))
+        return StoredJob(job.id, record, version, own=job.own), steps
+
     async def end_iteration(self, job: StoredJob, holder: str, log: str = "") -> str:
-        """Store the job with its next iteration, or with the suspended one that goes on, and put the task for it.
+        """Store the job with its next iteration, or with the suspended one that goes on, put the task for it, and
+        settle that of the attempt.
 
         Returns "ended"; "changed" if another attempt has taken the job, or the job has changed since `job.version`;
         "signalled" if a signal is there that the suspended iteration waits for.

@@ -12,7 +12,7 @@ Neighbours: `core.redis` (store, keys, functions) below; `core.courier` claims p
 from core.model.backoff import Backoff
 from core.model.tenants import own_name
 from core.queue.client import CallFailed, QueueClient, connect
-from core.queue.handler import Attempt, Bury, Done, Failed, Handler, Result, Retry, Suspend
+from core.queue.handler import AlreadySettled, Attempt, Bury, Done, Failed, Handler, Result, Retry, Suspend
 from core.queue.inspector import QueueStats, StateCounts, TubeStats
 from core.queue.queue import Queue
 from core.queue.replies import TaskEnd
@@ -33,6 +33,7 @@ from core.queue.tubes import Tube, Tubes
 from core.queue.workers.worker import Worker, WorkerOptions
 
 __all__ = [
+    "AlreadySettled",
     "Attempt",
     "Backoff",
     "Bury",

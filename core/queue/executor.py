@@ -12,7 +12,7 @@ from typing import Any
 
 from core.errors import StoreError
 from core.queue.checks import error_text, storable
-from core.queue.handler import Attempt, Bury, Done, Failed, Handler, Retry, Suspend
+from core.queue.handler import AlreadySettled, Attempt, Bury, Done, Failed, Handler, Retry, Suspend
 from core.queue.queue import Queue
 from core.queue.task import Claim, Extension, Settlement, SettleResult, Task
 from core.queue.tubes import Tube, Tubes
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 # For how many seconds a tube's options are used before they are read again.
 _TUBE_FRESH = 5.0
 
-_Result = Done | Failed | Retry | Bury | Suspend
+_Result = Done | Failed | Retry | Bury | Suspend | AlreadySettled
 
 
 class Executor:
@@ -45,7 +45,7 @@ class Executor:
         self.worker = Worker(store, tube, self.execute, options=options, on_extension=self.on_extension)
 
     async def execute(self, task: Task, claim: Claim) -> Settlement | None:
-        """Make one attempt at a task. Returns None if it is suspended."""
+        """Make one attempt at a task. Returns None if it is suspended, or its handler has settled it."""
         started = time.monotonic()
         attempt = Attempt(self._queue, task, self._lease, self.worker.lease_end)
         self._running[task.shard, task.token] = attempt, asyncio.current_task()
@@ -63,7 +63,7 @@ class Executor:
         if isinstance(result, Suspend):
             await self._suspend(task, result, started)
             return None
-        return _settlement(result)
+        return None if isinstance(result, AlreadySettled) else _settlement(result)
 
     async def _result_of(self, attempt: Attempt) -> _Result:
         """Run the handler. It has a task of its own, so that it cannot end or cancel anything but itself, whatever it
@@ -111,7 +111,7 @@ class Executor:
         attempt, running = self._running.get((task.shard, task.token), (None, None))
         if attempt and extension.cancelled:
             attempt.cancelled.set()
-        if running and not extension.lease_valid:
+        if running and attempt and not (extension.lease_valid or attempt.settles):
             running.cancel()
 
 
@@ -125,9 +125,8 @@ def _checked(result: object) -> _Result:
     if result is None or isinstance(result, str):
         return Done(result or "")
     if not isinstance(result, _Result):
-        raise TypeError(
-            f"A handler returns None, a text, Done, Failed, Retry, Bury or Suspend, and not {type(result).__name__}."
-        )
+        known = "None, a text, Done, Failed, Retry, Bury, Suspend or AlreadySettled"
+        raise TypeError(f"A handler returns {known}, and not {type(result).__name__}.")
     return result
 
 

@@ -1,9 +1,9 @@
 """The interface of a handler: its argument and its results.
 
 A handler is a coroutine function with one `Attempt`. It returns None or a text (done; the text is the answer), or one
-of `Done`, `Failed`, `Retry`, `Bury`, `Suspend`. If it raises, the task is retried after the tube's back-off; after the
-last attempt it is buried. A result with a value that cannot be stored raises TypeError or Invalid where it is made.
-Called by `core.queue.executor`.
+of `Done`, `Failed`, `Retry`, `Bury`, `Suspend`, `AlreadySettled`. If it raises, the task is retried after the tube's
+back-off; after the last attempt it is buried. A result with a value that cannot be stored raises TypeError or Invalid
+where it is made. Called by `core.queue.executor`.
 """
 
 import asyncio
@@ -83,12 +83,18 @@ class Suspend:
         check_texts(_RESULT, checkpoint=self.checkpoint)
 
 
-Result = Done | Failed | Retry | Bury | Suspend | str | None
+@dataclass(frozen=True, slots=True)
+class AlreadySettled:
+    """The handler has settled the task itself, in the same step as work of its own."""
+
+
+Result = Done | Failed | Retry | Bury | Suspend | AlreadySettled | str | None
 
 
 class Attempt:
     """One attempt at a task, as its handler sees it. `checkpoint`: what an earlier attempt saved. `cancelled` is set
-    when the task is cancelled while it runs.
+    when the task is cancelled while it runs. `settles` is set by a handler that is about to settle the task itself:
+    that the lease ends with that does not cancel it.
     """
 
     def __init__(
@@ -98,6 +104,7 @@ class Attempt:
         self.body = task.body
         self.checkpoint = task.checkpoint
         self.cancelled = asyncio.Event()
+        self.settles = False
         self._queue = queue
         self._lease = lease
         self._lease_end = lease_end

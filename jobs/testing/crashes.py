@@ -85,6 +85,9 @@ class CrashingStorage(JobStorage):
     async def save(self, *arguments: Any, **options: Any) -> Any:
         return await self._passing("the change of the job", super().save(*arguments, **options))
 
+    async def begin_iteration(self, *arguments: Any) -> Any:
+        return await self._passing("the beginning of the iteration", super().begin_iteration(*arguments))
+
     async def end_iteration(self, *arguments: Any, **options: Any) -> Any:
         return await self._passing("the end of the iteration", super().end_iteration(*arguments, **options))
 

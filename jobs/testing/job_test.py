@@ -12,7 +12,7 @@ from core.jobs.notices import TUBE as NOTICES
 from core.jobs.storage import tube_of
 from core.jobs.views import JobView, view_of
 from core.model.clock import from_ms, in_ms, to_ms
-from core.queue import Attempt, Result, Retry, Suspend
+from core.queue import AlreadySettled, Attempt, Result, Retry, Suspend
 from core.queue.task import Claim, ClaimRequest, Settlement, SettleResult, Task
 from core.redis.store import Store
 from core.services import Services, open_services
@@ -143,6 +143,8 @@ class JobTest:
         except Killed:
             self._crashes.revive()
             self._set_clock(self.now + LEASE)
+            return
+        if isinstance(result, AlreadySettled):
             return
         if isinstance(result, Suspend):
             due = to_ms(self.now + result.longest)

@@ -207,7 +207,7 @@ class ChangedBetween(Store):
     change: Callable[[], Awaitable[object]] | None = None
 
     async def run(self, name: str, shard: int, *arguments: Argument) -> Any:
-        if name == "save_job" and self.change:
+        if name == "begin_iteration" and self.change:
             change, self.change = self.change, None
             await change()
         return await super().run(name, shard, *arguments)

@@ -220,24 +220,25 @@ async def _call_scenario_verbs(stack: Stack) -> None:
 async def _call_job_verbs(stack: Stack) -> None:
     jobs, job_id = Jobs(stack.store), JobId(TENANT, "hunt", "1")
     await jobs.kinds.publish({"hunt": Schedule(HOUR)})
-    begun = await jobs.storage.save(await jobs.start(job_id), holder="attempt")
-    assert begun
-    storage = jobs.storage
-    await storage.check_attempt(job_id, "attempt")
-    await storage.write_step(job_id, "attempt", "search", "[]")
-    await storage.write_line(job_id, "attempt", "found nothing", "log", "1")
+    storage, attempt = jobs.storage, "1 worker task"
+    found = await storage.begin_iteration(await jobs.start(job_id), attempt)
+    assert found
+    begun, _ = found
+    await storage.check_attempt(job_id, attempt)
+    await storage.write_step(job_id, attempt, "search", "[]")
+    await storage.write_line(job_id, attempt, "found nothing", "log", "1")
     own = OwnState(1, {"page": 2})
-    await storage.write_unit(job_id, "attempt", "unit:1", '{"status":"done"}', "unit 1", ("state\t1", own))
-    await storage.write_intent(job_id, "attempt", JobState.RUNNING, "effect:letter", '{"status":"begun"}')
-    await storage.forget_intent(job_id, "attempt", "effect:letter")
-    await storage.write_own_state(job_id, "attempt", "state\tend", own)
+    await storage.write_unit(job_id, attempt, "unit:1", '{"status":"done"}', "unit 1", ("state\t1", own))
+    await storage.write_intent(job_id, attempt, JobState.RUNNING, "effect:letter", '{"status":"begun"}')
+    await storage.forget_intent(job_id, attempt, "effect:letter")
+    await storage.write_own_state(job_id, attempt, "state\tend", own)
     await jobs.units.reset(job_id, "unit:1")
     await jobs.signal(job_id, "approved")
     (entry,) = await jobs.storage.signals(job_id)
-    await jobs.storage.take_signal(job_id, "attempt", entry, "wait", "{}")
+    await jobs.storage.take_signal(job_id, attempt, entry, "wait", "{}")
     await jobs.storage.count_loss(await jobs.find(job_id), "lost")
-    await storage.end_iteration(begun, "attempt", "ended")
-    await storage.end_attempt(job_id, "attempt")
+    await storage.end_iteration(begun, attempt, "ended")
+    await storage.end_attempt(job_id, attempt)
     await jobs.stop(job_id, Actor.ADMIN)
     await jobs.storage.drop_ended()
     limits = json.dumps([["kind:hunt", 1]])

@@ -1,4 +1,4 @@
--- end_iteration: end an iteration, or suspend it, and put the task of the next one, or of its continuation
+-- end_iteration: end an iteration, or suspend it: put the task of the next one, or of its continuation, and end its own
 -- ARGV    id, holder, expected:int, document, due, log, own, waits_for:json, tube, task:rest
 --         expected: the version with which the iteration began; document: the job as it goes on; due: ms of that; own: the state of the
 --         job's own in a suspended iteration, "" if the iteration ends; waits_for: the signals that a suspended iteration
@@ -6,7 +6,7 @@
 -- RETURNS "ended"; otherwise nothing was written: "signalled" if one of these signals is there; "changed" if another attempt has taken
 --         the job, or the job has changed since
 -- EVENTS  del of bells, also that of the job's log; for deliveries that fell due before: outcomes, reported, released and finished
--- INVARIANT I22, I23, I24; an iteration ends once; a signal wakes a suspended iteration
+-- INVARIANT I8, I22, I23, I24; an iteration ends once, with its task; a signal wakes a suspended iteration
 
 -- Returns whether the job has a signal with one of these names. The data are not decoded: they may be large and deep.
 local function has_signal(id, names)
@@ -36,5 +36,6 @@ return function(id, holder, expected, document, due, log, own, waits_for, tube, 
   redis_call('ZADD', Key.jobs_due(), due, id)
   if log ~= '' then JobLog.append_log(id, log) end
   NewTasks.add(tube, task)
+  JobAttempt.settle(holder)
   return 'ended'
 end

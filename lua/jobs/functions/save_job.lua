@@ -1,7 +1,7 @@
 -- save_job: create or change a job, if nothing has changed it meanwhile
 -- ARGV    tenant, id, expected:int, state, document, due, holder, base, is_child, from, again, log, notice:json, tube, task:rest
 --         expected: the version that was read, 0 for a new job; document: the job as JSON; due: ms of the next iteration, "" if none
---         is due; holder: "token task" of the attempt that begins an iteration, "" if none does; base: the job of the
+--         is due; holder: "token task" of the attempt that changes its job, "" if none does; base: the job of the
 --         same kind and user without a key, "" for that itself; is_child: "1" if another job has started it, or "";
 --         from: the name from which on the iteration that has begun is repeated, or ""; again: "1" if effects and items are
 --         repeated, too, or "";
@@ -43,11 +43,7 @@ return function(tenant, id, expected, state, document, due, holder, base, is_chi
   if version == expected + 1 and stored[3] == document and (holder == '' or stored[4] == holder) then return version end
   if version ~= expected then return 0 end
   if again == '1' and JobAttempt.is_running(id) then return -1 end
-  if stored[2] ~= state then
-    if stored[2] then redis_call('HINCRBY', Key.job_counts(tenant), stored[2], -1) end
-    redis_call('HINCRBY', Key.job_counts(tenant), state, 1)
-  end
-  redis_call('HSET', Key.job(id), 'version', version + 1, 'state', state, 'record', document)
+  JobRecord.write(tenant, id, version + 1, stored[2], state, document)
   if holder ~= '' then redis_call('HSET', Key.job(id), 'holder', holder) end
   redis_call('ZADD', Key.jobs(tenant), 'NX', now, id)
   if base ~= '' then redis_call('SADD', Key.job_keys(base), id) end

@@ -1,8 +1,10 @@
 -- job_attempt: the attempt that has taken a job; its holder is `token task`
 
+local function lease_of(holder) return string.match(holder, '(%d+ .*) (%S+)$') end
+
 -- Returns whether it still has its task.
 function JobAttempt.is_running(id)
-  local token, task = string.match(redis_call('HGET', Key.job(id), 'holder') or '', '(%d+ .*) (%S+)$')
+  local token, task = lease_of(redis_call('HGET', Key.job(id), 'holder') or '')
   local lease = task and redis_call('HGET', Key.taken(), task)
   return lease and Record.read_lease(lease) == token
 end
@@ -22,4 +24,10 @@ function JobAttempt.state(id, holder)
   if stored[1] == holder then return stored[2], false end
   if stored[1] == 'late:' .. holder then return 'stopped', true end
   return 'lost', false
+end
+
+-- Ends the task of an attempt, if that still has it.
+function JobAttempt.settle(holder)
+  local token, task = lease_of(holder)
+  Settling.settle_attempts({ task, token, 'done', '0', '', '', '', '', '', '' })
 end

@@ -8,7 +8,7 @@ import pytest
 
 from core.model.backoff import Backoff
 from core.model.states import TaskState
-from core.queue import Attempt, Bury, Done, Failed, Result, Retry, Tube
+from core.queue import AlreadySettled, Attempt, Bury, Done, Failed, NewTask, Result, Retry, Tube
 from tests.support.servers import on_both_servers
 from tests.support.stack import HOUR, Stack
 from tests.support.waiting import until
@@ -42,6 +42,25 @@ async def test_a_task_whose_handler_raises_is_retried_with_backoff_and_buried_in
     task_id = await workshop.client.put("t", "")
     await until(lambda: _is(stack, task_id, "buried"))
     assert attempts == [1, 2, 3]
+
+
+@pytest.mark.row("K-39")
+async def test_a_handler_that_settles_its_task_itself_is_not_cancelled_when_its_lease_ends(workshop: Workshop) -> None:
+    """The heartbeat finds that the task has ended before the handler returns."""
+    ended: list[str] = []
+
+    async def settling(attempt: Attempt) -> Result:
+        attempt.settles = True
+        await workshop.client.queue.settle(attempt.task)
+        await until(lambda: not attempt.holds_lease())
+        for _ in range(10):
+            await asyncio.sleep(0)
+        ended.append(attempt.body)
+        return AlreadySettled()
+
+    await workshop.start_worker(settling, lease=timedelta(milliseconds=300))
+    await workshop.client.put_many("t", [NewTask("first", lane="lane"), NewTask("second", lane="lane")])
+    await until(lambda: ended == ["first", "second"])
 
 
 async def _is(stack: Stack, task_id: str, state: str) -> bool:
