@@ -127,7 +127,7 @@ LIMITED = [
         {**VALID, "expires_at": "2030-02-30T00:00:00Z"},
     ),
     ("DeliveryRequest", VALID, {"sender": {"id": 1}, "recipients": [{"id": 1}], "content": {}}),
-    ("DeliveryRequest", {**VALID, "lane": "Ёлка 👍"}, {**VALID, "lane": "\U000f0000"}),
+    ("DeliveryRequest", {**VALID, "lane": "Ёлка 👍"}, {**VALID, "lane": "\ue000"}),
     ("SessionRequest", {"key": "a"}, {"link": "a", "code": "b"}),
     ("CodeBody", {"email": "anna@example.org"}, {"email": "anna"}),
     ("CancellationRequest", {"tag": "a"}, {}),
