@@ -29,7 +29,7 @@ from core.jobs.record import (
 )
 from core.jobs.schedule import Schedule, StoredSchedule
 from core.jobs.signals import checked_signal, send
-from core.jobs.states import Actor, JobState, Verb, check_actor, next_state
+from core.jobs.states import ENDED, Actor, JobState, Verb, check_actor, next_state
 from core.jobs.storage import JobStorage
 from core.jobs.transitions import ended, repeated, started, stopped, taken_back
 from core.jobs.units import NULL, JobUnits
@@ -219,6 +219,14 @@ class Jobs:
             if job.record.state not in (JobState.STOPPED, JobState.FINISHED, JobState.STOPPING):
                 with suppress(Conflict):  # another was faster
                     await self.stop(job.id, by, reason)
+
+    async def forget(self, tenant: str, user: str) -> None:
+        """Delete the parameters and the logs of a user's jobs that have ended."""
+        for job in await self.of_user(tenant, user):
+            if job.record.state in ENDED:
+                if job.record.parameters:
+                    await self.change(job.id, dict.fromkeys(job.record.parameters), Actor.ADMIN)
+                await self.storage.drop_log(job.id)
 
     async def fail(self, job_id: JobId, reason: str, *, expected: int = 0) -> StoredJob:
         """End a job that cannot go on. `expected` and what it raises: as `pause`."""

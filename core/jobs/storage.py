@@ -202,6 +202,11 @@ class JobStorage:
         shard, name = self._place(job.id)
         return int(await self._store.run("count_loss", shard, name, job.holder, line_of(log)))
 
+    async def drop_log(self, job_id: JobId) -> None:
+        """Delete the log of a job."""
+        shard, name = self._place(job_id)
+        await self._store.command("DEL", KEYS["job_log"].at(shard, name))
+
     async def steps(self, job_id: JobId) -> Mapping[str, str]:
         """Return the results of the iteration that has begun."""
         shard, name = self._place(job_id)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from core.deliveries.choice_store import Choices
-from core.jobs import JobId, Schedule
+from core.jobs import JobId, JobState, Schedule
 from core.model.compact_json import compact_json
 from core.model.content import Button
 from core.model.people import User
@@ -33,9 +33,8 @@ MARKS = (str(ID), "Zaphoda", "zaphoda", PHONE[1:], CHAT)
 EVENT = {"channel": "telegram-bot", "user_id": CHAT, "chat_id": GROUP, "username": "Zaphoda_B", "first_name": "Zaphoda"}
 
 KEPT = {
-    "job": "its id, parameters and state: it is stopped, and a new person of this id may start it again",
+    "job": "its id and state: it is stopped, and a new person of this id may start it again",
     "jobs": "the list of jobs",
-    "job_log": "as job",
     "task": "of a job that was stopped: it does nothing, and is gone when a process of its kind looks at it",
     "head": "as task",
     "ready": "as task",
@@ -123,5 +122,7 @@ async def test_nothing_names_a_person_that_was_deleted_but_what_is_listed(
     assert {kind: key for kind, key in left.items() if kind not in KEPT} == {}
     assert KEPT.keys() - left.keys() == set(), "listed, and not there"
     assert [one async for one in People(api.store, TENANT).all()] == []
+    job = await api.services.core.jobs.find(JobId(TENANT, "hunt", str(ID)))
+    assert (job.record.state, job.record.parameters) == (JobState.STOPPED, {})
     assert await People(api.store, TENANT).named("telegram-bot", "@zaphoda_b") is None
     assert len(await Requests(api.store, TENANT).newest(["help"])) == 100, "those of others stay"

@@ -32,6 +32,8 @@ async def delete_person(services: ApiServices, tenant: str, user: User) -> None:
     await Templates(services.core.store).delete_all(tenant, user.id)
     await services.core.directory.users.delete(tenant, user.id)
     await _end_all(services, tenant, _names(user), _DELETED)
+    for name in _names(user):
+        await services.core.jobs.forget(tenant, name)
     await _forget_dialogs(services.core.store, tenant, user)
     await erase(tenant, id_text(user.id), began)
 
