@@ -120,14 +120,19 @@ class Polling:
         return None
 
     async def _get(self) -> Sequence[Mapping[str, Any]]:
-        """Return the next updates, each with its number. Raises AiogramError."""
+        """Return the next updates, each with its number; one without it is passed over, and confirmed with the next
+        one. Raises AiogramError.
+        """
         timeout = TIMEOUT if self.caught_up.is_set() else 0
         updates = await self._bot(
             methods.GetUpdates(offset=self._offset, limit=_LIMIT, timeout=timeout, allowed_updates=self._allowed)
         )
-        if not isinstance(updates, list) or not all(map(_is_numbered, updates)):
+        if not isinstance(updates, list):
             raise Unreadable("getUpdates")
-        return updates
+        numbered = [update for update in updates if _is_numbered(update)]
+        if updates and not numbered:
+            raise Unreadable("getUpdates")
+        return numbered
 
     async def _wait_out(self, fault: Exception) -> None:
         """Pause after a fault. Only its kind is logged: its text can contain the token."""

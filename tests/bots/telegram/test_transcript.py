@@ -56,8 +56,11 @@ class Held:
     async def release(self) -> None: ...
 
 
-UPDATE = {"update_id": 5, "message": {**MESSAGE, "from": {"id": 5, "is_bot": False, "first_name": "A"}}}
-MALFORMED = {"update_id": 6, "message": {"message_id": "x", "date": [], "chat": None, "entities": [{"type": 1}]}}
+UPDATE: dict[str, Any] = {"update_id": 5, "message": {**MESSAGE, "from": {"id": 5, "is_bot": False, "first_name": "A"}}}
+MALFORMED: dict[str, Any] = {
+    "update_id": 6,
+    "message": {"message_id": "x", "date": [], "chat": None, "entities": [{"type": 1}]},
+}
 UNKNOWN = {"update_id": 7, "some_new_kind": {"id": 1}}
 
 
@@ -81,6 +84,17 @@ async def test_updates_are_got_and_confirmed_whatever_is_answered(
         relay.answers.clear()
         played[name] = [relay.received()[:6], kept.updates, ended]
     compare("polling", played, relay.server.token, caplog)
+
+
+async def test_an_update_without_a_number_keeps_no_other_back(relay: Relay, client: Client) -> None:
+    kept = Kept()
+    polling = Polling(client, kept, Held(), ("message",))  # type: ignore[arg-type]
+    relay.answers.append(answer({"ok": True, "result": [{"message": {}}, "x", UPDATE, MALFORMED]}))
+    running = asyncio.create_task(polling.run())
+    await until(lambda: kept.updates == [UPDATE, MALFORMED])
+    await until(lambda: len(relay.calls) == 2)
+    await _end(running)
+    assert relay.calls[1][1]["offset"] == str(MALFORMED["update_id"] + 1)
 
 
 async def _end(task: asyncio.Task[Any]) -> None:
