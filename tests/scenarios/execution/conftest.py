@@ -74,8 +74,8 @@ class Running:
 
 
 class Installation(BotFolder):
-    """`folder`: the bot's. `types`: the action types; a test may add its own. `models`: nothing is set up. `bot_api`:
-    token and URL, if there is a bot of Telegram.
+    """`folder`: the bot's. `types`: the action types; a test may add its own. `models`: nothing is set up. `options`:
+    further ones of its actions.
     """
 
     def __init__(self, stack: Stack, folder: Path) -> None:
@@ -86,7 +86,7 @@ class Installation(BotFolder):
         self.types: dict[str, ActionType] = dict(installed_actions().types)
         self.rules = SendingPolicy()
         self.models = Models.not_set_up()
-        self.bot_api: dict[str, Any] = {}
+        self.options: dict[str, Any] = {}
         self.timezone: tzinfo = UTC
         self.plugins: dict[str, Any] = {}
         self._events = 0
@@ -101,7 +101,7 @@ class Installation(BotFolder):
         store = await kind.open(self.url, self.stack.store.shards)
         resources.push_async_callback(store.close)
         pictures = FileCache(self.folder.parent / "pictures", 10**6, timedelta(days=1))
-        given = Options(TENANT, self.timezone, self.rules, models=self.models, pictures=pictures, **self.bot_api)
+        given = Options(TENANT, self.timezone, self.rules, models=self.models, pictures=pictures, **self.options)
         opened = open_services(store, given)
         services = replace(await resources.enter_async_context(opened), plugins=self.plugins)
         process = Process(services.core, self.types, ProcessOptions(**options))

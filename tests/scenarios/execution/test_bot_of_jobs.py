@@ -115,7 +115,7 @@ async def hunters(
     tokens = Tokens(store, vault, services)
     sign_in = SignIn(store, vault, tokens, services, CALLBACK)
     shutil.copytree(JOB_HUNTER_BOT, bare.folder, dirs_exist_ok=True)
-    bare.bot_api = {"bot_token": server.token, "bot_api_url": server.url, "sign_in": sign_in}
+    bare.options = {"telegram": bot_api.named_calls, "sign_in": sign_in}
     courier = await telegram_bot.open(telegram_bot.Settings(server.token, server.url, timedelta(seconds=5)), tmp_path)
     await bare.stack.courier(courier, QUICK)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
     bot, ready = await bot_of(bare, bot_api), asyncio.Event()

@@ -121,7 +121,7 @@ async def test_a_refused_role_fails_the_action_and_the_chain_goes_on_from_there(
 @pytest.fixture
 async def group(bare: Installation, bot_api: BotApi) -> Installation:
     """A bot in a group that Boris administers and Anna has joined."""
-    bare.bot_api = {"bot_token": bot_api.server.token, "bot_api_url": bot_api.server.url}
+    bare.options = {"telegram": bot_api.named_calls}
     bare.courier = FakeCourier("telegram-bot")
     await bare.start_courier()
     bot_api.server.joining.set_up(GROUP, title="Клуб", username="club", administrators=[BORIS])

@@ -140,7 +140,7 @@ async def town(bare: Installation, bot_api: BotApi, tmp_path: Path) -> AsyncIter
     """A club that Boris administers; he is staff. There are no other members."""
     server = bot_api.server
     server.joining.set_up(GROUP, title="Клуб", administrators=[BORIS])
-    bare.bot_api = {"bot_token": server.token, "bot_api_url": server.url}
+    bare.options = {"telegram": bot_api.named_calls}
     bare.write("bot.yaml", f"roles: {{staff: {{users: [{BORIS}]}}}}").write(
         "scenarios/t.yaml", SCENARIOS.replace("THE_CLUB", str(GROUP)).replace("LONG", "н" * 300)
     )
