@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Protocol
 
 import couriers
 from core.errors import SetupError
@@ -22,16 +22,48 @@ COURIERS_GROUP, CHANNELS_GROUP = "ada.couriers", "ada.channels"
 
 
 @dataclass(frozen=True, slots=True)
+class Webhook:
+    """The provider posts updates to `path`. A header contains the secret of the setting `secret`. `title`: says what
+    is posted, in the OpenAPI document.
+    """
+
+    path: str
+    header: str
+    secret: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class Receiving:
-    """How messages of people reach Ada. `process`: NAME in `./ada bot NAME`. `needs`: settings of which one must be
-    set for it, none if an account is enough. `reads_section`: the process reads the settings of the channel.
-    `modules`: what it imports.
+    """How messages of people reach Ada.
+
+    `events`: a module with `read_arrival`, which makes an event of an update, and `read_reach` if updates say who can
+    be reached. `replies`: a module with `Replies`, by which a dialog answers with buttons, "" if it answers through the
+    courier. `source`: within what the ids of events are unique, "" for the tenant. `receiver`: a module with
+    `open_receiver`, "" if all updates are posted to the HTTP API. `webhook`: how an update is posted.
+
+    `process`: NAME in `./ada bot NAME`. `needs`: settings of which one must be set for it, none if an account is
+    enough. `reads_section`: the process reads the settings of the channel. `modules`: what it imports beside. It
+    `makes_calls` at once, such as the mark that the bot is writing; the answer to a press has at most `longest_answer`
+    characters, 0 if a press has none.
     """
 
     process: str
+    events: str
+    source: str = ""
+    receiver: str = ""
+    replies: str = ""
+    webhook: Webhook | None = None
     needs: frozenset[str] = frozenset()
     reads_section: bool = False
     modules: tuple[str, ...] = ()
+    makes_calls: bool = False
+    longest_answer: int = 0
+
+    @property
+    def imports(self) -> tuple[str, ...]:
+        """Return what its process imports."""
+        return tuple(filter(None, (self.events, self.receiver, self.replies, *self.modules)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +74,7 @@ class Channel:
     account, "" if any of the section makes one. `no_account`: settings of the section that make none, such as a price;
     a wrong name is not among them, so it is reported. `of_installation`: settings of the section that are the same for
     all accounts. `is_per_bot`: each bot can have an account of its own. `is_simulated`: the sandbox simulates it.
+    `simulator`: a module with `start_simulator(directory)`, which returns a `Simulator`.
     """
 
     name: str
@@ -53,7 +86,18 @@ class Channel:
     of_installation: frozenset[str] = frozenset()
     is_per_bot: bool = False
     is_simulated: bool = False
+    simulator: str = ""
     receiving: Receiving | None = None
+
+
+class Simulator(Protocol):
+    """A simulated provider. `environment`: the settings by which the channel uses it."""
+
+    environment: Mapping[str, str]
+
+    async def close(self) -> None:
+        """Stop it."""
+        ...
 
 
 @cache

@@ -1,9 +1,13 @@
 """The table of all operations. Registration, scopes, the OpenAPI document and the tests read it."""
 
+from collections.abc import Sequence
+from functools import partial
+
 from core.jobs.mending.bulk import JobChanges, JobCount
 from core.jobs.views import JobView
 from core.monitoring import Figures, LanePage, LongestLanes, Overview, TaskChanges, TaskCount
 from core.queue.dead_letters import ChangedLetters
+from couriers.channel import receiving
 from delivery.endpoints import (
     console_files,
     exports,
@@ -374,7 +378,7 @@ ROUTES = (
 )  # fmt: skip
 
 
-OPEN_ROUTES = (
+OPEN_ROUTES: tuple[OpenRoute, ...] = (
     OpenRoute("GET", "/v1/receipts/sms", "A delivery report of an SMS gateway; its token is the secret",
               delivery_reports.receive_sms, inbound_schemas.DeliveryReportResponse,
               inbound_schemas.DeliveryReportQuery, acts=True),
@@ -392,10 +396,9 @@ OPEN_ROUTES = (
               inbound.receive_sms, inbound.TEXT_TYPE, inbound_schemas.InboundSmsQuery),
     OpenRoute("POST", "/v1/inbound/vk", "An event of VK's callback API; its secret is in the body",
               inbound.receive_vk, inbound.TEXT_TYPE, body=inbound_schemas.InboundVkEvent),
-    OpenRoute("POST", "/v1/inbound/telegram", "An update of Telegram's webhook; its secret is in a header",
-              inbound.receive_telegram, inbound.TEXT_TYPE, body=inbound_schemas.InboundTelegramUpdate),
-    OpenRoute("POST", "/v1/updates/max", "An update of MAX's webhook; its secret is in a header",
-              inbound.receive_max, inbound.TEXT_TYPE, body=inbound_schemas.InboundMaxUpdate),
+    *(OpenRoute("POST", one.webhook.path, f"{one.webhook.title}; its secret is in a header",
+                partial(inbound.receive_updates, channel), inbound.TEXT_TYPE, body=inbound_schemas.InboundUpdate)
+      for channel, one in receiving().items() if one.webhook),
     OpenRoute("GET", SIGN_IN_PAGE, "The page that names the person whose jobs will use the account, and asks",
               sign_in.ask, pages.HTML),
     OpenRoute("POST", SIGN_IN_PAGE, "The answer of the person: goes on to the service", sign_in.confirm, pages.HTML),
@@ -416,3 +419,5 @@ OPEN_ROUTES = (
     OpenRoute("GET", "/docs", "This document as a page", pages.docs, pages.HTML),
     OpenRoute("GET", "/", "The web console", console_files.index, pages.HTML),
 )  # fmt: skip
+
+EVERY_ROUTE: Sequence[Route | OpenRoute] = (*ROUTES, *OPEN_ROUTES)

@@ -4,13 +4,13 @@ import asyncio
 import logging
 from datetime import timedelta
 
-from bots.receiving.accounts import Account
-from bots.receiving.poller_lease import Lease
 from bots.telegram.events import TelegramCalls
 from bots.telegram.polling import Polling
 from core.services import Services
 from core.updates.ingress import MAX_AGE
-from providers.inbound import events_ingress
+from couriers.inbound import events_ingress
+from couriers.receiving.accounts import Account
+from couriers.receiving.poller_lease import Lease
 from providers.telegram_bot import CHANNEL
 from providers.telegram_bot.client import WRONG_TOKEN, Client
 from providers.telegram_bot.errors import TOKEN_REFUSED, TokenRefused

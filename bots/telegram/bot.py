@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 
-from bots.receiving.poller_lease import PollerLease
 from bots.services import BotServices
 from bots.telegram.dialogs import DIALOGS
 from bots.telegram.mode import Mode
 from bots.telegram.polling import Polling
 from bots.telegram.webhook import Webhook
 from core.redis.cancel_and_wait import cancel_and_wait
+from couriers.receiving.poller_lease import PollerLease
 from providers.telegram_bot.client import Client, check_token, setup_errors
 from providers.telegram_bot.library import methods
 

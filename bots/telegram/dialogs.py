@@ -4,7 +4,7 @@ from bots.button_bot import button_workers
 from bots.services import BotServices
 from bots.telegram.mode import Mode, Work
 from bots.telegram.sending import Replies
-from providers.inbound import dialogs_ingress
+from couriers.inbound import dialogs_ingress
 from providers.telegram_bot import CHANNEL
 from providers.telegram_bot.client import Client
 

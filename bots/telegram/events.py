@@ -10,7 +10,7 @@ from bots.telegram.mode import Mode, Work
 from bots.telegram.sending import call
 from core.updates.bot_calls import BotCall, BotCalls, TypingMark
 from core.updates.ingress import MAX_AGE
-from providers.inbound import events_ingress, telegram_gathering
+from couriers.inbound import events_ingress, telegram_gathering
 from providers.telegram_bot import CHANNEL
 from providers.telegram_bot.client import Client
 from providers.telegram_bot.events import ALLOWED

@@ -5,11 +5,11 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bots.receiving.poller_lease import Lease
 from core.errors import StoreError
 from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates.ingress import Ingress
+from couriers.receiving.poller_lease import Lease
 from providers.telegram_bot.client import WRONG_TOKEN, Client, Unreadable
 from providers.telegram_bot.errors import TOKEN_REFUSED, TokenRefused
 from providers.telegram_bot.library import exceptions, methods

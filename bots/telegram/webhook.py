@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from bots.receiving import webhook
+from couriers.receiving import webhook
 from providers.telegram_bot.client import Client
 from providers.telegram_bot.library import methods
 

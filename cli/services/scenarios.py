@@ -11,7 +11,7 @@ from core.directory import Directory
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.ingress import MAX_AGE, Ingress
-from providers.inbound import dialogs_ingress, events_ingress
+from couriers.inbound import dialogs_ingress, events_ingress
 from scenarios.bot.durations import read_duration
 from scenarios.bot.foreign_settings import EVENTS_SECTIONS, MAX_EVENT_AGE
 from scenarios.loader import load

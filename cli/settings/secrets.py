@@ -46,7 +46,8 @@ def may_receive(process: str, name: str) -> bool:
         return True
     kind, channel = _kind_of(process)
     if not is_common(name):
-        return channel in channels() and name.startswith(section_prefix(channel))
+        is_own = channel in channels() and name.startswith(section_prefix(channel))
+        return is_own or (process == "serve" and name.removesuffix("_FILE") in webhook_secrets())
     readers = READERS.get(name.removesuffix("_FILE"))
     return readers is None or process in readers or kind in readers
 
@@ -56,6 +57,11 @@ def _kind_of(process: str) -> tuple[str, str]:
     if process.startswith(BOT):
         return BOTS, section_of(process.removeprefix(BOT))
     return (COURIERS, process) if process in channels() else ("", "")
+
+
+def webhook_secrets() -> set[str]:
+    """Return the settings by which the API recognises the providers that post updates."""
+    return {one.webhook.secret for one in receiving().values() if one.webhook}
 
 
 def section_of(bot: str) -> str:

@@ -1,6 +1,6 @@
 """The record of the channel: MAX."""
 
-from couriers.channel import Channel, Receiving
+from couriers.channel import Channel, Receiving, Webhook
 
 CHANNEL = Channel(
     name="max",
@@ -13,7 +13,16 @@ CHANNEL = Channel(
     is_simulated=True,
     receiving=Receiving(  # without a webhook it polls
         process="max",
+        events="providers.max.events",
+        receiver="couriers.max.receive",
+        webhook=Webhook(
+            path="/v1/updates/max",
+            header="X-Max-Bot-Api-Secret",
+            secret="ADA_MAX_WEBHOOK_SECRET",
+            title="An update of MAX's webhook",
+        ),
         reads_section=True,
-        modules=("bots.max.calls", "bots.max.long_poll", "bots.max.sending", "bots.max.webhook"),
+        replies="bots.max.sending",
+        makes_calls=True,  # a press is answered there only with a new content of its message
     ),
 )

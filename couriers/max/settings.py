@@ -15,5 +15,7 @@ class Settings:
     api_url: str = API_URL
     ca: Path | None = None
     timeout: timedelta = timedelta(seconds=30)  # of one request; after it the outcome is unknown
+    webhook_url: str | None = field(default=None, metadata={"setting": "ADA_MAX_WEBHOOK_URL"})
+    webhook_secret: str | None = field(default=None, repr=False, metadata={"setting": "ADA_MAX_WEBHOOK_SECRET"})
     most_file_mb: int = 50  # of one attachment; a larger one is not shown
     allow_private: bool = field(default=False, metadata={"setting": "ADA_WEBHOOK_ALLOW_PRIVATE"})  # addresses of files

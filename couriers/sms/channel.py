@@ -13,5 +13,10 @@ CHANNEL = Channel(
         }
     ),
     is_simulated=True,
-    receiving=Receiving(process="sms", needs=frozenset({"ADA_INBOUND_SMS_SECRET"})),
+    receiving=Receiving(
+        process="sms",
+        events="providers.sms.events",
+        source="gateway",
+        needs=frozenset({"ADA_INBOUND_SMS_SECRET"}),
+    ),
 )

@@ -1,6 +1,6 @@
 """The record of the channel: Telegram's Bot API."""
 
-from couriers.channel import Channel, Receiving
+from couriers.channel import Channel, Receiving, Webhook
 
 CHANNEL = Channel(
     name="telegram-bot",
@@ -14,7 +14,16 @@ CHANNEL = Channel(
     is_simulated=True,
     receiving=Receiving(
         process="telegram",
+        events="providers.telegram_bot.events",
+        webhook=Webhook(
+            path="/v1/inbound/telegram",
+            header="X-Telegram-Bot-Api-Secret-Token",
+            secret="ADA_INBOUND_TELEGRAM_SECRET",
+            title="An update of Telegram's webhook",
+        ),
         needs=frozenset({"ADA_BOT_TOKEN"}),
         modules=("bots.telegram.bot", "bots.telegram.dialogs", "bots.telegram.events", "bots.telegram.webhook"),
+        makes_calls=True,
+        longest_answer=200,  # answerCallbackQuery
     ),
 )

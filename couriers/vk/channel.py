@@ -12,8 +12,12 @@ CHANNEL = Channel(
     is_simulated=True,
     receiving=Receiving(
         process="vk",
+        events="providers.vk.events",
+        source="community",  # the ids of events are unique in it, however they arrive
+        receiver="couriers.vk.receive",
         needs=frozenset({"ADA_INBOUND_VK_SECRET", "ADA_VK_LONG_POLL"}),
         reads_section=True,
-        modules=("bots.vk.calls", "bots.vk.long_poll"),
+        makes_calls=True,
+        longest_answer=90,  # dev.vk.com, show_snackbar
     ),
 )

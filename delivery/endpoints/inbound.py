@@ -16,6 +16,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from core.model.contacts.phone_numbers import e164
+from couriers.channel import receiving
 from delivery.http.context import Context
 from delivery.http.input.decoding import QueryReader, parse
 from delivery.http.input.receiving import receive
@@ -23,9 +24,7 @@ from delivery.http.options import Options
 from delivery.http.responses.problems import invalid_field
 from delivery.http.secrets import check_secret
 from delivery.schemas.inbound import InboundSmsQuery
-from providers import max as max_provider
-from providers import sms, telegram_bot, vk
-from providers.max.updates import SECRET_HEADER as MAX_SECRET
+from providers import sms, vk
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +32,6 @@ FORM_LIMIT = 2**17
 EVENT_LIMIT = 2**18
 """Bytes."""
 TEXT_TYPE = "text/plain"
-TELEGRAM_SECRET = "X-Telegram-Bot-Api-Secret-Token"
 _SHORTEST_NUMBER = 8
 """Digits. A shorter one is a service; an answer to it could begin an endless exchange."""
 
@@ -119,28 +117,19 @@ def receive_vk(context: Context) -> Handler:
     return handle
 
 
-def receive_telegram(context: Context) -> Handler:
-    """Return the handler of Telegram's webhook."""
-    secret = context.options.inbound.telegram_secret
-    return _receive_updates(context, telegram_bot.CHANNEL, TELEGRAM_SECRET, secret, "update_id")
-
-
-def receive_max(context: Context) -> Handler:
-    """Return the handler of MAX's webhook."""
-    secret = context.options.inbound.max_secret
-    return _receive_updates(context, max_provider.CHANNEL, MAX_SECRET, secret, "update_type")
-
-
-def _receive_updates(context: Context, channel: str, header: str, secret: str, name: str) -> Handler:
-    """Return a handler of updates. An update that is no event is acknowledged, so that it is not repeated; the log has
-    its field `name`.
+def receive_updates(channel: str, context: Context) -> Handler:
+    """Return the handler of a channel's webhook. An update that is no event is acknowledged, so that it is not
+    repeated.
     """
+    webhook = receiving()[channel].webhook
+    assert webhook
+    secret = context.options.inbound.webhook_secrets.get(channel, "")
 
     async def handle(request: web.Request) -> web.Response:
-        check_secret(request.headers.get(header), secret)
+        check_secret(request.headers.get(webhook.header), secret)
         update = await _event(request, context.options)
         if not await context.services.ingress[channel].put(update):
-            log.info("%s: update %.40r is ignored: it is no message or press of a person", channel, update.get(name))
+            log.info("%s: an update is ignored: it is no message or press of a person: %.80r", channel, list(update))
         return web.Response(text="ok", content_type=TEXT_TYPE)
 
     return handle

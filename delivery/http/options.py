@@ -16,8 +16,7 @@ class Inbound:
     sms_secret: str = field(default="", repr=False)
     vk_secret: str = field(default="", repr=False)
     vk_confirmation: str = ""  # the text that VK expects from the owner of the address
-    telegram_secret: str = field(default="", repr=False)
-    max_secret: str = field(default="", repr=False)
+    webhook_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # of the webhooks, by channel
 
 
 @dataclass(frozen=True, slots=True)

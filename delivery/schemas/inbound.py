@@ -14,17 +14,8 @@ class InboundVkEvent(Struct, frozen=True):
     secret: Annotated[str, Meta(max_length=1024, description="ADA_INBOUND_VK_SECRET")] = ""
 
 
-class InboundTelegramUpdate(Struct, frozen=True):
-    """An update of Telegram's Bot API. Its further fields are those of its kind."""
-
-    update_id: int
-
-
-class InboundMaxUpdate(Struct, frozen=True):
-    """An update of MAX. Its further fields are those of its type."""
-
-    update_type: Annotated[str, Meta(max_length=256)]
-    timestamp: int
+class InboundUpdate(Struct, frozen=True):
+    """An update of a webhook. Its fields are those of the provider."""
 
 
 class InboundSmsQuery(Struct, frozen=True):

@@ -13,7 +13,6 @@ from providers.max.events import TYPES
 
 WAIT = 25
 """Seconds that MAX holds a poll without updates; 30 at most."""
-SECRET_HEADER = "X-Max-Bot-Api-Secret"
 
 
 class Page(Struct, frozen=True):

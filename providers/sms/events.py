@@ -7,8 +7,6 @@ from typing import Any
 from core.updates.arrival import Arrival
 from providers.sms import CHANNEL
 
-SOURCE = "gateway"
-
 
 def read_arrival(sms: Mapping[str, Any], now: datetime) -> Arrival:
     """Return the event. Gateways write the time in many ways, so its time is `now`."""

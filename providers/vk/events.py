@@ -11,9 +11,6 @@ from typing import Any
 from core.updates.arrival import Arrival
 from providers.vk import CHANNEL
 
-SOURCE = "community"
-"""The ids of events are unique in the community, however they arrive."""
-
 FIRST_CHAT = 2_000_000_000
 """Ids from here on are those of chats of several people."""
 

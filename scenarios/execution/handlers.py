@@ -15,7 +15,7 @@ from core.queue import Attempt, Result
 from core.queue.task_ids import put_ms
 from core.updates import events
 from core.updates.bot_calls import BotCalls
-from providers.bot_calls import LONGEST_ANSWER
+from couriers.bot_calls import longest_answer
 from scenarios.check.reloading import ActiveBot
 from scenarios.engine.splicing import unknown_scenario
 from scenarios.engine.triggers import SCHEDULED, scheduled
@@ -65,7 +65,7 @@ class Handlers:
         """Drive the run of an event until it is over or parked. A pressed button has its answer then."""
         event = events.decode(attempt.body)
         result = await self._handle(event, attempt)
-        if event.get("callback_id") and event["channel"] in LONGEST_ANSWER:
+        if event.get("callback_id") and longest_answer(event["channel"]):
             await self._bot_calls[event["channel"]].answer_press(event)
         return result
 

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping
 
 from core.queue import Attempt, Result
-from providers.bot_calls import bot_calls_by_channel
+from couriers.bot_calls import bot_calls_by_channel
 from scenarios.check.reloading import ActiveBot
 from scenarios.context import ScenarioServices
 from scenarios.execution.answers import Answers

@@ -8,7 +8,7 @@ import pytest
 from bots.dialog_event import DialogEvent, dialog_event
 from core.queue import QueueClient
 from core.updates.events import decode, dialogs_tube
-from providers.inbound import dialogs_ingress
+from couriers.inbound import dialogs_ingress
 from tests.support.stack import TENANT, Stack
 
 NOW = int(datetime.now(UTC).timestamp())

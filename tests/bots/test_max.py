@@ -12,16 +12,16 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from bots.button_bot import ButtonBot, button_workers
-from bots.max.long_poll import LongPoll
 from bots.max.sending import Replies
-from bots.max.webhook import Webhook
-from bots.receiving.poller import Poller
 from core.directory import Directory
 from core.errors import SetupError
 from core.queue import QueueClient
 from core.updates.events import decode, dialogs_tube
+from couriers.inbound import dialogs_ingress
+from couriers.max.long_poll import LongPoll
+from couriers.max.webhook import Webhook
+from couriers.receiving.poller import Poller
 from providers import max as max_provider
-from providers.inbound import dialogs_ingress
 from providers.max.client import Client
 from providers.max.errors import TokenRefused
 from providers.max.updates import WAIT

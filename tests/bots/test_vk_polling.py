@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bots.dialog_event import DialogEvent, dialog_event
-from bots.receiving.poller import Poller
-from bots.vk.calls import VkCalls
-from bots.vk.long_poll import LongPoll
 from core.queue import QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates.bot_calls import BotCalls, PressAnswer, TypingMark
 from core.updates.events import TUBE, Event, decode, dialogs_tube
+from couriers.inbound import dialogs_ingress, events_ingress
+from couriers.receiving.poller import Poller
+from couriers.vk.bot_calls import VkCalls
+from couriers.vk.long_poll import LongPoll
 from providers import vk as vk_provider
-from providers.inbound import dialogs_ingress, events_ingress
 from providers.vk.client import Client
 from providers.vk.community import find_community
 from providers.vk.errors import TokenRefused, VkUnavailable

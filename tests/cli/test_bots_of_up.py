@@ -46,7 +46,7 @@ def received(installation: Installation, channel: str, address: str) -> list[str
 
 @pytest.mark.row("D-24", "D-43")
 def test_a_person_writes_an_sms_on_the_inbox_page_and_the_group_gets_it(with_people: Installation) -> None:
-    assert (with_people.facts() or {})["bots"] == "telegram, vk, max, sms"
+    assert (with_people.facts() or {})["bots"] == "vk, max, sms, telegram"
     assert write(with_people, "sms", TEACHER, "ИВТ-101 Пары не будет") == {"status": 200}
     await_sync(lambda: received(with_people, "sms", STUDENT) == ["Пары не будет"], what="the SMS")
     accepted = text("written_sent", "en", name="ИВТ-101", people=1)

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from bots.vk.calls import VkCalls
-from bots.vk.long_poll import LongPoll
 from core.courier import Attachment, AttachmentType, Button, Content, Files, Message
 from core.updates.bot_calls import PressAnswer, TypingMark
 from couriers.vk import courier as vk
+from couriers.vk.bot_calls import VkCalls
+from couriers.vk.long_poll import LongPoll
 from providers.vk.client import Client
 from providers.vk.community import find_community
 from sandbox.vk.server import TOKEN

@@ -24,11 +24,11 @@ from core.updates.events import Events
 from core.uploads import Uploads
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
+from couriers.inbound import dialogs_ingress
 from delivery.app import build
 from delivery.http.options import Options
 from delivery.http.server import listening
 from delivery.services import ApiServices
-from providers.inbound import dialogs_ingress
 from providers.mail import LinkCodeMailer
 from tests.support.outbox import Outbox
 from tests.support.servers import Server

@@ -15,9 +15,9 @@ from core.model.delivery import NewDelivery, Recipient, Sender
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.events import TUBE
+from couriers.inbound import events_ingress
 from couriers.sms import courier as sms
 from delivery.services import ApiServices
-from providers.inbound import events_ingress
 from tests.delivery.conftest import Api
 from tests.delivery.test_inbound_kannel import gateway, options
 from tests.support.kannel import Kannel

@@ -14,7 +14,7 @@ from core.directory import Directory
 from core.orders import Sending
 from core.redis.store import Store
 from delivery.http.options import Options
-from delivery.routes import OPEN_ROUTES, ROUTES
+from delivery.routes import EVERY_ROUTE
 from delivery.services import ApiServices
 from tests.delivery.conftest import Api, BrokenService, delivery_body
 from tests.support.servers import Server
@@ -58,7 +58,7 @@ NO_HEAD = {
 
 @pytest.mark.row("D-27")
 @pytest.mark.parametrize(
-    "path", [route.path for route in (*ROUTES, *OPEN_ROUTES) if route.method == "GET" and "{" not in route.path]
+    "path", [route.path for route in EVERY_ROUTE if route.method == "GET" and "{" not in route.path]
 )
 async def test_head_gets_the_headers_of_get_and_no_body(api: Api, path: str) -> None:
     head = await api.call("HEAD", path)

@@ -12,8 +12,8 @@ from core.model.content import Button
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.events import TUBE, decode
+from couriers.inbound import events_ingress
 from delivery.services import ApiServices
-from providers.inbound import events_ingress
 from providers.telegram_bot import CHANNEL
 from providers.telegram_bot.events import ALLOWED
 from tests.delivery.conftest import Api

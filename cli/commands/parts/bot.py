@@ -10,14 +10,14 @@ import asyncio
 from argparse import ArgumentParser, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from bots.button_bot import ButtonBot, button_workers
-from bots.receiving.poller import Poller
 from bots.services import BotServices
 from bots.text_bot import TextBot
 from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
-from cli.commands.parts.bots_of_folders import OPENERS, run_bots
+from cli.commands.parts.bots_of_folders import run_bots
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy
 from cli.processes.noted_process import NotedProcess, noted_process
@@ -33,17 +33,19 @@ from core.errors import SetupError
 from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates.bot_calls import BotCalls, Make
-from providers import max as max_provider
-from providers import sms, vk
+from couriers.channel import channels, receiving
+from couriers.receiving.poller import Poller
+from couriers.receiving.receiver import Receiver, open_receiver
 
 Ready = Callable[..., None]
 """Says that the bot works, with what it announces."""
+Answering = TextBot | ButtonBot | Worker
 Run = Callable[[Configuration, BotServices, asyncio.Event, Ready], Awaitable[None]]
 """Runs a bot until a stop is requested."""
 
 
 def declare(parser: ArgumentParser) -> None:
-    parser.add_argument("channel", choices=sorted(BOTS), help="the channel in which people write")
+    parser.add_argument("channel", choices=sorted(processes()), help="the channel in which people write")
     add_healthy_option(parser, "process of this bot")
 
 
@@ -66,7 +68,7 @@ async def run_bot(configuration: Configuration, channel: str, health_file: Path)
     ):
         stop = stop_requested()
         collect_garbage_less_often()
-        run = run_several(channel) if has_many(configuration.settings) else BOTS[channel]
+        run = run_of(channel, has_many=has_many(configuration.settings))
         await run(configuration, services, stop, lambda **facts: is_ready(process, **facts))
     return SUCCESS
 
@@ -105,72 +107,44 @@ async def run_telegram(configuration: Configuration, services: BotServices, stop
         await bot.close()
 
 
-async def run_sms(configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Ready) -> None:
-    """Answer the SMS that a gateway has posted to `serve`. With ADA_SCENARIOS `./ada scenarios` does that."""
-    await open_ingress(services.core.store, services.core.client, configuration.settings)[sms.CHANNEL].open()
-    ready(bot="sms")
-    if configuration.settings.scenarios:
-        await stop.wait()
-    else:
-        await work(TextBot(services, sms.CHANNEL), stop)
-
-
-async def run_vk(configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Ready) -> None:
-    """Answer what people write to the VK community; with ADA_SCENARIOS it only makes the calls of
-    `core.updates.bot_calls`. With ADA_VK_LONG_POLL it polls; callbacks go to `serve`.
+async def run_receiver(
+    channel: str, configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Ready
+) -> None:
+    """Receive what people write in a channel, and answer it; with ADA_SCENARIOS `./ada scenarios` answers, and the bot
+    only receives and makes the calls of `core.updates.bot_calls`. What a provider posts goes to `serve`.
     """
-    from bots.vk.calls import VkCalls
-    from bots.vk.long_poll import LongPoll
-    from providers.vk.client import Client
-    from providers.vk.errors import TokenRefused
-
-    ingress = open_ingress(services.core.store, services.core.client, configuration.settings)[vk.CHANNEL]
+    one = receiving()[channel]
+    has_scenarios = configuration.settings.scenarios is not None
+    ingress = open_ingress(services.core.store, services.core.client, configuration.settings)[channel]
     await ingress.open()
-    settings = configuration.channel("vk")
-    client = Client(settings.token, settings.api_url)
-    has_scenarios = configuration.settings.scenarios
-    bot = await calling(services, vk.CHANNEL, VkCalls(client).make) if has_scenarios else TextBot(services, vk.CHANNEL)
-    poller = Poller(services.core.store, LongPoll(client), ingress)
-    polls = [asyncio.create_task(poller.run())] if settings.long_poll else []
-    ready(bot="vk")
+    receiver = open_receiver(one, configuration.channel(channel)) if one.receiver else None
+    answering = await answer(channel, receiver, services, has_scenarios=has_scenarios)
+    beside = []
+    if receiver and receiver.source:
+        beside.append(asyncio.create_task(Poller(services.core.store, receiver.source, ingress).run()))
+    if receiver and receiver.keep_subscription:
+        beside.append(asyncio.create_task(receiver.keep_subscription()))
+    refusals = (receiver.refused,) if receiver else ()
+    ready(bot=one.process)
     try:
-        await work(bot, stop, *polls)
-    except TokenRefused as refusal:
+        await work(answering, stop, *beside)
+    except refusals as refusal:
         raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
     finally:
-        await client.close()
+        if receiver:
+            await receiver.close()
 
 
-async def run_max(configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Ready) -> None:
-    """Answer what people write to the bot in MAX; with ADA_SCENARIOS it only gets the updates and shows
-    typing. It polls, or keeps the subscription of ADA_MAX_WEBHOOK_URL, whose updates go to `serve`.
-    """
-    from bots.max.calls import MaxCalls
-    from bots.max.long_poll import LongPoll
-    from bots.max.sending import Replies
-    from bots.max.webhook import Webhook
-    from providers.max.client import Client
-    from providers.max.errors import TokenRefused
-
-    common, settings = configuration.settings, configuration.channel("max")
-    webhook = Webhook(common.max_webhook_url, common.max_webhook_secret or "") if common.max_webhook_url else None
-    ingress = open_ingress(services.core.store, services.core.client, common)[max_provider.CHANNEL]
-    await ingress.open()
-    client = Client(settings.token, settings.api_url, settings.timeout, settings.ca)
-    bot: ButtonBot | Worker
-    if common.scenarios:
-        bot = await calling(services, max_provider.CHANNEL, MaxCalls(client).make)
-    else:
-        replies = Replies(client)
-        bot = ButtonBot(await button_workers(services, max_provider.CHANNEL, replies.send, replies.edit))
-    getting = webhook.keep(client) if webhook else Poller(services.core.store, LongPoll(client), ingress).run()
-    ready(bot="max")
-    try:
-        await work(bot, stop, asyncio.create_task(getting))
-    except TokenRefused as refusal:
-        raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
-    finally:
-        await client.close()
+async def answer(
+    channel: str, receiver: Receiver | None, services: BotServices, *, has_scenarios: bool
+) -> Answering | None:
+    """Return what answers people, or makes the calls of a bot beside scenarios; None if there is nothing to do."""
+    if has_scenarios:
+        return await calling(services, channel, receiver.make) if receiver and receiver.make else None
+    if receiver and (module := receiving()[channel].replies):
+        replies = import_module(module).Replies(receiver.client)
+        return ButtonBot(await button_workers(services, channel, replies.send, replies.edit))
+    return TextBot(services, channel)
 
 
 async def calling(services: BotServices, channel: str, make: Make) -> Worker:
@@ -180,24 +154,30 @@ async def calling(services: BotServices, channel: str, make: Make) -> Worker:
     return calls.worker(make)
 
 
-async def work(bot: TextBot | ButtonBot | Worker, stop: asyncio.Event, *beside: asyncio.Task[None]) -> None:
+async def work(bot: Answering | None, stop: asyncio.Event, *beside: asyncio.Task[None]) -> None:
     """Run a bot until a stop is requested, or until a task beside it ends; raise what that task raises."""
-    working = asyncio.create_task(bot.run())
+    working = [asyncio.create_task(bot.run())] if bot else []
     stopping = asyncio.create_task(stop.wait())
-    done, _ = await asyncio.wait({stopping, working, *beside}, return_when=asyncio.FIRST_COMPLETED)
+    done, _ = await asyncio.wait({stopping, *working, *beside}, return_when=asyncio.FIRST_COMPLETED)
     await cancel_and_wait(stopping, *beside)
-    bot.stop()
-    await working
+    if bot:
+        bot.stop()
+    await asyncio.gather(*working)
     for ended in done:
         ended.result()
 
 
-def run_several(channel: str) -> Run:
-    """Return what runs the bots of a folder of bots in a channel; SMS come from one gateway for all."""
-    several = {one.removesuffix("-bot"): one for one in OPENERS}
-    return partial(run_bots, several[channel]) if channel in several else BOTS[channel]
+def processes() -> Mapping[str, str]:
+    """Return the channels by the names of their bots."""
+    return {one.process: channel for channel, one in receiving().items()}
 
 
-BOTS: Mapping[str, Run] = {"telegram": run_telegram, "sms": run_sms, "vk": run_vk, "max": run_max}
+def run_of(process: str, *, has_many: bool) -> Run:
+    """Return what runs a bot; with `has_many` those of a folder of bots, whose SMS come from one gateway for all."""
+    channel = processes()[process]
+    if has_many and channels()[channel].is_per_bot:
+        return partial(run_bots, channel)
+    return run_telegram if process == "telegram" else partial(run_receiver, channel)
+
 
 COMMANDS: Mapping[str, Command] = {"bot": Command(declare, run)}

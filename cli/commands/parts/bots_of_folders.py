@@ -4,11 +4,9 @@ A bot whose folder, or token, comes while it runs is started; one that is gone i
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 
-from bots.receiving.accounts import Account, Accounts
-from bots.receiving.poller import Poller, Source
-from bots.receiving.poller_lease import Lease
 from bots.services import BotServices
 from cli.processes.bot_folders import BotFolders
 from cli.services.scenarios import max_age_of
@@ -18,19 +16,21 @@ from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.services import Services
 from core.updates.bot_calls import BotCalls
-from providers import max as max_provider
-from providers import telegram_bot, vk
-from providers.inbound import events_ingress, telegram_gathering
-
-Open = Callable[[BotFolder, Services, Lease], Account]
-"""Opens the account of a bot. Raises SetupError."""
+from couriers.channel import receiving
+from couriers.inbound import events_ingress, telegram_gathering
+from couriers.receiving.accounts import Account, Accounts
+from couriers.receiving.poller import Poller, Source
+from couriers.receiving.poller_lease import Lease
+from couriers.receiving.receiver import open_receiver
+from providers import telegram_bot
 
 
 async def run_bots(
     channel: str, configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Callable[..., None]
 ) -> None:
     """Get the updates of all bots in a channel until a stop is requested. Raises SetupError, StoreError."""
-    core, name = services.core, channel.removesuffix("-bot")
+    core, name = services.core, receiving()[channel].process
+    open_account_of = open_telegram if channel == telegram_bot.CHANNEL else partial(open_polled, channel)
     if configuration.settings.bot_webhook_url or configuration.settings.max_webhook_url:
         raise SetupError("several bots are polled: remove ADA_BOT_WEBHOOK_URL and ADA_MAX_WEBHOOK_URL")
     gatherer = telegram_gathering(core.store, core.client, "").worker if channel == telegram_bot.CHANNEL else None
@@ -39,7 +39,7 @@ async def run_bots(
 
     async def start(bot: BotFolder) -> None:
         if bot.has_account(channel):
-            accounts.add(bot.tenant, await asyncio.to_thread(OPENERS[channel], bot, core, accounts.lease))
+            accounts.add(bot.tenant, await asyncio.to_thread(open_account_of, bot, core, accounts.lease))
 
     async def note(tenant: str, reason: str) -> None:
         await folders.note(tenant, reason)
@@ -63,38 +63,15 @@ def open_telegram(bot: BotFolder, services: Services, lease: Lease) -> Account:
     return open_account(token, url, services, bot.tenant, lease, max_age_of(bot.folder))
 
 
-def open_vk(bot: BotFolder, services: Services, lease: Lease) -> Account:
-    from bots.vk.calls import VkCalls
-    from bots.vk.long_poll import LongPoll
-    from providers.vk.client import Client
-    from providers.vk.errors import TokenRefused
-
-    settings = bot.configuration.channel(vk.CHANNEL)
-    client = Client(settings.token, settings.api_url)
-    poller = poller_of(bot, vk.CHANNEL, services, LongPoll(client), lease)
-    return Account(poller.run, TokenRefused, VkCalls(client).make, client.close)
-
-
-def open_max(bot: BotFolder, services: Services, lease: Lease) -> Account:
-    from bots.max.calls import MaxCalls
-    from bots.max.long_poll import LongPoll
-    from providers.max.client import Client
-    from providers.max.errors import TokenRefused
-
-    settings = bot.configuration.channel(max_provider.CHANNEL)
-    client = Client(settings.token, settings.api_url, settings.timeout, settings.ca)
-    poller = poller_of(bot, max_provider.CHANNEL, services, LongPoll(client), lease)
-    return Account(poller.run, TokenRefused, MaxCalls(client).make, client.close)
+def open_polled(channel: str, bot: BotFolder, services: Services, lease: Lease) -> Account:
+    receiver = open_receiver(receiving()[channel], bot.configuration.channel(channel), polls=True)
+    assert receiver.source
+    assert receiver.make
+    poller = poller_of(bot, channel, services, receiver.source, lease)
+    return Account(poller.run, receiver.refused, receiver.make, receiver.close)
 
 
 def poller_of(bot: BotFolder, channel: str, services: Services, source: Source, lease: Lease) -> Poller:
     """Return what gets the updates of a bot by polling."""
     ingress = events_ingress(services.store, services.client, bot.tenant, max_age_of(bot.folder))[channel]
     return Poller(services.store, source, ingress, lease)
-
-
-OPENERS: Mapping[str, Open] = {
-    telegram_bot.CHANNEL: open_telegram,
-    vk.CHANNEL: open_vk,
-    max_provider.CHANNEL: open_max,
-}

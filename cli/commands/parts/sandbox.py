@@ -6,6 +6,7 @@ import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 from urllib.parse import quote
 
@@ -16,6 +17,7 @@ from cli.processes.startup import configure_logging, stop_requested
 from cli.processes.supervisor import announce
 from cli.settings.parsing import parse_address
 from cli.settings.settings import load
+from couriers.channel import Simulator, channels
 from sandbox.sandbox import Ports, Sandbox
 
 PORTS = tuple(field.name for field in fields(Ports))
@@ -51,10 +53,22 @@ def inbound_url(api: str, secret: str) -> str:
 async def run_sandbox(directory: Path, arguments: Namespace) -> int:
     stop = stop_requested()
     sandbox = await start_sandbox(directory, arguments)
-    print_addresses(sandbox, arguments.json)
+    simulators = [
+        await start_simulator(name, one.simulator, directory) for name, one in channels().items() if one.simulator
+    ]
+    environment = {name: value for one in simulators for name, value in one.environment.items()}
+    print_addresses(sandbox, {**sandbox.environment, **environment}, arguments.json)
     await stop.wait()
+    for one in simulators:
+        await one.close()
     await sandbox.stop()
     return SUCCESS
+
+
+async def start_simulator(channel: str, module: str, directory: Path) -> Simulator:
+    """Start what simulates the provider of an installed channel. `directory`: its own is made in it."""
+    simulator: Simulator = await import_module(module).start_simulator(private_directory(directory / channel))
+    return simulator
 
 
 async def start_sandbox(directory: Path, arguments: Namespace, attempts: int = 3) -> Sandbox:
@@ -98,14 +112,14 @@ def last_ports(file: Path) -> dict[str, int]:
     return ports
 
 
-def print_addresses(sandbox: Sandbox, as_json: bool) -> None:
+def print_addresses(sandbox: Sandbox, environment: Mapping[str, str], as_json: bool) -> None:
     """Print the announcement; for people also lines to paste into a shell."""
     if not as_json:
         print(f"The inbox page is {sandbox.page_url}. To send through the sandbox, set:\n")
-        for name, value in sandbox.environment.items():
+        for name, value in environment.items():
             print(f"export {name}={shlex.quote(value)}")
         print()
-    announce(page=sandbox.page_url, environment=sandbox.environment, sms_providers=sandbox.sms_providers.url)
+    announce(page=sandbox.page_url, environment=environment, sms_providers=sandbox.sms_providers.url)
 
 
 COMMANDS: Mapping[str, Command] = {"sandbox": Command(declare, run)}

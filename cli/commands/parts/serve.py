@@ -59,6 +59,7 @@ from core.uploads import Uploads
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.runtime import WebhookRuntime
+from couriers.channel import receiving
 from delivery.app import build
 from delivery.http.options import Inbound, MiB, Options
 from delivery.http.server import listening
@@ -99,7 +100,7 @@ def run(arguments: Namespace) -> int:
 
 async def serve(configuration: Configuration, share_port: bool) -> int:
     settings = configuration.settings
-    address, options = settings.http, options_of(settings)
+    address, options = settings.http, options_of(configuration)
     async with (
         open_store(configuration, waits=True) as store,
         noted_process(store, "serve", data=settings.data) as process,
@@ -191,14 +192,15 @@ async def recording_figures(core: Services) -> AsyncIterator[None]:
         await cancel_and_wait(recording)
 
 
-def options_of(settings: Settings) -> Options:
+def options_of(configuration: Configuration) -> Options:
     """Return the limits and secrets of the API."""
+    settings, raw = configuration.settings, configuration.raw
+    webhooks = {channel: one.webhook.secret for channel, one in receiving().items() if one.webhook}
     inbound = Inbound(
         settings.inbound_sms_secret or "",
         settings.inbound_vk_secret or "",
         settings.inbound_vk_confirmation or "",
-        settings.inbound_telegram_secret or "",
-        settings.max_webhook_secret or "",
+        {channel: raw[secret].text for channel, secret in webhooks.items() if secret in raw},
     )
     return Options(
         rate=settings.http_rate,

@@ -182,7 +182,7 @@ def libraries(configuration: Configuration) -> list[str]:
         "cli.commands.parts.bot",
         *(() if channels_of(configuration) else ("cli.commands.parts.sandbox",)),
         *(all_channels()[channel].courier for channel in channels),
-        *(module for one in receivers for module in one.modules),
+        *(module for one in receivers for module in one.imports),
     ]
 
 
@@ -225,7 +225,7 @@ async def start_sandbox(configuration: Configuration, supervisor: Supervisor, in
 
 def simulated_channels() -> Sequence[str]:
     """Return the channels that the sandbox simulates: those of a usual installation."""
-    return [name for name, one in all_channels().items() if one.is_simulated]
+    return [name for name, one in all_channels().items() if one.is_simulated or one.simulator]
 
 
 def simulated(environment: Mapping[str, str], own: Collection[str]) -> dict[str, str]:

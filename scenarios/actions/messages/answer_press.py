@@ -1,7 +1,7 @@
 """Answers the press of a button with a text over the chat (C-102)."""
 
 from core.errors import Conflict
-from providers.bot_calls import LONGEST_ANSWER, bot_calls_by_channel
+from couriers.bot_calls import bot_calls_by_channel, longest_answer
 from scenarios.context import Context
 from scenarios.context.arguments import flag_of, text_of
 from scenarios.engine import Ending
@@ -12,7 +12,7 @@ from scenarios.schema import ActionType, Field, types
 async def execute(context: Context) -> Ending:
     """Have the press answered by the bot's process. Raises Conflict NO_PRESS, NO_ANSWER_IN_CHANNEL; StoreError."""
     context.require("send")
-    longest = LONGEST_ANSWER.get(context.channel)
+    longest = longest_answer(context.channel)
     if longest is None:
         raise Conflict("NO_ANSWER_IN_CHANNEL", f"the channel {context.channel} cannot show an answer to a press")
     if not context.event.get("callback_id"):

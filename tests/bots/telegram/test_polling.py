@@ -13,7 +13,7 @@ from bots.telegram import open_bot
 from bots.telegram.webhook import Webhook
 from core.errors import SetupError
 from core.queue import QueueClient
-from providers.inbound import dialogs_ingress
+from couriers.inbound import dialogs_ingress
 from providers.telegram_bot import CHANNEL
 from providers.telegram_bot.events import read_arrival
 from tests.bots.telegram.chat import STRANGER, TEACHER, School, english

@@ -9,7 +9,7 @@ from core.queue import QueueClient
 from core.updates.bot_calls import BotCalls
 from core.updates.events import TUBE
 from core.updates.ingress import Ingress
-from providers.inbound import dialogs_ingress, events_ingress
+from couriers.inbound import dialogs_ingress, events_ingress
 from providers.telegram_bot import CHANNEL
 from tests.support.stack import Stack
 

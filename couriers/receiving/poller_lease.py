@@ -37,7 +37,7 @@ class Lease(Protocol):
 
 
 class PollerLease:
-    """The lease of one process on one bot, or on all of its bots: `bots.receiving.shared_lease`."""
+    """The lease of one process on one bot, or on all of its bots: `couriers.receiving.shared_lease`."""
 
     def __init__(self, store: Store, bot: str) -> None:
         self._store = store

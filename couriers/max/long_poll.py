@@ -1,4 +1,4 @@
-"""Long polling of MAX as a source of `bots.receiving.poller.Poller`: at most two requests a second.
+"""Long polling of MAX as a source of `couriers.receiving.poller.Poller`: at most two requests a second.
 
 MAX that has lost its updates, or counts them anew, has nothing beyond our marker, refuses it, or answers with a lower
 one. The marker that it gives without ours shows that. Then all updates are read that it has kept: a repeat is
@@ -8,7 +8,7 @@ recognised by its name.
 import asyncio
 import time
 
-from bots.receiving.poller import Page, is_lower
+from couriers.receiving.poller import Page, is_lower
 from providers.max.client import Client
 from providers.max.errors import MaxRefused, MaxUnavailable
 from providers.max.updates import WAIT, poll, unsubscribe_all

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from datetime import timedelta
 
-from bots.receiving import webhook
+from couriers.receiving import webhook
 from providers.max.client import Client
 from providers.max.errors import MaxRefused, MaxUnavailable
 from providers.max.updates import subscribe, subscribed

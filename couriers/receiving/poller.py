@@ -14,12 +14,12 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from bots.receiving.poller_lease import Lease, PollerLease
 from core.errors import StoreError
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.updates.ingress import Ingress
+from couriers.receiving.poller_lease import Lease, PollerLease
 
 log = logging.getLogger(__name__)
 

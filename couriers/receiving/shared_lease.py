@@ -1,15 +1,15 @@
 """The right to get the updates of all bots of a process: one lease, renewed in one call, however many bots there are.
 
-Each bot has it while the process has it. Used by `bots.receiving.accounts` in place of a `PollerLease` for each bot.
+Each bot has it while the process has it. `accounts` uses it in place of a `PollerLease` for each bot.
 """
 
 import asyncio
 import logging
 from contextlib import suppress
 
-from bots.receiving.poller_lease import PollerLease
 from core.errors import StoreError
 from core.redis.store import Store
+from couriers.receiving.poller_lease import PollerLease
 
 log = logging.getLogger(__name__)
 

@@ -13,11 +13,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from bots.receiving.shared_lease import SharedLease
 from core.queue import QueueClient, Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from core.updates.bot_calls import Make, calls_tube, calls_worker
+from couriers.receiving.shared_lease import SharedLease
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
-"""Bots Long Poll of a VK community as a source of `bots.receiving.poller.Poller`."""
+"""Bots Long Poll of a VK community as a source of `couriers.receiving.poller.Poller`."""
 
-from bots.receiving.poller import Page
+from couriers.receiving.poller import Page
 from providers.vk import long_poll
 from providers.vk.client import Client
 from providers.vk.community import find_community

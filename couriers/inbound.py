@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from importlib import import_module
 
 from core.deliveries.choice_store import Choices
 from core.directory import Directory
@@ -12,21 +13,8 @@ from core.updates.events import Events, dialogs_tube, is_for_dialogs
 from core.updates.gathering import Gathering
 from core.updates.ingress import MAX_AGE, Ingress, Raw, Read
 from core.updates.reachability import Reachability, ReadReach
-from providers import max as max_provider
-from providers import sms, telegram_bot, vk
-from providers.max import events as max_events
-from providers.sms import events as sms_events
+from couriers.channel import Receiving, receiving
 from providers.telegram_bot import events as telegram_events
-from providers.vk import events as vk_events
-
-_REACH: Mapping[str, ReadReach] = {max_provider.CHANNEL: max_events.read_reach}
-
-_READERS: Mapping[str, Read] = {
-    sms.CHANNEL: sms_events.read_arrival,
-    vk.CHANNEL: vk_events.read_arrival,
-    max_provider.CHANNEL: max_events.read_arrival,
-    telegram_bot.CHANNEL: telegram_events.read_arrival,
-}
 
 
 def dialogs_ingress(client: QueueClient, tenant: str, directory: Directory | None = None) -> Mapping[str, Ingress]:
@@ -34,11 +22,11 @@ def dialogs_ingress(client: QueueClient, tenant: str, directory: Directory | Non
     return {
         channel: Ingress(
             Events(client, tenant, tube=dialogs_tube(channel)),
-            _sources(tenant)[channel],
-            _for_dialogs(read),
-            reachability=_reachability(directory, tenant, channel),
+            one.source or tenant,
+            _for_dialogs(_reader(one)),
+            reachability=_reachability(directory, tenant, channel, one),
         )
-        for channel, read in _READERS.items()
+        for channel, one in receiving().items()
     }
 
 
@@ -50,36 +38,29 @@ def events_ingress(
     return {
         channel: Ingress(
             events,
-            _sources(tenant)[channel],
-            read,
+            one.source or tenant,
+            _reader(one),
             gathering=gathering,
-            reachability=_reachability(Directory(store), tenant, channel),
+            reachability=_reachability(Directory(store), tenant, channel, one),
             max_age=max_age,
         )
-        for channel, read in _READERS.items()
+        for channel, one in receiving().items()
     }
 
 
-def _reachability(directory: Directory | None, tenant: str, channel: str) -> Reachability | None:
-    read = _REACH.get(channel)
+def _reader(one: Receiving) -> Read:
+    read: Read = import_module(one.events).read_arrival
+    return read
+
+
+def _reachability(directory: Directory | None, tenant: str, channel: str, one: Receiving) -> Reachability | None:
+    read: ReadReach | None = getattr(import_module(one.events), "read_reach", None)
     return Reachability(directory, tenant, channel, read) if directory and read else None
 
 
 def telegram_gathering(store: Store, client: QueueClient, tenant: str) -> Gathering:
     """Return what makes one event of an album, and of a join that is reported twice."""
     return Gathering(store, client, tenant, Events(client, tenant), telegram_events.merge)
-
-
-def _sources(tenant: str) -> Mapping[str, str]:
-    """Return by channel the place within which the ids of events are unique. Each Telegram bot numbers its updates by
-    itself.
-    """
-    return {
-        sms.CHANNEL: sms_events.SOURCE,
-        vk.CHANNEL: vk_events.SOURCE,
-        max_provider.CHANNEL: tenant,
-        telegram_bot.CHANNEL: tenant,
-    }
 
 
 def _for_dialogs(read: Read) -> Read:

@@ -1,0 +1,31 @@
+"""An account of a channel, as the process of its bot uses it: what it polls, and the calls that it makes at once."""
+
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from core.updates.bot_calls import Make
+from couriers.channel import Receiving
+from couriers.receiving.poller import Source
+
+
+@dataclass(frozen=True)
+class Receiver:
+    """`source`: is polled, None if updates are posted to the HTTP API. `keep_subscription`: runs until cancelled, so
+    that they are. `make`: makes the calls of `core.updates.bot_calls`, None if there are none. `refused`: what these
+    raise if the account is refused.
+    """
+
+    client: Any
+    refused: type[Exception]
+    close: Callable[[], Awaitable[None]]
+    source: Source | None = None
+    keep_subscription: Callable[[], Coroutine[Any, Any, None]] | None = None
+    make: Make | None = None
+
+
+def open_receiver(receiving: Receiving, settings: Any, *, polls: bool = False) -> Receiver:
+    """Open the account of a channel; with `polls` it is polled, whatever the settings say. Raises SetupError."""
+    receiver: Receiver = import_module(receiving.receiver).open_receiver(settings, polls=polls)
+    return receiver

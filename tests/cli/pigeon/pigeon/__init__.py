@@ -1,0 +1,1 @@
+"""A channel of another package: post by pigeon."""

@@ -1,0 +1,17 @@
+"""The record of the channel."""
+
+from couriers.channel import Channel, Receiving, Webhook
+
+CHANNEL = Channel(
+    name="pigeon",
+    courier="pigeon.courier",
+    account="ADA_PIGEON_TOKEN",
+    simulator="pigeon.simulator",
+    receiving=Receiving(
+        process="pigeon",
+        events="pigeon.events",
+        receiver="pigeon.receive",
+        webhook=Webhook("/v1/updates/pigeon", "X-Pigeon-Ring", "ADA_PIGEON_RING", "A pigeon that has arrived"),
+        reads_section=True,
+    ),
+)
