@@ -1,6 +1,6 @@
-"""The channels. One module or package per channel; its name is the channel's name.
+"""The channels: a folder for each, with its record in `channel.py`; and receiving, the same for all.
 
-Each has `Settings` (a frozen dataclass) and `open(settings, directory)`, which returns a courier. A courier makes
-exactly one attempt and returns an outcome for each message. Retries, throttling, leases and histories belong to
-`core.courier`, which is also all of core that a courier imports.
+A record names the module of the courier: it has `Settings` (a frozen dataclass) and `open(settings, directory)`, which
+returns a courier. A courier makes exactly one attempt and returns an outcome for each message. Retries, throttling,
+leases and histories belong to `core.courier`, which is also all of core that a courier imports.
 """
