@@ -32,7 +32,8 @@ async def fill(stack: Stack, count: int) -> None:
 
 
 @pytest.mark.row("D-42")
-async def test_many_deliveries_are_cancelled_in_few_calls(stack: Stack) -> None:
+async def test_many_deliveries_are_cancelled_in_few_calls(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.deliveries.cancel._PAGE", 500)
     await fill(stack, 600)
     released = (await stack.deliver(*people(2), tags=("exam",))).key
     calls_before = (await stack.redis.info("commandstats")).get("cmdstat_fcall", {"calls": 0})["calls"]

@@ -15,14 +15,6 @@ from tests.support.stack import HOUR, QUICK, TENANT, FakeCourier, Stack, people,
 from tests.support.waiting import until
 
 
-@pytest.fixture
-def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets lists read three deliveries at a time, and a search for a person two pages of people."""
-    for name in ("histories.listing._PAGE", "histories.listing._AT_ONCE", "of_person._AT_ONCE"):
-        monkeypatch.setattr(f"core.deliveries.{name}", 3)
-    monkeypatch.setattr("core.deliveries.of_person._PAGES", 2)
-
-
 class TestHistory:
     @on_both_servers
     @pytest.mark.row("D-03", "D-17")
@@ -115,7 +107,6 @@ class TestHistory:
         )
 
 
-@pytest.mark.usefixtures("small_pages")
 @pytest.mark.parametrize("shards", [3])
 class TestList:
     async def test_the_list_is_newest_first_in_pages_that_neither_overlap_nor_skip(self, stack: Stack) -> None:

@@ -25,12 +25,6 @@ u2,"Пётр, ""Петя"" П",,student,,100002;@Petr,,
 """
 
 
-@pytest.fixture(autouse=True)
-def _small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each row is a page of its own: what one page knows of another is seen."""
-    monkeypatch.setattr("core.directory.importing.reader.PAGE", 1)
-
-
 @pytest.fixture
 def importing(store: Store, directory: Directory) -> Importing:
     return Importing(store, directory)

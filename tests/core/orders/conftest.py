@@ -15,7 +15,10 @@ from core.model.people import Group, Supergroup, User
 from core.model.quota import Quota
 from core.orders import Addressee, Caller, Order, Sending, SendingPolicy
 from core.redis.store import Store
+from tests.support.small_pages import small_pages
 from tests.support.stack import TENANT, Stack, person
+
+__all__ = ["small_pages"]
 
 DAY = timedelta(days=1)
 RULES = SendingPolicy(
