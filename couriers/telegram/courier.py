@@ -20,7 +20,6 @@ from core.courier import (
     FOREVER,
     Content,
     Feature,
-    KeyboardLimits,
     Limits,
     Message,
     Outcome,
@@ -42,6 +41,7 @@ from couriers.telegram.content import (
     text_requests,
 )
 from couriers.telegram.files import content_requests
+from couriers.telegram.keyboard import KEYBOARD, keyboards_as_text
 from couriers.telegram.peers import Peers
 from couriers.telegram.session_files import LockedSession
 from couriers.telegram.uploads import Uploads
@@ -49,19 +49,6 @@ from couriers.telegram.uploads import Uploads
 RECONNECT_SECONDS = 15  # without a connection no read mark comes
 REFUSALS = (BadRequestError, ForbiddenError)
 MAX_REQUESTS = 3  # per attempt, while Telegram still processes an earlier one; Telethon pauses 2 s after each
-
-
-KEYBOARD = KeyboardLimits(
-    inline_rows=100,
-    inline_buttons=100,
-    reply_rows=100,
-    reply_buttons=300,
-    width=100,
-    label=256,
-    data=2**16,
-    data_bytes=64,
-)
-"""core.telegram.org/bots/api#inlinekeyboardbutton: callback_data has 64 bytes."""
 
 
 class Telegram:
@@ -94,8 +81,7 @@ class Telegram:
         self._is_closed = False
 
     def as_text(self, content: Content) -> frozenset[Feature]:
-        """Return the buttons if a keyboard cannot have them."""
-        return frozenset() if KEYBOARD.fits(content) else frozenset({Feature.INLINE, Feature.REPLY}) & self.shows
+        return keyboards_as_text(content) & self.shows
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]

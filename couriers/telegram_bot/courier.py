@@ -9,7 +9,6 @@ from core.courier import (
     NEVER,
     Content,
     Feature,
-    KeyboardLimits,
     KnownIds,
     Limits,
     Message,
@@ -20,6 +19,7 @@ from core.courier import (
     Sent,
     malformed,
 )
+from couriers.telegram.keyboard import KEYBOARD, keyboards_as_text
 from couriers.telegram_bot import outcomes
 from couriers.telegram_bot.requests import (
     LONGEST_CAPTION,
@@ -39,19 +39,6 @@ Json = Mapping[str, Any]
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "neither the id of a chat nor the @name of a group")
 
 
-KEYBOARD = KeyboardLimits(
-    inline_rows=100,
-    inline_buttons=100,
-    reply_rows=100,
-    reply_buttons=300,
-    width=100,
-    label=256,
-    data=2**16,
-    data_bytes=64,
-)
-"""core.telegram.org/bots/api#inlinekeyboardbutton: callback_data has 64 bytes."""
-
-
 class TelegramBot:
     """Implements `core.courier.Courier`. Safe for concurrent attempts."""
 
@@ -69,8 +56,7 @@ class TelegramBot:
         self._moved_groups = moved_groups
 
     def as_text(self, content: Content) -> frozenset[Feature]:
-        """Return the buttons if a keyboard cannot have them."""
-        return frozenset() if KEYBOARD.fits(content) else frozenset({Feature.INLINE, Feature.REPLY}) & self.shows
+        return keyboards_as_text(content) & self.shows
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]

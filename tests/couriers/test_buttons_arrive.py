@@ -13,7 +13,7 @@ from core.courier.content.shown import shown_in
 from core.model.content import EVERY_FEATURE, Button, Content
 from core.model.display import Display, Limits
 from couriers.max import keyboard as max_keyboard
-from couriers.telegram_bot import courier as telegram_bot
+from couriers.telegram.keyboard import KEYBOARD
 from couriers.telegram_bot import requests
 from couriers.vk import keyboard as vk_keyboard
 from providers.telegram_bot.library import types
@@ -24,7 +24,7 @@ buttons = st.builds(
     st.text(letters, min_size=1, max_size=140).filter(str.strip),
     st.text(letters, min_size=1, max_size=256),
 )
-LIMITS = {"telegram-bot": telegram_bot.KEYBOARD, "vk": vk_keyboard.LIMITS, "max": max_keyboard.LIMITS}
+LIMITS = {"telegram-bot": KEYBOARD, "vk": vk_keyboard.LIMITS, "max": max_keyboard.LIMITS}
 
 
 def written_by(channel: str, content: Content) -> list[tuple[str, str]]:
