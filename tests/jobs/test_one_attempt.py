@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from core.jobs import Actor, JobId, StoredJob
+from core.jobs import Actor, JobId, JobState, StoredJob
 from core.queue import QueueClient
 from core.redis.store import Argument, Store
 from jobs import Iteration, JobWorker, NotDone, Unclear
@@ -247,3 +247,28 @@ async def test_jobs_that_should_run_now_are_counted_by_what_they_wait_for(playgr
     counts = await count_interrupted(playground.stack.store, playground.jobs, ["hunt"])
     assert counts == {Standing.TAKEN: 1, Standing.DUE: 1, Standing.INTERRUPTED: 1}
     assert await count_interrupted(playground.stack.store, playground.jobs, ["digest"]) == {}
+
+
+async def test_the_repetition_of_a_begin_whose_answer_was_lost_gets_the_same(playground: Playground) -> None:
+    job, storage = await playground.jobs.start(ANNA), playground.jobs.storage
+    first = await storage.begin_iteration(job, "1 worker task", "begins")
+    assert first is not None
+    assert await storage.begin_iteration(job, "1 worker task", "begins") == first
+    assert await storage.begin_iteration(job, "2 worker task") is None
+    assert [line.text for line in await playground.jobs.log.last(ANNA)] == ["started by user", "begins"]
+
+
+async def test_a_job_that_resumes_by_itself_is_due_again_as_its_iteration_is(playground: Playground) -> None:
+    await playground.jobs.start(ANNA)
+    paused = await playground.jobs.pause(ANNA, Actor.LIMIT, "busy", playground.jobs.now() + HOUR)
+    running = StoredJob(ANNA, replace(paused.record, state=JobState.RUNNING, resume_at=0), paused.version)
+    assert await playground.jobs.storage.begin_iteration(running, "1 worker task")
+    assert await playground.jobs.storage.overdue(0, paused.record.due, 0, 1) == [ANNA]
+
+
+async def test_the_record_of_an_item_ends_the_count_of_losses(playground: Playground) -> None:
+    guard = await attempt_of(playground)
+    await playground.jobs.storage.count_loss(await playground.jobs.find(ANNA), "lost")
+    assert await playground.jobs.storage.save(guard.job, holder="1 attempt", puts_task=False)
+    await guard.write_unit("unit:7", '{"status":"done"}')
+    assert (await playground.jobs.find(ANNA)).losses == 0
