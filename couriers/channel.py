@@ -74,7 +74,8 @@ class Channel:
     account, "" if any of the section makes one. `no_account`: settings of the section that make none, such as a price;
     a wrong name is not among them, so it is reported. `of_installation`: settings of the section that are the same for
     all accounts. `is_per_bot`: each bot can have an account of its own. `is_simulated`: the sandbox simulates it.
-    `simulator`: a module with `start_simulator(directory)`, which returns a `Simulator`.
+    `simulator`: a module with `start_simulator(directory)`, which returns a `Simulator`. `limits_replies`: a bot
+    answers an address only so often, because a machine may answer there.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Channel:
     is_per_bot: bool = False
     is_simulated: bool = False
     simulator: str = ""
+    limits_replies: bool = False
     receiving: Receiving | None = None
 
 

@@ -14,4 +14,5 @@ CHANNEL = Channel(
         }
     ),
     is_simulated=True,
+    limits_replies=True,
 )

@@ -13,6 +13,7 @@ CHANNEL = Channel(
         }
     ),
     is_simulated=True,
+    limits_replies=True,
     receiving=Receiving(
         process="sms",
         events="providers.sms.events",

@@ -2,9 +2,8 @@
 
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
-from importlib.metadata import entry_points
 
-from core.model.contacts.addresses import CHANNELS
+from couriers.channel import channels
 from scenarios.bot import Bot
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty
 from scenarios.bot.suggestion import did_you_mean
@@ -43,7 +42,7 @@ def tags_of(bot: Bot) -> Collection[str] | None:
 
 
 def _check_channels(reader: Reader, node: MapNode) -> None:
-    known = (*CHANNELS, *(point.name for point in entry_points(group="ada.couriers")))
+    known = list(channels())
     listed = node.get("to")
     contacts = [one.get("contacts") for one in reader.one_or_many(listed) if isinstance(one, MapNode)]
     named = [key for one in contacts if isinstance(one, MapNode) for key, _ in one.pairs]
@@ -51,10 +50,9 @@ def _check_channels(reader: Reader, node: MapNode) -> None:
         if name.text not in known:
             message = f"there is no channel {name.text!r}{did_you_mean(name.text, known)}"
             reader.error(name, "UNKNOWN_CHANNEL", message)
-    if not is_empty(channels := node.get("channels")) and is_empty(listed) and channels is not None:
-        reader.warning(
-            channels, "CHANNELS_WITHOUT_TO", "channels count only with `to`; without it the chat is answered"
-        )
+    given = node.get("channels")
+    if not is_empty(given) and is_empty(listed) and given is not None:
+        reader.warning(given, "CHANNELS_WITHOUT_TO", "channels count only with `to`; without it the chat is answered")
 
 
 def _check_times(reader: Reader, node: MapNode) -> None:

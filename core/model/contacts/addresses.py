@@ -94,6 +94,3 @@ _FORMS: Mapping[str, _Form] = {
     "max": _Form(_INT64.fullmatch, "the id of a person, such as 300001, or of a group, such as -70001"),
     "email": _Form(ascii_email, "name@domain, such as anna@example.org"),
 }
-
-CHANNELS = (*_FORMS, "echo")
-"""The channels of Ada; packages may bring others."""

@@ -1,5 +1,6 @@
 """What a `send` gives to the courier, when, and for which recipients; and what it returns to the chain."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from core.model.people import Group, User
 from core.model.quota import Quota
 from core.model.states import Reason
 from core.orders import SendingPolicy
+from couriers.channel import channels
 from scenarios.sending import reply_limit
 from tests.scenarios.execution.conftest import Installation, states
 from tests.support.stack import TENANT
@@ -196,7 +198,8 @@ async def test_a_message_returns_its_id_and_its_delivery(installation: Installat
 async def test_an_answering_machine_is_not_answered_without_end(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reply_limit, "CHANNELS", ("echo",))
+    limited = {"echo": replace(channels()["echo"], limits_replies=True)}
+    monkeypatch.setattr(reply_limit, "channels", lambda: limited)
     monkeypatch.setattr(reply_limit, "MOST_REPLIES", 2)
     installation.actions("    - {type: send, text: x}")
     await installation.start()
