@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from core.errors import AdaError, Refused
 from core.jobs import JobRecord, Jobs, JobState, StoredJob
 from core.jobs.due_times import schedule_of
+from core.jobs.notices import Notice, keeps_failing
 from core.jobs.record import OwnState, line_of, zone_of
 from core.jobs.units import NULL
 from core.model.clock import from_ms, to_ms
@@ -46,12 +47,19 @@ class Endings:
         return AlreadySettled() if is_ended else None
 
     async def _end(
-        self, attempt: Attempt, guard: Guard, after: JobRecord, line: str = "", *, own: OwnState | None = None
+        self,
+        attempt: Attempt,
+        guard: Guard,
+        after: JobRecord,
+        line: str = "",
+        *,
+        own: OwnState | None = None,
+        notice: Notice | None = None,
     ) -> str:
         """End or suspend the iteration, and settle its task. Returns as `JobStorage.end_iteration`."""
         attempt.settles = True
         following = StoredJob(guard.job.id, after, guard.job.version, own=own)
-        return await self._jobs.storage.end_iteration(following, guard.holder, line)
+        return await self._jobs.storage.end_iteration(following, guard.holder, line, notice)
 
     async def suspended(self, iteration: Iteration, guard: Guard, attempt: Attempt, wanted: Suspended) -> Result:
         """Put the job off until it is time, or its signal comes."""
@@ -113,10 +121,11 @@ class Endings:
         most = most_of(kind, is_once=(schedule_of(job.record, kind.schedule) or kind.schedule).is_once)
         count = f"failure {failure.number} of {most}" if most else f"failure {failure.number}"
         line = f"{count}, tried again in {pause.total_seconds():.0f} s: {reason}"
-        waits = replace(job.record, failures=failure.number, due=to_ms(failure.at))
+        waits = replace(job.record, failures=failure.number, due=to_ms(failure.at), report_at=failure.report_at)
         if job.record.state is JobState.RUNNING:
             waits = replace(waits, reason=line_of(line))
-        await self._jobs.storage.save(StoredJob(job.id, waits, job.version), line, puts_task=False)
+        notice = self._notice_of(job, failure, reason)
+        await self._jobs.storage.save(StoredJob(job.id, waits, job.version), line, puts_task=False, notice=notice)
         return Retry(pause, error=reason)
 
     async def _give_up(self, guard: Guard, attempt: Attempt, failure: Failure, reason: str) -> Result:
@@ -127,8 +136,12 @@ class Endings:
         line = f"failure {failure.number}, iteration {job.record.iteration + 1} is given up"
         line = f"{line}; the next one is due on {at:%Y-%m-%d at %H:%M:%S}: {reason}"
         after = _following(guard, failure.at, stored.own if stored else None)
-        after = replace(after, failures=failure.number, reason=line_of(line))
-        return AlreadySettled() if await self._end(attempt, guard, after, line) == "ended" else Done()
+        after = replace(after, failures=failure.number, reason=line_of(line), report_at=failure.report_at)
+        end = await self._end(attempt, guard, after, line, notice=self._notice_of(job, failure, reason))
+        return AlreadySettled() if end == "ended" else Done()
+
+    def _notice_of(self, job: StoredJob, failure: Failure, reason: str) -> Notice | None:
+        return keeps_failing(job, reason, to_ms(self._jobs.now())) if failure.reports else None
 
     async def _fail(self, job: StoredJob, reason: str) -> None:
         try:

@@ -10,7 +10,7 @@ from enum import Enum, auto
 from core.jobs.due_times import schedule_of
 from core.jobs.record import JobRecord, zone_of
 from core.model.backoff import Backoff
-from core.model.clock import from_ms
+from core.model.clock import from_ms, to_ms
 from jobs.job import Job
 from jobs.signals import RollBack, Unclear
 
@@ -21,6 +21,9 @@ MOST = 40
 
 LEAST = 5
 """So often an iteration is tried before the next one takes its place."""
+
+REPORTED_AFTER = timedelta(days=1)
+"""The user of a job that goes on is notified once when its failures in a row have lasted so long."""
 
 
 class Verdict(Enum):
@@ -33,12 +36,16 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """`number`: how many failures in a row this one makes. `at`: of the next try, or of the next iteration."""
+    """`number`: how many failures in a row this one makes. `at`: of the next try, or of the next iteration. `reports`:
+    whether the user is notified now that the job keeps failing; `report_at`: as in the record of the job from now on.
+    """
 
     fault: BaseException
     number: int
     at: datetime
     verdict: Verdict
+    reports: bool = False
+    report_at: int = 0
 
 
 def failure_of(kind: type[Job], record: JobRecord, fault: BaseException, now: datetime) -> Failure:
@@ -54,11 +61,16 @@ def failure_of(kind: type[Job], record: JobRecord, fault: BaseException, now: da
         most = min(most or LEAST, LEAST)
     if isinstance(fault, RollBack) or (most and number >= most):
         return Failure(fault, number, now, Verdict.FAILED)
+    if schedule.is_once and not kind.most_failures:  # it ends in about a day, and that is reported
+        return Failure(fault, number, again, Verdict.AGAIN)
+    report_at = record.report_at if record.failures else to_ms(now + REPORTED_AFTER)
+    reports = 0 < report_at <= to_ms(now)
+    report = (reports, 0 if reports else report_at)
     if not schedule.is_once and number >= LEAST:
         following = schedule.next(from_ms(record.anchor), from_ms(record.last_run), now, zone)
         if again >= following:
-            return Failure(fault, number, following, Verdict.NEXT)
-    return Failure(fault, number, again, Verdict.AGAIN)
+            return Failure(fault, number, following, Verdict.NEXT, *report)
+    return Failure(fault, number, again, Verdict.AGAIN, *report)
 
 
 def failure_of_compensation(kind: type[Job], record: JobRecord, fault: BaseException, now: datetime) -> Failure:

@@ -17,6 +17,7 @@ class NoticeEvent(StrEnum):
     """An event of a job that its owner is notified of."""
 
     FAILED = "failed"
+    KEEPS_FAILING = "keeps_failing"
     SIGN_IN_NEEDED = "sign_in_needed"
     LIMIT_REACHED = "limit_reached"
     FINISHED = "finished"
@@ -104,6 +105,22 @@ def notice_of(verb: Verb, job: StoredJob, *, by_job: bool) -> Notice | None:
         record.children if verb in _ENDS or verb in _STOPS else [],
         _ENDS.get(verb, str(record.state)),
         record.result,
+    )
+
+
+def keeps_failing(job: StoredJob, reason: str, at: int) -> Notice:
+    """Return the notice that a job has failed for long and goes on. `job`: with its old version. `at`: ms."""
+    job_id = job.id
+    return Notice(
+        NoticeEvent.KEEPS_FAILING,
+        job_id.tenant,
+        job_id.kind,
+        job_id.user,
+        job.version + 1,
+        at,
+        reason,
+        timezone=job.record.timezone,
+        key=job_id.key,
     )
 
 

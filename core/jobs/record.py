@@ -82,7 +82,8 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
     `parent`: the job that has started it; `children`: those that it has started and not waited for, which end with it;
     `result`: of a job that has finished. `own`: the state of its own with which this iteration begins. `schedule`: in
     place of that of its kind. `code`: the version of the class with which the iteration has begun; `compensates`:
-    whether its code names compensations. `failures`: how many there were in a row.
+    whether its code names compensations. `failures`: how many there were in a row; `report_at`: when
+    its user is notified if they go on, 0 if that was done.
     """
 
     state: JobState
@@ -111,6 +112,7 @@ class JobRecord(Struct, frozen=True, omit_defaults=True, repr_omit_defaults=True
     code: str = ""
     compensates: bool = False
     failures: int = 0
+    report_at: int = 0
 
     @property
     def has_task(self) -> bool:

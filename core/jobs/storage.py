@@ -79,11 +79,10 @@ class JobStorage:
         shard, name = self._place(job.id)
         record, row = self._with_task(job, shard) if puts_task and not holder else (job.record, ())
         due = record.next or ""
-        message = NewTask(notice.encode(), job.id.tenant, name).row(self._ids.next()) if notice else ()
         base = f"{job.id.tenant}/{job.id.kind}.{job.id.user}" if job.id.key else ""
         words = (job.id.tenant, name, job.version, record.state, _json(record), due, holder, base)
         reset = (point.name, "1" if point.again else "") if point else ("", "")
-        beside = (line_of(log), compact_json(message), tube_of(job.id.kind))
+        beside = (line_of(log), self._row_of(notice, job.id), tube_of(job.id.kind))
         version = await self._store.run("save_job", shard, *words, "1" if record.parent else "", *reset, *beside, *row)
         if version < 0:
             raise Conflict("JOB_IN_HAND", "The job is at work at this moment. Pause it, and try again a moment later.")
@@ -112,9 +111,9 @@ class JobStorage:
         steps = dict(zip(stored[::2], stored[1::2], strict=True))
         return StoredJob(job.id, record, version, own=job.own), steps
 
-    async def end_iteration(self, job: StoredJob, holder: str, log: str = "") -> str:
+    async def end_iteration(self, job: StoredJob, holder: str, log: str = "", notice: Notice | None = None) -> str:
         """Store the job with its next iteration, or with the suspended one that goes on, put the task for it, and
-        settle that of the attempt.
+        settle that of the attempt. `notice`: as in `save`.
 
         Returns "ended"; "changed" if another attempt has taken the job, or the job has changed since `job.version`;
         "signalled" if a signal is there that the suspended iteration waits for.
@@ -124,7 +123,13 @@ class JobStorage:
         own = _json(job.own) if job.own and record.suspended else ""
         waits_for = compact_json(record.waits_for if record.suspended else False)
         words = (name, holder, job.version, _json(record), record.due, line_of(log), own, waits_for)
-        return str(await self._store.run("end_iteration", shard, *words, tube_of(job.id.kind), *row))
+        beside = (self._row_of(notice, job.id), tube_of(job.id.kind))
+        return str(await self._store.run("end_iteration", shard, *words, *beside, *row))
+
+    def _row_of(self, notice: Notice | None, job_id: JobId) -> str:
+        """Return the row of the task of a notice, as JSON."""
+        task = NewTask(notice.encode(), job_id.tenant, job_id.name) if notice else None
+        return compact_json(task.row(self._ids.next()) if task else ())
 
     async def check_attempt(self, job_id: JobId, holder: str) -> str:
         """Return the state of the job; "lost" if the attempt `holder` does not hold it any more; "stopped" if it was

@@ -11,6 +11,7 @@ DEFAULT_LOCALE = "ru"
 _TEXTS: Mapping[str, Mapping[str, str]] = {
     "en": {
         "failed": "Your job {kind} has failed and does not go on: {reason}",
+        "keeps_failing": "Your job {kind} has failed again and again for a day. It goes on trying: {reason}",
         "sign_in_needed": "Your job {kind} waits for you: {reason}",
         "waits_for_user": "Your job {kind} waits for you: {reason}",
         "address": "Sign in here, within a day: {address}",
@@ -19,6 +20,7 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
     },
     "ru": {
         "failed": "Ваше задание {kind} прервано из-за ошибки: {reason}",
+        "keeps_failing": "Ваше задание {kind} уже сутки прерывается из-за ошибки. Попытки продолжаются: {reason}",
         "sign_in_needed": "Ваше задание {kind} ждёт вас: {reason}",
         "waits_for_user": "Ваше задание {kind} ждёт вас: {reason}",
         "address": "Войдите здесь в течение дня: {address}",

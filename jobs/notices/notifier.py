@@ -1,5 +1,5 @@
-"""Reports to users and webhooks what has happened to jobs by itself: a failure, a sign-in that is needed, a limit, the
-end.
+"""Reports to users and webhooks what has happened to jobs by itself: a failure, failures for a day, a sign-in that is
+needed, a limit, the end.
 
     the step that changes the job ─▶ tube `job-notices` ─▶ Notifier ─▶ Sending (the user's channels) · webhooks
 

@@ -156,6 +156,39 @@ async def test_a_job_with_a_period_outlives_a_night_without_its_service(policy: 
         assert any(line.startswith("failure 1,") for line in (await test.log("often.1"))[-60:]), "counted from 1 again"
 
 
+@pytest.mark.row("U-32")
+@pytest.mark.parametrize("period", [HOUR, 7 * DAY])
+async def test_the_user_of_a_job_that_keeps_failing_is_notified_after_a_day_once_until_it_works_again(
+    period: timedelta, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With an hour iterations are given up, with a week one is tried again. Nobody was told for weeks (39.27)."""
+
+    async def run(iteration: Iteration) -> None:
+        await iteration.step("call", outside.call)
+
+    caplog.set_level("INFO", "jobs.notices.notifier")
+    kind = type("Regular", (Once,), {"name": "regular", "schedule": Schedule(period), "body": run})
+    async with JobTest.open(kind) as test:
+        outage = Outage(test)
+        test.double(outside, "call", outage)
+        await test.start("regular.1")
+        for outages in (1, 2):
+            outage.is_over = False
+            await test.advance(23 * HOUR)
+            assert notices_in(caplog) == ["keeps_failing"] * (outages - 1)
+            await test.advance(period + 2 * DAY)
+            assert notices_in(caplog) == ["keeps_failing"] * outages
+            outage.is_over = True
+            await test.advance(max(period, 2 * HOUR))
+            assert (await test.job("regular.1")).reason is None
+
+
+def notices_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return the notices that reached no user, because this one is not in the directory."""
+    text = "job regular.1: no user can be notified that it is "
+    return [line.removeprefix(text) for line in caplog.messages if line.startswith(text)]
+
+
 async def test_failures_far_apart_are_not_in_a_row() -> None:
     """Between them the iteration has stored results, and slept."""
 

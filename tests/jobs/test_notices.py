@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from core.directory import Directory
-from core.jobs import Actor, JobId, JobState
+from core.jobs import Actor, JobId, JobState, StoredJob
 from core.jobs.notices import Notice, NoticeEvent
 from core.model.people import User
 from core.queue import QueueClient
@@ -87,6 +88,21 @@ async def test_a_user_is_told_that_its_job_has_failed(scene: Scene) -> None:
     await scene.run(fail)
     assert await scene.texts() == ["Your job hunt has failed and does not go on: the service is closed"]
     assert scene.courier.addresses == ["anna"]
+
+
+@pytest.mark.parametrize("period", [HOUR, timedelta(seconds=1)])
+async def test_a_user_is_told_that_its_job_keeps_failing(scene: Scene, period: timedelta) -> None:
+    """In the step that tries again, and in the one that gives the iteration up."""
+    playground = scene.playground
+    playground.run, playground.most_failures, playground.period = fail, 100, period
+    job = await playground.jobs.start(ANNA)
+    since_a_day = replace(job.record, failures=10, report_at=1)
+    await playground.jobs.storage.save(StoredJob(ANNA, since_a_day, job.version), puts_task=False)
+    scene.start_worker()
+    text = "Your job hunt has failed again and again for a day. It goes on trying: the service is closed"
+    assert await scene.texts() == [text]
+    record = (await playground.jobs.find(ANNA)).record
+    assert (record.state, record.report_at) == (JobState.RUNNING, 0)
 
 
 async def test_a_user_is_told_that_its_job_has_finished(scene: Scene) -> None:

@@ -1,8 +1,9 @@
 -- end_iteration: end an iteration, or suspend it: put the task of the next one, or of its continuation, and end its own
--- ARGV    id, holder, expected:int, document, due, log, own, waits_for:json, tube, task:rest
+-- ARGV    id, holder, expected:int, document, due, log, own, waits_for:json, notice:json, tube, task:rest
 --         expected: the version with which the iteration began; document: the job as it goes on; due: ms of that; own: the state of the
 --         job's own in a suspended iteration, "" if the iteration ends; waits_for: the signals that a suspended iteration
---         waits for, false if it ends; tube: that of the kind of the job; task: as in put
+--         waits for, false if it ends; notice: the row of the task that notifies the user, [] if there is none; tube: that of
+--         the kind of the job; task: as in put
 -- RETURNS "ended"; otherwise nothing was written: "signalled" if one of these signals is there; "changed" if another attempt has taken
 --         the job, or the job has changed since
 -- EVENTS  del of bells, also that of the job's log; for deliveries that fell due before: outcomes, reported, released and finished
@@ -20,7 +21,7 @@ local function has_signal(id, names)
   return false
 end
 
-return function(id, holder, expected, document, due, log, own, waits_for, tube, task)
+return function(id, holder, expected, document, due, log, own, waits_for, notice, tube, task)
   local stored = redis_call('HMGET', Key.job(id), 'holder', 'version')
   if stored[1] ~= holder or tonumber(stored[2]) ~= expected then return 'changed' end
   if waits_for and has_signal(id, waits_for) then return 'signalled' end
@@ -36,6 +37,7 @@ return function(id, holder, expected, document, due, log, own, waits_for, tube, 
   redis_call('ZADD', Key.jobs_due(), due, id)
   if log ~= '' then JobLog.append_log(id, log) end
   NewTasks.add(tube, task)
+  if notice[1] then NewTasks.add('job-notices', notice) end
   JobAttempt.settle(holder)
   return 'ended'
 end
