@@ -88,5 +88,5 @@ def has_begun_anew(installation: Installation, process: str) -> bool:
 
 
 def sends(installation: Installation) -> bool:
-    done = installation.ada("send", "--to", "sms:+79990000001,max:900001", "--text", "after", "--wait", "--json")
+    done = installation.ada("send", "--to", "sms:+79990000001,max:300001", "--text", "after", "--wait", "--json")
     return done.returncode == SUCCESS and json.loads(done.stdout.splitlines()[-1])["verdict"] == "all_reached"

@@ -160,7 +160,7 @@ FAULTS = {
     "Unreadable": raising(Unreadable()),
     "CancelledError: by itself": raising(asyncio.CancelledError("by itself")),
     "SystemExit: 3": raising(SystemExit(3)),
-    "TypeError: A handler returns None, a text, Done, Failed, Retry, Bury or Suspend, and not dict.": returning(
+    "TypeError: A handler returns None, a text, Done, Failed, Retry, Bury, Suspend or AlreadySettled, and not dict.": returning(
         lambda value: value, {"a": 1}
     ),
     "TypeError: The answer of a handler's result must be a text (str), and not dict.": returning(Done, {"a": 1}),

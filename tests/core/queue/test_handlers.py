@@ -58,7 +58,7 @@ async def test_a_handler_that_settles_its_task_itself_is_not_cancelled_when_its_
         ended.append(attempt.body)
         return AlreadySettled()
 
-    await workshop.start_worker(settling, lease=timedelta(milliseconds=300))
+    await workshop.start_worker(settling, lease=timedelta(seconds=1))
     await workshop.client.put_many("t", [NewTask("first", lane="lane"), NewTask("second", lane="lane")])
     await until(lambda: ended == ["first", "second"])
 
