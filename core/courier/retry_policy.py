@@ -4,8 +4,8 @@ where this is decided.
 Sent                     final: sent
 Rejected                 final: failed + reason
 Deferred with a wait     postponed until then; does not count as an attempt. If it triggered a throttle of the account,
-                         it may be the cause: it counts, and waits longer than the others each time. A provider that
-                         cannot be reached is nobody's fault: the attempt counts only if others got through meanwhile.
+                         it may be the cause: it counts, and its pause is the longest. A provider that
+                         cannot be reached is not its fault: the attempt counts only if other messages got through.
                          A wait that is the courier's guess counts, too
 Deferred without a wait  postponed by the back-off; after the last attempt final: failed + reason
 Halted                   postponed; the process stops, and another one continues. Does not count as an attempt

@@ -1,4 +1,7 @@
-"""The page docs/answers.md: which answer of a provider concerns whom (D-53). It calls the couriers' own functions."""
+"""The page docs/answers.md: which answer of a provider concerns one recipient, and which the account (D-53).
+
+It calls the couriers' own functions.
+"""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -29,11 +32,11 @@ INTRODUCTION = """# Which answer concerns whom
 
 An answer concerns the account only where that is certain: all its messages wait then, or an operator must act. Every
 other answer, silence and a cut connection concern one recipient, and the others go on (D-53):
-tests/couriers/test_nobody_holds_up_others.py.
+tests/couriers/test_one_recipient_delays_no_other.py.
 
 "Counts" means that the attempt is one of those after which the message ends. Without a wait the pauses double. A wait
 that the provider named does not count, unless this message has triggered a wait of the account. A server that cannot
-be reached is nobody's fault: the attempt counts only if messages to others got through since the last time. So
+be reached is not the fault of a recipient: the attempt counts only if other messages got through meanwhile. So
 nothing ends while the server is down for everybody, and a recipient whose attempts bring the connection down ends
 while others are sent.
 """

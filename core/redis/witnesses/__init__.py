@@ -12,7 +12,7 @@ __all__ = ["Witnesses", "witnesses_of"]
 
 
 def witnesses_of(shard_map: ShardMap) -> Witnesses | None:
-    """Return whom to ask; None at a single address: who promotes what there is unknown."""
+    """Return the witnesses of an address; None for a single server: what promotes its replicas is unknown."""
     if shard_map.cluster:
         return ClusterWitnesses(shard_map)
     sentinels = shard_map.of(0).sentinels

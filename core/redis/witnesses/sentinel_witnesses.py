@@ -32,7 +32,7 @@ Place = tuple[str, int]
 @dataclass(frozen=True, slots=True)
 class Statement:
     """What a Sentinel says. `names`: the primary; `replaces`: what it is promoting a replica for; `epoch`: of the last
-    promotion it knows; `has_voted`: for a promotion that may go on; `others`: how many other Sentinels it knows.
+    promotion it knows; `has_voted`: for a promotion that may go on; `others`: the number of other Sentinels it knows.
     """
 
     names: Place
@@ -48,12 +48,12 @@ def is_sure(primary: Place, statements: Collection[Statement]) -> bool:
     Without a vote of half of them none has a majority. If all have answered, the leader would be among them.
     """
     newest = max((one.epoch for one in statements if one.names == primary), default=0)
-    heard = [one for one in statements if one.names == primary or one.epoch >= newest]  # the others are out of date
-    if any(one.names != primary or one.replaces == primary for one in heard):
+    current = [one for one in statements if one.names == primary or one.epoch >= newest]  # older ones are out of date
+    if any(one.names != primary or one.replaces == primary for one in current):
         return False
-    voters = 1 + max((one.others for one in heard), default=0)
-    without_vote = sum(not one.has_voted for one in heard)
-    return len(heard) >= voters or without_vote >= voters - voters // 2
+    voters = 1 + max((one.others for one in current), default=0)
+    without_vote = sum(not one.has_voted for one in current)
+    return len(current) >= voters or without_vote >= voters - voters // 2
 
 
 class SentinelWitnesses:

@@ -155,14 +155,14 @@ async def test_whatever_a_handler_returns_or_raises_its_neighbours_are_done_at_o
     await workshop.stop_worker(worker)
 
 
+WRONG_RESULT = "A handler returns None, a text, Done, Failed, Retry, Bury, Suspend or AlreadySettled, and not dict."
+
 FAULTS = {
     "ValueError: half of an emoji: \\ud83d": raising(ValueError(WORST)),
     "Unreadable": raising(Unreadable()),
     "CancelledError: by itself": raising(asyncio.CancelledError("by itself")),
     "SystemExit: 3": raising(SystemExit(3)),
-    "TypeError: A handler returns None, a text, Done, Failed, Retry, Bury, Suspend or AlreadySettled, and not dict.": returning(
-        lambda value: value, {"a": 1}
-    ),
+    f"TypeError: {WRONG_RESULT}": returning(lambda value: value, {"a": 1}),
     "TypeError: The answer of a handler's result must be a text (str), and not dict.": returning(Done, {"a": 1}),
     "Invalid: The answer of a handler's result has half of a surrogate pair, which is no character.": returning(
         lambda value: value, WORST
