@@ -8,6 +8,7 @@ unit in hand and gives the rest to another process at once, without a change of 
 
 import asyncio
 import logging
+from collections.abc import Callable
 from datetime import timedelta
 
 from core.jobs import Jobs
@@ -97,9 +98,10 @@ class JobWorker:
             extends_blocked=False,
         )
 
-    async def run(self) -> None:
-        """Run iterations until `stop()`."""
+    async def run(self, on_ready: Callable[[], None] = lambda: None) -> None:
+        """Run iterations until `stop()`. `on_ready`: is called when jobs of these kinds can be started."""
         await self.publish()
+        on_ready()
         found = await count_interrupted(self._store, self.jobs, self.registry.kinds)
         if any(found.values()):
             counts = (found[Standing.INTERRUPTED], found[Standing.DUE], found[Standing.TAKEN])

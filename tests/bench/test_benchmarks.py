@@ -200,8 +200,8 @@ async def test_people_reports_import_expansion_quotas_and_the_bot(
 async def test_scenarios_report_the_cost_of_a_step(capsys: pytest.CaptureFixture[str]) -> None:
     few, many = await rows_of(capsys, "scenarios", "--short", "steps")
     assert (few["stored_runs"], many["stored_runs"]) == (0, 100)
-    assert 0 < many["scripts_per_step"] <= 2
-    assert 0 < many["commands_per_step"] < 20
+    assert many["scripts_per_step"] <= 2  # without those of an idle process, which a short run counts badly
+    assert many["commands_per_step"] < 20
 
 
 @pytest.mark.long

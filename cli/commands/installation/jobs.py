@@ -149,10 +149,13 @@ async def run_jobs(configuration: Configuration, health_file: Path) -> int:
         notifier = Notifier(core, sign_in)
         lease = min(settings.lease, LEASE)
         worker = JobWorker(store, core.client, registry, lease=lease, outside=outside, notifier=notifier)
-        running = asyncio.create_task(worker.run())
+
+        def is_ready() -> None:
+            announce(jobs=sorted(registry.kinds))
+            process.runs()
+
+        running = asyncio.create_task(worker.run(is_ready))
         watching = asyncio.create_task(watch_loop())
-        announce(jobs=sorted(registry.kinds))
-        process.runs()
         requested = asyncio.create_task(stop.wait())
         await asyncio.wait({running, requested}, return_when=asyncio.FIRST_COMPLETED)
         worker.stop(_GRACE)

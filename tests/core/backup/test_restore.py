@@ -3,7 +3,9 @@
 import gzip
 import io
 import random
+import zlib
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -140,10 +142,15 @@ async def test_a_file_that_is_cut_off_anywhere_is_refused(file: io.BytesIO) -> N
 
 
 async def test_a_file_with_any_damaged_byte_is_refused(file: io.BytesIO) -> None:
+    """But a bit that fills the last byte of the compressed data, which changes nothing."""
     content, chance = file.getvalue(), random.Random(1)
+    plain = gzip.decompress(content)
     for place in [*range(10, 40), *chance.sample(range(40, len(content)), 300), *range(len(content) - 8, len(content))]:
         damaged = bytearray(content)
         damaged[place] ^= 1 << chance.randrange(8)
+        with suppress(OSError, EOFError, zlib.error):
+            if gzip.decompress(damaged) == plain:
+                continue
         with pytest.raises(ArchiveFault, match=r"not a backup of Ada|damaged or cut off|layout|format|shards"):
             check_archive(io.BytesIO(bytes(damaged)), 1)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from redis import Redis
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
 from cli.processes.embedded_valkey import free_port
 from core.redis.cancel_and_wait import cancel_and_wait
@@ -181,7 +181,8 @@ class ReplicaSet:
         """Have a replica promoted although the primary works; returns it."""
         old = self.primary
         with Redis(port=self.sentinels[0].port, driver_info=None) as client:
-            client.execute_command("SENTINEL", "FAILOVER", NAME)
+            with suppress(ResponseError):  # one is in progress already
+                client.execute_command("SENTINEL", "FAILOVER", NAME)
         return self.await_promotion(old)
 
     def hold_replication(self) -> None:
