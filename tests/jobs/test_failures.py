@@ -161,7 +161,7 @@ async def test_a_job_with_a_period_outlives_a_night_without_its_service(policy: 
 async def test_the_user_of_a_job_that_keeps_failing_is_notified_after_a_day_once_until_it_works_again(
     period: timedelta, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With an hour iterations are given up, with a week one is tried again. Nobody was told for weeks (39.27)."""
+    """With an hour iterations are given up, with a week one is tried again. No notice was sent for weeks (39.27)."""
 
     async def run(iteration: Iteration) -> None:
         await iteration.step("call", outside.call)

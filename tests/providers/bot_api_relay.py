@@ -20,7 +20,7 @@ MOMENTS = ("until_date", "expire_date")
 
 @dataclass(frozen=True)
 class Answer:
-    """What the relay answers. `cut`: after so many bytes the connection breaks; 0: without a response."""
+    """The response of the relay. `cut`: after so many bytes the connection breaks; 0: without a response."""
 
     status: int = 200
     body: bytes = b""
