@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from core.updates.events import Event
-from providers import telegram_bot
+from couriers import telegram_bot
 
 
 class DialogEvent(Struct, frozen=True):

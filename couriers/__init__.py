@@ -2,5 +2,5 @@
 
 A record names the module of the courier: it has `Settings` (a frozen dataclass) and `open(settings, directory)`, which
 returns a courier. A courier makes exactly one attempt and returns an outcome for each message. Retries, throttling,
-leases and histories belong to `core.courier`, which is also all of core that a courier imports.
+leases and histories belong to `couriers.sending`, which is also all of core that a courier imports.
 """

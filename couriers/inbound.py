@@ -14,7 +14,7 @@ from core.updates.gathering import Gathering
 from core.updates.ingress import MAX_AGE, Ingress, Raw, Read
 from core.updates.reachability import Reachability, ReadReach
 from couriers.channel import Receiving, receiving
-from providers.telegram_bot import events as telegram_events
+from couriers.telegram_bot import events as telegram_events
 
 
 def dialogs_ingress(client: QueueClient, tenant: str, directory: Directory | None = None) -> Mapping[str, Ingress]:

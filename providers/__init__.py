@@ -1,5 +1,5 @@
-"""Clients of outside services, once per service: the calls, their errors, the readers of what a service sends.
+"""Clients of outside services that carry no messages: models and speech, sign-in, requests of scenarios.
 
-Neighbours: `core` below. Couriers, bots, scenarios, jobs and `cli` use a provider; a provider knows none of them,
+Neighbours: `core` below. Bots, scenarios, jobs and `cli` use a provider; a provider knows none of them,
 and no other provider.
 """

@@ -19,12 +19,12 @@ from bench.harness.delivery_samples import SHORT, order, recipient_of
 from bench.harness.environment import START_TIMEOUT, Environment, environment
 from bench.harness.process_cost import CommandCounts, command_counts, cpu_seconds
 from bench.harness.report import Row, Rows, log_progress, report_target
-from core.courier.options import CourierOptions
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.model.history_key import HistoryKey
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from couriers.sending.options import CourierOptions
 
 CHANNELS = ("vk", "telegram", "sms")
 COURIERS = (1, 2)

@@ -11,17 +11,17 @@ from collections.abc import Sequence
 
 from cli.processes.startup import stop_requested
 from cli.processes.supervisor import announce
-from core.courier.interface import FOREVER, Message, Outcome, Sent
-from core.courier.runtime import Runtime
 from core.model.content import Feature
 from core.redis.store import Store
+from couriers.sending.interface import FOREVER, Message, Outcome, Sent
+from couriers.sending.runtime import Runtime
 
 CHANNEL = "lag"
 PARCEL = 100
 
 
 class LagCourier:
-    """Implements core.courier.interface.Courier."""
+    """Implements couriers.sending.interface.Courier."""
 
     channel = CHANNEL
     account = "bench"

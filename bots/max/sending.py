@@ -11,9 +11,9 @@ from bots.send_faults import NotSent, SendLater
 from bots.status_tasks import StatusTask
 from core.model.content import ParseMode
 from core.model.text.text_marks import cut_text
-from providers.max.client import Client
-from providers.max.errors import MaxRefused, MaxUnavailable, TokenRefused
-from providers.max.keyboards import callback, keyboard
+from couriers.max.buttons import callback, keyboard
+from couriers.max.client import Client
+from couriers.max.errors import MaxRefused, MaxUnavailable, TokenRefused
 
 log = logging.getLogger(__name__)
 

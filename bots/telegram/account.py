@@ -11,11 +11,11 @@ from core.updates.ingress import MAX_AGE
 from couriers.inbound import events_ingress
 from couriers.receiving.accounts import Account
 from couriers.receiving.poller_lease import Lease
-from providers.telegram_bot import CHANNEL
-from providers.telegram_bot.client import WRONG_TOKEN, Client
-from providers.telegram_bot.errors import TOKEN_REFUSED, TokenRefused
-from providers.telegram_bot.events import ALLOWED
-from providers.telegram_bot.library import exceptions, methods
+from couriers.telegram_bot import CHANNEL
+from couriers.telegram_bot.client import WRONG_TOKEN, Client
+from couriers.telegram_bot.errors import TOKEN_REFUSED, TokenRefused
+from couriers.telegram_bot.events import ALLOWED
+from couriers.telegram_bot.library import exceptions, methods
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from bots.telegram.polling import Polling
 from bots.telegram.webhook import Webhook
 from core.redis.cancel_and_wait import cancel_and_wait
 from couriers.receiving.poller_lease import PollerLease
-from providers.telegram_bot.client import Client, check_token, setup_errors
-from providers.telegram_bot.library import methods
+from couriers.telegram_bot.client import Client, check_token, setup_errors
+from couriers.telegram_bot.library import methods
 
 _GRACE = timedelta(seconds=5)
 

@@ -5,8 +5,8 @@ from bots.services import BotServices
 from bots.telegram.mode import Mode, Work
 from bots.telegram.sending import Replies
 from couriers.inbound import dialogs_ingress
-from providers.telegram_bot import CHANNEL
-from providers.telegram_bot.client import Client
+from couriers.telegram_bot import CHANNEL
+from couriers.telegram_bot.client import Client
 
 
 async def open_dialogs(bot: Client, services: BotServices) -> Work:

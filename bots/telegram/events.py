@@ -11,10 +11,10 @@ from bots.telegram.sending import call
 from core.updates.bot_calls import BotCall, BotCalls, TypingMark
 from core.updates.ingress import MAX_AGE
 from couriers.inbound import events_ingress, telegram_gathering
-from providers.telegram_bot import CHANNEL
-from providers.telegram_bot.client import Client
-from providers.telegram_bot.events import ALLOWED
-from providers.telegram_bot.library import TelegramMethod, exceptions, methods
+from couriers.telegram_bot import CHANNEL
+from couriers.telegram_bot.client import Client
+from couriers.telegram_bot.events import ALLOWED
+from couriers.telegram_bot.library import TelegramMethod, exceptions, methods
 
 log = logging.getLogger(__name__)
 

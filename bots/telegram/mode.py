@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bots.services import BotServices
 from core.queue import Worker
 from core.updates.ingress import Ingress
-from providers.telegram_bot.client import Client
+from couriers.telegram_bot.client import Client
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates.ingress import Ingress
 from couriers.receiving.poller_lease import Lease
-from providers.telegram_bot.client import WRONG_TOKEN, Client, Unreadable
-from providers.telegram_bot.errors import TOKEN_REFUSED, TokenRefused
-from providers.telegram_bot.library import exceptions, methods
+from couriers.telegram_bot.client import WRONG_TOKEN, Client, Unreadable
+from couriers.telegram_bot.errors import TOKEN_REFUSED, TokenRefused
+from couriers.telegram_bot.library import exceptions, methods
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from bots.dialog_event import DialogEvent
 from bots.replies import Buttons, Reply
 from bots.send_faults import NotSent, SendLater
 from bots.status_tasks import StatusTask
-from providers.telegram_bot.client import REFUSALS, Client
-from providers.telegram_bot.library import TelegramMethod, exceptions, methods, types
+from couriers.telegram_bot.client import REFUSALS, Client
+from couriers.telegram_bot.library import TelegramMethod, exceptions, methods, types
 
 log = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 
 from couriers.receiving import webhook
-from providers.telegram_bot.client import Client
-from providers.telegram_bot.library import methods
+from couriers.telegram_bot.client import Client
+from couriers.telegram_bot.library import methods
 
 
 class Webhook(webhook.Webhook):

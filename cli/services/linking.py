@@ -8,7 +8,7 @@ from core.directory import Directory
 from core.directory.linking import Linking
 from core.redis.store import Store
 from core.sessions import SignInCodes
-from providers.mail import LinkCodeMailer, Mailer, MailServer, Templates
+from couriers.email import LinkCodeMailer, Mailer, MailServer, Templates
 
 
 @asynccontextmanager

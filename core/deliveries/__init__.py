@@ -4,6 +4,6 @@ Guarantees: one function creates a delivery with its history, order key and parc
 the first result. Each history is read in one atomic step. Subscribers miss no change. A delivery of another tenant
 looks like a delivery that does not exist.
 
-Neighbours: `core.redis` (functions in `lua/delivery`), `core.model` (values), `core.courier` (writes outcomes through
-the queue). `delivery/` calls `deliveries.Deliveries` and `tracker.Tracker`.
+Neighbours: `core.redis` (functions in `lua/delivery`), `core.model` (values), `couriers.sending` (writes outcomes
+through the queue). `delivery/` calls `deliveries.Deliveries` and `tracker.Tracker`.
 """

@@ -1,7 +1,7 @@
 """The register of channels: which couriers exist and how large their parcels may be. A courier registers itself at its
 start.
 
-Called by `core.courier.runtime` (registers), `core.deliveries.deliveries` (cuts parcels) and `delivery/`
+Called by `couriers.sending.runtime` (registers), `core.deliveries.deliveries` (cuts parcels) and `delivery/`
 (refuses unknown channels).
 """
 

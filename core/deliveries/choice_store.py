@@ -1,6 +1,6 @@
 """The numbered choices of a tenant's last message to an address, so that its number answers it.
 
-Written by `core.courier` before the message is sent, read by `core.updates` when a person writes a number. A later
+Written by `couriers.sending` before the message is sent, read by `core.updates` when a person writes a number. A later
 message without choices removes them: a number then answers that message.
 """
 

@@ -4,7 +4,7 @@ Guarantee: one function creates the history, the order key and the parcels (D-05
 behind. A repeated request gets the first response again (D-39).
 
 Called by `delivery/`, which validates requests. `lua/delivery/functions/enqueue.lua` queues parcels for
-`core.courier.runtime`.
+`couriers.sending.runtime`.
 """
 
 import secrets

@@ -4,7 +4,8 @@ A provider of chats reports reading by dialog: "read up to message n". The index
 dialog until they are read, for a month at most. A read mark that comes before its message is noted is not lost.
 A provider of SMS may report by the id of the message alone: then each message is a dialog of its own.
 
-`core.courier.read_marks` notes what was sent and passes the marks on; `core.deliveries.delivery_reports` records them.
+`couriers.sending.read_marks` notes what was sent and passes the marks on; `core.deliveries.delivery_reports` records
+them.
 """
 
 import json

@@ -53,7 +53,7 @@ class NotMailed(Refused):
 
 
 class CodeMailer(Protocol):
-    """Mails codes. `providers.mail.LinkCodeMailer` is one."""
+    """Mails codes. `couriers.email.LinkCodeMailer` is one."""
 
     async def send_code(self, to: User, channel: str, code: str, lifetime: timedelta) -> None:
         """Mail the code for a contact of `channel`. A mail that may have arrived counts as sent.

@@ -5,7 +5,7 @@ within a tube at most one task of a lane is taken at a time, in the order of the
 changes nothing; no way of ending or returning a task leaves its lane stuck. Every step is one Lua function
 (`lua/queue`).
 
-Neighbours: `core.redis` (store, keys, functions) below; `core.courier` claims parcels with `Worker`; `delivery` and
+Neighbours: `core.redis` (store, keys, functions) below; `couriers.sending` claims parcels with `Worker`; `delivery` and
 `cli` show the queue to operators through `Queue`. Guide for applications: docs/queue.md.
 """
 

@@ -1,6 +1,6 @@
 """Checks the values of callers and handlers before they join a batch: a wrong value harms its own caller alone. Pure.
 
-Used by `core.queue` where a value comes in, and by `core.courier` for the outcomes of couriers.
+Used by `core.queue` where a value comes in, and by `couriers.sending` for the outcomes of couriers.
 """
 
 from collections.abc import Mapping, Sequence

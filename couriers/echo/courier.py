@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.courier import NEVER, Feature, Message, Outcome, Reason, Rejected, Sent, SetupError
+from couriers.sending import NEVER, Feature, Message, Outcome, Reason, Rejected, Sent, SetupError
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Settings:
 
 
 class Echo:
-    """Implements `core.courier.Courier`. Several processes may append to one file: each message is one line."""
+    """Implements `couriers.sending.Courier`. Several processes may append to one file: each message is one line."""
 
     channel = "echo"
     batch = 10

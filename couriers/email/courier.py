@@ -1,4 +1,4 @@
-"""E-mail over SMTP. The table of the mail server's answers is in `outcomes.py`; `providers.mail` speaks SMTP.
+"""E-mail over SMTP. The table of the mail server's answers is in `outcomes.py`; `couriers.email` speaks SMTP.
 
 A mail server does not recognise a repeat: after DATA a missing answer is `unknown`. A bounce that arrives later, as a
 mail to the sender, is not read.
@@ -12,7 +12,23 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from core.courier import (
+from couriers.email import (
+    LOCALES,
+    PLACE,
+    Invalid,
+    Mailer,
+    MailError,
+    MailMessage,
+    MailServer,
+    Templates,
+    html_of,
+    html_of_marked,
+    sender_address,
+)
+from couriers.email.files import Attached, MailFiles
+from couriers.email.limits import Limits as MailLimits
+from couriers.email.outcomes import outcome_of, remedy
+from couriers.sending import (
     BEGINNING,
     EVERY_FEATURE,
     NEVER,
@@ -29,22 +45,6 @@ from core.courier import (
     beginning_of,
     plain_text,
     spans,
-)
-from couriers.email.files import Attached, MailFiles
-from couriers.email.limits import Limits as MailLimits
-from couriers.email.outcomes import outcome_of, remedy
-from providers.mail import (
-    LOCALES,
-    PLACE,
-    Invalid,
-    Mailer,
-    MailError,
-    MailMessage,
-    MailServer,
-    Templates,
-    html_of,
-    html_of_marked,
-    sender_address,
 )
 
 _UNSUBSCRIBE = re.compile(r"(?:https?://|mailto:)[!-~]+")
@@ -81,7 +81,7 @@ class Settings:
 
 
 class Email:
-    """Implements `core.courier.Courier`. Safe for concurrent attempts."""
+    """Implements `couriers.sending.Courier`. Safe for concurrent attempts."""
 
     channel = "email"
     batch = 1

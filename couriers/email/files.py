@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from core.courier import Attachment, FileNotLoaded, Files, label_of
-from providers.mail import Invalid, MailFile
+from couriers.email import Invalid, MailFile
+from couriers.sending import Attachment, FileNotLoaded, Files, label_of
 
 
 class Attached(NamedTuple):
-    """`not_shown`: as in `core.courier.Sent`."""
+    """`not_shown`: as in `couriers.sending.Sent`."""
 
     files: Sequence[MailFile] = ()
     not_shown: Sequence[str] = ()

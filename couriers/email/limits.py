@@ -1,8 +1,8 @@
 """Whether a limit that the server names for one recipient is a limit of the account."""
 
-from core.courier import Outcome
+from couriers.email import MailError
 from couriers.email.outcomes import is_limit, is_of_recipient, over_limit
-from providers.mail import MailError
+from couriers.sending import Outcome
 
 
 class Limits:

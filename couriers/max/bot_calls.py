@@ -3,8 +3,8 @@
 import logging
 
 from core.updates.bot_calls import BotCall, TypingMark
-from providers.max.client import Client
-from providers.max.errors import MaxRefused, MaxUnavailable
+from couriers.max.client import Client
+from couriers.max.errors import MaxRefused, MaxUnavailable
 
 log = logging.getLogger(__name__)
 

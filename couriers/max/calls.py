@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent
 from couriers.max import outcomes
+from couriers.max.client import FAILURES, Client
 from couriers.max.pauses import Throttles
-from providers.max.client import FAILURES, Client
+from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent
 
 Json = dict[str, Any]
 

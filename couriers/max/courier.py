@@ -9,7 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from core.courier import (
+from couriers.announcing_connector import announcing
+from couriers.max import keyboard, outcomes
+from couriers.max.calls import CallDeferred, CallRefused, Calls
+from couriers.max.client import FAILURES, Client, check_token
+from couriers.max.drafts import Body, Draft, draft, edited_body, files_of
+from couriers.max.pauses import Repetitions, Throttles
+from couriers.max.presence import Presence
+from couriers.max.settings import Settings
+from couriers.max.texts import LONGEST
+from couriers.max.uploads import Uploads
+from couriers.sending import (
     EVERY_FEATURE,
     NEVER,
     Content,
@@ -27,16 +37,6 @@ from core.courier import (
     Unknown,
     malformed,
 )
-from couriers.max import keyboard, outcomes
-from couriers.max.calls import CallDeferred, CallRefused, Calls
-from couriers.max.drafts import Body, Draft, draft, edited_body, files_of
-from couriers.max.pauses import Repetitions, Throttles
-from couriers.max.presence import Presence
-from couriers.max.settings import Settings
-from couriers.max.texts import LONGEST
-from couriers.max.uploads import Uploads
-from providers.announcing_connector import announcing
-from providers.max.client import FAILURES, Client, check_token
 
 __all__ = ["Max", "Settings", "open"]
 
@@ -52,7 +52,7 @@ _NOT_STARTED_PAUSES = (2,)
 
 
 class Max:
-    """Implements `core.courier.Courier`. Safe for concurrent attempts."""
+    """Implements `couriers.sending.Courier`. Safe for concurrent attempts."""
 
     channel = "max"
     batch = 1

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from core.courier import Content, Feature
 from couriers.max.keyboard import keyboard
 from couriers.max.texts import Part, parts
+from couriers.sending import Content, Feature
 
 MOST_FILES = 11
 """With the keyboard a message has at most 12 attachments."""
@@ -31,7 +31,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The calls of one message, in order. `not_shown`: as in `core.courier.Sent`."""
+    """The calls of one message, in order. `not_shown`: as in `couriers.sending.Sent`."""
 
     bodies: Sequence[Body]
     not_shown: tuple[str, ...] = ()

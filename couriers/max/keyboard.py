@@ -7,8 +7,8 @@ Source: dev.max.ru, "keyboard".
 
 from typing import Any
 
-from core.courier import Button, Content, KeyboardLimits
-from providers.max import keyboards
+from couriers.max import buttons
+from couriers.sending import Button, Content, KeyboardLimits
 
 MOST_ROWS = 30
 LONGEST_PAYLOAD, LONGEST_LINK = 1024, 2048
@@ -24,7 +24,7 @@ LIMITS = KeyboardLimits(
     reply_rows=MOST_ROWS,
     reply_buttons=MOST_ROWS * _WIDTH,
     width=_WIDTH,
-    label=keyboards.LONGEST_LABEL,
+    label=buttons.LONGEST_LABEL,
     data=2**16,
     data_bytes=LONGEST_PAYLOAD,
     wide=_WIDTH_OF_WIDE,
@@ -35,14 +35,14 @@ LIMITS = KeyboardLimits(
 def keyboard(content: Content) -> Json | None:
     """Return the attachment with the buttons, None for none. Buttons below the message win."""
     if content.inline:
-        return keyboards.keyboard([[_button(one) for one in row] for row in LIMITS.rows(content.inline)])
+        return buttons.keyboard([[_button(one) for one in row] for row in LIMITS.rows(content.inline)])
     texts = LIMITS.rows(content.reply or (), content.request_contact)
-    return keyboards.keyboard([[_key(one, content) for one in row] for row in texts]) if texts else None
+    return buttons.keyboard([[_key(one, content) for one in row] for row in texts]) if texts else None
 
 
 def _key(label: str, content: Content) -> Json:
-    return keyboards.contact(label) if label in content.request_contact else keyboards.writing(label)
+    return buttons.contact(label) if label in content.request_contact else buttons.writing(label)
 
 
 def _button(button: Button) -> Json:
-    return keyboards.link(button.text, button.url) if button.url else keyboards.callback(button.text, button.data)
+    return buttons.link(button.text, button.url) if button.url else buttons.callback(button.text, button.data)

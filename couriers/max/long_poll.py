@@ -8,16 +8,16 @@ recognised by its name.
 import asyncio
 import time
 
+from couriers.max.client import Client
+from couriers.max.errors import MaxRefused, MaxUnavailable
+from couriers.max.updates import WAIT, poll, unsubscribe_all
 from couriers.receiving.poller import Page, is_lower
-from providers.max.client import Client
-from providers.max.errors import MaxRefused, MaxUnavailable
-from providers.max.updates import WAIT, poll, unsubscribe_all
 
 _SPACING = 0.55
 """Seconds between two requests."""
 
 
-class LongPoll:
+class MaxLongPoll:
     """One per process."""
 
     faults: tuple[type[Exception], ...] = (MaxUnavailable, MaxRefused)

@@ -12,9 +12,9 @@ from typing import Any
 
 import aiohttp
 
-from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown
-from providers.max.client import Answer
-from providers.max.errors import TOKEN_REFUSED, error_of
+from couriers.max.client import Answer
+from couriers.max.errors import TOKEN_REFUSED, error_of
+from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 

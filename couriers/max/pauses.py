@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Generic, TypeVar
 
-from core.courier import Deferred, Scope
+from couriers.sending import Deferred, Scope
 
 FIRST, LONGEST = 1.0, 60.0
 """Seconds; doubled with each refusal after the wait."""

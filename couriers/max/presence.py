@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from core.courier import KnownIds
-from providers.max.client import FAILURES, Client
+from couriers.max.client import FAILURES, Client
+from couriers.sending import KnownIds
 
 _LOOKED_AT = 50
 _EARLIER_MS = 1000

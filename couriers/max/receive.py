@@ -3,12 +3,12 @@
 from functools import partial
 
 from couriers.max.bot_calls import MaxCalls
-from couriers.max.long_poll import LongPoll
+from couriers.max.client import Client
+from couriers.max.errors import TokenRefused
+from couriers.max.long_poll import MaxLongPoll
 from couriers.max.settings import Settings
 from couriers.max.webhook import Webhook
 from couriers.receiving.receiver import Receiver
-from providers.max.client import Client
-from providers.max.errors import TokenRefused
 
 
 def open_receiver(settings: Settings, *, polls: bool) -> Receiver:
@@ -22,7 +22,7 @@ def open_receiver(settings: Settings, *, polls: bool) -> Receiver:
         client,
         TokenRefused,
         client.close,
-        source=None if webhook else LongPoll(client),
+        source=None if webhook else MaxLongPoll(client),
         keep_subscription=partial(webhook.keep, client) if webhook else None,
         make=MaxCalls(client).make,
     )

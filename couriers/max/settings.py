@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from providers.max import API_URL
+from couriers.max import API_URL
 
 
 @dataclass(frozen=True)

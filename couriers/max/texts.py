@@ -7,7 +7,7 @@ strictest. A text without marks is sent without a format, letter for letter. Sou
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from core.courier import ParseMode, Span, marked, spans, split_text, utf16_length
+from couriers.sending import ParseMode, Span, marked, spans, split_text, utf16_length
 
 LONGEST = 4000
 

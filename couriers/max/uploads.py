@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from core.courier import Attachment, AttachmentType, FileNotLoaded, Files, Transfers, label_of
 from couriers.max.calls import CallRefused, Calls
+from couriers.sending import Attachment, AttachmentType, FileNotLoaded, Files, Transfers, label_of
 
 _TYPES = {
     AttachmentType.PHOTO: ("image",),

@@ -4,10 +4,10 @@ import asyncio
 import logging
 from datetime import timedelta
 
+from couriers.max.client import Client
+from couriers.max.errors import MaxRefused, MaxUnavailable
+from couriers.max.updates import subscribe, subscribed
 from couriers.receiving import webhook
-from providers.max.client import Client
-from providers.max.errors import MaxRefused, MaxUnavailable
-from providers.max.updates import subscribe, subscribed
 
 log = logging.getLogger(__name__)
 

@@ -1,1 +1,3 @@
-"""SMS through Kannel, or a provider with a profile."""
+"""SMS of a gateway: the reader of those that it has received."""
+
+CHANNEL = "sms"

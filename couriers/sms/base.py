@@ -6,7 +6,7 @@ from typing import Literal
 
 import aiohttp
 
-from core.courier import (
+from couriers.sending import (
     EVERY_FEATURE,
     NEVER,
     Content,
@@ -24,7 +24,7 @@ INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a phone number")
 
 
 class SmsCourier(ABC):
-    """Implements `core.courier.Courier`. Safe for concurrent attempts.
+    """Implements `couriers.sending.Courier`. Safe for concurrent attempts.
 
     `joined_by`: the name of what joins the parts of a message, at most `most_parts`.
     """

@@ -1,4 +1,4 @@
-"""SMS through a provider's HTTP interface, as a profile describes it (`providers.sms.profile`).
+"""SMS through a provider's HTTP interface, as a profile describes it (`couriers.sms.profile`).
 
 A request is made once. What no rule of the profile names, and a lost answer, is `Unknown`, unless the provider can be
 asked for the message by our own id and has it. Only a connection that was never made has surely sent nothing.
@@ -10,7 +10,8 @@ from datetime import timedelta
 import aiohttp
 from yarl import URL
 
-from core.courier import (
+from couriers.announcing_connector import Announce, announcing
+from couriers.sending import (
     Deferred,
     Halted,
     Message,
@@ -24,8 +25,7 @@ from core.courier import (
 )
 from couriers.sms import outcomes
 from couriers.sms.base import SmsCourier
-from providers.announcing_connector import Announce, announcing
-from providers.sms.profile import Balance, Profile, Read, Request, Rule, decide, decoded, read_answer, value_at
+from couriers.sms.profile import Balance, Profile, Read, Request, Rule, decide, decoded, read_answer, value_at
 
 _FAILURES = (aiohttp.ClientError, OSError)
 

@@ -16,7 +16,7 @@ CHANNEL = Channel(
     limits_replies=True,
     receiving=Receiving(
         process="sms",
-        events="providers.sms.events",
+        events="couriers.sms.events",
         source="gateway",
         needs=frozenset({"ADA_INBOUND_SMS_SECRET"}),
     ),

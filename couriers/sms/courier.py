@@ -13,12 +13,12 @@ from pathlib import Path
 import aiohttp
 from yarl import URL
 
-from core.courier import Halted, Message, Outcome, SetupError, coding_of
+from couriers.announcing_connector import AnnouncingConnector, announcing
+from couriers.sending import Halted, Message, Outcome, SetupError, coding_of
 from couriers.sms import outcomes
 from couriers.sms.base import SmsCourier
 from couriers.sms.by_profile import ProfileSms
-from providers.announcing_connector import AnnouncingConnector, announcing
-from providers.sms.profile import KANNEL, load_profile
+from couriers.sms.profile import KANNEL, load_profile
 
 ALL_REPORTS = "31"  # dlr-mask: delivered 1, failed 2, buffered 4, accepted 8, rejected 16
 # Kannel replaces the escapes: the report's status, the SMS centre's message id, and the centre's own text.

@@ -7,7 +7,7 @@ from typing import Any
 from telethon import TelegramClient
 from telethon.tl import types
 
-from core.courier import ReadMark
+from couriers.sending import ReadMark
 
 
 class Client(TelegramClient):  # type: ignore[misc] # Telethon has no types

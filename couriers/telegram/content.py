@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from telethon.tl import functions, types
 
-from core.courier import EVERY_FEATURE, Content, Feature, Message, Span, cut_text, spans, split_text
+from couriers.sending import EVERY_FEATURE, Content, Feature, Message, Span, cut_text, spans, split_text
 
 LONGEST_TEXT = 4096  # UTF-16 code units
 LONGEST_CAPTION = 1024
@@ -28,7 +28,7 @@ Request = Any  # Telethon has no types
 
 
 class Requests(NamedTuple):
-    """`not_shown`: as in `core.courier.Sent`."""
+    """`not_shown`: as in `couriers.sending.Sent`."""
 
     requests: Sequence[Request]
     not_shown: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from telethon.errors import (
 )
 from telethon.tl.types import InputPeerUser
 
-from core.courier import (
+from couriers.sending import (
     EVERY_FEATURE,
     FOREVER,
     Content,
@@ -52,7 +52,7 @@ MAX_REQUESTS = 3  # per attempt, while Telegram still processes an earlier one; 
 
 
 class Telegram:
-    """Implements `core.courier.Courier`. Safe for concurrent attempts; they share one connection."""
+    """Implements `couriers.sending.Courier`. Safe for concurrent attempts; they share one connection."""
 
     channel = "telegram"
     batch = 1

@@ -5,7 +5,7 @@ from typing import Any
 
 from telethon.tl import functions, types
 
-from core.courier import Content, Feature, File, Message, find_files, label_of, media_groups
+from couriers.sending import Content, Feature, File, Message, find_files, label_of, media_groups
 from couriers.telegram.content import (
     LONGEST_CAPTION,
     Requests,

@@ -1,6 +1,6 @@
 """The limits of Telegram's keyboards, for both channels of Telegram."""
 
-from core.courier import Content, Feature, KeyboardLimits
+from couriers.sending import Content, Feature, KeyboardLimits
 
 KEYBOARD = KeyboardLimits(
     inline_rows=100,

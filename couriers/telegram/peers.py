@@ -13,7 +13,7 @@ from typing import Any
 from telethon import TelegramClient, utils
 from telethon.tl import functions, types
 
-from core.courier import Deferred, Outcome, Reason, Rejected, Scope, e164
+from couriers.sending import Deferred, Outcome, Reason, Rejected, Scope, e164
 from couriers.telegram import outcomes
 from couriers.telegram.connection import FAILURES
 from couriers.telegram.phone_cache import PhoneCache, PhoneOwner

@@ -12,7 +12,7 @@ from typing import IO
 
 from telethon.sessions import SQLiteSession, StringSession
 
-from core.courier import SetupError
+from couriers.sending import SetupError
 
 MAX_PROCESSES = 64  # of one bot on one machine
 _DATA_CENTRE = 2  # Telethon's default for a session without one

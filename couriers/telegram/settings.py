@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from core.courier import SetupError
+from couriers.sending import SetupError
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 from telethon.crypto import rsa
 from telethon.errors import AuthKeyError, AuthKeyNotFound, FloodWaitError, RPCError, UserMigrateError
 
-from core.courier import SetupError
+from couriers.sending import SetupError
 from couriers.telegram import outcomes
 from couriers.telegram.client import Client
 from couriers.telegram.connection import Connection

@@ -11,7 +11,7 @@ from typing import Any
 
 from telethon.tl import functions, types
 
-from core.courier import Attachment, AttachmentType, FileNotLoaded, Files
+from couriers.sending import Attachment, AttachmentType, FileNotLoaded, Files
 
 MAX_UPLOAD = 50 * 1024 * 1024  # bytes; Telegram takes more, but a courier uploads it again for each recipient
 _PART = 512 * 1024

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from core.courier import (
+from couriers.announcing_connector import announcing
+from couriers.sending import (
     EVERY_FEATURE,
     NEVER,
     Content,
@@ -21,6 +22,8 @@ from core.courier import (
 )
 from couriers.telegram.keyboard import KEYBOARD, keyboards_as_text
 from couriers.telegram_bot import outcomes
+from couriers.telegram_bot.client import FAILURES, Client
+from couriers.telegram_bot.library import exceptions, methods
 from couriers.telegram_bot.requests import (
     LONGEST_CAPTION,
     LONGEST_TEXT,
@@ -30,9 +33,6 @@ from couriers.telegram_bot.requests import (
     edited_message,
     send_requests,
 )
-from providers.announcing_connector import announcing
-from providers.telegram_bot.client import FAILURES, Client
-from providers.telegram_bot.library import exceptions, methods
 
 Json = Mapping[str, Any]
 
@@ -40,7 +40,7 @@ INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "neither the id of a ch
 
 
 class TelegramBot:
-    """Implements `core.courier.Courier`. Safe for concurrent attempts."""
+    """Implements `couriers.sending.Courier`. Safe for concurrent attempts."""
 
     channel = "telegram-bot"
     batch = 1

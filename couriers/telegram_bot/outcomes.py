@@ -11,10 +11,10 @@ Source: core.telegram.org/bots/api#making-requests, core.telegram.org/bots/faq#m
 from collections.abc import Mapping
 from datetime import timedelta
 
-from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
-from providers.telegram_bot.client import NoAnswer
-from providers.telegram_bot.errors import TOKEN_REFUSED
-from providers.telegram_bot.library import exceptions
+from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
+from couriers.telegram_bot.client import NoAnswer
+from couriers.telegram_bot.errors import TOKEN_REFUSED
+from couriers.telegram_bot.library import exceptions
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from core.courier import (
+from couriers.sending import (
     Attachment,
     AttachmentType,
     Button,
@@ -17,7 +17,7 @@ from core.courier import (
     split_text,
     without_contact_buttons,
 )
-from providers.telegram_bot.library import TelegramMethod, methods, types
+from couriers.telegram_bot.library import TelegramMethod, methods, types
 
 LONGEST_TEXT = 4096
 LONGEST_CAPTION = 1024
@@ -49,7 +49,7 @@ _MEDIA: Mapping[AttachmentType, Callable[..., types.InputMedia]] = {
 
 
 class Requests(NamedTuple):
-    """`not_shown`: as in `core.courier.Sent`."""
+    """`not_shown`: as in `couriers.sending.Sent`."""
 
     requests: Sequence[Request]
     not_shown: tuple[str, ...] = ()

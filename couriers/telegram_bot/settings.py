@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from providers.telegram_bot import API_URL
+from couriers.telegram_bot import API_URL
 
 
 @dataclass(frozen=True)

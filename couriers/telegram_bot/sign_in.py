@@ -6,10 +6,10 @@ address is the id of a chat, or the @name of a public group. The table of Telegr
 
 from pathlib import Path
 
-from core.courier import KnownIds
+from couriers.sending import KnownIds
+from couriers.telegram_bot.client import Client, check_token
 from couriers.telegram_bot.courier import TelegramBot
 from couriers.telegram_bot.settings import Settings
-from providers.telegram_bot.client import Client, check_token
 
 __all__ = ["Settings", "open"]
 

@@ -4,8 +4,8 @@ import json
 import logging
 
 from core.updates.bot_calls import BotCall, TypingMark
-from providers.vk.client import Client
-from providers.vk.errors import VkRefused, VkUnavailable
+from couriers.vk.client import Client
+from couriers.vk.errors import VkRefused, VkUnavailable
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.courier import Message, malformed
+from couriers.sending import Message, malformed
 
 MAX_CALLS = 25
 MAX_PEERS = 100

@@ -7,7 +7,7 @@ Source: dev.vk.com, methods messages.send, messages.edit, messages.delete, messa
 import json
 from dataclasses import dataclass, replace
 
-from core.courier import Content, Feature, Outcome, ParseMode, Sent, cut_text
+from couriers.sending import Content, Feature, Outcome, ParseMode, Sent, cut_text
 from couriers.vk.calls import MessageKey, Parameters
 from couriers.vk.keyboard import keyboard
 from couriers.vk.repeatable_calls import CallDeferred, CallRefused, RepeatableCalls
@@ -18,8 +18,8 @@ LONGEST_TEXT = 4096
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A message to send. `not_shown`: as in `core.courier.Sent`. `otherwise`: what to send if VK refuses it because of
-    the message it replies to.
+    """A message to send. `not_shown`: as in `couriers.sending.Sent`. `otherwise`: what to send if VK refuses it because
+    of the message it replies to.
     """
 
     key: MessageKey

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
-from core.courier import (
+from couriers.sending import (
     EVERY_FEATURE,
     Content,
     Feature,
@@ -25,14 +25,14 @@ from core.courier import (
 )
 from couriers.vk import keyboard, outcomes
 from couriers.vk.calls import MAX_CALLS, MAX_CODE, MAX_PEERS, MessageKey, execute_code, group_into_calls, message_key
+from couriers.vk.client import FAILURES, Client
+from couriers.vk.community import find_community
 from couriers.vk.content import LONGEST_TEXT, Contents, Draft
+from couriers.vk.errors import TokenRefused, VkUnavailable
+from couriers.vk.library import VKAPIError
 from couriers.vk.read_mark_poll import read_marks
 from couriers.vk.repeatable_calls import RepeatableCalls
 from couriers.vk.uploads import Uploads
-from providers.vk.client import FAILURES, Client
-from providers.vk.community import find_community
-from providers.vk.errors import TokenRefused, VkUnavailable
-from providers.vk.library import VKAPIError
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a peer id of VK")
 TOO_LARGE = Split(Rejected(Reason.CONTENT_REFUSED, "more than one request can carry"))
@@ -51,7 +51,7 @@ class Settings:
 
 
 class Vk:
-    """Implements `core.courier.Courier`. Safe for concurrent attempts."""
+    """Implements `couriers.sending.Courier`. Safe for concurrent attempts."""
 
     channel = "vk"
     batch = MAX_CALLS * MAX_PEERS

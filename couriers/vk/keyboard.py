@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.courier import Button, Content, KeyboardLimits
+from couriers.sending import Button, Content, KeyboardLimits
 
 LONGEST_LABEL = 40
 LONGEST_DATA = 245

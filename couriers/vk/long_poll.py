@@ -1,26 +1,57 @@
-"""Bots Long Poll of a VK community as a source of `couriers.receiving.poller.Poller`."""
+"""Bots Long Poll of a community as a source of `couriers.receiving.poller.Poller`.
+
+The community must have long poll and the events that are wanted switched on: `message_new`, for bots with scenarios
+`message_event`, for read marks `message_read`. VK keeps events for a while under a number `ts`.
+Source: dev.vk.com, "Bots Long Poll API".
+"""
+
+from typing import Any
 
 from couriers.receiving.poller import Page
-from providers.vk import long_poll
-from providers.vk.client import Client
-from providers.vk.community import find_community
-from providers.vk.errors import VkUnavailable
+from couriers.vk.client import Client, faults
+from couriers.vk.community import find_community
+from couriers.vk.errors import VkUnavailable
+from couriers.vk.library import BotPolling
+
+WAIT = 10
+"""Seconds that VK holds a request without events."""
 
 
-class LongPoll:
-    """One per process."""
+class VkLongPoll:
+    """One per process. vkbottle's loop around the same calls goes on when the token is refused, and when an event was
+    not handled.
+    """
 
     faults: tuple[type[Exception], ...] = (VkUnavailable,)
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: Client, community: int = 0) -> None:
+        """Without a community `sign_in` asks for it, before the first poll."""
+        self._client, self._community = client, community
+        self._server: dict[str, Any] = {}
 
     async def sign_in(self) -> str:
         """Return the name of the community. Raises VkUnavailable, TokenRefused."""
-        community = await find_community(self._client)
-        self._long_poll = long_poll.LongPoll(self._client, community)
-        return f"vk.{community}"
+        self._community = await find_community(self._client)
+        return f"vk.{self._community}"
 
     async def poll(self, position: str) -> Page:
-        """Wait for the next events; without a position return that of now. Raises VkUnavailable, TokenRefused."""
-        return Page(*await self._long_poll.poll(position))
+        """Wait for the events from a position on; return them and the next position. Without a position, and if VK has
+        lost it, return that of now. Raises VkUnavailable, TokenRefused.
+        """
+        polling = BotPolling(self._client, self._community, wait=WAIT)
+        server, self._server = self._server, {}  # after a fault the server is asked for again
+        events: Any = ()
+        with faults("groups.getLongPollServer"):
+            if not server or not position:
+                server = await polling.get_server()
+            if position:
+                server["ts"] = position
+                answer = await polling.get_event(server)
+                if "failed" in answer:
+                    server = await polling.handle_failed_event(server, answer)
+                    server = server or await polling.get_server()
+                else:
+                    server["ts"], events = answer["ts"], answer.get("updates")
+            next_position = str(server["ts"])
+        self._server = server
+        return Page([one for one in events if isinstance(one, dict)] if isinstance(events, list) else [], next_position)

@@ -17,9 +17,9 @@ from typing import Any
 
 import aiohttp
 
-from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown
+from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown
 from couriers.vk.calls import Call, MessageKey
-from providers.vk.errors import AMBIGUOUS, TOKEN_REFUSED
+from couriers.vk.errors import AMBIGUOUS, TOKEN_REFUSED
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 METHOD = "messages.send"

@@ -4,31 +4,32 @@ A mark that is lost is covered by the dialog's next one.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
-from core.courier import ReadMark
-from providers.vk.client import Client
-from providers.vk.errors import TokenRefused, VkUnavailable
-from providers.vk.long_poll import Events, LongPoll
+from couriers.sending import ReadMark
+from couriers.vk.client import Client
+from couriers.vk.errors import TokenRefused, VkUnavailable
+from couriers.vk.long_poll import VkLongPoll
 
 PAUSE = 5.0  # seconds after a failure
 
 
 async def read_marks(client: Client, community: int) -> AsyncIterator[ReadMark]:
     """Emit the read marks of the community until cancelled."""
-    long_poll, position = LongPoll(client, community), ""
+    long_poll, position = VkLongPoll(client, community), ""
     while True:
         try:
-            events, position = await long_poll.poll(position)
+            page = await long_poll.poll(position)
         except (VkUnavailable, TokenRefused):
             await asyncio.sleep(PAUSE)
             continue
-        for mark in _marks_in(events):
+        position = page.position
+        for mark in _marks_in(page.events):
             yield mark
 
 
-def _marks_in(events: Events) -> Iterator[ReadMark]:
+def _marks_in(events: Sequence[Mapping[str, Any]]) -> Iterator[ReadMark]:
     for event in events:
         read = event.get("object") if event.get("type") == "message_read" else None
         if isinstance(read, dict) and _is_private(read) and isinstance(read.get("read_message_id"), int):

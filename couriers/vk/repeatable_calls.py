@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope
+from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope
 from couriers.vk import outcomes
-from providers.vk.client import FAILURES, Client
-from providers.vk.library import VKAPIError
+from couriers.vk.client import FAILURES, Client
+from couriers.vk.library import VKAPIError
 
 
 class CallRefused(Exception):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from core.courier import Attachment, AttachmentType, FileNotLoaded, Files, LoadedFile, Transfers, label_of
+from couriers.sending import Attachment, AttachmentType, FileNotLoaded, Files, LoadedFile, Transfers, label_of
 from couriers.vk.repeatable_calls import CallRefused, RepeatableCalls
 
 MOST_ATTACHMENTS = 10

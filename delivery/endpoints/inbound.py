@@ -16,6 +16,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from core.model.contacts.phone_numbers import e164
+from couriers import sms, vk
 from couriers.channel import receiving
 from delivery.http.context import Context
 from delivery.http.input.decoding import QueryReader, parse
@@ -24,7 +25,6 @@ from delivery.http.options import Options
 from delivery.http.responses.problems import invalid_field
 from delivery.http.secrets import check_secret
 from delivery.schemas.inbound import InboundSmsQuery
-from providers import sms, vk
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def receive_sms(context: Context) -> Handler:
 
 
 def sms_of(query: InboundSmsQuery) -> dict[str, str] | None:
-    """Return the SMS for `providers.sms`; None if the sender is no telephone, or the number that was written to, so
+    """Return the SMS for `couriers.sms`; None if the sender is no telephone, or the number that was written to, so
     that nothing answers itself.
     """
     number = _number(query.sender)

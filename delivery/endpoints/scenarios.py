@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from core.courier.content.shown import Shown, shown_in
 from core.errors import NotFound
 from core.model.display import Display
+from couriers.sending.content.shown import Shown, shown_in
 from delivery.endpoints.directory.reading import optional
 from delivery.http.context import Request, Response
 from delivery.http.route import NoParameters

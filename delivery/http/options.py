@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, timedelta, tzinfo
 
-from providers.sms.profile import Profile
+from couriers.sms.profile import Profile
 
 MiB = 2**20
 

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET, Struct, UnsetType
 
-from core.courier.content.shown import Shown, ShownText
 from core.model.content import Button
 from core.model.delivery import Recipient
 from core.model.display import Display
 from core.model.history_key import Id
 from core.model.quota import QuotaState
 from core.orders.preview import ChannelPreview, Preview, Unreachable
+from couriers.sending.content.shown import Shown, ShownText
 from delivery.schemas.fields.content import AttachmentResponse
 from delivery.schemas.fields.timestamps import write_optional_time
 from delivery.schemas.requests import Name, RequestModel

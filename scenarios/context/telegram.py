@@ -9,7 +9,7 @@ class Telegram(Protocol):
     id: int
 
     async def call(self, name: str, /, **parameters: Any) -> Any:
-        """Return the result of a method, as JSON. Raises CallFailed of `providers.telegram_bot.errors`."""
+        """Return the result of a method, as JSON. Raises CallFailed of `couriers.telegram_bot.errors`."""
 
     async def download(self, path: str, target: IO[bytes]) -> None:
         """Write the file that getFile names. Raises CallFailed, and what `target` raises."""

@@ -17,7 +17,7 @@ from msgspec.structs import asdict
 from core.errors import StoreError
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from providers.telegram_bot.errors import CallFailed, CallRefused
+from couriers.telegram_bot.errors import CallFailed, CallRefused
 from scenarios.bot import Command
 from scenarios.check.reloading import ActiveBot
 from scenarios.context.telegram import Telegram

@@ -9,8 +9,8 @@ from typing import Any
 
 from core import errors
 from core.errors import Conflict
-from providers.telegram_bot import CHANNEL
-from providers.telegram_bot.errors import CallFailed, CallThrottled
+from couriers.telegram_bot import CHANNEL
+from couriers.telegram_bot.errors import CallFailed, CallThrottled
 from scenarios.context import Context
 from scenarios.context.telegram import Telegram
 

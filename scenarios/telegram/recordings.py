@@ -12,8 +12,8 @@ from typing import Any
 
 from core.errors import Invalid, NotFound
 from core.model.user_files import inner_path
+from couriers.telegram_bot.errors import CallFailed, CallRefused
 from providers.models import AiUnavailable
-from providers.telegram_bot.errors import CallFailed, CallRefused
 from scenarios.context import Context
 from scenarios.context.arguments import text_of
 

@@ -15,7 +15,7 @@ from core.directory.link_codes import ALPHABET
 from core.directory.linking import MOST_GUESSES, MOST_MAILS, Linking
 from core.model.people import User
 from core.redis.store import Store
-from providers.mail import LinkCodeMailer
+from couriers.email import LinkCodeMailer
 from tests.support.outbox import Outbox
 from tests.support.servers import Server
 

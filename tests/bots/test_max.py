@@ -17,14 +17,14 @@ from core.directory import Directory
 from core.errors import SetupError
 from core.queue import QueueClient
 from core.updates.events import decode, dialogs_tube
+from couriers import max as max_provider
 from couriers.inbound import dialogs_ingress
-from couriers.max.long_poll import LongPoll
+from couriers.max.client import Client
+from couriers.max.errors import TokenRefused
+from couriers.max.long_poll import MaxLongPoll
+from couriers.max.updates import WAIT
 from couriers.max.webhook import Webhook
 from couriers.receiving.poller import Poller
-from providers import max as max_provider
-from providers.max.client import Client
-from providers.max.errors import TokenRefused
-from providers.max.updates import WAIT
 from sandbox.events import Fault, Rule
 from sandbox.max import MaxServer
 from sandbox.state import SandboxState
@@ -93,7 +93,7 @@ async def polling(stack: Stack, max_client: Client, wait: int = WAIT) -> AsyncIt
     """A process that polls."""
     ingress = dialogs_ingress(QueueClient(stack.store), TENANT, Directory(stack.store))[max_provider.CHANNEL]
     await ingress.open()
-    task = asyncio.create_task(Poller(stack.store, LongPoll(max_client, wait), ingress).run())
+    task = asyncio.create_task(Poller(stack.store, MaxLongPoll(max_client, wait), ingress).run())
     try:
         yield
     finally:
@@ -159,7 +159,7 @@ async def test_a_process_that_ended_before_it_stored_the_marker_puts_nothing_twi
     ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[max_provider.CHANNEL]
     await ingress.open()
     max_server.people.write(PERSON, "one")
-    page = await LongPoll(max_client).poll("")
+    page = await MaxLongPoll(max_client).poll("")
     await ingress.put(page.events[0])  # the process dies here
     async with polling(stack, max_client):
         await until(lambda: polls(max_server) >= 3)
@@ -200,7 +200,7 @@ async def test_a_server_that_refuses_a_marker_beyond_its_own_or_answers_with_a_l
     app.router.add_get("/updates", answer)
     async with TestServer(app) as server:
         client = Client("token", f"http://127.0.0.1:{server.port}")
-        page = await LongPoll(client, wait=0).poll("1000")
+        page = await MaxLongPoll(client, wait=0).poll("1000")
         await client.close()
     assert page.position == "3"
     assert [event["n"] for event in page.events] == ([2] if "0" in refused else [1, 2])
@@ -221,7 +221,7 @@ async def test_a_refused_token_ends_the_poller_with_what_to_do(stack: Stack, max
     wrong = Client("wrong", max_server.url)
     ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[max_provider.CHANNEL]
     with pytest.raises(TokenRefused, match="ADA_MAX_TOKEN"):
-        await Poller(stack.store, LongPoll(wrong), ingress).run()
+        await Poller(stack.store, MaxLongPoll(wrong), ingress).run()
     await wrong.close()
 
 

@@ -21,7 +21,6 @@ from bots.services import BotServices
 from bots.status_tasks import StatusTask, StatusTasks
 from bots.text_bot import TextBot
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
-from core.courier.interface import Message, Outcome, Rejected, Sent
 from core.deliveries.channels import Channels
 from core.directory import Directory
 from core.directory.linking import Linking
@@ -32,7 +31,8 @@ from core.orders import Sending, SendingPolicy
 from core.queue import QueueClient
 from core.services import Services
 from core.updates.events import Events, dialogs_tube
-from providers.mail import LinkCodeMailer
+from couriers.email import LinkCodeMailer
+from couriers.sending.interface import Message, Outcome, Rejected, Sent
 from tests.support.outbox import Outbox
 from tests.support.stack import TENANT, FakeCourier, Stack, people
 from tests.support.waiting import stays, until

@@ -12,14 +12,14 @@ from core.queue import QueueClient
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates.bot_calls import BotCalls, PressAnswer, TypingMark
 from core.updates.events import TUBE, Event, decode, dialogs_tube
+from couriers import vk as vk_provider
 from couriers.inbound import dialogs_ingress, events_ingress
 from couriers.receiving.poller import Poller
 from couriers.vk.bot_calls import VkCalls
-from couriers.vk.long_poll import LongPoll
-from providers import vk as vk_provider
-from providers.vk.client import Client
-from providers.vk.community import find_community
-from providers.vk.errors import TokenRefused, VkUnavailable
+from couriers.vk.client import Client
+from couriers.vk.community import find_community
+from couriers.vk.errors import TokenRefused, VkUnavailable
+from couriers.vk.long_poll import VkLongPoll
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer
 from tests.support.serving import serving
@@ -47,7 +47,7 @@ async def polling(stack: Stack, vk: VkServer) -> AsyncIterator[Poller]:
     """A process that polls."""
     ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
     async with vk_client(vk.token, vk.url) as client:
-        poller = Poller(stack.store, LongPoll(client), ingress)
+        poller = Poller(stack.store, VkLongPoll(client), ingress)
         task = asyncio.create_task(poller.run())
         try:
             yield poller
@@ -160,7 +160,7 @@ async def test_a_refused_token_ends_the_poller_with_what_to_do(stack: Stack, vk:
     async with vk_client("vk1.a.wrong", vk.url) as client:
         ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
         with pytest.raises(TokenRefused, match="ADA_VK_TOKEN") as refused:
-            await Poller(stack.store, LongPoll(client), ingress).run()
+            await Poller(stack.store, VkLongPoll(client), ingress).run()
         assert "wrong" not in str(refused.value)
 
 
@@ -212,7 +212,7 @@ async def test_with_scenarios_a_press_is_an_event_and_its_answer_is_shown(stack:
         calls, events = BotCalls(queue, TENANT, vk_provider.CHANNEL), list[Event]()
         await calls.open()
         worker = calls.worker(make)
-        poller = Poller(stack.store, LongPoll(client), ingress)
+        poller = Poller(stack.store, VkLongPoll(client), ingress)
         parts = [asyncio.create_task(part) for part in (worker.run(), poller.run())]
         try:
             await until_polled(vk)

@@ -15,8 +15,6 @@ from cli.commands.parts.courier import deliver
 from cli.processes.noted_process import NotedProcess, noted_process
 from cli.processes.parts import UpNote, now_ms, write_note
 from cli.processes.startup import StartAgain, run_with_restarts, stop_requested
-from core.courier.interface import Halted
-from core.courier.runtime import Runtime
 from core.deliveries.channels import Channels
 from core.model.parts import Part, PartState
 from core.monitoring.overview import MatterKind, Overviews
@@ -35,6 +33,8 @@ from core.queue import NewTask
 from core.redis.store import Store
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
+from couriers.sending.interface import Halted
+from couriers.sending.runtime import Runtime
 from tests.support.servers import Server
 from tests.support.stack import HOUR, QUICK, FakeCourier, Stack, people
 from tests.support.waiting import until

@@ -10,12 +10,12 @@ from cli.commands.parts.courier import courier_options
 from cli.settings.parsing import Address, without_secrets
 from cli.settings.settings import Configuration, courier_module, load, section_prefix, setting_names
 from core.admission.quiet_hours import QuietHours
-from core.courier.options import CourierOptions
 from core.errors import SetupError
 from core.model.backoff import Backoff
 from core.model.durability import Durability
 from core.model.quota import Quota
 from couriers.channel import channels
+from couriers.sending.options import CourierOptions
 from tests.support.paths import ROOT
 
 

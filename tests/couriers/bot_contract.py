@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from core.courier import Deferred, Halted, Partly, Reason, Rejected, Scope, Sent, SetupError, Unknown
+from couriers.sending import Deferred, Halted, Partly, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule, SandboxState
 from tests.couriers.contract import OutageContract, Provider, send_one

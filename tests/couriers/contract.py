@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from core.courier import (
+from couriers.channel import channels
+from couriers.sending import (
     NEVER,
     Announces,
     Attachment,
@@ -33,9 +34,8 @@ from core.courier import (
     Sent,
     Unknown,
 )
-from core.courier.content.content_for_channel import present
-from core.courier.interface import WritesAsText
-from couriers.channel import channels
+from couriers.sending.content.content_for_channel import present
+from couriers.sending.interface import WritesAsText
 from tests.support.waiting import until
 
 UNUSUAL_TEXTS = [

@@ -9,7 +9,7 @@ import pytest
 from telethon import TelegramClient
 from telethon.sessions import StringSession
 
-from core.courier import Courier
+from couriers.sending import Courier
 from couriers.telegram import sign_in as telegram
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule, SandboxState

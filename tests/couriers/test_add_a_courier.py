@@ -5,7 +5,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from core.courier import Courier, Outcome
+from couriers.sending import Courier, Outcome
 from tests.support.paths import ROOT
 
 PAGE = (ROOT / "docs" / "add-a-courier.md").read_text(encoding="utf-8")

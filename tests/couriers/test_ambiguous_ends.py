@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import pytest
 
-from core.courier import Courier, Partly, Reason, Rejected
 from core.model.delivery import Recipient
 from core.model.history import OutcomeRecord
 from core.model.history_key import HistoryKey
 from core.model.states import Status, Verdict
+from couriers.sending import Courier, Partly, Reason, Rejected
 from couriers.vk import courier as vk
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule, SandboxState

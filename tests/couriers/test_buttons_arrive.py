@@ -8,15 +8,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from core.courier.content.content_for_channel import NOTHING, present
-from core.courier.content.shown import shown_in
 from core.model.content import EVERY_FEATURE, Button, Content
 from core.model.display import Display, Limits
 from couriers.max import keyboard as max_keyboard
+from couriers.sending.content.content_for_channel import NOTHING, present
+from couriers.sending.content.shown import shown_in
 from couriers.telegram.keyboard import KEYBOARD
 from couriers.telegram_bot import requests
+from couriers.telegram_bot.library import types
 from couriers.vk import keyboard as vk_keyboard
-from providers.telegram_bot.library import types
 
 letters = st.characters(blacklist_categories=("Cs", "Cc"))
 buttons = st.builds(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from core.courier import SetupError
 from couriers.echo import courier as echo
+from couriers.sending import SetupError
 from tests.couriers.contract import Contract, Provider, message
 
 

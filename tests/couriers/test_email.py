@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import trustme
 
-from core.courier import Deferred, Halted, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from couriers.email import courier as email
+from couriers.sending import Deferred, Halted, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.mail import SmtpServer
 from sandbox.state import Fault, Rule, SandboxState

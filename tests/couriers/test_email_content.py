@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.courier import Attachment, AttachmentType, Content, Courier, Message, ParseMode, Sent
+from couriers.sending import Attachment, AttachmentType, Content, Courier, Message, ParseMode, Sent
 from tests.couriers.contract import message
 from tests.couriers.file_server import PICTURE, FileServer, file_server
 from tests.couriers.test_email import MailProvider, last_mail, provider

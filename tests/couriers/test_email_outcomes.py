@@ -2,11 +2,11 @@
 
 import pytest
 
-from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
+from couriers.email import MailDeferred, MailRefused, MailUnavailable, MailUnclear, Phase
+from couriers.email.errors import answered, unanswered
 from couriers.email.limits import Limits
 from couriers.email.outcomes import HOUR, MINUTE, RECONNECT_AFTER, outcome_of, remedy
-from providers.mail import MailDeferred, MailRefused, MailUnavailable, MailUnclear, Phase
-from providers.mail.errors import answered, unanswered
+from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
 
 OF_ACCOUNT = [Phase.CONNECT, Phase.SIGN_IN, Phase.SENDER]
 """Until then the server knows nothing of the recipient."""

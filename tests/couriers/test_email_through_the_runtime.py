@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from core.courier import Reason
 from core.model.delivery import Recipient
 from core.model.history import History
 from core.model.states import Status
 from couriers.email import courier as email
+from couriers.sending import Reason
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.mail import SmtpServer
 from sandbox.state import Fault, Rule, SandboxState

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from core.courier import Courier
-from core.courier.options import CourierOptions
 from core.model.backoff import Backoff
 from core.model.delivery import Recipient
 from core.model.history import History
 from core.model.history_key import HistoryKey
 from core.model.states import Reason, Status
 from core.redis.store import Store
+from couriers.sending import Courier
+from couriers.sending.options import CourierOptions
 from couriers.vk import courier as vk
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import Fault, Rule, SandboxState

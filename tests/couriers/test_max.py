@@ -8,9 +8,9 @@ from typing import ClassVar
 import pytest
 import trustme
 
-from core.courier import Deferred, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from couriers.max import courier as max_courier
 from couriers.max.pauses import Throttles
+from couriers.sending import Deferred, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from sandbox.state import Fault, Rule
 from tests.couriers.bot_contract import LOST_ANSWERS, BotContract, BotProvider
 from tests.couriers.contract import Provider, send_one

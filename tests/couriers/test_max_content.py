@@ -6,9 +6,20 @@ from typing import Any
 
 import pytest
 
-from core.courier import Attachment, AttachmentType, Button, Content, Deferred, Feature, ParseMode, Reason, Scope, Sent
 from couriers.max.keyboard import LIMITS
 from couriers.max.texts import parts
+from couriers.sending import (
+    Attachment,
+    AttachmentType,
+    Button,
+    Content,
+    Deferred,
+    Feature,
+    ParseMode,
+    Reason,
+    Scope,
+    Sent,
+)
 from tests.couriers.contract import files, message
 from tests.couriers.max_provider import MaxProvider, provider
 

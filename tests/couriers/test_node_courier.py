@@ -15,13 +15,13 @@ from typing import Any, Protocol
 
 import pytest
 
-from core.courier import Reason
 from core.model.delivery import Recipient
 from core.model.history import History
 from core.model.history_key import HistoryKey
 from core.model.states import Status
 from core.queue import QueueClient
 from core.redis import libraries
+from couriers.sending import Reason
 from couriers.sms import courier as sms
 from examples import NODE_COURIER, NODE_QUEUE
 from sandbox.events import Fault, Rule

@@ -19,13 +19,13 @@ import pytest
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
-from core.courier import Attachment, AttachmentType, Button, Content, Courier, Message, Sent
-from core.courier.content.content_for_channel import present
-from core.courier.content.shown import Shown, display_of, shown_in
-from core.courier.interface import WritesAsText
 from core.errors import Invalid
 from core.model.delivery import NewDelivery, Sender
 from core.orders.content_rules import check_content
+from couriers.sending import Attachment, AttachmentType, Button, Content, Courier, Message, Sent
+from couriers.sending.content.content_for_channel import present
+from couriers.sending.content.shown import Shown, display_of, shown_in
+from couriers.sending.interface import WritesAsText
 from tests.couriers.contract import Provider, message, running
 from tests.couriers.max_provider import MaxProvider
 from tests.couriers.telegram_bot_provider import BotApiProvider

@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-from core.courier import Courier
-from core.courier.options import CourierOptions
 from core.model.backoff import Backoff
 from core.model.delivery import Recipient
 from core.model.history_key import HistoryKey
@@ -23,11 +21,13 @@ from core.model.states import OPEN, REACHED, Status
 from core.redis.store import Argument, Store
 from couriers.email import courier as email
 from couriers.max import courier as max_courier
+from couriers.sending import Courier
+from couriers.sending.options import CourierOptions
 from couriers.sms import courier as sms
+from couriers.sms.profile import own_profiles
 from couriers.telegram import sign_in as telegram
 from couriers.telegram_bot import sign_in as telegram_bot
 from couriers.vk import courier as vk
-from providers.sms.profile import own_profiles
 from sandbox.bot_api import BotApiServer
 from sandbox.faults import FAULTS
 from sandbox.magic_recipients import MAGIC_RECIPIENTS

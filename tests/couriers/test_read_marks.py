@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from core.courier import ReadMark
-from core.courier.options import CourierOptions
-from core.courier.runtime import Runtime
 from core.deliveries.delivery_reports import DeliveryReports, EntryName
 from core.deliveries.references import Reference, References
 from core.model.backoff import Backoff
 from core.model.delivery import Recipient, Strategy
 from core.model.history_key import HistoryKey
 from core.model.states import Status
+from couriers.sending import ReadMark
+from couriers.sending.options import CourierOptions
+from couriers.sending.runtime import Runtime
 from couriers.vk import courier as vk
 from sandbox.state import Fault, Rule, SandboxState
 from sandbox.vk import VkServer

@@ -15,8 +15,8 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from aiohttp import web
 
-from core.courier import Courier, Deferred, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from core.model.text.sms_parts import Coding, coding_of, sms_parts
+from couriers.sending import Courier, Deferred, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from couriers.sms import courier as sms
 from delivery.endpoints.sending.delivery_reports import STATUS_BITS
 from sandbox.magic_recipients import MAGIC_RECIPIENTS

@@ -3,7 +3,7 @@
 import aiohttp
 import pytest
 
-from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown
+from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown
 from couriers.sms import outcomes
 
 DENIED = "Number(s) has/have been denied by white- and/or black-lists."

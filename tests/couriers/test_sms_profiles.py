@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from core.courier import Deferred, Halted, Message, Reason, Rejected, Scope, Sent, SetupError, Unknown
+from couriers.sending import Deferred, Halted, Message, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from couriers.sms import courier as sms
 from couriers.sms.by_profile import ProfileSms
-from providers.sms.profile import decide, load_profile, own_profiles, read_answer, read_reports
+from couriers.sms.profile import decide, load_profile, own_profiles, read_answer, read_reports
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.sms.providers import BALANCE, PASSWORD, USERNAME, SmsProvidersServer
 from sandbox.state import Fault, Rule, SandboxState

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.courier import Deferred, Halted, Reason, Rejected, Scope, Sent, Unknown
+from couriers.sending import Deferred, Halted, Reason, Rejected, Scope, Sent, Unknown
 from sandbox.state import Fault, Rule
 from tests.couriers.contract import UNUSUAL_TEXTS, OutageContract, Provider, message, send
 from tests.couriers.relay import Relay

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.courier import Deferred, Halted, Reason, Rejected, Scope, Sent, SetupError
+from couriers.sending import Deferred, Halted, Reason, Rejected, Scope, Sent, SetupError
 from couriers.telegram import sign_in as telegram
 from tests.couriers.telegram_provider import TelegramProvider, provider, send_one
 from tests.support.waiting import until

@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 from aiohttp import ConnectionTimeoutError, web
 
-from core.courier import (
+from couriers.sending import (
     Deferred,
     Reason,
     Scope,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from core.courier import (
+from couriers.sending import (
     Attachment,
     AttachmentType,
     Button,

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from core.courier import Attachment, AttachmentType, Button, Content, ParseMode
-from core.courier.options import CourierOptions
 from core.model.backoff import Backoff
 from core.model.delivery import Recipient
 from core.model.history import History
 from core.model.states import Reason, Status
+from couriers.sending import Attachment, AttachmentType, Button, Content, ParseMode
+from couriers.sending.options import CourierOptions
 from couriers.telegram_bot import sign_in as telegram_bot
 from sandbox.bot_api import BotApiServer
 from sandbox.magic_recipients import MAGIC_RECIPIENTS

@@ -7,11 +7,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-from core.courier import Deferred, Halted, Reason, Rejected, Scope, Unknown
+from couriers.sending import Deferred, Halted, Reason, Rejected, Scope, Unknown
 from couriers.telegram_bot import outcomes
-from providers.telegram_bot.client import Client, NoAnswer
-from providers.telegram_bot.errors import TOKEN_REFUSED
-from providers.telegram_bot.library import exceptions, methods
+from couriers.telegram_bot.client import Client, NoAnswer
+from couriers.telegram_bot.errors import TOKEN_REFUSED
+from couriers.telegram_bot.library import exceptions, methods
 
 
 def error_of(status: int, body: Any) -> exceptions.AiogramError:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from core.courier import Attachment, AttachmentType, Button, Content, Courier, ParseMode
+from couriers.sending import Attachment, AttachmentType, Button, Content, Courier, ParseMode
 from couriers.telegram_bot import sign_in as telegram_bot
+from tests.couriers.bot_api_relay import SILENCE, Relay
+from tests.couriers.bot_api_transcript import ANSWERS, compare, relay, shown
 from tests.couriers.contract import files, message
-from tests.providers.bot_api_relay import SILENCE, Relay
-from tests.providers.bot_api_transcript import ANSWERS, compare, relay, shown
 
 __all__ = ["relay"]
 

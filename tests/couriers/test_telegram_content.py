@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from telethon.tl import types
 
-from core.courier import (
+from couriers.sending import (
     Attachment,
     AttachmentType,
     Button,

@@ -8,7 +8,7 @@ from telethon import errors
 from telethon.tl import types
 from telethon.tl.functions.messages import SendMessageRequest
 
-from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
+from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
 from couriers.telegram import outcomes
 
 REQUEST = SendMessageRequest(types.InputPeerUser(1, 0), "hello", random_id=1)

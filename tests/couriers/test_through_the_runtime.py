@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from core.courier.options import CourierOptions
 from core.model.backoff import Backoff
 from core.model.delivery import Recipient
 from core.model.history import History
 from core.model.states import Status
+from couriers.sending.options import CourierOptions
 from couriers.vk import courier as vk
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.state import SandboxState

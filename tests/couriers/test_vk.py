@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.courier import (
+from couriers.sending import (
     Courier,
     Deferred,
     Halted,

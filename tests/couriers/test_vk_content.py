@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.courier import Attachment, AttachmentType, Button, Content, Courier, Deferred, Message, Scope, Sent
+from couriers.sending import Attachment, AttachmentType, Button, Content, Courier, Deferred, Message, Scope, Sent
 from couriers.vk.uploads import attached
 from tests.couriers.contract import message
 from tests.couriers.file_server import PICTURE, FileServer, file_server

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.courier import Button, Content
+from couriers.sending import Button, Content
 from couriers.vk.keyboard import LIMITS, keyboard
 from sandbox.vk.keyboards import read_keyboard
 

@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown
+from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown
 from couriers.vk import outcomes
 from couriers.vk.calls import Call, MessageKey
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from core.courier import ReadMark
+from couriers.sending import ReadMark
+from couriers.vk.client import Client
 from couriers.vk.read_mark_poll import read_marks
-from providers.vk.client import Client
 from tests.couriers.recorded_vk import Answer, RecordedVk
 from tests.support.serving import serving
 

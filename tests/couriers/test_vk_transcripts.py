@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from core.courier import Attachment, AttachmentType, Button, Content, Files, Message
 from core.updates.bot_calls import PressAnswer, TypingMark
+from couriers.sending import Attachment, AttachmentType, Button, Content, Files, Message
 from couriers.vk import courier as vk
 from couriers.vk.bot_calls import VkCalls
-from couriers.vk.long_poll import LongPoll
-from providers.vk.client import Client
-from providers.vk.community import find_community
+from couriers.vk.client import Client
+from couriers.vk.community import find_community
+from couriers.vk.long_poll import VkLongPoll
 from sandbox.vk.server import TOKEN
 from tests.couriers.contract import UNUSUAL_TEXTS, message
 from tests.couriers.file_server import PICTURE
@@ -102,7 +102,7 @@ async def _record_bot(directory: Path) -> Transcripts:
     """What a bot calls, and the pages of its long poll: new events, a new key, a position that is lost."""
     async with serving(RecordedVk()) as server:
         client = Client(server.token, server.url)
-        calls, poll = VkCalls(client), LongPoll(client)
+        calls, poll = VkCalls(client), VkLongPoll(client)
         answer = PressAnswer("event", int(PERSON), int(PERSON))
         made: list[Any] = [
             await calls.make(TypingMark(int(PERSON))),
@@ -250,12 +250,12 @@ async def _try_typing(client: Client, directory: Path) -> Any:
 
 
 async def _try_first_poll(client: Client, directory: Path) -> Any:
-    poll = LongPoll(client)
+    poll = VkLongPoll(client)
     return await poll.sign_in(), await poll.poll("")
 
 
 async def _try_poll(client: Client, directory: Path) -> Any:
-    poll = LongPoll(client)
+    poll = VkLongPoll(client)
     return await poll.sign_in(), await poll.poll("1")
 
 

@@ -13,7 +13,6 @@ from aiohttp import ClientResponse, ClientSession
 from core.admission.actions import ActionLog
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
-from core.courier.runtime import Runtime
 from core.directory.importing import Importing
 from core.directory.linking import Linking
 from core.processes import InstallationMark
@@ -24,12 +23,13 @@ from core.updates.events import Events
 from core.uploads import Uploads
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
+from couriers.email import LinkCodeMailer
 from couriers.inbound import dialogs_ingress
+from couriers.sending.runtime import Runtime
 from delivery.app import build
 from delivery.http.options import Options
 from delivery.http.server import listening
 from delivery.services import ApiServices
-from providers.mail import LinkCodeMailer
 from tests.support.outbox import Outbox
 from tests.support.servers import Server
 from tests.support.stack import QUICK, FakeCourier, Respond, sent

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from core.courier import Button, Content
-from core.courier.runtime import Runtime
 from core.model.delivery import NewDelivery, Recipient, Sender
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.events import TUBE
 from couriers.inbound import events_ingress
+from couriers.sending import Button, Content
+from couriers.sending.runtime import Runtime
 from couriers.sms import courier as sms
 from delivery.services import ApiServices
 from tests.delivery.conftest import Api

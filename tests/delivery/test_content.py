@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from core.courier.interface import Message, Outcome, Sent
+from couriers.sending.interface import Message, Outcome, Sent
 from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.delivery.test_deliveries import finished
 

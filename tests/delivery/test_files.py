@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from core.audit.audit import Audit
-from core.courier.content import uploaded_files
 from core.errors import Conflict
 from core.redis.store import Store
 from core.uploads import Upload, Uploads
 from core.uploads.uploads import MiB
+from couriers.sending.content import uploaded_files
 from couriers.telegram_bot import sign_in as telegram_bot
 from delivery.http.options import Options
 from sandbox.bot_api import BotApiServer

@@ -13,9 +13,9 @@ from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.events import TUBE, decode
 from couriers.inbound import events_ingress
+from couriers.telegram_bot import CHANNEL
+from couriers.telegram_bot.events import ALLOWED
 from delivery.services import ApiServices
-from providers.telegram_bot import CHANNEL
-from providers.telegram_bot.events import ALLOWED
 from tests.delivery.conftest import Api
 from tests.delivery.test_inbound import EVENT, SMS, WITHOUT_KEY, options
 

@@ -12,9 +12,9 @@ import pytest
 from bots.dialog_event import dialog_event
 from bots.services import BotServices
 from bots.text_bot import TextBot
-from core.courier.runtime import Runtime
 from core.model.people import Group, User
 from core.updates.events import decode, dialogs_tube
+from couriers.sending.runtime import Runtime
 from couriers.sms import courier as sms
 from delivery.http.options import Inbound, Options
 from tests.delivery.conftest import Api

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
-from core.courier.content.shown import display_of
 from core.deliveries.channels import ChannelFacts
 from core.model.display import Display, Limits
 from core.model.people import Group, User
 from core.model.quota import Quota
 from core.orders import Sending, SendingPolicy
 from couriers.email.courier import Email
+from couriers.sending.content.shown import display_of
 from couriers.telegram_bot.courier import TelegramBot
 from couriers.vk.courier import Vk
 from delivery.services import ApiServices

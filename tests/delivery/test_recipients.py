@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from core.courier.interface import Message, Outcome, Rejected, Sent
 from core.model.states import Reason
+from couriers.sending.interface import Message, Outcome, Rejected, Sent
 from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.delivery.test_deliveries import finished
 from tests.support.waiting import until

@@ -7,11 +7,11 @@ from urllib.parse import urlencode
 
 import pytest
 
-from core.courier.options import CourierOptions
-from core.courier.runtime import Runtime
+from couriers.sending.options import CourierOptions
+from couriers.sending.runtime import Runtime
 from couriers.sms import courier as sms
+from couriers.sms.profile import load_profile, own_profiles
 from delivery.http.options import Inbound, Options
-from providers.sms.profile import load_profile, own_profiles
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.sms.providers import PASSWORD, USERNAME, SmsProvidersServer
 from sandbox.state import SandboxState

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from aiohttp import ClientResponse
 
-from core.courier.interface import Message, Outcome, Sent
+from couriers.sending.interface import Message, Outcome, Sent
 from delivery.http.options import Options
 from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.support.waiting import stays, until

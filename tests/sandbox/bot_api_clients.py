@@ -9,7 +9,7 @@ from aiogram.client.session.aiohttp import AiohttpSession
 from aiogram.client.telegram import TelegramAPIServer
 from aiogram.exceptions import TelegramAPIError
 
-from providers.telegram_bot.named_calls import NamedCalls
+from couriers.telegram_bot.named_calls import NamedCalls
 from sandbox.bot_api import BotApiServer
 from sandbox.events import Fault, Rule
 from sandbox.state import SandboxState

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from aiogram import Bot
 
-from core.courier.interface import Message, Outcome
 from core.directory.linking import Linking
 from core.model.people import UserChange
+from couriers.email import LinkCodeMailer, Mailer, MailServer
+from couriers.sending.interface import Message, Outcome
 from couriers.sms import courier as sms
-from providers.mail import LinkCodeMailer, Mailer, MailServer
 from sandbox.sandbox import Sandbox
 from tests.bots.telegram.chat import School, open_school
 from tests.sandbox.bot_api_clients import BotApi, session

@@ -10,7 +10,7 @@ from aiogram import types
 
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
-from providers.telegram_bot.named_calls import NamedCalls
+from couriers.telegram_bot.named_calls import NamedCalls
 from scenarios.check.reloading import ActiveBot, watch
 from scenarios.execution.menus import Menus
 from tests.sandbox.bot_api_clients import BotApi, bot_api

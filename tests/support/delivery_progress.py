@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 
-from core.courier.interface import Message, Outcome, Rejected
 from core.model.history import History
 from core.model.history_key import HistoryKey, Id
 from core.model.states import Reason, Status
+from couriers.sending.interface import Message, Outcome, Rejected
 from tests.support.stack import Stack, sent
 
 SECOND = timedelta(seconds=1)

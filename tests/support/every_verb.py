@@ -12,7 +12,6 @@ from bots.conversation.state import State
 from bots.dialog_event import DialogEvent
 from bots.dialogs import Dialogs
 from core.admission.quotas import Quotas
-from core.courier.interface import Message, Outcome, Rejected, Sent
 from core.deliveries.delivery_reports import DeliveryReports, EntryName
 from core.deliveries.histories.parcels import Entry, load_parcel
 from core.deliveries.references import Reference, References
@@ -39,7 +38,8 @@ from core.webhooks.event_reader import EventReader, ReadingLimits
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import AttemptRecord, EventType
-from providers.mail import LinkCodeMailer
+from couriers.email import LinkCodeMailer
+from couriers.sending.interface import Message, Outcome, Rejected, Sent
 from providers.sign_in import Service, SignIn, Tokens, Vault
 from providers.sign_in.stored import forget
 from providers.sign_in.vault import new_key

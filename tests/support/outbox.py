@@ -2,11 +2,11 @@
 
 import re
 
-from providers.mail import MailMessage, MailUnavailable, MailUnclear, Phase
+from couriers.email import MailMessage, MailUnavailable, MailUnclear, Phase
 
 
 class Outbox:
-    """Takes the place of `providers.mail.Mailer`. `is_down`: it cannot be reached; `is_unclear`: its answer is lost."""
+    """Takes the place of `couriers.email.Mailer`. `is_down`: it cannot be reached; `is_unclear`: its answer is lost."""
 
     def __init__(self) -> None:
         self.sent: list[MailMessage] = []

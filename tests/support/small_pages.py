@@ -23,7 +23,7 @@ _PAGES = {
     "core.directory.paging.PAGE": 3,
     "core.directory.records.PAGE": 3,
     "core.directory.users.PAGE": 3,
-    "core.courier.outcome_writer._PAGE": 3,
+    "couriers.sending.outcome_writer._PAGE": 3,
     "core.queue.inspector._PAGE": 3,
 }
 """Constant → its value in tests."""

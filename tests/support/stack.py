@@ -10,9 +10,6 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from core.courier.interface import FOREVER, Message, Outcome, Sent
-from core.courier.options import CourierOptions
-from core.courier.runtime import Runtime
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.deliveries.tracker import Tracker
@@ -25,6 +22,9 @@ from core.queue import Claim, Queue, Task
 from core.queue.queue import SETTLES
 from core.queue.task import ClaimRequest, Settled, Settlement
 from core.redis.store import Store
+from couriers.sending.interface import FOREVER, Message, Outcome, Sent
+from couriers.sending.options import CourierOptions
+from couriers.sending.runtime import Runtime
 from tests.support.audited import Dump, dump_through, unfinished_keys, violations_in
 from tests.support.limits import REPLY
 from tests.support.servers import Server

@@ -2,7 +2,7 @@
 
 from aiogram import methods, types
 
-from providers.telegram_bot.library import build
+from couriers.telegram_bot.library import build
 
 for module in (types, methods):
     for name in module.__all__:

@@ -9,20 +9,20 @@ from datetime import timedelta
 import aiohttp
 from telethon.errors.rpcerrorlist import rpc_errors_dict
 
-from core.courier import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown
+from couriers.email import Phase
 from couriers.email import outcomes as email
+from couriers.email.errors import answered, unanswered
 from couriers.max import outcomes as max_
+from couriers.max.client import Answer
+from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown
 from couriers.sms import outcomes as sms
+from couriers.sms.profile import Rule, load_profile, own_profiles
 from couriers.telegram import outcomes as telegram
 from couriers.telegram_bot import outcomes as telegram_bot
+from couriers.telegram_bot.client import Client, NoAnswer
+from couriers.telegram_bot.library import exceptions, methods
 from couriers.vk import outcomes as vk
-from providers.mail import Phase
-from providers.mail.errors import answered, unanswered
-from providers.max.client import Answer
-from providers.sms.profile import Rule, load_profile, own_profiles
-from providers.telegram_bot.client import Client, NoAnswer
-from providers.telegram_bot.library import exceptions, methods
-from providers.vk.errors import AMBIGUOUS, TOKEN_REFUSED
+from couriers.vk.errors import AMBIGUOUS, TOKEN_REFUSED
 
 Row = tuple[str, str, Outcome]
 """Step, answer, outcome."""

@@ -31,7 +31,7 @@ STEPS: Sequence[tuple[str, Sequence[str]]] = (
     ("lua", ("-m", "tools.lua_linter")),
 )
 
-FURTHER_TESTS = ("tests/core/courier", "tests/core/queue", "-k", "not redis")
+FURTHER_TESTS = ("tests/couriers/sending", "tests/core/queue", "-k", "not redis")
 """Run also on the newest further Python. The whole suite, with the tests on Debian's Redis, runs on one."""
 
 

@@ -84,7 +84,7 @@ async def run_telegram(configuration: Configuration, services: BotServices, stop
     from bots.telegram.dialogs import DIALOGS
     from bots.telegram.events import events_mode
     from bots.telegram.webhook import Webhook
-    from providers.telegram_bot.errors import TokenRefused
+    from couriers.telegram_bot.errors import TokenRefused
 
     settings = configuration.settings
     if not settings.bot_token:

@@ -16,13 +16,13 @@ from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.services import Services
 from core.updates.bot_calls import BotCalls
+from couriers import telegram_bot
 from couriers.channel import receiving
 from couriers.inbound import events_ingress, telegram_gathering
 from couriers.receiving.accounts import Account, Accounts
 from couriers.receiving.poller import Poller, Source
 from couriers.receiving.poller_lease import Lease
 from couriers.receiving.receiver import open_receiver
-from providers import telegram_bot
 
 
 async def run_bots(

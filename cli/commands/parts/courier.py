@@ -24,14 +24,14 @@ from cli.services.store import open_store
 from cli.settings.bot_folders import has_many
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, courier_module, load
-from core.courier.interface import Courier, HasBalance
-from core.courier.options import CourierOptions
-from core.courier.runtime import Runtime
 from core.errors import SetupError
 from core.model.backoff import Backoff
 from core.processes import ProcessState
 from core.redis.cancel_and_wait import cancel_and_wait
 from couriers.channel import channels
+from couriers.sending.interface import Courier, HasBalance
+from couriers.sending.options import CourierOptions
+from couriers.sending.runtime import Runtime
 
 BALANCE_INTERVAL = 600.0
 """Seconds between two readings of the balance of an account."""

@@ -14,11 +14,11 @@ from cli.processes.noted_process import NotedProcess
 from cli.processes.supervisor import announce
 from cli.settings.bot_folders import BotFolder, read_accounts
 from cli.settings.settings import Configuration, courier_module
-from core.courier.options import CourierOptions
-from core.courier.several_accounts import SeveralAccounts
 from core.errors import SetupError, StoreError
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
+from couriers.sending.options import CourierOptions
+from couriers.sending.several_accounts import SeveralAccounts
 
 log = logging.getLogger(__name__)
 

@@ -60,11 +60,11 @@ from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.runtime import WebhookRuntime
 from couriers.channel import receiving
+from couriers.sms.profile import KANNEL, load_profile
 from delivery.app import build
 from delivery.http.options import Inbound, MiB, Options
 from delivery.http.server import listening
 from delivery.services import ApiServices
-from providers.sms.profile import KANNEL, load_profile
 from scenarios.execution.secrets import secret_variables
 from scenarios.inspection.bots import BotReader
 from scenarios.inspection.runs import RunReader

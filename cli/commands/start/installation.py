@@ -32,7 +32,7 @@ from cli.settings.settings import Configuration, Settings
 from core.redis.cancel_and_wait import cancel_and_wait
 from couriers.channel import channels as all_channels
 from couriers.channel import receiving
-from providers.sms.profile import KANNEL
+from couriers.sms.profile import KANNEL
 
 SERVICES = (("ADA_SIGN_IN", "HUNT_"), ("ADA_MODEL_",), ("ADA_SPEECH", "ADA_TRANSCRIPTION"))
 """The prefixes of the settings of services: the sign-in, the language model, and speech."""

@@ -8,7 +8,7 @@
 `max_sleep` bounds every sleep, whatever events arrive: a lost event costs seconds, and an idle worker sends one command
 in that time. The bell is a key that exists while a worker of the tube sleeps; deleting it wakes the worker.
 
-Used by `core.queue.client` and `core.courier.runtime`. Calls the handler and settles what it returns.
+Used by `core.queue.client` and `couriers.sending.runtime`. Calls the handler and settles what it returns.
 """
 
 import asyncio

@@ -12,6 +12,7 @@ from aiohttp.typedefs import Handler
 
 from core.errors import NotFound
 from core.model.states import Status
+from couriers.sms.profile import Profile, read_reports
 from delivery.http.context import Context, Response
 from delivery.http.input.decoding import QueryReader, parse
 from delivery.http.input.receiving import receive
@@ -19,7 +20,6 @@ from delivery.http.options import Options
 from delivery.http.responses.problems import invalid_field
 from delivery.http.secrets import check_secret
 from delivery.schemas import inbound
-from providers.sms.profile import Profile, read_reports
 
 # Kannel's dlr-mask, user guide 3.6.3. A report may have several bits; the first one here decides.
 STATUS_BITS = (

@@ -1,11 +1,11 @@
 """The preview of a delivery: what a send of the same body would do, and what each person will see."""
 
-from core.courier.content.shown import Shown, shown_in
 from core.deliveries.channels import ChannelView
 from core.errors import NotFound
 from core.model.delivery import Recipient
 from core.model.display import Display
 from core.orders.preview import Preview
+from couriers.sending.content.shown import Shown, shown_in
 from delivery.endpoints.sending.order_validation import ValidationContext, make_order
 from delivery.http.context import Request, Response
 from delivery.schemas import previews, requests

@@ -1,8 +1,8 @@
 -- unclear: open entries of a parcel that may have been sent although no outcome says so. Their end is `unknown` (D-38, I18)
 -- They are those that the last settle named, and those that a lost worker may have attempted. A worker that does not return leaves `lost`
 -- on the parcel: the ms at which its lease ended. It cannot have attempted an entry whose next attempt was due after that, nor, in a
--- channel that writes `sending` before each attempt, an entry that is not `sending` (core/courier/parcels/pending_entries.py has the same
--- rule).
+-- channel that writes `sending` before each attempt, an entry that is not `sending` (the same rule as in
+-- couriers/sending/parcels/pending_entries.py).
 
 function Unclear.mark_lost(id) redis_call('HSET', Key.progress(id), 'lost', now) end
 

@@ -21,7 +21,7 @@ from core.model.people import Group, Supergroup, User
 from core.model.quota import Quota
 from core.orders import Sending, SendingPolicy
 from core.services import Services
-from providers.mail import LinkCodeMailer
+from couriers.email import LinkCodeMailer
 from tests.sandbox.bot_api_clients import BotApi
 from tests.support.outbox import Outbox
 from tests.support.stack import TENANT, FakeCourier, Stack

@@ -16,8 +16,8 @@ from core.queue import QueueClient
 from core.updates.bot_calls import BotCalls
 from core.updates.events import MAX_BYTES, TUBE, decode
 from core.updates.gathering import WINDOW
-from providers.telegram_bot import CHANNEL
-from providers.telegram_bot.errors import TokenRefused
+from couriers.telegram_bot import CHANNEL
+from couriers.telegram_bot.errors import TokenRefused
 from sandbox.bot_api.state.parameters import Upload
 from tests.bots.telegram.chat import STUDENT, TEACHER, School
 from tests.sandbox.bot_api_clients import GROUP

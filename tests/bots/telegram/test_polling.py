@@ -14,8 +14,8 @@ from bots.telegram.webhook import Webhook
 from core.errors import SetupError
 from core.queue import QueueClient
 from couriers.inbound import dialogs_ingress
-from providers.telegram_bot import CHANNEL
-from providers.telegram_bot.events import read_arrival
+from couriers.telegram_bot import CHANNEL
+from couriers.telegram_bot.events import read_arrival
 from tests.bots.telegram.chat import STRANGER, TEACHER, School, english
 from tests.support.stack import TENANT, Stack
 from tests.support.waiting import stays, until

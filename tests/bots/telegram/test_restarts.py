@@ -14,14 +14,14 @@ from bots.conversation.state import CONFIRM, SENT, State
 from bots.conversation.status import StatusView
 from bots.dialog_event import DialogEvent
 from bots.status_tasks import StatusTasks
-from core.courier.interface import Message, Outcome, Sent
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
 from core.model.history import History
 from core.model.people import Group, User, UserChange
 from core.redis.store import Store
-from providers.telegram_bot import CHANNEL
+from couriers.sending.interface import Message, Outcome, Sent
+from couriers.telegram_bot import CHANNEL
 from sandbox.events import Fault, Rule
 from sandbox.sandbox import Sandbox
 from tests.bots.telegram.chat import ANNA, STUDENT, TEACHER, VERA, School, english

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, time, timedelta
 import pytest
 
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
-from core.courier.interface import Message, Outcome, Rejected, Sent
 from core.deliveries.channels import ChannelFacts, Channels
 from core.model.people import UserChange
 from core.model.quota import Quota
 from core.model.states import Reason
+from couriers.sending.interface import Message, Outcome, Rejected, Sent
 from tests.bots.telegram.chat import TEACHER, School, english, labels, open_school
 from tests.sandbox.bot_api_clients import BotApi
 from tests.support.moments import AHEAD

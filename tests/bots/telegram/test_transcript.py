@@ -17,9 +17,9 @@ from bots.telegram.polling import Polling
 from bots.telegram.sending import Replies
 from bots.telegram.webhook import Webhook
 from core.updates.bot_calls import PressAnswer, TypingMark
-from providers.telegram_bot.client import Client
-from tests.providers.bot_api_relay import Relay
-from tests.providers.bot_api_transcript import ANSWERS, MESSAGE, answer, compare, relay, what_came
+from couriers.telegram_bot.client import Client
+from tests.couriers.bot_api_relay import Relay
+from tests.couriers.bot_api_transcript import ANSWERS, MESSAGE, answer, compare, relay, what_came
 from tests.support.waiting import until
 
 __all__ = ["relay"]

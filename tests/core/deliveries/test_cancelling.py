@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from core.courier.interface import FOREVER, NEVER, Deferred, Message, Outcome, Unknown
-from core.courier.parcels.parcel import Parcel
 from core.deliveries.histories.parcels import Entry
 from core.model.backoff import Backoff
 from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState, Reason, Status
+from couriers.sending.interface import FOREVER, NEVER, Deferred, Message, Outcome, Unknown
+from couriers.sending.parcels.parcel import Parcel
 from tests.support.delivery_progress import GONE, SECOND, Gate, by_address, slowly, statuses
 from tests.support.servers import on_both_servers
 from tests.support.stack import HOUR, QUICK, TENANT, FakeCourier, Stack, people, person

@@ -15,13 +15,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from core.courier.parcels.parcel import Parcel
 from core.deliveries.histories.encoding import ChannelPlan, load_plan
 from core.deliveries.histories.reader import HistoryReader
 from core.model.clock import from_ms
 from core.model.compact_json import compact_json
 from core.model.delivery import Recipient
 from core.model.states import OPEN, DeliveryState, Status, supersedes
+from couriers.sending.parcels.parcel import Parcel
 from tests.core.deliveries.delivery_model import ClaimedParcel, Delivery
 from tests.support.every_verb import report_token
 from tests.support.hypothesis_settings import SETTINGS, WITHOUT_SHRINKING

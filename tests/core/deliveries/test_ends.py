@@ -5,11 +5,11 @@ from itertools import combinations_with_replacement
 
 import pytest
 
-from core.courier.interface import NEVER, Deferred, Message, Outcome, Rejected, Unknown
 from core.errors import NotFound
 from core.model.delivery import Recipient, Sender
 from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState, Reason, Status, Verdict
+from couriers.sending.interface import NEVER, Deferred, Message, Outcome, Rejected, Unknown
 from tests.support.delivery_progress import has_reported
 from tests.support.servers import on_both_servers
 from tests.support.stack import HOUR, TENANT, FakeCourier, Stack, person, sent

@@ -16,10 +16,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from core.courier.interface import NEVER
-from core.courier.parcels.parcel import Parcel
-from core.courier.parcels.pending_entries import PendingEntries, PendingEntry, checkpoint_of
-from core.courier.parcels.reached_earlier import reached_earlier
 from core.deliveries.channels import ChannelFacts, Channels
 from core.deliveries.histories.reader import HistoryReader
 from core.model.delivery import Recipient, Strategy
@@ -27,6 +23,10 @@ from core.model.history import OutcomeRecord, RecipientRecord
 from core.model.history_key import HistoryKey
 from core.model.states import OPEN, REACHED, DeliveryState, Reason, Status
 from core.queue import Task
+from couriers.sending.interface import NEVER
+from couriers.sending.parcels.parcel import Parcel
+from couriers.sending.parcels.pending_entries import PendingEntries, PendingEntry, checkpoint_of
+from couriers.sending.parcels.reached_earlier import reached_earlier
 from tests.support.every_verb import report_token
 from tests.support.hypothesis_settings import SETTINGS, WITHOUT_SHRINKING
 from tests.support.limits import bounded

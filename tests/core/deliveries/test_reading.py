@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from core.courier.interface import NEVER
 from core.errors import Invalid
 from core.model.delivery import Recipient, Sender
 from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState, Status, Verdict
+from couriers.sending.interface import NEVER
 from tests.support.delivery_progress import SECOND, Gate
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import HOUR, QUICK, TENANT, FakeCourier, Stack, people, person

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from core.courier.interface import NEVER, Unknown
 from core.errors import Invalid
 from core.model.states import Status, Verdict
+from couriers.sending.interface import NEVER, Unknown
 from tests.support.delivery_progress import GONE, by_address, statuses
 from tests.support.servers import on_both_servers
 from tests.support.stack import HOUR, TENANT, FakeCourier, Stack, people, person

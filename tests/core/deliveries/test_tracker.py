@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from core.courier.interface import Message, Outcome
 from core.deliveries.tracker import Tracker
 from core.errors import NotFound
 from core.model.history import Change
 from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState, Status
 from core.redis.keys import KEYS
+from couriers.sending.interface import Message, Outcome
 from tests.support.delivery_progress import Gate, has_reported, slowly
 from tests.support.every_verb import report_token
 from tests.support.servers import on_both_servers

@@ -13,7 +13,7 @@ from core.directory.linking import MOST_MAILS, MOST_MAILS_TO_PERSON, Link, Linki
 from core.errors import Conflict, Forbidden, NotFound, Refused, TooMany
 from core.model.people import User, UserChange
 from core.redis.store import Store
-from providers.mail import LinkCodeMailer
+from couriers.email import LinkCodeMailer
 from tests.core.directory.conftest import OTHER, TENANT
 from tests.support.outbox import Outbox
 from tests.support.servers import on_both_servers

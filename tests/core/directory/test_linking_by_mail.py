@@ -9,7 +9,7 @@ from core.directory import Directory
 from core.directory.linking import Linking
 from core.model.people import User
 from core.redis.store import Store
-from providers.mail import LinkCodeMailer, Mailer, MailServer
+from couriers.email import LinkCodeMailer, Mailer, MailServer
 from sandbox.mail import SmtpServer
 from sandbox.state import SandboxState
 from tests.core.directory.conftest import TENANT

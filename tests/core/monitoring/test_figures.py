@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from core.courier.interface import Outcome, Rejected, Unknown
 from core.model.states import Reason, Status
 from core.monitoring import FigureReader, Recorder, Step
 from core.monitoring.figures import OutcomeCount
 from core.queue import NewTask, SettleResult
 from core.redis.keys import KEYS
+from couriers.sending.interface import Outcome, Rejected, Unknown
 from tests.support.every_verb import report_token
 from tests.support.stack import HOUR, QUICK, FakeCourier, Stack, people, sent
 

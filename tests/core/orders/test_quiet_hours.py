@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.courier.interface import Rejected
 from core.errors import Conflict, Forbidden, Invalid
 from core.model.delivery import Accepted
 from core.model.states import DeliveryState, Reason, Status
+from couriers.sending.interface import Rejected
 from tests.core.orders.conftest import ADMIN, NIGHT, NOON, SEND_ONLY, Office
 from tests.support.stack import FakeCourier, Stack
 

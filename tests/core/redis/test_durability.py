@@ -7,7 +7,6 @@ from typing import cast
 
 import pytest
 
-from core.courier.interface import NEVER
 from core.errors import StoreError, StoreRefuses, StoreUnavailable
 from core.model.durability import Durability
 from core.model.states import Status
@@ -15,6 +14,7 @@ from core.queue import NewTask, Queue
 from core.redis import library
 from core.redis.keys import KEYS
 from core.redis.store import Store
+from couriers.sending.interface import NEVER
 from tests.support.delivery_progress import statuses
 from tests.support.replica_set import ReplicaSet
 from tests.support.servers import Server

@@ -13,8 +13,6 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from core.courier.interface import NEVER
-from core.courier.parcels.parcel import Parcel
 from core.errors import StoreRefuses, StoreUnavailable
 from core.model.durability import Durability
 from core.model.history_key import HistoryKey
@@ -28,6 +26,8 @@ from core.redis.primary import GRACE_MS
 from core.redis.refusals import may_pass, refused_write
 from core.redis.server_checks import sign_layout
 from core.redis.store import Store
+from couriers.sending.interface import NEVER
+from couriers.sending.parcels.parcel import Parcel
 from tests.support.delivery_progress import Gate, statuses
 from tests.support.servers import Server
 from tests.support.stack import FLOOR, HOUR, LEASE, FakeCourier, Stack, people

@@ -10,7 +10,7 @@ from core.updates.bot_calls import BotCalls
 from core.updates.events import TUBE
 from core.updates.ingress import Ingress
 from couriers.inbound import dialogs_ingress, events_ingress
-from providers.telegram_bot import CHANNEL
+from couriers.telegram_bot import CHANNEL
 from tests.support.stack import Stack
 
 PERSON = {"id": 5, "is_bot": False, "first_name": "Anna"}

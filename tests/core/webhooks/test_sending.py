@@ -12,7 +12,6 @@ from aiohttp import web
 from standardwebhooks import WebhookVerificationError
 
 from cli.commands.start.doctor import check_webhooks
-from core.courier.interface import Message, Outcome, Rejected, Sent
 from core.errors import NotFound
 from core.model.states import Reason, Status
 from core.queue import Bury, Retry, TaskFilter
@@ -21,6 +20,7 @@ from core.webhooks import runtime
 from core.webhooks.registry import Webhooks
 from core.webhooks.sender import Failure, RetryRules, decide
 from core.webhooks.webhook import EventType
+from couriers.sending.interface import Message, Outcome, Rejected, Sent
 from tests.core.webhooks.conftest import QUICK, Installation
 from tests.core.webhooks.receiver import Receiver, hang, status
 from tests.support.servers import one_and_many_shards

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from core.redis.store import Store
-from providers.telegram_bot.named_calls import NamedCalls
+from couriers.telegram_bot.named_calls import NamedCalls
 from scenarios.bot import Bot, Command
 from scenarios.execution.menus import Menus
 from scenarios.execution.opening import Options, open_services
 from scenarios.telegram.authorisation import denial
-from tests.providers.bot_api_relay import Relay
-from tests.providers.bot_api_transcript import ANSWERS, compare, relay, shown, what_came
+from tests.couriers.bot_api_relay import Relay
+from tests.couriers.bot_api_transcript import ANSWERS, compare, relay, shown, what_came
 from tests.sandbox.bot_api_clients import ANNA, GROUP, BotApi
 from tests.scenarios.actions.conftest import IN_GROUP, PRIVATE, Bench
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from core.courier.interface import Message, Outcome, Sent
 from core.directory import Directory
 from core.model.content import EVERY_FEATURE
 from core.orders import SendingPolicy
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.events import Events, identity, person_of
+from couriers.sending.interface import Message, Outcome, Sent
 from providers.models import FileCache, Models
 from scenarios.actions import installed_actions
 from scenarios.check.reloading import ActiveBot

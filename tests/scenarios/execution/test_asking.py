@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from core.courier.interface import Outcome, Sent, Unknown
 from core.model.history_key import HistoryKey
 from core.redis.store import Argument, Store
+from couriers.sending.interface import Outcome, Sent, Unknown
 from scenarios.stores.forms import Forms
 from scenarios.stores.variables import Variables
 from tests.scenarios.execution.conftest import Installation, Running, states

@@ -9,13 +9,13 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
-from core.courier.interface import Rejected, Unknown
 from core.model.content import Attachment, AttachmentType, Button, Content, ParseMode
 from core.model.people import Group, User
 from core.model.quota import Quota
 from core.model.states import Reason
 from core.orders import SendingPolicy
 from couriers.channel import channels
+from couriers.sending.interface import Rejected, Unknown
 from scenarios.sending import reply_limit
 from tests.scenarios.execution.conftest import Installation, states
 from tests.support.stack import TENANT

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from core.courier.interface import Message, Outcome, Sent
 from core.redis.store import Store
+from couriers.sending.interface import Message, Outcome, Sent
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed, failed

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from core.courier import Attachment, AttachmentType, Content
 from core.model.states import Status
+from couriers.sending import Attachment, AttachmentType, Content
 from tests.couriers.file_server import PICTURE
 from tests.support.waiting import until
 from tests.system.crash.installation import VK, Installation, person

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from core.courier.options import CourierOptions
 from core.model.states import Status
+from couriers.sending.options import CourierOptions
 from sandbox.events import Fault, Rule
 from tests.support.waiting import until
 from tests.system.crash.installation import MAX, Installation, person

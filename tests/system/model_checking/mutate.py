@@ -49,7 +49,7 @@ CHOSEN = (
         "tests/system/model_checking",
         "tests/core/audit",
         "tests/core/admission",
-        "tests/core/courier",
+        "tests/couriers/sending",
         "tests/core/deliveries",
         "tests/core/queue",
     ),

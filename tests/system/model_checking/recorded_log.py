@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from core.courier.parcels.parcel import Parcel
 from core.model.history_key import HistoryKey
 from core.model.states import Status
 from core.queue import NewTask, Settlement, SettleResult, Task, Tube, Tubes
+from couriers.sending.parcels.parcel import Parcel
 from tests.support.audited import Dump, StoredKey
 from tests.support.stack import HOUR, TENANT, Stack, people
 

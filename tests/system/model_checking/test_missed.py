@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from core.courier.parcels.parcel import Parcel
 from core.deliveries.channels import ChannelFacts, Channels
 from core.model.compact_json import compact_json
 from core.model.states import DeliveryState, Status
 from core.queue import NewTask, SettleResult, Tube, Tubes
 from core.redis.keys import KEYS
+from couriers.sending.parcels.parcel import Parcel
 from tests.support.stack import HOUR, TENANT, Stack, people, person
 from tests.support.stored_tasks import stored_facts
 from tests.system.model_checking.recorded_log import items

@@ -11,11 +11,11 @@ import asyncio
 
 import pytest
 
-from core.courier.interface import Message, Outcome, Rejected
-from core.courier.parcels.parcel import Parcel
 from core.model.compact_json import compact_json
 from core.model.history_key import HistoryKey
 from core.model.states import Reason, Status
+from couriers.sending.interface import Message, Outcome, Rejected
+from couriers.sending.parcels.parcel import Parcel
 from tests.support.stack import LEASE, TENANT, FakeCourier, Stack, people, sent
 from tests.support.waiting import until
 

@@ -126,9 +126,9 @@ def test_of_the_tests_of_a_line_those_named_after_its_file_come_first_and_then_t
     assert covered.covering("replies.py", 1, budget=1) == [named, quick]
 
 
-def test_near_by_are_the_tests_of_the_same_name_and_of_what_uses_a_provider() -> None:
+def test_near_by_are_the_tests_of_the_same_name_and_those_of_bots_for_couriers() -> None:
     assert nearby_tests("core/queue") == ["tests/core/queue"]
-    assert nearby_tests("providers") == ["tests/providers", "tests/couriers", "tests/bots"]
+    assert nearby_tests("couriers") == ["tests/couriers", "tests/bots"]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tests.system.mutation.report import Verdict
 LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "data", "node_modules")
 
 
-TESTED_WITH = {"providers": ("couriers", "bots")}
+TESTED_WITH = {"couriers": ("bots",)}
 """Folder of code → those whose tests run it over the wire: a client sends for a courier and receives for a bot."""
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from core.courier.interface import FOREVER, Message, Outcome, Sent
-from core.courier.runtime import Runtime
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.deliveries.tracker import Tracker
@@ -22,6 +20,8 @@ from core.model.history_key import HistoryKey
 from core.redis.notifications import merged_flags
 from core.redis.server_checks import check, setting_problems
 from core.redis.store import Store
+from couriers.sending.interface import FOREVER, Message, Outcome, Sent
+from couriers.sending.runtime import Runtime
 from tests.support.servers import DEBIAN_REDIS, Server, await_sync, lacking, needs_package
 
 

@@ -37,8 +37,8 @@ ALLOWED = {
     "core/queue/test_workers.py": 2,  # one blocks the event loop: that is what the test is about
     "core/redis/test_store.py": 1,
     # The time that a provider, a network or a receiver takes.
-    "core/courier/test_interrupted_parcels.py": 1,
-    "core/courier/test_throttles.py": 1,
+    "couriers/sending/test_interrupted_parcels.py": 1,
+    "couriers/sending/test_throttles.py": 1,
     "couriers/relay.py": 1,
     "system/crash/cuttable_link.py": 1,
     "core/deliveries/test_tracker.py": 1,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import aiohttp
 
-from core.courier import NEVER, Feature, Limits, Message, Outcome, Reason, Rejected, Sent, Unknown, split_text
+from couriers.sending import NEVER, Feature, Limits, Message, Outcome, Reason, Rejected, Sent, Unknown, split_text
 
 LONGEST = 40
 
@@ -21,7 +21,7 @@ class Settings:
 
 
 class Pigeon:
-    """Implements `core.courier.Courier`."""
+    """Implements `couriers.sending.Courier`."""
 
     channel = "pigeon"
     batch = 1

@@ -1,0 +1,94 @@
+"""Sends messages to one mail server, over connections that are kept for the next message.
+
+A kept connection may have died meanwhile: a server closes idle ones, and limits the messages of one connection (421).
+If it ends before the message was transferred, the message is sent on a new connection, once.
+
+Invariant: a message is never sent again after DATA. Test: tests/couriers/email/test_mailer.py.
+"""
+
+import asyncio
+import ssl
+import time
+from datetime import timedelta
+
+from couriers.email.errors import MailDeferred, MailRefused, MailSilent, MailUnavailable, Phase
+from couriers.email.message import EncodedMail, MailMessage, encode
+from couriers.email.server import Encryption, MailServer
+from couriers.email.smtp_session import Announce, Session, unannounced
+
+LONGEST_IDLE = 60.0
+"""Seconds after which a kept connection is not used again: a firewall may have forgotten it without a word."""
+
+
+class Mailer:
+    """Safe for concurrent calls; at most `connections` are open. `timeout`: of each answer of the server."""
+
+    def __init__(self, server: MailServer, timeout: timedelta = timedelta(seconds=60), connections: int = 1) -> None:
+        """Prepare the connections. Raises SetupError if the file with certificates cannot be read."""
+        self.server = server
+        self._timeout = timeout
+        self._tls: ssl.SSLContext | None = None if server.encryption is Encryption.OFF else server.tls_context()
+        self._free = asyncio.Semaphore(connections)
+        self._kept: list[tuple[Session, float]] = []
+        self._is_closed = False
+
+    async def send(self, message: MailMessage, announce: Announce = unannounced) -> str:
+        """Return the Message-ID, without brackets, when the server has accepted the message. `announce` is awaited
+        before DATA; what it raises is raised, and the message is not sent then. Raises MailError.
+        """
+        mail = encode(message, self.server.sender)
+        async with self._free:
+            await self._send(mail, announce)
+        return mail.message_id
+
+    async def check(self) -> None:
+        """Connect and sign in, without a message. Raises MailError."""
+        async with self._free:
+            self._keep(await self._open())
+
+    async def close(self) -> None:
+        """Close the kept connections, and those in use when they become free; safe to repeat."""
+        self._is_closed = True
+        while self._kept:
+            await self._kept.pop()[0].quit()
+
+    async def _send(self, mail: EncodedMail, announce: Announce) -> None:
+        kept = self._take_kept()
+        if kept is not None:
+            try:
+                await self._transfer(kept, mail, announce)
+                return
+            except MailUnavailable as error:  # the server closed the kept connection and does not have the message
+                if isinstance(error, MailSilent) and error.phase is Phase.RECIPIENT:
+                    raise  # it has just answered on this connection: another one would not help
+        await self._transfer(await self._open(), mail, announce)
+
+    async def _transfer(self, session: Session, mail: EncodedMail, announce: Announce) -> None:
+        try:
+            await session.transfer(mail, announce)
+        except (MailRefused, MailDeferred):
+            await session.reset()
+            raise
+        except BaseException:  # also a cancellation: the server may wait for the rest of the mail
+            session.close()
+            raise
+        finally:
+            self._keep(session)
+
+    async def _open(self) -> Session:
+        return await Session.open(self.server, self._timeout, self._tls)
+
+    def _keep(self, session: Session) -> None:
+        if self._is_closed:
+            session.close()
+        elif session.is_open:
+            self._kept.append((session, time.monotonic()))
+
+    def _take_kept(self) -> Session | None:
+        """Return the connection that was used last."""
+        while self._kept:
+            session, since = self._kept.pop()
+            if session.is_open and time.monotonic() - since < LONGEST_IDLE:
+                return session
+            session.close()
+        return None

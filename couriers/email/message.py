@@ -1,0 +1,157 @@
+"""A message, and its form on the wire (RFC 5322, MIME). Pure.
+
+A domain in other letters is converted to its ASCII form (IDNA). A local part in other letters needs a server with
+SMTPUTF8 (RFC 6531). A text in plain ASCII is sent as it is, every other one in base64, so no server on the way has a
+reason to change it.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.utils import format_datetime, make_msgid, parseaddr
+from typing import Any
+
+from core.errors import Invalid
+from core.model.contacts.addresses import ascii_email
+from couriers.email.headers import ASCII_HEADERS, UTF8_HEADERS
+
+_NO_HEADER_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_HEADER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_MEDIA_TYPE = re.compile(r"(?:application|audio|image|text|video)/[A-Za-z0-9.+_-]{1,100}")
+_OWN_HEADERS = {"from", "to", "subject", "date", "message-id", "mime-version"}
+_PLAIN = re.compile(r"(?:[\t -~]{0,900}\n)*[\t -~]{0,900}")  # RFC 5322, 2.1.1: a line has at most 998 characters
+
+
+@dataclass(frozen=True, slots=True)
+class MailFile:
+    """A file that is attached. `media_type`: such as image/png. Raises Invalid LINE_BREAK."""
+
+    name: str
+    media_type: str
+    data: bytes
+
+    def __post_init__(self) -> None:
+        _refuse_control_characters("files", self.name)
+        if not _MEDIA_TYPE.fullmatch(self.media_type):
+            raise Invalid("MEDIA_TYPE_MALFORMED", f"{self.media_type!r} is no media type.", "files")
+
+
+@dataclass(frozen=True, slots=True)
+class MailMessage:
+    """One message to one address. `sender`: `address` or `Name <address>`, "" for the server's default.
+
+    `message_id`: what is to stand before the @, the same for a repeat of the message; "" for a random one. Raises
+    Invalid: EMAIL_MALFORMED for an address, LINE_BREAK for a header with a line break or another control character.
+    """
+
+    to: str
+    subject: str
+    text: str
+    html: str = ""
+    sender: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    message_id: str = ""
+    files: Sequence[MailFile] = ()
+
+    def __post_init__(self) -> None:
+        checked_address(self.to)
+        if self.sender:
+            split_sender(self.sender)
+        for path, text in {"subject": self.subject, "message_id": self.message_id, **self.headers}.items():
+            _refuse_control_characters(path, text)
+        for name in self.headers:
+            if not _HEADER_NAME.fullmatch(name) or name.lower() in _OWN_HEADERS:
+                raise Invalid("HEADER_MALFORMED", f"{name!r} is not the name of a further header.", "headers")
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedMail:
+    """A message as it is transferred. `needs_utf8`: an address has a local part that is not ASCII."""
+
+    message_id: str  # without angle brackets
+    sender: str
+    recipient: str
+    content: bytes
+    needs_utf8: bool
+
+
+def encode(message: MailMessage, default_sender: str) -> EncodedMail:
+    """Return the message as it is transferred."""
+    name, sender = split_sender(message.sender or default_sender)
+    recipient = checked_address(message.to)
+    needs_utf8 = not (sender + recipient).isascii()
+    message_id = full_message_id(message.message_id, sender)
+    mail = EmailMessage(policy=UTF8_HEADERS if needs_utf8 else ASCII_HEADERS)
+    mail["From"] = _header_address(sender, name)
+    mail["To"] = _header_address(recipient)
+    mail["Subject"] = message.subject.strip(" ")
+    mail["Date"] = format_datetime(datetime.now(UTC))
+    mail["Message-ID"] = f"<{message_id}>"
+    for header, text in message.headers.items():
+        mail[header] = text
+    _add_parts(mail, message)
+    return EncodedMail(message_id, sender, recipient, mail.as_bytes(), needs_utf8)
+
+
+def full_message_id(identifier: str, sender: str) -> str:
+    """Return a Message-ID in the domain of the sender, without angle brackets."""
+    domain = sender.rpartition("@")[2]
+    return f"{identifier}@{domain}" if identifier else make_msgid(domain=domain).strip("<>")
+
+
+def _add_parts(mail: EmailMessage, message: MailMessage) -> None:
+    content, form = _content(message.text)
+    mail.set_content(content, maintype="text", subtype="plain", **form)
+    if message.html:
+        content, form = _content(message.html)
+        mail.add_alternative(content, maintype="text", subtype="html", **form)
+    for file in message.files:
+        main, _, sub = file.media_type.partition("/")
+        mail.add_attachment(file.data, maintype=main, subtype=sub, filename=_parameter(file.name))
+
+
+def _parameter(name: str) -> Any:
+    """Return a file name as a parameter of a header: in the form of RFC 2231 if it would be read as an encoded word or
+    an address. The library chooses the form of all others.
+    """
+    return ("utf-8", "", name) if "=?" in name or name.startswith("<") else name
+
+
+def _content(text: str) -> tuple[bytes, dict[str, Any]]:
+    """Return the octets of a text, and how they are transferred."""
+    if _PLAIN.fullmatch(text):
+        return text.encode(), {"cte": "7bit", "params": {"charset": "utf-8"}}
+    return re.sub("\r?\n", "\r\n", text).encode(), {"cte": "base64", "params": {"charset": "utf-8"}}
+
+
+def _header_address(address: str, name: str = "") -> Address:
+    local, _, domain = address.rpartition("@")
+    return Address(name, local, domain)
+
+
+def checked_address(written: str) -> str:
+    """Return the address with its domain in ASCII. Raises Invalid EMAIL_MALFORMED."""
+    address = ascii_email(written)
+    if address is None:
+        raise Invalid("EMAIL_MALFORMED", f"{written!r} is not an e-mail address.", "email")
+    return address
+
+
+def split_sender(sender: str) -> tuple[str, str]:
+    """Return name and address of `Name <address>`. Raises Invalid."""
+    _refuse_control_characters("sender", sender)
+    name, address = parseaddr(sender)
+    return name, checked_address(address)
+
+
+def sender_address(sender: str) -> str:
+    """Return the address of `Name <address>`. Raises Invalid."""
+    return split_sender(sender)[1]
+
+
+def _refuse_control_characters(path: str, text: str) -> None:
+    if _NO_HEADER_TEXT.search(text):
+        raise Invalid("LINE_BREAK", "A header of a mail has no line breaks and no control characters.", path)

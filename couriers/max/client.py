@@ -1,0 +1,152 @@
+"""The client of MAX's Bot API: one call, with MAX's answer as it is, or with its errors as exceptions.
+
+A call is made once. aiohttp itself repeats only a GET, PUT or DELETE whose connection ends before the answer; those
+change nothing, or have the same effect twice.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from yarl import URL
+
+from core.errors import SetupError
+from couriers.announcing_connector import AnnouncingConnector
+from couriers.max import API_URL
+from couriers.max.errors import TOKEN_REFUSED, MaxRefused, MaxUnavailable, NotJson, TokenRefused, error_of
+from providers.certificates import tls_context
+
+FAILURES = (aiohttp.ClientError, OSError, NotJson)
+"""The errors of a call that has no response of MAX. TimeoutError is an OSError."""
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`body`: decoded JSON. `retry_after`: the header in seconds, None if there is none."""
+
+    status: int
+    body: Any
+    retry_after: int | None = None
+
+
+class Client:
+    """The client of one bot. Safe for concurrent calls. Raises SetupError for a malformed address or a `ca` that cannot
+    be read.
+    """
+
+    def __init__(
+        self, token: str, api_url: str = API_URL, timeout: timedelta = timedelta(seconds=20), ca: Path | None = None
+    ) -> None:
+        self._url = _parsed(api_url)
+        self._headers = {"Authorization": token}
+        self._seconds = timeout.total_seconds()
+        self._tls = tls_context(ca, "ADA_MAX_CA")
+        self._session: aiohttp.ClientSession | None = None
+
+    async def request(
+        self, method: str, path: str, query: Mapping[str, str] | None = None, body: Json | None = None, wait: float = 0
+    ) -> Answer:
+        """Make a call. `wait`: seconds that MAX may hold it, for a long poll. Raises one of FAILURES."""
+        limits = aiohttp.ClientTimeout(total=self._seconds + wait, connect=self._seconds / 3)
+        # A redirect would take the token to another host.
+        async with self._open().request(
+            method,
+            self._url / path,
+            params=query,
+            json=body,
+            headers=self._headers,
+            timeout=limits,
+            allow_redirects=False,
+        ) as response:
+            text = await response.text(errors="replace")
+            return Answer(response.status, _decoded(text, response.status), _seconds(response.headers))
+
+    async def call(
+        self, method: str, path: str, query: Mapping[str, str] | None = None, body: Json | None = None, wait: float = 0
+    ) -> Json:
+        """Make a call and return its result. Raises MaxUnavailable, MaxRefused, TokenRefused."""
+        try:
+            answer = await self.request(method, path, query, body, wait)
+        except FAILURES as error:
+            raise unreachable(error) from None
+        code, detail = error_of(answer.body)
+        if answer.status == 401 or code == "verify.token":
+            raise TokenRefused(TOKEN_REFUSED)
+        if answer.status == 429 or answer.status >= 500:
+            text = f"{method} /{path}: {answer.status} {code}".rstrip()
+            raise MaxUnavailable(text, is_throttle=answer.status == 429, after=answer.retry_after or 0)
+        if code or answer.status != 200 or not isinstance(answer.body, dict):
+            raise MaxRefused(code or str(answer.status), detail)
+        return answer.body
+
+    async def upload(self, url: str, name: str, media_type: str, data: bytes) -> Answer:
+        """Transfer a file to an address that MAX named: another host, which does not get the token. Raises one of
+        FAILURES.
+        """
+        form = aiohttp.FormData(quote_fields=False)  # names have no quotation marks, and arrive as they are
+        form.add_field("data", data, filename=name, content_type=media_type)
+        async with self._open().post(url, data=form, timeout=aiohttp.ClientTimeout(total=300)) as response:
+            text = await response.text(errors="replace")
+            return Answer(response.status, text if text.startswith("<") else _decoded(text, response.status))
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    def _open(self) -> aiohttp.ClientSession:
+        """Return the session, made at the first call: it belongs to the running event loop."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=AnnouncingConnector(limit=0, ssl=self._tls),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": "Ada/1"},
+            )
+        return self._session
+
+
+async def check_token(client: Client) -> Json:
+    """Return what MAX says about the bot. Raises SetupError, whose text says what to change."""
+    try:
+        me = await client.call("GET", "me")
+    except TokenRefused as refusal:
+        raise SetupError(str(refusal)) from None
+    except (MaxUnavailable, MaxRefused) as fault:
+        raise SetupError(f"MAX does not sign in this bot now ({fault}): a new bot waits for its moderation") from None
+    if not isinstance(me.get("user_id"), int):
+        raise SetupError("MAX does not answer as expected: check ADA_MAX_API_URL")
+    return me
+
+
+def unreachable(error: Exception) -> MaxUnavailable:
+    """Return the fault of a call without an answer. The error's own text is left out: it can contain an address."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return MaxUnavailable("MAX's certificate is not trusted: set ADA_MAX_CA to the file of its root")
+    return MaxUnavailable(f"MAX cannot be reached ({type(error).__name__}): check the network and ADA_MAX_API_URL")
+
+
+def _parsed(api_url: str) -> URL:
+    try:
+        url = URL(api_url)
+    except ValueError:
+        url = URL()
+    if url.scheme not in ("http", "https") or not url.host:
+        raise SetupError("ADA_MAX_API_URL is not a URL: it must begin with https://")
+    return url
+
+
+def _decoded(text: str, status: int) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise NotJson(f"{status}") from error
+
+
+def _seconds(headers: Mapping[str, str]) -> int | None:
+    asked = headers.get("Retry-After", "")
+    return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 6 else None

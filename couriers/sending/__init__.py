@@ -1,0 +1,103 @@
+"""Executes parcels: claims them, calls the courier of the channel, decides about retries and throttles, writes
+outcomes.
+
+Guarantees: all recipients who can be served now are served before those who must wait. A throttle applies only to its
+scope. A crash doubles no message where the provider recognises a repeat, and otherwise ends as `unknown`. After an
+attempt that may have sent the message, no status claims that it was not sent.
+
+This package exports all that a courier may import of core: `Message` in with its `Content`, `Outcome` out, reasons,
+`SetupError`, `e164`, `split_text`, `cut_text`, `sms_parts`, `Files`, `Transfers`,
+`KnownIds`. The process is `couriers.sending.runtime.Runtime`.
+
+Neighbours: `core.queue` (claims), `core.deliveries` (outcomes, delivery reports), `couriers/` (the channels), `cli`
+(starts the processes).
+"""
+
+from core.errors import SetupError
+from core.model.contacts.addresses import malformed
+from core.model.contacts.phone_numbers import e164
+from core.model.content import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode
+from core.model.display import BEGINNING, KeyboardLimits, Limits
+from core.model.states import Reason
+from core.model.text.sms_parts import coding_of, sms_parts
+from core.model.text.subjects import beginning_of
+from core.model.text.text_entities import marked
+from core.model.text.text_marks import Span, cut_text, plain_text, spans
+from core.model.text.text_parts import split_text, utf16_length
+from couriers.sending.content.content_for_channel import without_contact_buttons
+from couriers.sending.content.files import FileNotLoaded, Files, LoadedFile, file_name, label_of
+from couriers.sending.content.transfers import Transfers
+from couriers.sending.grouping import File, find_files, media_groups
+from couriers.sending.interface import (
+    FOREVER,
+    NEVER,
+    Announces,
+    Courier,
+    Deferred,
+    Halted,
+    Message,
+    NotWanted,
+    Outcome,
+    Partly,
+    ReadMark,
+    Rejected,
+    Scope,
+    Sent,
+    Split,
+    Unknown,
+)
+from couriers.sending.known_ids import KnownIds
+
+__all__ = [
+    "BEGINNING",
+    "EVERY_FEATURE",
+    "FOREVER",
+    "NEVER",
+    "Announces",
+    "Attachment",
+    "AttachmentType",
+    "Button",
+    "Content",
+    "Courier",
+    "Deferred",
+    "Feature",
+    "File",
+    "FileNotLoaded",
+    "Files",
+    "Halted",
+    "KeyboardLimits",
+    "KnownIds",
+    "Limits",
+    "LoadedFile",
+    "Message",
+    "NotWanted",
+    "Outcome",
+    "ParseMode",
+    "Partly",
+    "ReadMark",
+    "Reason",
+    "Rejected",
+    "Scope",
+    "Sent",
+    "SetupError",
+    "Span",
+    "Split",
+    "Transfers",
+    "Unknown",
+    "beginning_of",
+    "coding_of",
+    "cut_text",
+    "e164",
+    "file_name",
+    "find_files",
+    "label_of",
+    "malformed",
+    "marked",
+    "media_groups",
+    "plain_text",
+    "sms_parts",
+    "spans",
+    "split_text",
+    "utf16_length",
+    "without_contact_buttons",
+]

@@ -1,0 +1,111 @@
+"""Previews a delivery as a person will see it in a channel, by the functions that couriers use. Pure.
+
+Called by `delivery.endpoints.sending.preview`.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from core.model.content import Attachment, Button, Content, Feature
+from core.model.display import BEGINNING, Display, Limits
+from core.model.text.sms_parts import sms_parts
+from core.model.text.subjects import beginning_of
+from core.model.text.text_marks import Span, cut_text, plain_text, spans
+from core.model.text.text_parts import split_text, utf16_length
+from core.model.user_files import safe_name
+from couriers.sending.content.content_for_channel import NOTHING, Presented, present
+from couriers.sending.content.files import name_of
+from couriers.sending.grouping import File, media_groups
+from couriers.sending.interface import Courier, HasLimits, WritesAsText
+
+
+class ShownText(Struct, frozen=True):
+    """One message. `spans`: its marked ranges, in UTF-16 code units of the text."""
+
+    text: str
+    spans: Sequence[Span] = ()
+
+
+class Shown(Struct, frozen=True):
+    """The view of one person in one channel. `messages`: in their order, the first with the files. `parts`: SMS of all
+    messages, 0 where texts are not sent in parts. `is_empty`: nothing can be sent there. `subject`: of a mail.
+    """
+
+    messages: Sequence[ShownText]
+    buttons: Sequence[Sequence[Button]] = ()
+    keyboard: Sequence[Sequence[str]] = ()
+    files: Sequence[Attachment] = ()
+    choices: int = 0
+    not_shown: Sequence[str] = ()
+    parts: int = 0
+    is_empty: bool = False
+    subject: str = ""
+
+
+def display_of(courier: Courier) -> Display:
+    """Return how the channel of a courier shows deliveries."""
+    as_text = courier.as_text(NOTHING) if isinstance(courier, WritesAsText) else ()
+    limits = courier.limits if isinstance(courier, HasLimits) else Limits()
+    return Display(courier.shows, frozenset(as_text), limits)
+
+
+def shown_in(display: Display, text: str, content: Content | None) -> Shown:
+    """Return what a person sees of a delivery in a channel."""
+    as_text = display.written_as_text(content) if content else ()
+    presented = present(text, content, display.shows, as_text)
+    left = presented.content or NOTHING
+    texts, was_cut = _texts(presented, display.limits)
+    return Shown(
+        [] if presented.is_empty else [_marked(one, left) for one in texts],
+        left.inline,
+        left.reply or (),
+        left.attachments,
+        len(presented.choices),
+        (*presented.not_shown, *((Feature.TEXT_END,) if was_cut else ()), *_lost(presented, display.limits)),
+        sum(map(sms_parts, texts)) if display.limits.in_sms else 0,
+        presented.is_empty,
+        _subject(presented, display.limits),
+    )
+
+
+def _lost(presented: Presented, limits: Limits) -> Iterator[Feature]:
+    """Emit the keyboard that no message can have: that of a group of files without a text."""
+    text, content = presented.text, presented.content
+    if content and not text.strip() and _is_behind_files(content, limits):
+        yield Feature.INLINE if content.inline else Feature.REPLY
+
+
+def _subject(presented: Presented, limits: Limits) -> str:
+    """Return the subject of a mail: it has the beginning of the text, or the name of the first file."""
+    content = presented.content or NOTHING
+    beginning = beginning_of(plain_text(presented.text, content.parse_mode))
+    names = (safe_name(name_of(one)) for one in content.attachments)
+    return limits.subject.replace(BEGINNING, beginning or next(names, ""))
+
+
+def _texts(presented: Presented, limits: Limits) -> tuple[Sequence[str], bool]:
+    """Return the texts of the messages, and whether the text was cut."""
+    text, content = presented.text, presented.content
+    if limits.splits_content or (content is None and limits.splits):
+        plain = text if content is None else spans(text, content.parse_mode)[0]
+        fits = not limits.text or utf16_length(plain) <= limits.text
+        return ((text,) if fits else split_text(plain, limits.text)), False
+    if content is None:
+        return (text,), False
+    is_caption = content.attachments and not _is_behind_files(content, limits)
+    longest = limits.caption if is_caption else limits.text
+    cut = cut_text(text, content.parse_mode, longest) if longest else text
+    return (cut,), cut != text
+
+
+def _is_behind_files(content: Content, limits: Limits) -> bool:
+    """Return whether the text follows the files with its keyboard, which a group of files cannot have."""
+    if not limits.follows_group or not (content.inline or content.reply is not None):
+        return False
+    groups = media_groups([File(number, one) for number, one in enumerate(content.attachments)])
+    return bool(groups) and len(groups[0]) > 1
+
+
+def _marked(text: str, content: Content) -> ShownText:
+    return ShownText(*spans(text, content.parse_mode))

@@ -1,0 +1,99 @@
+"""Entries still to attempt of a claimed parcel: those of the checkpoint, minus those that are already final.
+
+The previous claim left them in the task's checkpoint as `[place, not before ms, attempts, unclear since ms]`, so that
+the next claim continues exactly there.
+
+After a crash every entry that the lost claim may have attempted counts as unclear. With `sending` announced before each
+attempt (`NEVER`) these are the announced ones; otherwise all whose next attempt was due by now.
+`lua/delivery/modules/unclear.lua` has the same rule for parcels that are not claimed again.
+
+Invariant I17: where a repeat could double the message, an entry found as `sending` after a crash becomes `unknown` and
+is never repeated. Tests: tests/system/crash/test_couriers.py.
+Invariant I18: an entry that may have been sent never ends as `failed`, `cancelled` or `expired`. Tests:
+tests/couriers/sending/test_ambiguous_ends.py.
+"""
+
+import json
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import NamedTuple
+
+from core.deliveries.histories.parcels import Entry
+from core.deliveries.histories.reader import HistoryReader
+from core.model.compact_json import compact_json
+from core.model.states import OPEN, Status
+from core.queue import Task
+from core.redis.constants import AWAITING_MS
+from couriers.sending.interface import NEVER
+from couriers.sending.parcels.parcel import Parcel
+from couriers.sending.retry_policy import still_remembered
+
+
+class PendingEntry(NamedTuple):
+    """An entry without a final outcome, and its `place` in the parcel. Times are server ms. `unclear_since` 0: no
+    attempt has had an unclear end.
+    """
+
+    place: int
+    entry: Entry
+    not_before: int = 0
+    attempts: int = 0
+    unclear_since: int = 0
+
+    def row(self) -> list[int]:
+        return [self.place, self.not_before, self.attempts, self.unclear_since]
+
+
+def checkpoint_of(postponed: Iterable[PendingEntry]) -> str:
+    rows = [pending.row() for pending in postponed]
+    return compact_json(rows) if rows else ""
+
+
+class PendingEntries:
+    """One per claim. `open`: entries to attempt. `unclear`: entries whose last attempt was cut off by a crash and
+    cannot be repeated safely.
+    """
+
+    def __init__(self, task: Task, parcel: Parcel, channel: str, remembers: timedelta) -> None:
+        self._task = task
+        self._parcel = parcel
+        self._channel = channel
+        self._remembers = remembers
+        rows = json.loads(task.checkpoint or "[]")
+        resumed = [PendingEntry(row[0], parcel.entries[row[0]], *row[1:]) for row in rows]
+        # Strategy `first`: of a later channel only what lua/delivery/modules/next_channel.lua has chosen is attempted.
+        not_before = AWAITING_MS if parcel.place > 1 else 0
+        self.open = resumed or [PendingEntry(place, entry, not_before) for place, entry in enumerate(parcel.entries)]
+        self.unclear: list[PendingEntry] = []
+        is_unclear = any(pending.unclear_since for pending in self.open)
+        self._may_be_outdated = task.crashed or is_unclear or parcel.closed or task.left < len(self.open)
+
+    async def compare(self, reader: HistoryReader) -> None:
+        """Remove the entries that are final in the history, after a crash, a cancellation or a delivery report, and
+        those whose random id the provider may have forgotten.
+        """
+        if not self._may_be_outdated or not self.open:
+            return
+        key = self._parcel.history_key
+        fields = [pending.entry.field(self._channel) for pending in self.open]
+        stored = await reader.outcomes(key, fields)
+        retried = await reader.retried_entries(key, self._channel, self._parcel.number)
+        open_entries, self.open = self.open, []
+        for pending, field in zip(open_entries, fields, strict=True):
+            status = Status((stored[field] or Status.QUEUED).split("|")[0])
+            if status not in OPEN or field in retried:
+                continue
+            since = self._task.started if self._may_have_been_attempted(pending, status) else 0
+            known = pending._replace(unclear_since=pending.unclear_since or since)
+            (self.open if self._is_repeatable(known) else self.unclear).append(known)
+
+    def _may_have_been_attempted(self, pending: PendingEntry, status: Status) -> bool:
+        """Return whether the claim that was lost may have attempted this entry."""
+        if self._remembers == NEVER:
+            return status is Status.SENDING
+        return self._task.crashed and pending.not_before <= self._task.claimed
+
+    def _is_repeatable(self, pending: PendingEntry) -> bool:
+        """Return whether another attempt cannot double the message."""
+        age = timedelta(milliseconds=max(0, self._task.claimed - pending.unclear_since))
+        return not pending.unclear_since or still_remembered(age, self._remembers)

@@ -1,0 +1,23 @@
+"""Errors of calls of the Bot API, for parts of Ada that do not know aiogram. No text of an error has the token."""
+
+TOKEN_REFUSED = "Telegram does not accept the token: check ADA_BOT_TOKEN"
+
+
+class TokenRefused(Exception):
+    """The token was withdrawn; only an operator can help."""
+
+
+class CallFailed(Exception):
+    """A call by `couriers.telegram_bot.named_calls` has no result. Its text is for people."""
+
+
+class CallRefused(CallFailed):
+    """The call, the chat or the message is wrong, or the bot may not do this; the text is Telegram's description."""
+
+
+class CallThrottled(CallFailed):
+    """Telegram asks to wait `retry_after` seconds."""
+
+    def __init__(self, text: str, retry_after: int) -> None:
+        super().__init__(text)
+        self.retry_after = retry_after

@@ -1,0 +1,56 @@
+"""Calls of the Bot API by the names of its methods, for parts of Ada that do not know aiogram."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+from pydantic import ValidationError
+
+from couriers.telegram_bot.client import REFUSALS, Client, NoAnswer
+from couriers.telegram_bot.errors import CallFailed, CallRefused, CallThrottled
+from couriers.telegram_bot.library import build, exceptions, methods
+
+
+class NamedCalls:
+    """The calls of one bot. No text of an error has the token. Raises SetupError as `Client` does."""
+
+    def __init__(self, token: str, api_url: str = "") -> None:
+        self._client = Client(token, api_url)
+        self.id = self._client.id
+
+    async def call(self, name: str, /, **parameters: Any) -> Any:
+        """Return the result of a method, as JSON. Raises CallFailed."""
+        with self._call_errors():
+            method = build(getattr(methods, name[:1].upper() + name[1:]))
+            return await self._client(method(**parameters))
+
+    async def download(self, path: str, target: IO[bytes]) -> None:
+        """Write the file that getFile names. Raises CallFailed, and what `target` raises."""
+        with self._call_errors():
+            await self._client.download(path, target)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    @contextmanager
+    def _call_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except exceptions.TelegramRetryAfter as error:
+            text = f"Telegram asks to repeat this in {error.retry_after} s"
+            raise CallThrottled(text, error.retry_after) from None
+        except NoAnswer as error:
+            raise CallFailed(f"Telegram could not be reached ({error.message})") from None
+        except REFUSALS as error:
+            raise CallRefused(self._shown(error.message)) from None
+        except exceptions.TelegramAPIError as error:
+            raise CallFailed(self._shown(error.message)) from None
+        except exceptions.AiogramError as error:
+            raise CallFailed(f"Telegram could not be reached ({type(error).__name__})") from None
+        except ValidationError as error:
+            places = {".".join(map(str, one["loc"])) for one in error.errors()}
+            raise CallRefused(f"the Bot API does not take this: {', '.join(sorted(places))}") from None
+
+    def _shown(self, description: str) -> str:
+        """Return the first line, which has what aiogram says of a group that has moved."""
+        return description.partition("\n")[0].replace(self._client.token, "…")

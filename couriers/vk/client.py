@@ -1,0 +1,117 @@
+"""The client of VK's API: vkbottle's, made to repeat nothing and to follow no redirect.
+
+The reasons: docs/decisions/0158-the-libraries-of-the-field-are-used-at-run-time.md.
+"""
+
+import atexit
+import json
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
+from typing import Any
+
+import aiohttp
+
+from couriers.vk.errors import TOKEN_REFUSED, NotJson, TokenRefused, VkRefused, VkUnavailable
+from couriers.vk.library import API, ABCResponseValidator, AiohttpClient, CaptchaError, VKAPIError
+
+FAILURES = (aiohttp.ClientError, OSError, NotJson)
+"""The errors of a request that has no response of VK."""
+
+
+class _Http(AiohttpClient):
+    def __init__(self, limit: aiohttp.ClientTimeout) -> None:
+        super().__init__(cookie_jar=aiohttp.DummyCookieJar())
+        # A redirect would take the token to another host.
+        self._always: dict[str, Any] = {"allow_redirects": False, "timeout": limit}
+
+    @asynccontextmanager
+    async def request(
+        self, url: str, method: str = "GET", data: Any = None, **more: Any
+    ) -> AsyncGenerator[aiohttp.ClientResponse]:
+        async with super().request(url, method, data, **(more | self._always)) as response:
+            yield response
+
+    async def request_text(self, url: str, method: str = "GET", data: Any = None, **more: Any) -> str:
+        async with self.request(url, method, data, **more) as response:
+            return await response.text("utf-8", errors="replace")
+
+    async def request_json(self, url: str, method: str = "GET", data: Any = None, **more: Any) -> Any:
+        """Return the JSON. Raises one of FAILURES."""
+        return _decoded(await self.request_text(url, method, data, **more))
+
+    async def close(self) -> None:
+        await super().close()
+        atexit.unregister(self.close_connector)
+
+
+class _Answers(ABCResponseValidator):
+    """Decodes an answer and raises VK's error; any other answer is returned as it is.
+
+    vkbottle's own validators repeat a call whose answer is not JSON, and fail for an error without all of its fields.
+    """
+
+    async def validate(self, method: str, data: dict[str, Any], response: Any, ctx_api: Any) -> Any:
+        body = _decoded(response)
+        error = body.get("error") if isinstance(body, dict) else None
+        if not isinstance(error, dict) or not isinstance(code := error.get("error_code"), int):
+            return body
+        picture: dict[str, Any] = {"captcha_sid": "", "captcha_img": ""} if code == CaptchaError.code else {}
+        raise VKAPIError[code](error_msg=str(error.get("error_msg")), **picture)
+
+
+class Client(API):
+    """The client of one community. Safe for concurrent calls. `api_url`: "…/method/" of a sandbox in place of VK.
+
+    `request` returns VK's body; it raises VKAPIError or one of FAILURES.
+    """
+
+    def __init__(self, token: str, api_url: str | None, timeout: timedelta = timedelta(seconds=20)) -> None:
+        seconds = timeout.total_seconds()
+        limit = aiohttp.ClientTimeout(total=seconds, connect=seconds / 3)
+        self._http = _Http(limit)
+        super().__init__(token, http_client=self._http)
+        self.response_validators = [_Answers()]
+        self.API_URL = f"{(api_url or API.API_URL).rstrip('/')}/"
+
+    async def call(self, method: str, **parameters: Any) -> Any:
+        """Return the response. Raises VkUnavailable, VkRefused, TokenRefused."""
+        with faults(method):
+            return (await self.request(method, parameters)).get("response")
+
+    async def upload(self, url: str, field: str, name: str, media_type: str, data: bytes) -> Any:
+        """Transfer a file to an address that VK named; return VK's body. Raises one of FAILURES.
+
+        vkbottle's uploaders guess the type of a file from its name, and change the letters of the name.
+        """
+        form = aiohttp.FormData(quote_fields=False)  # names have no quotation marks, and arrive as they are
+        form.add_field(field, data, filename=name, content_type=media_type)
+        return await self._http.request_json(url, "POST", form)
+
+    async def close(self) -> None:
+        await self._http.close()
+
+
+@contextmanager
+def faults(method: str) -> Iterator[None]:
+    """Raise VkUnavailable, VkRefused, TokenRefused for the errors of a call and for an answer of another form, without
+    the text of the cause: that can contain the token.
+    """
+    try:
+        yield
+    except VKAPIError as error:
+        if error.code in TOKEN_REFUSED:
+            raise TokenRefused("VK does not accept the token: check ADA_VK_TOKEN") from None
+        raise VkRefused(f"{method}: error {error.code}") from None
+    except FAILURES as error:
+        name = type(error).__name__
+        raise VkUnavailable(f"VK cannot be reached ({name}): check the network and ADA_VK_API_URL") from None
+    except (LookupError, TypeError, AttributeError):
+        raise VkUnavailable("the answer has another form than VK's") from None
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise NotJson("the answer is not JSON") from error

@@ -1,3 +1,0 @@
-"""SMS of a gateway: the reader of those that it has received."""
-
-CHANNEL = "sms"
