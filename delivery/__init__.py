@@ -2,5 +2,5 @@
 
 Neighbours: `cli` builds `delivery.app` and runs it; everything that lasts is in `core`, reached through `Services`.
 
-    app → routes → endpoints | openapi → http → schemas
+    app → routes | openapi → api | console → http
 """

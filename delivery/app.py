@@ -8,7 +8,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from delivery import openapi
-from delivery.endpoints import console_files
+from delivery.console import files as console_files
 from delivery.http.context import Context
 from delivery.http.endpoint import make_handler
 from delivery.http.metrics import Metrics

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct, inspect
 
+from delivery.api.deliveries.tracking import OutcomeChanged, StateChanged
 from delivery.http.authentication import SESSION_COOKIE
 from delivery.http.context import NO_CONTENT
 from delivery.http.responses import ndjson, problem_types, problems, sse
+from delivery.http.responses.problems import ProblemDocument
 from delivery.http.route import OpenRoute, Repeats, Route
 from delivery.openapi_limits import HEADER_PATTERNS, PATH_PATTERNS, state_limits
-from delivery.schemas import responses
-from delivery.schemas.problems import ProblemDocument
 
 Schema = dict[str, Any]
 AnyRoute = Route | OpenRoute
@@ -80,8 +80,8 @@ def _bodies(routes: Sequence[AnyRoute]) -> list[type[Struct]]:
 
 def _types(routes: Sequence[AnyRoute]) -> Iterable[type]:
     yield ProblemDocument
-    yield responses.OutcomeChanged
-    yield responses.StateChanged
+    yield OutcomeChanged
+    yield StateChanged
     for route in routes:
         inputs = (route.body, *(route.lines or ())) if isinstance(route, Route) else (route.body,)
         yield from (one for one in (route.response, *inputs) if isinstance(one, type) and one is not dict)
@@ -217,7 +217,7 @@ def _content(route: AnyRoute, schemas: Mapping[type, Schema]) -> Schema:
 
 def _event(schemas: Mapping[type, Schema]) -> Schema:
     """Return one event of a stream."""
-    data = {"anyOf": [schemas[responses.OutcomeChanged], schemas[responses.StateChanged]]}
+    data = {"anyOf": [schemas[OutcomeChanged], schemas[StateChanged]]}
     properties = {
         "id": {"type": "string", "pattern": "^[0-9]+$"},
         "event": {"enum": ["outcome", "state", "finished"]},

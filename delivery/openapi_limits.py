@@ -9,9 +9,11 @@ from typing import Any
 from msgspec import Struct, inspect
 
 from core.directory.exporting import EXPORTED
-from delivery.schemas import jobs, queue, requests
-from delivery.schemas.console import sessions
-from delivery.schemas.fields import content
+from delivery.api.deliveries import bulk, changes, content, delivery_request
+from delivery.api.jobs.reading import JobFilter
+from delivery.api.queue import tasks
+from delivery.api.sessions import SessionRequest
+from delivery.http.fields import types
 
 Schema = dict[str, Any]
 
@@ -20,10 +22,10 @@ _NO_NUL = {"pattern": r"^[^\u0000]*$"}
 _OTHERWISE_LIMITED = frozenset({"pattern", "enum", "format", "contentMediaType"})
 
 PATH_PATTERNS = {
-    "/v1/deliveries/{id}": requests.DELIVERY_ID,
+    "/v1/deliveries/{id}": types.DELIVERY_ID,
     "/v1/files/{id}": content.UPLOAD_ID,
     "/v1/queue/tasks/{task_id}": r"^[0-9]{1,5}\..+$",
-    "/v1/queue/tubes/{tube}": requests.PRINTABLE,
+    "/v1/queue/tubes/{tube}": types.PRINTABLE,
     "/v1/ownerships/{user}/{kind}": "^(group|supergroup)$",
     "/v1/export/{kind}": f"^({'|'.join(EXPORTED)})$",
 }
@@ -47,27 +49,27 @@ _SHOWS_SOMETHING: Mapping[str, object] = {
 }
 
 _COMBINATIONS: Mapping[type[Struct], Mapping[str, object]] = {
-    requests.DeliveryRequest: _SHOWS_SOMETHING,
-    requests.BulkLine: _SHOWS_SOMETHING,
+    delivery_request.DeliveryRequest: _SHOWS_SOMETHING,
+    bulk.BulkLine: _SHOWS_SOMETHING,
     content.ButtonRequest: {"oneOf": _required("data", "url")},
     content.AttachmentRequest: {"oneOf": _required("url", "provider_id")},
-    requests.Recipient: {
+    delivery_request.RecipientRequest: {
         "oneOf": _required("id", "group", "supergroup"),
         "dependentRequired": {"name": ["id"], "contacts": ["id"]},
     },
-    requests.CancellationRequest: {"oneOf": _required(*requests.CancellationRequest.__struct_fields__)},
-    queue.TaskCancellationRequest: {"anyOf": _required("user", "tenant", "lane", "kind_prefix", "tag")},
-    queue.TaskChangeRequest: {"anyOf": _required(*queue.TaskCountQuery.__struct_fields__)},
-    jobs.JobFilter: {
+    changes.CancellationRequest: {"oneOf": _required(*changes.CancellationRequest.__struct_fields__)},
+    tasks.TaskCancellationRequest: {"anyOf": _required("user", "tenant", "lane", "kind_prefix", "tag")},
+    tasks.TaskChangeRequest: {"anyOf": _required(*tasks.TaskCountQuery.__struct_fields__)},
+    JobFilter: {
         "anyOf": _required("state", "kind")
         + [{"required": [name], "properties": {name: {"minLength": 1}}} for name in ("q", "reason")]
     },
-    sessions.SessionRequest: {
+    SessionRequest: {
         "oneOf": [*_required("key", "link"), {"required": ["code_id", "code"]}],
         "dependentRequired": {"code_id": ["code"], "code": ["code_id"]},
     },
 }
-"""Which fields a request needs together, in JSON Schema. The endpoints check them."""
+"""Which fields a request needs together, in JSON Schema. The handlers check them."""
 
 
 def state_limits(paths: Mapping[str, Schema], components: dict[str, Schema], inputs: Iterable[type[Struct]]) -> None:

@@ -1,423 +1,53 @@
 """The table of all operations. Registration, scopes, the OpenAPI document and the tests read it."""
 
-from collections.abc import Sequence
-from functools import partial
-
-from core.jobs.mending.bulk import JobChanges, JobCount
-from core.jobs.views import JobView
-from core.monitoring import Figures, LanePage, LongestLanes, Overview, TaskChanges, TaskCount
-from core.queue.dead_letters import ChangedLetters
-from couriers.channel import receiving
-from delivery.endpoints import (
-    console_files,
-    exports,
+from delivery.api import (
+    actions,
+    api_keys,
+    audits,
+    delivery_reports,
     files,
-    forms,
     health,
-    imports,
     inbound,
-    links,
+    live,
+    me,
+    monitoring,
     pages,
-    runs,
-    scenarios,
-    updates,
+    processes,
+    sessions,
     webhooks,
 )
-from delivery.endpoints.console import actions, api_keys, audits, live, me, processes, sessions
-from delivery.endpoints.directory import contacts, ownerships, users
-from delivery.endpoints.directory.collections import groups, list_members, supergroups
-from delivery.endpoints.jobs import control as jobs
-from delivery.endpoints.jobs import many as many_jobs
-from delivery.endpoints.jobs import mending
-from delivery.endpoints.monitoring import figures, lanes, overview
-from delivery.endpoints.queue import tasks as queue
-from delivery.endpoints.queue import tubes
-from delivery.endpoints.sending import bulk, channels, deliveries, delivery_reports, preview, templates, tracking
-from delivery.endpoints.sign_in import endpoints as sign_in
-from delivery.http import metrics
-from delivery.http.responses import csv, ndjson, sse
-from delivery.http.route import OpenRoute, People, Repeats, Route
-from delivery.schemas import channels as channel_schemas
-from delivery.schemas import files as file_schemas
-from delivery.schemas import health as health_schemas
-from delivery.schemas import inbound as inbound_schemas
-from delivery.schemas import jobs as job_schemas
-from delivery.schemas import previews, requests, responses
-from delivery.schemas import queue as queue_schemas
-from delivery.schemas import templates as template_schemas
-from delivery.schemas import webhooks as webhook_schemas
-from delivery.schemas.bots import events
-from delivery.schemas.bots import forms as form_schemas
-from delivery.schemas.bots import runs as run_schemas
-from delivery.schemas.bots import scenarios as scenario_schemas
-from delivery.schemas.console import actions as action_schemas
-from delivery.schemas.console import api_keys as key_schemas
-from delivery.schemas.console import audits as audit_schemas
-from delivery.schemas.console import processes as process_schemas
-from delivery.schemas.console import sessions as session_schemas
-from delivery.schemas.console.live import LiveQuery
-from delivery.schemas.directory import exports as export_schemas
-from delivery.schemas.directory import imports as import_schemas
-from delivery.schemas.directory import links as link_schemas
-from delivery.schemas.directory import people as directory
-from delivery.schemas.monitoring import FigureQuery, LanePageQuery, LaneQuery
+from delivery.api.bots import forms, runs, scenarios, updates
+from delivery.api.deliveries import (
+    bulk,
+    changes,
+    channels,
+    histories,
+    of_person,
+    preview,
+    quota,
+    recipients,
+    sending,
+    templates,
+    tracking,
+)
+from delivery.api.directory import contacts, exports, groups, imports, links, ownerships, users
+from delivery.api.jobs import jobs, log, many, mending
+from delivery.api.queue import lanes, tasks, tubes
+from delivery.api.sign_in import sign_in
+from delivery.console import files as console_files
+from delivery.http.route import OpenRoute, Route, Routes
 
-Delivery = "/v1/deliveries/{id}"
-Task = "/v1/queue/tasks/{task_id}"
-Tube = "/v1/queue/tubes/{tube}"
-Webhook = "/v1/webhooks/{id}"
-SIGN_IN_PAGE = "/v1/sign-in/link/{link}"
-SignedIn = "/v1/sign-in/users/{user}"
-Job = "/v1/jobs/{job_id}"
-Run = "/v1/runs/{id}"
-File = "/v1/files/{id}"
-User = "/v1/users/{id}"
-Group = "/v1/groups/{id}"
-Supergroup = "/v1/supergroups/{id}"
-Contact = "/v1/contacts/{user}/{channel}/{address}"
-Ownership = "/v1/ownerships/{user}/{kind}/{id}"
-
-_ACCEPTED = {
-    "Location": "The address of the delivery.",
-    "RateLimit": "What is left of the sender's quota, if it has one.",
-    "RateLimit-Policy": "The sender's quota.",
-}
-_NEW = {"Location": "The address of the new object."}
-_LINK = {"Link": "The next page, rel=next (RFC 8288); absent on the last."}
-
-ROUTES = (
-    Route("POST", "/v1/history-keys", "Reserve a history key for a later delivery", "send", deliveries.reserve,
-          201, responses.HistoryKeyResponse, body=requests.HistoryKeyRequest, repeats=Repeats.STORED,
-          people=People.OWN),
-    Route("POST", "/v1/deliveries", "Send one text to many recipients, now or at a set time", "send",
-          deliveries.enqueue, 202, responses.Accepted, body=requests.DeliveryRequest, repeats=Repeats.OWN,
-          headers=_ACCEPTED, people=People.OWN),
-    Route("POST", "/v1/deliveries/preview", "What a send of the same body would do, and what people will see", "send",
-          preview.preview, 200, previews.PreviewResponse, body=requests.DeliveryRequest, query=previews.PreviewQuery,
-          people=People.OWN),
-    Route("POST", "/v1/deliveries/bulk", "Many deliveries, one JSON document per line; one response per line", "send",
-          bulk.enqueue_many, 200, ndjson.CONTENT_TYPE, repeats=Repeats.OWN,
-          lines=(requests.BulkLine, responses.LineAccepted)),
-    Route("GET", "/v1/deliveries", "List deliveries, newest first", "read", deliveries.list_page,
-          200, responses.DeliveryPage, query=requests.DeliveryQuery, headers=_LINK, people=People.OWN),
-    Route("GET", Delivery, "The history of a delivery: its outcome for every recipient and channel", "read",
-          deliveries.show, 200, responses.HistoryResponse, query=requests.HistoryQuery, headers=_LINK,
-          people=People.OWN),
-    Route("PATCH", Delivery, "Move a scheduled delivery to another time", "send", deliveries.reschedule,
-          200, responses.Accepted, body=requests.RescheduleRequest, repeats=Repeats.STORED,
-          people=People.OWN),
-    Route("DELETE", Delivery, "Cancel a delivery, for all recipients or the given ones", "send", deliveries.cancel,
-          200, responses.Cancelled, query=requests.CancelQuery, repeats=Repeats.STORED, people=People.OWN),
-    Route("POST", Delivery + "/retry", "Retry failed or unknown outcomes", "send", deliveries.retry,
-          202, responses.Retried, body=requests.RetryRequest, body_is_optional=True, repeats=Repeats.STORED,
-          people=People.OWN),
-    Route("GET", Delivery + "/events", "A live stream of every change; Last-Event-ID resumes it", "read",
-          tracking.follow, 200, sse.CONTENT_TYPE, query=requests.EventsQuery, people=People.OWN),
-    Route("GET", Delivery + "/recipients", "List the recipients of a delivery, those not reached first", "read",
-          deliveries.list_recipients, 200, responses.RecipientPage, query=requests.RecipientQuery, headers=_LINK,
-          people=People.OWN),
-    Route("GET", Delivery + "/reasons", "Why people were not reached, and how many", "read",
-          deliveries.show_reasons, 200, responses.Reasons,
-          people=People.OWN),
-    Route("GET", Delivery + "/recipients.csv", "Export the outcomes of a delivery as CSV",
-          "read", exports.export_recipients, 200, csv.CONTENT_TYPE, query=export_schemas.OutcomeExportQuery,
-          people=People.OWN),
-    Route("POST", "/v1/cancellations", "Cancel all deliveries that have something in common", "send",
-          deliveries.cancel_by, 200, responses.CancelledMany, body=requests.CancellationRequest,
-          repeats=Repeats.STORED),
-    Route("GET", "/v1/templates", "List the messages that are kept to be sent again: own ones, the tenant's", "send",
-          templates.list_all, 200, template_schemas.TemplateList, people=People.OWN),
-    Route("POST", "/v1/templates", "Keep a message to send it again; with an API key for all of the tenant", "send",
-          templates.save, 201, template_schemas.TemplateView, body=template_schemas.TemplateRequest,
-          repeats=Repeats.STORED, people=People.OWN),
-    Route("DELETE", "/v1/templates/{id}", "Delete a template", "send", templates.delete, 204, repeats=Repeats.STORED,
-          people=People.OWN),
-    Route("GET", "/v1/channels", "List the channels: what each shows, its limits and throttles", "read",
-          channels.list_all, 200, channel_schemas.ChannelList, people=People.BY_SCOPE),
-    Route("GET", "/v1/quota", "How much of its quota a sender has used", "read", deliveries.show_quota,
-          200, responses.QuotaResponse, query=requests.QuotaQuery, people=People.OWN),
-    Route("POST", "/v1/track", "Wait until a number of channels have reported", "read", tracking.track,
-          200, responses.TrackResponse, body=requests.TrackRequest, people=People.OWN),
-    Route("POST", "/v1/files", "Upload a file that deliveries attach by its id; the same file has the same id", "send",
-          files.upload, 201, file_schemas.FileResponse, query=file_schemas.FileQuery, headers=_NEW,
-          upload=files.OCTETS, people=People.BY_SCOPE),
-    Route("GET", File, "Show an uploaded file", "send", files.show, 200, file_schemas.FileResponse),
-    Route("DELETE", File, "Delete an uploaded file; deliveries that name it are sent without it", "send",
-          files.delete, 204, repeats=Repeats.STORED),
-    Route("POST", "/v1/import", "Import a CSV file into the directory, all of it or nothing", "manage",
-          imports.import_csv, 200, import_schemas.Imported, query=import_schemas.ImportQuery, repeats=Repeats.OWN,
-          upload=imports.CSV, people=People.BY_SCOPE),
-    Route("GET", "/v1/import", "How far the running import is", "manage", imports.show_progress,
-          200, import_schemas.ImportProgress, people=People.BY_SCOPE),
-    Route("GET", "/v1/export/{kind}", "Export a part of the directory as CSV, which the import reads again", "manage",
-          exports.export_directory, 200, csv.CONTENT_TYPE, query=export_schemas.ExportQuery,
-          people=People.BY_SCOPE),
-    Route("POST", "/v1/links", "Mail a code that links a contact to the person with this e-mail address", "manage",
-          links.request_link, 202, link_schemas.LinkRequested, body=link_schemas.LinkBody, repeats=Repeats.STORED),
-    Route("POST", "/v1/links/{link_id}/confirm", "Link the contact, if the code is right", "manage",
-          links.confirm_link, 200, link_schemas.Linked, body=link_schemas.LinkCodeBody, repeats=Repeats.STORED),
-    Route("POST", "/v1/updates", "An event of a chat, for the scenarios of the tenant's bot; 200 for a repeat",
-          "updates", updates.receive, 202, events.EventAccepted, body=events.EventRequest, repeats=Repeats.STORED,
-          repeat_status=200),
-    Route("GET", "/v1/queue", "Numbers of tasks by tube and state", "operator", queue.stats, 200, dict),
-    Route("GET", "/v1/overview", "Whether all is well, and what needs attention first", "operator",
-          overview.show, 200, Overview),
-    Route("GET", "/v1/figures", "What happened in the last hour or week: rates, delays, outcomes by reason", "operator",
-          figures.show, 200, Figures, query=FigureQuery),
-    Route("GET", "/v1/queue/tubes", "The tubes: tasks by state, options, pauses", "operator", tubes.list_all,
-          200, queue_schemas.TubeList),
-    Route("PATCH", Tube, "Change the pace of a tube", "operator", tubes.change,
-          200, queue_schemas.TubeView, body=queue_schemas.TubePatch, repeats=Repeats.STORED),
-    Route("PUT", "/v1/queue/weights/{tenant}", "Set how many turns a tenant gets while another gets one", "operator",
-          tubes.set_weight, 200, queue_schemas.WeightView, body=queue_schemas.WeightRequest, repeats=Repeats.STORED),
-    Route("GET", "/v1/queue/lanes", "The longest lanes", "operator", lanes.list_longest,
-          200, LongestLanes, query=LaneQuery),
-    Route("GET", Tube + "/lanes/{lane}", "List the tasks of a lane in its order", "operator", lanes.show,
-          200, LanePage, query=LanePageQuery, headers=_LINK),
-    Route("POST", Tube + ":pause", "Let no task of a tube be claimed until it is resumed", "operator", tubes.pause,
-          200, queue_schemas.TubeView, body=queue_schemas.PauseRequest, repeats=Repeats.STORED),
-    Route("POST", Tube + ":resume", "Let the tasks of a paused tube be claimed again", "operator", tubes.resume,
-          200, queue_schemas.TubeView, repeats=Repeats.STORED),
-    Route("GET", "/v1/queue/dead-letters", "Buried tasks, grouped by tube, kind and error", "operator",
-          tubes.list_dead_letters, 200, queue_schemas.DeadLetterList),
-    Route("POST", "/v1/queue/dead-letters:kick", "Make the buried tasks of a group ready again", "operator",
-          tubes.kick_dead_letters, 200, ChangedLetters, body=queue_schemas.DeadLetterChange, repeats=Repeats.STORED),
-    Route("POST", "/v1/queue/dead-letters:cancel", "Cancel the buried tasks of a group", "operator",
-          tubes.drop_dead_letters, 200, ChangedLetters, body=queue_schemas.DeadLetterChange, repeats=Repeats.STORED),
-    Route("GET", "/v1/audits", "The last audit: its progress, what it has found, what a repair would do", "operator",
-          audits.show, 200, audit_schemas.AuditView),
-    Route("POST", "/v1/audits", "Start an audit, which only reads; one runs at a time", "operator", audits.start,
-          202, audit_schemas.AuditRunView, repeats=Repeats.STORED),
-    Route("POST", "/v1/audits:repair", "Repair one finding of the last audit, if it is still wrong", "operator",
-          audits.repair, 200, audit_schemas.FindingView, body=audit_schemas.RepairRequest, repeats=Repeats.STORED),
-    Route("GET", "/v1/processes", "The processes that run or have failed, and the tubes that wait for one", "operator",
-          processes.list_all, 200, process_schemas.ProcessList),
-    Route("GET", "/v1/bots", "The bot in force: version, problems of its files, triggers, scenarios", "read",
-          scenarios.show, 200, scenario_schemas.Bot),
-    Route("GET", "/v1/bots:all", "The bots, and what of them has stopped; an operator's key lists those of all tenants",
-          "read", scenarios.list_bots, 200, scenario_schemas.BotList),
-    Route("POST", "/v1/scenarios:dry-run", "What the bot would do with an event; nothing is sent or written", "read",
-          scenarios.dry_run, 200, scenario_schemas.DryRunResult, body=scenario_schemas.DryRunRequest),
-    Route("GET", "/v1/scenarios/{name}", "A scenario as a graph, with the place of each action", "read",
-          scenarios.graph, 200, scenario_schemas.Graph, query=scenario_schemas.ScenarioQuery),
-    Route("GET", "/v1/forms", "List the forms that people have filled in", "read",
-          forms.list_all, 200, form_schemas.FormList),
-    Route("GET", "/v1/forms/{name}", "The answers to a form as a table, a row for each person", "read",
-          forms.show, 200, form_schemas.FormTable, query=form_schemas.FormQuery),
-    Route("GET", "/v1/forms/{name}/answers.csv", "Export the answers to a form as CSV", "read",
-          forms.export, 200, csv.CONTENT_TYPE, query=export_schemas.ExportQuery),
-    Route("GET", "/v1/variables", "What the bot remembers of a person: variables, and answers to forms", "read",
-          forms.of_person, 200, form_schemas.Remembered, query=form_schemas.PersonQuery),
-    Route("GET", "/v1/runs", "List the runs of scenarios, newest first", "read",
-          runs.list_page, 200, run_schemas.RunPage, query=run_schemas.RunQuery, headers=_LINK),
-    Route("GET", Run, "Show a run of scenarios: for each action what released or dropped it, and when",
-          "read", runs.show, 200, run_schemas.Run),
-    Route("POST", Run + ":drop", "End a run without its remaining actions; its messages are sent", "manage",
-          runs.drop, 200, run_schemas.Run, repeats=Repeats.STORED),
-    Route("POST", Run + ":drive", "Have a run that waits driven on now", "manage",
-          runs.drive, 200, run_schemas.Run, repeats=Repeats.STORED),
-    Route("GET", "/v1/queue/tasks", "List tasks", "admin", queue.list_tasks,
-          200, queue_schemas.TaskPage, query=queue_schemas.TaskQuery, headers=_LINK),
-    Route("GET", "/v1/queue/tasks:count", "Count tasks: up to 10,000, those of a state all", "admin", queue.count,
-          200, TaskCount, query=queue_schemas.TaskCountQuery),
-    Route("POST", "/v1/queue/tasks:kick", "Make all buried tasks of a filter ready again", "admin", queue.kick_all,
-          200, TaskChanges, body=queue_schemas.TaskChangeRequest, repeats=Repeats.STORED),
-    Route("POST", "/v1/queue/tasks:bury", "Set all tasks of a filter aside", "admin", queue.bury_all,
-          200, TaskChanges, body=queue_schemas.TaskChangeRequest, repeats=Repeats.STORED),
-    Route("POST", "/v1/queue/tasks:cancel", "Cancel all tasks of a filter", "admin", queue.cancel_all,
-          200, TaskChanges, body=queue_schemas.TaskChangeRequest, repeats=Repeats.STORED),
-    Route("POST", "/v1/queue/cancellations", "Cancel all tasks that have something in common", "admin",
-          queue.cancel_by, 200, dict, body=queue_schemas.TaskCancellationRequest, repeats=Repeats.STORED),
-    Route("GET", Task, "Show one task", "admin", queue.peek, 200, dict),
-    Route("POST", Task + ":bury", "Set a task aside until it is kicked", "admin", queue.bury,
-          200, dict, repeats=Repeats.STORED),
-    Route("POST", Task + ":kick", "Make a buried task ready again", "admin", queue.kick,
-          200, dict, repeats=Repeats.STORED),
-    Route("POST", Task + ":cancel", "Cancel a task", "admin", queue.cancel, 200, dict, repeats=Repeats.STORED),
-    Route("POST", "/v1/jobs", "Start a long-running job of a user", "manage", jobs.start,
-          201, JobView, body=job_schemas.JobRequest, repeats=Repeats.STORED, headers=_NEW),
-    Route("GET", "/v1/jobs", "List jobs, and how many have each state", "read", jobs.list_page,
-          200, job_schemas.JobPage, query=job_schemas.JobQuery, headers=_LINK),
-    Route("GET", "/v1/jobs:count", "Count the jobs of a filter, up to 10,000", "read", many_jobs.count,
-          200, JobCount, query=job_schemas.JobFilter),
-    Route("POST", "/v1/jobs:pause", "Pause all jobs of a filter", "manage", many_jobs.pause,
-          200, JobChanges, body=job_schemas.JobsPause, repeats=Repeats.STORED),
-    Route("POST", "/v1/jobs:resume", "Let all paused jobs of a filter go on", "manage", many_jobs.resume,
-          200, JobChanges, body=job_schemas.JobsChange, repeats=Repeats.STORED),
-    Route("POST", "/v1/jobs:stop", "End all jobs of a filter", "manage", many_jobs.stop,
-          200, JobChanges, body=job_schemas.JobsStop, repeats=Repeats.STORED),
-    Route("POST", "/v1/jobs:reset", "Repeat the iterations of all jobs of a filter from a step", "manage",
-          many_jobs.reset, 200, JobChanges, body=job_schemas.JobsReset, repeats=Repeats.STORED),
-    Route("POST", "/v1/jobs:resolve", "Say what became of what is unknown in all jobs of a filter", "manage",
-          many_jobs.resolve, 200, JobChanges, body=job_schemas.JobsResolution, repeats=Repeats.STORED),
-    Route("GET", Job, "Show one job", "read", jobs.show, 200, JobView),
-    Route("PATCH", Job, "Change parameters, zone or schedule of a job, for its next iteration", "manage", jobs.change,
-          200, JobView, body=job_schemas.JobParameters, repeats=Repeats.STORED),
-    Route("POST", Job + ":signal", "Send a signal to a job", "manage", jobs.signal,
-          204, body=job_schemas.JobSignal, repeats=Repeats.STORED),
-    Route("POST", Job + ":pause", "Pause a job; the unit in hand is finished", "manage", jobs.pause,
-          200, JobView, body=job_schemas.JobChange, body_is_optional=True, repeats=Repeats.STORED),
-    Route("POST", Job + ":resume", "Let a paused job go on where it was", "manage", jobs.resume,
-          200, JobView, body=job_schemas.JobChange, body_is_optional=True, repeats=Repeats.STORED),
-    Route("POST", Job + ":stop", "End a job; it can be started again", "manage", jobs.stop,
-          200, JobView, body=job_schemas.JobStop, body_is_optional=True, repeats=Repeats.STORED),
-    Route("GET", Job + "/steps", "List what the iteration has stored, in its order", "read", mending.list_steps,
-          200, job_schemas.StepPage, query=job_schemas.StepQuery, headers=_LINK),
-    Route("POST", Job + ":reset", "Repeat an iteration from one of its steps", "manage", mending.reset,
-          200, job_schemas.JobResetResult, body=job_schemas.JobReset, repeats=Repeats.STORED),
-    Route("POST", Job + "/queries/{name}", "Ask a job something; it changes nothing", "read", mending.ask_job,
-          200, job_schemas.JobAnswer, body=job_schemas.JobQuestion, body_is_optional=True),
-    Route("GET", Job + "/units", "List what became of a job's items and effects", "read", mending.list_units,
-          200, job_schemas.UnitPage, query=job_schemas.UnitQuery, headers=_LINK),
-    Route("POST", Job + "/units:resolve", "Say what became of something unknown", "manage", mending.resolve_unit,
-          204, body=job_schemas.UnitResolution, repeats=Repeats.STORED),
-    Route("POST", Job + "/units:reset", "Do a unit or an effect again", "manage", mending.reset_unit,
-          204, body=job_schemas.UnitReset, repeats=Repeats.STORED),
-    Route("GET", Job + "/log", "The live log of a job; Last-Event-ID resumes it", "read", jobs.follow_log,
-          200, sse.CONTENT_TYPE, query=job_schemas.LogQuery),
-    Route("POST", "/v1/sign-in", "Begin to sign a user in to an outside service", "manage", sign_in.begin,
-          201, job_schemas.SignInBegun, body=job_schemas.SignInRequest),
-    Route("GET", SignedIn, "List the services that a user has signed in to", "manage", sign_in.list_all,
-          200, job_schemas.SignedInList),
-    Route("DELETE", SignedIn + "/{service}", "Sign a user out of an outside service", "manage", sign_in.sign_out,
-          204, repeats=Repeats.STORED),
-    Route("POST", "/v1/webhooks", "Notify an HTTP address of outcomes and ends of deliveries", "manage",
-          webhooks.create, 201, webhook_schemas.WebhookCreated, body=webhook_schemas.WebhookRequest,
-          repeats=Repeats.STORED),
-    Route("GET", "/v1/webhooks", "List the webhooks", "manage", webhooks.list_all, 200, webhook_schemas.WebhookList),
-    Route("DELETE", Webhook, "Delete a webhook and the messages that wait for it", "manage", webhooks.delete,
-          200, webhook_schemas.WebhookDeleted, repeats=Repeats.STORED),
-    Route("POST", Webhook + "/test", "Send a test message to a webhook at once", "manage", webhooks.test,
-          200, webhook_schemas.WebhookAttempt, repeats=Repeats.STORED),
-    Route("GET", Webhook + "/attempts", "What waits for a webhook, and the last attempts", "manage",
-          webhooks.attempts, 200, webhook_schemas.WebhookAttempts),
-    Route("POST", Webhook + "/replay", "Send the messages again that were given up", "manage", webhooks.replay,
-          202, webhook_schemas.WebhookReplayed, repeats=Repeats.STORED),
-    Route("POST", "/v1/users", "Add a person", "manage", users.create,
-          201, directory.UserResponse, body=directory.UserRequest, repeats=Repeats.STORED, headers=_NEW,
-          people=People.BY_SCOPE),
-    Route("GET", "/v1/users", "List people: all, or by name, e-mail address, contact, group, role", "manage",
-          users.list_page, 200, directory.UserPage, query=directory.UserQuery, headers=_LINK,
-          people=People.BY_SCOPE),
-    Route("GET", User, "Show one person", "manage", users.show, 200, directory.UserResponse, people=People.BY_SCOPE),
-    Route("PATCH", User, "Change some fields of a person", "manage", users.update,
-          200, directory.UserResponse, body=directory.UserPatch, repeats=Repeats.STORED,
-          people=People.BY_SCOPE),
-    Route("DELETE", User, "Delete a person with its contacts, memberships, ownerships, sign-ins; its jobs are stopped",
-          "manage", users.delete, 204, repeats=Repeats.STORED, people=People.BY_SCOPE),
-    Route("POST", User + ":merge", "Make one person of two: the other one is deleted", "manage", users.merge,
-          200, directory.Merged, body=directory.MergeRequest, query=directory.MergeQuery, repeats=Repeats.STORED,
-          people=People.BY_SCOPE),
-    Route("GET", User + "/groups", "List the groups of a person", "manage", users.list_groups,
-          200, directory.GroupPage, people=People.BY_SCOPE),
-    Route("GET", User + "/deliveries", "List what was sent to a person, newest first, with its outcomes", "manage",
-          users.list_deliveries, 200, directory.PersonDeliveryPage, query=directory.PageQuery, headers=_LINK,
-          people=People.BY_SCOPE),
-    Route("POST", "/v1/contacts", "Add a contact to a person", "manage", contacts.add,
-          201, directory.ContactResponse, body=directory.ContactRequest, repeats=Repeats.STORED,
-          people=People.BY_SCOPE),
-    Route("GET", "/v1/contacts", "List the contacts of a person", "manage", contacts.list_all,
-          200, directory.ContactList, query=directory.OfUserQuery, people=People.BY_SCOPE),
-    Route("DELETE", Contact, "Remove one contact of a person", "manage", contacts.remove,
-          204, repeats=Repeats.STORED, people=People.BY_SCOPE),
-    Route("POST", "/v1/groups", "Add a group with its first members", "manage", groups.create,
-          201, directory.GroupResponse, body=directory.GroupRequest, repeats=Repeats.STORED, headers=_NEW,
-          people=People.BY_SCOPE),
-    Route("GET", "/v1/groups", "List groups", "manage", groups.list_page,
-          200, directory.GroupPage, query=directory.PageQuery, headers=_LINK, people=People.BY_SCOPE),
-    Route("GET", Group, "Show one group", "manage", groups.show, 200, directory.GroupResponse, people=People.BY_SCOPE),
-    Route("PATCH", Group, "Change some fields of a group", "manage", groups.update,
-          200, directory.GroupResponse, body=directory.GroupPatch, repeats=Repeats.STORED,
-          people=People.BY_SCOPE),
-    Route("DELETE", Group, "Delete a group; its members stay", "manage", groups.delete, 204, repeats=Repeats.STORED,
-          people=People.BY_SCOPE),
-    Route("GET", Group + "/members", "List the members of a group", "manage", list_members,
-          200, directory.UserPage, query=directory.PageQuery, headers=_LINK, people=People.BY_SCOPE),
-    Route("PUT", Group + "/members/{user}", "Add a person to a group", "manage", groups.add_member,
-          204, repeats=Repeats.STORED, people=People.BY_SCOPE),
-    Route("DELETE", Group + "/members/{user}", "Take a person out of a group", "manage", groups.remove_member,
-          204, repeats=Repeats.STORED, people=People.BY_SCOPE),
-    Route("POST", "/v1/supergroups", "Add a supergroup of existing groups", "manage", supergroups.create,
-          201, directory.SupergroupResponse, body=directory.SupergroupRequest, repeats=Repeats.STORED, headers=_NEW,
-          people=People.BY_SCOPE),
-    Route("GET", "/v1/supergroups", "List supergroups", "manage", supergroups.list_page,
-          200, directory.SupergroupPage, query=directory.PageQuery, headers=_LINK, people=People.BY_SCOPE),
-    Route("GET", Supergroup, "Show one supergroup with its groups", "manage", supergroups.show,
-          200, directory.SupergroupResponse, people=People.BY_SCOPE),
-    Route("PATCH", Supergroup, "Change the title of a supergroup", "manage", supergroups.update,
-          200, directory.SupergroupResponse, body=directory.SupergroupPatch, repeats=Repeats.STORED,
-          people=People.BY_SCOPE),
-    Route("DELETE", Supergroup, "Delete a supergroup; its groups stay", "manage", supergroups.delete,
-          204, repeats=Repeats.STORED, people=People.BY_SCOPE),
-    Route("PUT", Supergroup + "/groups/{group}", "Add a group to a supergroup; each of its owners must own the group",
-          "manage", supergroups.add_member, 204, repeats=Repeats.STORED, people=People.BY_SCOPE),
-    Route("DELETE", Supergroup + "/groups/{group}", "Take a group out of a supergroup", "manage",
-          supergroups.remove_member, 204, repeats=Repeats.STORED, people=People.BY_SCOPE),
-    Route("GET", "/v1/ownerships", "List what a person owns", "manage", ownerships.list_all,
-          200, directory.OwnershipList, query=directory.OfUserQuery, people=People.BY_SCOPE),
-    Route("PUT", Ownership, "Let a person write to a group or supergroup", "manage", ownerships.add,
-          204, repeats=Repeats.STORED, people=People.BY_SCOPE),
-    Route("DELETE", Ownership, "Withdraw an ownership; for a group also supergroups that contain it", "manage",
-          ownerships.remove, 204, repeats=Repeats.STORED, people=People.BY_SCOPE),
-    Route("GET", "/v1/me", "Who makes the request: rights, role, owned groups, quota, time zone", "", me.show,
-          200, session_schemas.Me, people=People.BY_SCOPE),
-    Route("DELETE", "/v1/sessions", "Sign out: end this session, or all of the same person or key", "",
-          sessions.sign_out, 204, query=session_schemas.SignOutQuery, people=People.BY_SCOPE),
-    Route("GET", "/v1/actions", "List what was changed for others, newest first", "admin", actions.list_page,
-          200, action_schemas.ActionPage, query=action_schemas.ActionQuery, headers=_LINK),
-    Route("GET", "/v1/actions.csv", "Export what was changed for others as CSV", "admin", actions.export,
-          200, csv.CONTENT_TYPE, query=action_schemas.ActionQuery),
-    Route("GET", "/v1/live", "What changes while a console is open; Last-Event-ID resumes it", "", live.follow,
-          200, sse.CONTENT_TYPE, query=LiveQuery, people=People.OWN),
-    Route("GET", "/v1/api-keys", "List API keys, with their last use and without their secrets", "admin",
-          api_keys.list_all, 200, key_schemas.ApiKeyList),
-    Route("POST", "/v1/api-keys", "Create an API key with no more scopes than the caller's; shows it once", "admin",
-          api_keys.create, 201, key_schemas.ApiKeyCreated, body=key_schemas.ApiKeyRequest),
-    Route("DELETE", "/v1/api-keys/{id}", "Revoke an API key; its sessions end with it", "admin", api_keys.revoke, 204,
-          repeats=Repeats.STORED),
+_RESOURCES = (
+    sending, preview, bulk, histories, changes, tracking, recipients, templates, channels, quota,
+    files, imports, exports, links, updates,
+    monitoring, tubes, lanes, audits, processes, scenarios, forms, runs, tasks,
+    jobs, many, mending, log, sign_in, webhooks,
+    users, of_person, contacts, groups, ownerships,
+    me, sessions, actions, live, api_keys,
+    delivery_reports, inbound, health, pages, console_files,
 )  # fmt: skip
 
-
-OPEN_ROUTES: tuple[OpenRoute, ...] = (
-    OpenRoute("GET", "/v1/receipts/sms", "A delivery report of an SMS gateway; its token is the secret",
-              delivery_reports.receive_sms, inbound_schemas.DeliveryReportResponse,
-              inbound_schemas.DeliveryReportQuery, acts=True),
-    OpenRoute("POST", "/v1/receipts/sms", "The same as a form",
-              delivery_reports.receive_sms, inbound_schemas.DeliveryReportResponse,
-              inbound_schemas.DeliveryReportQuery),
-    OpenRoute("GET", "/v1/receipts/sms/{profile}", "A delivery report of an SMS provider; a token or a secret is in it",
-              delivery_reports.receive_by_profile, delivery_reports.TEXT_TYPE, inbound_schemas.ProfileReportQuery,
-              acts=True),
-    OpenRoute("POST", "/v1/receipts/sms/{profile}", "The same as a form or as JSON",
-              delivery_reports.receive_by_profile, delivery_reports.TEXT_TYPE, inbound_schemas.ProfileReportQuery),
-    OpenRoute("GET", "/v1/inbound/sms", "An SMS that a gateway has received; its secret is in the address",
-              inbound.receive_sms, inbound.TEXT_TYPE, inbound_schemas.InboundSmsQuery, acts=True),
-    OpenRoute("POST", "/v1/inbound/sms", "The same as a form",
-              inbound.receive_sms, inbound.TEXT_TYPE, inbound_schemas.InboundSmsQuery),
-    OpenRoute("POST", "/v1/inbound/vk", "An event of VK's callback API; its secret is in the body",
-              inbound.receive_vk, inbound.TEXT_TYPE, body=inbound_schemas.InboundVkEvent),
-    *(OpenRoute("POST", one.webhook.path, f"{one.webhook.title}; its secret is in a header",
-                partial(inbound.receive_updates, channel), inbound.TEXT_TYPE, body=inbound_schemas.InboundUpdate)
-      for channel, one in receiving().items() if one.webhook),
-    OpenRoute("GET", SIGN_IN_PAGE, "The page that names the person whose jobs will use the account, and asks",
-              sign_in.ask, pages.HTML),
-    OpenRoute("POST", SIGN_IN_PAGE, "The answer of the person: goes on to the service", sign_in.confirm, pages.HTML),
-    OpenRoute("GET", "/v1/sign-in/callback", "Where a service leads a user back after a sign-in",
-              sign_in.finish, pages.HTML, job_schemas.CallbackQuery, acts=True),
-    OpenRoute("POST", "/v1/sessions", "Sign in to the console; the session is a cookie", sessions.sign_in,
-              session_schemas.Me, body=session_schemas.SessionRequest, status=201),
-    OpenRoute("POST", "/v1/sessions/codes", "Mail a code that signs a person in to the console", sessions.mail_code,
-              session_schemas.CodeSent, body=session_schemas.CodeBody, status=202),
-    OpenRoute("GET", "/livez", "Whether the process is alive", health.live, health_schemas.HealthResponse),
-    OpenRoute("GET", "/readyz", "Whether the process can serve requests", health.ready,
-              health_schemas.ReadinessResponse),
-    OpenRoute("GET", "/v1/server-proof", "Proves to `./ada` on this machine that it may send its key here",
-              health.prove, health_schemas.ServerProof, health_schemas.ProofQuery),
-    OpenRoute("GET", "/metrics", "Metrics for Prometheus; needs ADA_METRICS_KEY, or an API key with the scope operator",
-              health.show_metrics, metrics.CONTENT_TYPE),
-    OpenRoute("GET", "/openapi.json", "This document", pages.openapi, dict),
-    OpenRoute("GET", "/docs", "This document as a page", pages.docs, pages.HTML),
-    OpenRoute("GET", "/", "The web console", console_files.index, pages.HTML),
-)  # fmt: skip
-
-EVERY_ROUTE: Sequence[Route | OpenRoute] = (*ROUTES, *OPEN_ROUTES)
+_ALL = [route for resource in _RESOURCES for route in resource.ROUTES]
+ROUTES = tuple(route for route in _ALL if isinstance(route, Route))
+OPEN_ROUTES = tuple(route for route in _ALL if isinstance(route, OpenRoute))
+EVERY_ROUTE: Routes = (*ROUTES, *OPEN_ROUTES)

@@ -1,6 +1,6 @@
 """A process that behaves as open consoles do: `python -m bench.delivery.open_consoles API_URL KEY COUNT`.
 
-Half of them show the overview, half the tubes (delivery/web/console/pages). Each has its own connections and stream,
+Half of them show the overview, half the tubes (delivery/console/static/pages). Each has its own connections and stream,
 reads its page again when the stream says that the queue has changed, and reads it every QUIET seconds anyway. Announces
 how many times they read when it is asked to stop.
 """

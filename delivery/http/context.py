@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from urllib.parse import unquote, urlencode
 
 from aiohttp import hdrs, web
-from msgspec import Struct
+from msgspec import Struct, json
 
 from core.admission.api_keys import ApiKey
 from core.errors import Forbidden, Invalid, NotFound
@@ -18,11 +18,12 @@ from core.sessions import Identity
 from delivery.http.metrics import Metrics
 from delivery.http.options import Options
 from delivery.http.rate_limit import RateLimiter
-from delivery.schemas.responses import encode
 from delivery.services import ApiServices
 
 B = TypeVar("B")
 Q = TypeVar("Q")
+
+encode = json.Encoder().encode
 
 NO_CONTENT = 204
 JSON_HEADERS = {"Content-Type": "application/json"}

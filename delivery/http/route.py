@@ -1,6 +1,8 @@
-"""The types of the route table. Registration, checks and the OpenAPI document come from that one table."""
+"""The types of the route table, which the resources of the API fill. Registration, checks and the OpenAPI document come
+from that one table.
+"""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -92,3 +94,9 @@ class OpenRoute:
     def permits_head(self) -> bool:
         """Return whether HEAD gets the headers of GET (RFC 9110, section 9.3.2): monitors ask with it."""
         return self.method == hdrs.METH_GET and not self.acts
+
+
+Routes = Sequence[Route | OpenRoute]
+
+NEW_OBJECT = {"Location": "The address of the new object."}
+NEXT_PAGE = {"Link": "The next page, rel=next (RFC 8288); absent on the last."}

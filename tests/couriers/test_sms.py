@@ -18,7 +18,7 @@ from aiohttp import web
 from core.model.text.sms_parts import Coding, coding_of, sms_parts
 from couriers.sending import Courier, Deferred, Reason, Rejected, Scope, Sent, SetupError, Unknown
 from couriers.sms import courier as sms
-from delivery.endpoints.sending.delivery_reports import STATUS_BITS
+from delivery.api.delivery_reports import STATUS_BITS
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from sandbox.sms import SmsServer
 from sandbox.state import SandboxState

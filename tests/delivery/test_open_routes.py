@@ -12,8 +12,8 @@ from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.histories.parcels import Entry
 from core.model.history_key import HistoryKey
 from core.processes import accept_loss
+from delivery.api.pages import content_security_policy
 from delivery.app import build
-from delivery.endpoints.pages import content_security_policy
 from delivery.http.options import Options
 from delivery.http.server import listening
 from delivery.services import ApiServices

@@ -9,10 +9,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from delivery.app import build
-from delivery.endpoints import console_files
+from delivery.console import files as console_files
+from delivery.http.fields.types import PRINTABLE
 from delivery.http.responses import problem_types
 from delivery.routes import OPEN_ROUTES, ROUTES
-from delivery.schemas.requests import PRINTABLE
 from delivery.services import ApiServices
 from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body
 from tests.support.waiting import until

@@ -1,6 +1,6 @@
 """Previews a delivery as a person will see it in a channel, by the functions that couriers use. Pure.
 
-Called by `delivery.endpoints.sending.preview`.
+Called by `delivery.api.deliveries.preview`.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Reads bodies and queries into the types of `delivery.schemas.requests`.
+"""Reads bodies and queries into the types of `delivery.api`.
 
 A value that does not convert is searched by `validation` for every error, and so is a body with an escape of NUL or of
 half a surrogate pair, which `msgspec.convert` takes.

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import inspect
 
 from core.model.text.characters import refusal
-from delivery.schemas.problems import FieldError
+from delivery.http.responses.problems import FieldError
 
 MAX_ERRORS = 20
 """Errors reported at once."""

@@ -3,13 +3,15 @@
 import csv
 import io
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from aiohttp import hdrs, web
+from msgspec import UNSET, Meta, UnsetType
 
 from core.directory.csv_cells import escaped
 from delivery.http.context import Request
+from delivery.http.fields.types import RequestModel
 
 CONTENT_TYPE = "text/csv"
 _BYTE_ORDER_MARK = "\ufeff"
@@ -47,3 +49,20 @@ def csv_text(rows: Rows, *, for_excel: bool) -> str:
     writer = csv.writer(text, delimiter=";" if for_excel else ",")
     writer.writerows([escaped(cell) for cell in row] for row in rows)
     return text.getvalue()
+
+
+ForExcel = Annotated[
+    Literal["", "1", "true", "0", "false"],
+    Meta(description="semicolons and a byte order mark, for Excel in Russia; the name alone means true"),
+]
+_YES = ("", "1", "true")
+
+
+class ExportQuery(RequestModel, frozen=True):
+    """The form of the file."""
+
+    excel: ForExcel | UnsetType = UNSET
+
+    @property
+    def for_excel(self) -> bool:
+        return self.excel in _YES

@@ -8,21 +8,17 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 from aiohttp import hdrs, web
-from msgspec import UNSET, to_builtins
+from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from core.directory.importing import ImportRefused, RowError
 from core.errors import Conflict, Forbidden, Invalid, NotFound, Refused, StoreFull, StoreRefuses, TooMany
 from delivery.http.responses.problem_types import CODES, ProblemType
-from delivery.schemas.problems import FieldError, ProblemDocument
 
 CONTENT_TYPE = "application/problem+json"
-
-
 NOTHING_WRITTEN = "Nothing was written."
 OUTCOME_UNKNOWN = (
     "It may have been done. A repeat with the same Idempotency-Key is safe; without one it is a new request."
 )
-
 _BY_CLASS: dict[type[Refused], ProblemType] = {
     Invalid: ProblemType(400, "The request is invalid"),
     NotFound: ProblemType(404, "It does not exist"),
@@ -31,6 +27,29 @@ _BY_CLASS: dict[type[Refused], ProblemType] = {
     TooMany: ProblemType(429, "A limit is reached"),
 }
 _REFUSED = ProblemType(400, "Refused")
+
+
+class FieldError(Struct):
+    """One error of the request. `path`: "recipients.0.id". In a CSV file also `row`, as a spreadsheet shows it (the
+    header is row 1), and `column`, its name.
+    """
+
+    path: str
+    code: str
+    message: str
+    row: int | UnsetType = UNSET
+    column: str | UnsetType = UNSET
+
+
+class ProblemDocument(Struct):
+    """A problem document (RFC 9457). `code` is stable; `errors` lists every error of the request."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    errors: list[FieldError] | UnsetType = UNSET
 
 
 class InvalidFields(Invalid):

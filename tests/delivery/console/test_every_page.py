@@ -7,7 +7,7 @@ import pytest
 
 from tests.delivery.console.conftest import Person
 
-MENU = Path("delivery/web/console/lib/page.js")
+MENU = Path("delivery/console/static/lib/page.js")
 LOOKS = [
     ("en", "light", 1280),
     ("ru", "dark", 390),

@@ -9,7 +9,7 @@ from core.admission.api_keys import ApiKeys
 from core.directory import Directory
 from core.redis.store import Store
 from core.sessions import Sessions
-from delivery.endpoints.console_files import console_files
+from delivery.console.files import console_files
 from tests.delivery.conftest import Api
 from tests.delivery.console.conftest import Person
 

@@ -11,7 +11,7 @@ import pytest
 from core.model.states import DeliveryState, Reason, Status, Verdict
 from delivery.http.responses.problem_types import CODES
 
-CONSOLE = Path("delivery/web/console")
+CONSOLE = Path("delivery/console/static")
 PLURALS = {"en": {"one", "other"}, "ru": {"one", "few", "many", "other"}}
 TABLES = ("delivery_state.", "status.", "reason.", "verdict.", "problem.")
 """Words for values of the API: complete, whichever of them a page shows."""

@@ -7,7 +7,7 @@ import pytest
 
 from cli.commands.bots.scenario_show import lines
 from core.errors import Conflict, NotFound
-from delivery.schemas.bots.runs import Run
+from delivery.api.bots.runs import Run
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.execution.secrets import HIDDEN, secret_variables

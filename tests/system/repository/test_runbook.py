@@ -136,7 +136,7 @@ def test_the_runbook_has_every_code_of_the_store_and_of_the_server_side() -> Non
 
 
 def test_the_runbook_has_every_answer_of_readyz() -> None:
-    file = ROOT / "delivery" / "endpoints" / "health.py"
+    file = ROOT / "delivery" / "api" / "health.py"
     answers = {literal(words[0], around) for _, words, around in calls(file, ("problem", "ReadinessResponse"))}
     table = PAGE.read_text().partition("| `/readyz` |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| \d+, `(\w+)`", table, re.MULTILINE)) == answers

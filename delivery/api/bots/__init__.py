@@ -1,0 +1,1 @@
+"""The bots over HTTP: their events, runs, forms and scenarios."""

@@ -1,0 +1,155 @@
+"""The request and the response of sending one delivery."""
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from core.model import delivery
+from core.model.contacts import recipient_notation
+from core.model.history_key import HistoryKey
+from core.model.states import DeliveryState
+from delivery.api.deliveries.content import ContentRequest
+from delivery.http.fields.durations import DURATION
+from delivery.http.fields.timestamps import write_optional_time, write_time
+from delivery.http.fields.types import DELIVERY_ID, Contacts, IdField, Label, Name, RequestModel, ShortText, Time
+
+NewHistoryKey = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=512,
+        pattern=DELIVERY_ID,
+        description="a history key of this sender",
+        extra={"pattern": "HISTORY_KEY_MALFORMED"},
+    ),
+]
+
+
+class SenderRequest(RequestModel, frozen=True):
+    """The sender."""
+
+    id: IdField
+    name: Label | UnsetType | None = UNSET
+    role: Label | UnsetType | None = UNSET
+
+
+class RecipientRequest(RequestModel, frozen=True):
+    """One person by `id`: with `contacts`, or without the field, and then the directory knows the contacts. Or all
+    members of a `group` or `supergroup`.
+    """
+
+    id: IdField | UnsetType = UNSET
+    name: Label | UnsetType | None = UNSET
+    contacts: Contacts | UnsetType = UNSET
+    group: Name | UnsetType = UNSET
+    supergroup: Name | UnsetType = UNSET
+
+
+Text = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=4096,
+        pattern=r"\S",
+        description="1 to 4096 characters, not only white space; delivered unchanged",
+        extra={"short": "TEXT_EMPTY", "long": "TEXT_TOO_LONG", "pattern": "TEXT_EMPTY"},
+    ),
+]
+RecipientLine = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=8192,
+        description="a recipient as on the command line: 7, 7=telegram:100001,sms:+79991112233, group:ИВТ-21",
+        extra_json_schema={"pattern": recipient_notation.PATTERN},
+    ),
+]
+Recipients = Annotated[
+    list[RecipientRequest | RecipientLine],
+    Meta(min_length=1, max_length=10_000, extra={"short": "NO_RECIPIENTS", "long": "TOO_MANY_RECIPIENTS"}),
+]
+ChannelNames = Annotated[list[ShortText], Meta(min_length=1, max_length=32, description="default: every known channel")]
+Strategy = Annotated[
+    Literal["all", "first"],
+    Meta(
+        description="all: every channel. first: the channels in their order; the next one after a failure or the wait",
+        extra_json_schema={"default": "all"},
+    ),
+]
+Wait = Annotated[
+    str,
+    Meta(
+        max_length=32,
+        description="strategy first: ISO 8601 duration, PT1S to P30D, after which the next channel is tried unless a "
+        "delivery report came; without it sent is enough",
+        extra_json_schema={"pattern": f"^({DURATION})?$"},
+    ),
+]
+Priority = Annotated[
+    int, Meta(ge=0, le=9, description="0 is first among the waiting tasks of a lane", extra_json_schema={"default": 5})
+]
+Urgent = Annotated[
+    bool,
+    Meta(description="send also in quiet hours; needs the scope urgent", extra_json_schema={"default": False}),
+]
+Far = Annotated[
+    bool, Meta(description="deliver_at may be more than a year ahead", extra_json_schema={"default": False})
+]
+
+
+class DeliveryRequest(RequestModel, frozen=True):
+    """One text for many recipients. Without `text` only if `content` has attachments."""
+
+    sender: SenderRequest
+    recipients: Recipients
+    text: Text | UnsetType = UNSET
+    content: ContentRequest | UnsetType = UNSET
+    history_key: NewHistoryKey | UnsetType | None = UNSET
+    origin: Annotated[ShortText, Meta(description="the source", extra_json_schema={"default": "api"})] | UnsetType = (
+        UNSET
+    )
+    deliver_at: Time | UnsetType | None = UNSET
+    expires_at: Time | UnsetType | None = UNSET
+    channels: ChannelNames | UnsetType = UNSET
+    strategy: Strategy | UnsetType = UNSET
+    wait: Wait | UnsetType | None = UNSET
+    lane: Name | UnsetType | None = UNSET
+    priority: Priority | UnsetType = UNSET
+    kind: Annotated[ShortText, Meta(extra_json_schema={"default": "message"})] | UnsetType = UNSET
+    tags: Annotated[list[ShortText], Meta(max_length=16)] | UnsetType = UNSET
+    urgent: Urgent | UnsetType = UNSET
+    far: Far | UnsetType = UNSET
+
+
+class HistoryKeyRequest(RequestModel, frozen=True):
+    """The sender, and the lane if the delivery will have one, that the history key is for."""
+
+    sender: SenderRequest
+    lane: Name | UnsetType = UNSET
+
+
+class HistoryKeyResponse(Struct):
+    """A history key for a later delivery."""
+
+    history_key: str
+    id: str
+
+    @classmethod
+    def of(cls, key: HistoryKey) -> "HistoryKeyResponse":
+        return cls(str(key), key.id)
+
+
+class DeliveryAccepted(Struct):
+    """A delivery was accepted. `moved_from`: the requested time, if `deliver_at` differs from it."""
+
+    id: str
+    history_key: str
+    state: DeliveryState
+    deliver_at: str
+    moved_from: str | None
+    recipients: int
+
+    @classmethod
+    def of(cls, accepted: delivery.Accepted) -> "DeliveryAccepted":
+        key, moved_from = accepted.key, write_optional_time(accepted.moved_from)
+        return cls(key.id, str(key), accepted.state, write_time(accepted.deliver_at), moved_from, accepted.recipients)

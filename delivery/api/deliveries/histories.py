@@ -1,0 +1,212 @@
+"""The histories of deliveries: one with a page of its recipients, and the list of all."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from core.deliveries.histories.sent_message import SentMessage
+from core.model import delivery, history
+from core.model.history_key import Id
+from core.model.people import id_text
+from core.model.states import DeliveryState, Status, Verdict
+from core.model.text import unreserved
+from core.model.text.characters import nfc
+from delivery.api.deliveries.content import ContentResponse
+from delivery.http.context import Request, Response, next_page_link
+from delivery.http.fields.durations import write_duration
+from delivery.http.fields.timestamps import read_time, write_optional_time
+from delivery.http.fields.types import Label, Limit, Name, RequestModel, ShortText, Time, cursor_form
+from delivery.http.route import NEXT_PAGE, People, Route, Routes
+
+
+class OutcomeView(Struct):
+    """The outcome for one recipient in one channel. Before the first attempt there is only the status.
+
+    `not_shown`: what the channel could not show of the delivery; absent if it showed everything.
+    """
+
+    status: Status
+    reason: str | UnsetType | None = UNSET
+    reference: str | UnsetType | None = UNSET
+    attempts: int | UnsetType = UNSET
+    at: str | UnsetType | None = UNSET
+    not_shown: list[str] | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, record: history.OutcomeRecord) -> "OutcomeView":
+        if not record.version and record.at is None:
+            return cls(record.status, record.reason or UNSET)
+        known = record.status, record.reason, record.reference, record.attempts, write_optional_time(record.at)
+        return cls(*known, list(record.not_shown) or UNSET)
+
+
+class RecipientHistory(Struct):
+    """One recipient with the outcome in every channel. `received_in`: the channels that reached the recipient."""
+
+    id: Id
+    name: str | None
+    origin: list[str]
+    received_in: list[str]
+    outcomes: dict[str, OutcomeView]
+
+    @classmethod
+    def of(cls, record: history.RecipientRecord) -> "RecipientHistory":
+        outcomes = {channel: OutcomeView.of(outcome) for channel, outcome in record.outcomes.items()}
+        return cls(record.id, record.name, list(record.origin), list(record.received_in), outcomes)
+
+
+class DeliverySummary(Struct, kw_only=True):
+    """A delivery without its recipients. `channels`: channel → `state`, and the number of outcomes per status.
+    `content`: absent if the delivery has only a text.
+    """
+
+    id: str
+    history_key: str
+    sender: Mapping[str, Any]
+    text: str
+    origin: str
+    state: DeliveryState
+    version: int
+    created_at: str
+    deliver_at: str
+    moved_from: str | None
+    expires_at: str | None
+    released_at: str | None
+    finished_at: str | None
+    verdict: Verdict
+    counts: Mapping[str, int]
+    channels: dict[str, dict[str, str | int]]
+    reported: int
+    kind: str
+    tags: list[str]
+    lane: str | None
+    priority: int
+    strategy: delivery.Strategy
+    wait: str | None
+    content: ContentResponse | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, history: history.History) -> "DeliverySummary":
+        return cls(**_summary(history))
+
+
+class HistoryResponse(DeliverySummary, kw_only=True):
+    """A delivery with one page of its recipients. `next`: the cursor of the next page."""
+
+    recipients: list[RecipientHistory]
+    next: str | None
+
+    @classmethod
+    def of(cls, history: history.History) -> "HistoryResponse":
+        recipients = [RecipientHistory.of(one) for one in history.recipients]
+        return cls(**_summary(history), recipients=recipients, next=history.next)
+
+
+_COPIED = (
+    "sender", "text", "origin", "state", "version", "verdict", "counts", "reported", "kind", "lane", "priority",
+    "strategy",
+)  # fmt: skip
+_TIMES = ("created_at", "deliver_at", "moved_from", "expires_at", "released_at", "finished_at")
+
+
+def _summary(history: history.History) -> dict[str, Any]:
+    copied = {name: getattr(history, name) for name in _COPIED}
+    times = {name: write_optional_time(getattr(history, name)) for name in _TIMES}
+    channels = {name: {"state": one.state, **one.counts} for name, one in history.channels.items()}
+    further = {"id": history.key.id, "history_key": str(history.key), "tags": list(history.tags), "channels": channels}
+    wait = None if history.wait is None else write_duration(history.wait)
+    content = {} if history.content is None else {"content": ContentResponse.of(history.content)}
+    return copied | times | further | {"wait": wait} | content
+
+
+class DeliveryPage(Struct):
+    """A page of deliveries, newest first. `next`: the cursor of the next page."""
+
+    deliveries: list[DeliverySummary]
+    next: str | None
+
+    @classmethod
+    def of(cls, histories: Iterable[history.History], cursor: str | None) -> "DeliveryPage":
+        return cls([DeliverySummary.of(one) for one in histories], cursor)
+
+
+Position = Annotated[str, cursor_form("^[0-9]{1,9}$")]
+ListCursor = Annotated[str, cursor_form(f"^[0-9]{{1,15}}-[0-9]{{1,5}}-{unreserved.ONE}+$")]
+
+
+class HistoryQuery(RequestModel, frozen=True):
+    """The page of recipients."""
+
+    cursor: Position | UnsetType = UNSET
+    limit: Annotated[int, Meta(ge=1, le=10_000, extra_json_schema={"default": 100})] | UnsetType = UNSET
+
+
+SentMessageName = Annotated[
+    str,
+    Meta(
+        max_length=600,
+        pattern="^[a-z0-9-]+:[^:]+:.+$",
+        description="one message of the delivery: channel, address of the recipient and the provider's id, with colons",
+    ),
+]
+
+
+class DeliveryQuery(RequestModel, frozen=True):
+    """The filter and the page of a list of deliveries."""
+
+    sender: Name | UnsetType = UNSET
+    tag: ShortText | UnsetType = UNSET
+    state: DeliveryState | UnsetType = UNSET
+    verdict: Verdict | UnsetType = UNSET
+    text: Annotated[Label, Meta(description="a part of the text")] | UnsetType = UNSET
+    since: Time | UnsetType = UNSET
+    until: Time | UnsetType = UNSET
+    message: SentMessageName | UnsetType = UNSET
+    cursor: ListCursor | UnsetType = UNSET
+    limit: Limit | UnsetType = UNSET
+
+
+async def show(request: Request[None, HistoryQuery]) -> Response:
+    """Return the history, with one page of its recipients."""
+    query = request.query
+    history = await request.services.core.deliveries.read(
+        request.history_key, request.tenant, query.cursor or None, query.limit or 100
+    )
+    return Response(HistoryResponse.of(history), headers=next_page_link(request.http, history.next))
+
+
+async def list_page(request: Request[None, DeliveryQuery]) -> Response:
+    """Return one page of deliveries, newest first."""
+    query = request.query
+    person = request.identity.person
+    if person and query.sender:
+        request.check_own(query.sender, "sender")
+    histories, cursor = await request.services.core.deliveries.list(
+        request.tenant,
+        sender=id_text(person.id) if person else nfc(query.sender or "") or None,
+        tag=nfc(query.tag) if query.tag else None,
+        state=query.state or None,
+        verdict=query.verdict or None,
+        text=query.text or None,
+        since=_time(request, "since"),
+        until=_time(request, "until"),
+        message=SentMessage(*query.message.split(":", 2)) if query.message else None,
+        cursor=query.cursor or None,
+        limit=query.limit or 100,
+    )
+    return Response(DeliveryPage.of(histories, cursor), headers=next_page_link(request.http, cursor))
+
+
+def _time(request: Request[None, DeliveryQuery], name: str) -> datetime | None:
+    given = getattr(request.query, name)
+    return read_time(given, name, request.options.max_days_ahead) if given else None
+
+
+ROUTES: Routes = (
+    Route("GET", "/v1/deliveries", "List deliveries, newest first", "read", list_page, 200, DeliveryPage,
+          query=DeliveryQuery, headers=NEXT_PAGE, people=People.OWN),
+    Route("GET", "/v1/deliveries/{id}", "The history of a delivery: its outcome for every recipient and channel",
+          "read", show, 200, HistoryResponse, query=HistoryQuery, headers=NEXT_PAGE, people=People.OWN),
+)  # fmt: skip

@@ -1,0 +1,66 @@
+"""What was sent to a person."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from core.deliveries import of_person
+from core.model.states import DeliveryState
+from delivery.api.deliveries.histories import OutcomeView
+from delivery.api.deliveries.recipients import ListedRecipient
+from delivery.http.context import Request, Response, next_page_link
+from delivery.http.fields.timestamps import write_time
+from delivery.http.fields.types import PageQuery
+from delivery.http.input.reading import optional, part
+from delivery.http.route import NEXT_PAGE, People, Route, Routes
+
+
+class PersonDeliveryView(Struct):
+    """A delivery to a person, and what became of it for that person. `why`: why the person was not reached, if so."""
+
+    id: str
+    created_at: str
+    sender: Mapping[str, Any]
+    text: str
+    state: DeliveryState
+    outcomes: Mapping[str, OutcomeView]
+    why: str | None
+
+    @classmethod
+    def of(cls, one: of_person.PersonDelivery) -> "PersonDeliveryView":
+        history, recipient = one.history, ListedRecipient.of(one.recipient)
+        known = history.key.id, write_time(history.created_at), history.sender, history.text, history.state
+        return cls(*known, recipient.outcomes, recipient.why)
+
+
+class PersonDeliveryPage(Struct):
+    """A page of deliveries to a person, newest first. It may be short although there is a `next` one."""
+
+    deliveries: list[PersonDeliveryView]
+    next: str | None
+
+
+_DELIVERIES = 20
+"""Deliveries of a page whose `limit` is not given."""
+
+
+async def list_deliveries(request: Request[None, PageQuery]) -> Response:
+    """Return a page of what was sent to a person, newest first; a person who asks sees only its own."""
+    query, identity = request.query, request.identity
+    found, cursor = await request.services.core.deliveries.of_person.page(
+        request.tenant,
+        part(request, "id"),
+        optional(query.cursor),
+        query.limit or _DELIVERIES,
+        lambda position: identity.may_see_deliveries_of(position.key.sender),
+    )
+    page = PersonDeliveryPage([PersonDeliveryView.of(one) for one in found], cursor)
+    return Response(page, headers=next_page_link(request.http, cursor))
+
+
+ROUTES: Routes = (
+    Route("GET", "/v1/users/{id}/deliveries", "List what was sent to a person, newest first, with its outcomes",
+          "manage", list_deliveries, 200, PersonDeliveryPage, query=PageQuery, headers=NEXT_PAGE,
+          people=People.BY_SCOPE),
+)  # fmt: skip

@@ -1,0 +1,151 @@
+"""The recipients of one delivery: as pages, as CSV, and why people were not reached."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Annotated, Literal
+
+from aiohttp import web
+from msgspec import UNSET, Struct, UnsetType
+
+from core.deliveries.histories import recipient_search
+from core.deliveries.histories.recipient_search import RecipientFilter, why_not_reached
+from core.model import history
+from core.model.history import OutcomeRecord, RecipientRecord
+from core.model.states import Reason, Status
+from delivery.api.deliveries.histories import OutcomeView, RecipientHistory
+from delivery.http.context import Request, Response, next_page_link
+from delivery.http.fields.timestamps import write_optional_time
+from delivery.http.fields.types import Label, Limit, RequestModel, ShortText, cursor_form
+from delivery.http.responses.csv import _YES, CONTENT_TYPE, ForExcel, Rows, respond_csv
+from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes
+
+
+class RecipientFilterQuery(RequestModel, frozen=True):
+    """Which recipients. `status`, `reason` and `channel` are of one outcome; `q`: a part of the name or id; `why`: why
+    a person was not reached, as the list says it.
+    """
+
+    status: Status | UnsetType = UNSET
+    reason: Reason | UnsetType = UNSET
+    channel: ShortText | UnsetType = UNSET
+    q: Label | UnsetType = UNSET
+    why: ShortText | UnsetType = UNSET
+    reached: Literal["yes", "no"] | UnsetType = UNSET
+
+    def wanted(self) -> RecipientFilter:
+        reached = self.reached == "yes" if self.reached else None
+        return RecipientFilter(
+            self.status or None, self.reason or "", self.channel or "", self.q or "", self.why or "", reached
+        )
+
+
+class RecipientQuery(RecipientFilterQuery, frozen=True):
+    """The filter and the page of a list of recipients."""
+
+    cursor: Annotated[str, cursor_form("^[nr][0-9]{1,9}$")] | UnsetType = UNSET
+    limit: Limit | UnsetType = UNSET
+
+
+class OutcomeExportQuery(RecipientFilterQuery, frozen=True):
+    """The form of the file, and which recipients."""
+
+    excel: ForExcel | UnsetType = UNSET
+
+    @property
+    def for_excel(self) -> bool:
+        return self.excel in _YES
+
+
+class ListedRecipient(RecipientHistory):
+    """A recipient. `why`: why it was not reached: a reason, a status, or `waiting`; null if it was."""
+
+    why: str | None
+
+    @classmethod
+    def of(cls, record: history.RecipientRecord) -> "ListedRecipient":
+        outcomes = {channel: OutcomeView.of(outcome) for channel, outcome in record.outcomes.items()}
+        known = record.id, record.name, list(record.origin), list(record.received_in), outcomes
+        return cls(*known, why_not_reached(record))
+
+
+class ListedRecipients(Struct):
+    """A page of recipients, those not reached first. It may be short although there is a `next` one."""
+
+    recipients: list[ListedRecipient]
+    next: str | None
+
+    @classmethod
+    def of(cls, page: recipient_search.RecipientPage) -> "ListedRecipients":
+        return cls([ListedRecipient.of(one) for one in page.recipients], page.next)
+
+
+class Reasons(Struct):
+    """Why people were not reached → how many, the most frequent first. `waiting`: a channel may still reach them."""
+
+    not_reached: int
+    reasons: dict[str, int]
+
+
+async def list_recipients(request: Request[None, RecipientQuery]) -> Response:
+    """Return one page of a delivery's recipients, those not reached first."""
+    query = request.query
+    page = await request.services.core.deliveries.recipients.page(
+        request.history_key, request.tenant, query.wanted(), query.cursor or None, query.limit or 100
+    )
+    return Response(ListedRecipients.of(page), headers=next_page_link(request.http, page.next))
+
+
+async def show_reasons(request: Request[None, NoParameters]) -> Response:
+    """Return why people were not reached, and how many."""
+    reasons = await request.services.core.deliveries.recipients.reasons(request.history_key, request.tenant)
+    return Response(Reasons(sum(reasons.values()), dict(reasons)))
+
+
+_OUTCOME_COLUMNS = (
+    "recipient",
+    "name",
+    "origin",
+    "channel",
+    "status",
+    "reason",
+    "at",
+    "attempts",
+    "reference",
+    "not_shown",
+)
+OutcomeExportRequest = Request[None, OutcomeExportQuery]
+
+
+async def export_recipients(request: OutcomeExportRequest) -> web.StreamResponse:
+    """Return one row for each recipient and channel of a delivery, those not reached first."""
+    name = f"{request.history_key.id}.csv"
+    return await respond_csv(request, name, _outcome_pages(request), for_excel=request.query.for_excel)
+
+
+async def _outcome_pages(request: OutcomeExportRequest) -> AsyncIterator[Rows]:
+    """Yield pages of outcomes. The header comes with the first page, which is refused if there is no such delivery."""
+    rows: list[tuple[str, ...]] = [_OUTCOME_COLUMNS]
+    recipients, wanted = request.services.core.deliveries.recipients, request.query.wanted()
+    async for page in recipients.all(request.history_key, request.tenant, wanted):
+        yield rows + [row for recipient in page.recipients for row in _outcome_rows(recipient)]
+        rows = []
+
+
+def _outcome_rows(recipient: RecipientRecord) -> Iterator[tuple[str, ...]]:
+    person = (str(recipient.id), recipient.name or "", ", ".join(recipient.origin))
+    for channel, outcome in recipient.outcomes.items():
+        yield (*person, channel, *_outcome_cells(outcome))
+
+
+def _outcome_cells(outcome: OutcomeRecord) -> tuple[str, ...]:
+    at, not_shown = write_optional_time(outcome.at) or "", ", ".join(outcome.not_shown)
+    return (outcome.status, outcome.reason or "", at, str(outcome.attempts), outcome.reference or "", not_shown)
+
+
+ROUTES: Routes = (
+    Route("GET", "/v1/deliveries/{id}/recipients", "List the recipients of a delivery, those not reached first",
+          "read", list_recipients, 200, ListedRecipients, query=RecipientQuery, headers=NEXT_PAGE, people=People.OWN),
+    Route("GET", "/v1/deliveries/{id}/reasons", "Why people were not reached, and how many", "read", show_reasons,
+          200, Reasons, people=People.OWN),
+    Route("GET", "/v1/deliveries/{id}/recipients.csv", "Export the outcomes of a delivery as CSV", "read",
+          export_recipients, 200, CONTENT_TYPE, query=OutcomeExportQuery, people=People.OWN),
+)  # fmt: skip

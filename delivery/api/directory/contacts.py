@@ -1,0 +1,83 @@
+"""The contacts of a person one by one: add, list, remove."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from core.model import people
+from core.model.contacts.addresses import canonical
+from core.model.history_key import Id
+from core.model.people import faults_of_contacts
+from delivery.http.context import Request, Response, no_content
+from delivery.http.fields.types import Address, IdField, Name, RequestModel, ShortText
+from delivery.http.input.reading import check, part
+from delivery.http.route import NoParameters, People, Repeats, Route, Routes
+
+
+class OfUserQuery(RequestModel, frozen=True):
+    """The person whose objects are listed."""
+
+    user: Name
+
+
+class ContactRequest(RequestModel, frozen=True):
+    """A contact of a person."""
+
+    user: IdField
+    channel: ShortText
+    address: Address
+
+
+class ContactResponse(Struct):
+    """A contact of a person, its address in the canonical form."""
+
+    user: Id
+    channel: str
+    address: str
+
+    @classmethod
+    def all_of(cls, user: people.User) -> "Iterator[ContactResponse]":
+        for channel, addresses in user.contacts.items():
+            for address in addresses:
+                yield cls(user.id, channel, address)
+
+
+class ContactList(Struct):
+    """All contacts of a person."""
+
+    contacts: list[ContactResponse]
+
+
+async def add(request: Request[ContactRequest, NoParameters]) -> Response:
+    """Add a contact to a person, who may have it already."""
+    body = request.body
+    register = await request.services.core.channels.current()
+    check(faults_of_contacts({body.channel: [body.address]}, register.names))
+    user = await request.services.core.directory.users.add_contact(
+        request.tenant, body.user, body.channel, body.address
+    )
+    address = canonical(body.channel, body.address)
+    return Response(ContactResponse(user.id, body.channel, address), 201)
+
+
+async def list_all(request: Request[None, OfUserQuery]) -> Response:
+    """Return all contacts of a person."""
+    user = await request.services.core.directory.users.find(request.tenant, request.query.user)
+    return Response(ContactList(list(ContactResponse.all_of(user))))
+
+
+async def remove(request: Request[None, NoParameters]) -> Response:
+    """Remove this one contact of a person."""
+    names = (part(request, name) for name in ("user", "channel", "address"))
+    await request.services.core.directory.users.remove_contact(request.tenant, *names)
+    return no_content()
+
+
+ROUTES: Routes = (
+    Route("POST", "/v1/contacts", "Add a contact to a person", "manage", add, 201, ContactResponse,
+          body=ContactRequest, repeats=Repeats.STORED, people=People.BY_SCOPE),
+    Route("GET", "/v1/contacts", "List the contacts of a person", "manage", list_all, 200, ContactList,
+          query=OfUserQuery, people=People.BY_SCOPE),
+    Route("DELETE", "/v1/contacts/{user}/{channel}/{address}", "Remove one contact of a person", "manage", remove,
+          204, repeats=Repeats.STORED, people=People.BY_SCOPE),
+)  # fmt: skip

@@ -1,0 +1,134 @@
+"""CSV import: a whole file or nothing. The body goes to a temporary file as it arrives; core reads it from there."""
+
+import tempfile
+from typing import IO, Annotated, Literal
+
+import msgspec
+from aiohttp import web
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from core.directory import importing
+from core.directory.csv_cells import FileKind
+from core.model.delivery import Repeat
+from delivery.http.context import Request, Response
+from delivery.http.fields.types import RequestModel
+from delivery.http.idempotency import respond_once
+from delivery.http.input.decoding import check_content_type
+from delivery.http.input.receiving import receive_file
+from delivery.http.route import NoParameters, People, Repeats, Route, Routes
+
+KindName = Literal["users", "contacts", "groups", "members", "supergroups", "ownerships"]
+Encoding = Literal["utf-8", "utf-16", "windows-1251", "koi8-r", "mac-cyrillic", "cp866", "windows-1252"]
+
+
+class ImportQuery(RequestModel, frozen=True):
+    """The kind of the rows, and whether they are only checked."""
+
+    kind: KindName
+    dry_run: (
+        Annotated[Literal["", "1", "true", "0", "false"], Meta(description="check only; the name alone means true")]
+        | UnsetType
+    ) = UNSET
+    encoding: Annotated[Encoding, Meta(description="of the file; default: found out by its words")] | UnsetType = UNSET
+
+    @property
+    def only_checks(self) -> bool:
+        return self.dry_run in ("", "1", "true")
+
+
+class FieldChange(Struct):
+    """A field that a row changes, its values as cells; "" for none."""
+
+    field: str
+    old: str
+    new: str
+
+
+class RowChange(Struct):
+    """The change that a row makes. `id`: of the person, group or supergroup; `created`: whether that is new."""
+
+    row: int
+    id: str
+    created: bool
+    fields: list[FieldChange]
+
+
+class ImportResult(Struct):
+    """How many rows were about something new, changed what existed, or changed nothing. `dry_run`: they would have, and
+    `changes` are the first of them; `more_changes`: how many others there are.
+    """
+
+    created: int
+    updated: int
+    unchanged: int
+    dry_run: bool
+    changes: list[RowChange]
+    more_changes: int
+
+    @classmethod
+    def of(cls, result: importing.Imported, *, dry_run: bool) -> "ImportResult":
+        changes = msgspec.convert(msgspec.to_builtins(result.changes), list[RowChange])
+        more = result.created + result.updated - len(changes) if dry_run else 0
+        return cls(result.created, result.updated, result.unchanged, dry_run, changes, more)
+
+
+class ImportState(Struct):
+    """The import of the tenant that is under way. `rows`: of the file; `done`: of them, in this state."""
+
+    state: Annotated[str, Meta(description="idle, checking or writing")]
+    kind: str
+    rows: int
+    done: int
+
+
+CSV = "text/csv"
+CSV_TYPES = frozenset({CSV, "application/csv", "application/vnd.ms-excel", "application/octet-stream"})
+"""The last three are what browsers and HTTP clients send for a file."""
+_IN_MEMORY = 2**20
+"""Bytes; a larger file goes to the disk."""
+ImportRequest = Request[None, ImportQuery]
+
+
+async def import_csv(request: ImportRequest) -> web.StreamResponse:
+    """Import a file. A repeat with the same Idempotency-Key and the same file returns the first response."""
+    check_content_type(request.http, CSV_TYPES)
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
+        limit, timeout = request.options.import_limit, request.options.body_timeout
+        content = await receive_file(request.http, limit, timeout, file)
+
+        async def run(request: ImportRequest) -> Response:
+            return await _import(request, file)
+
+        if request.repeat is None:
+            return (await run(request)).encode()
+        repeat = Repeat(request.repeat.key, f"{request.repeat.fingerprint}{content}")
+        return await respond_once(request, repeat, run)
+
+
+async def _import(request: ImportRequest, file: IO[bytes]) -> Response:
+    file.seek(0)
+    kind, only_checks = FileKind(request.query.kind), request.query.only_checks
+    register = await request.services.core.channels.current()
+    result = await request.services.importing.run(
+        request.tenant,
+        kind,
+        file,
+        dry_run=only_checks,
+        channels=register.names,
+        encoding=request.query.encoding or "",
+    )
+    return Response(ImportResult.of(result, dry_run=only_checks))
+
+
+async def show_progress(request: Request[None, NoParameters]) -> Response:
+    """Return how far the running import of the tenant is."""
+    found = await request.services.importing.progress(request.tenant)
+    return Response(ImportState(found.state, found.kind, found.rows, found.done))
+
+
+ROUTES: Routes = (
+    Route("POST", "/v1/import", "Import a CSV file into the directory, all of it or nothing", "manage", import_csv,
+          200, ImportResult, query=ImportQuery, repeats=Repeats.OWN, upload=CSV, people=People.BY_SCOPE),
+    Route("GET", "/v1/import", "How far the running import is", "manage", show_progress, 200, ImportState,
+          people=People.BY_SCOPE),
+)  # fmt: skip

@@ -1,0 +1,226 @@
+"""People: create, show, list, change, merge, delete."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from core.directory.merging import Merge
+from core.jobs import JobState
+from core.model import people
+from core.model.history_key import Id
+from core.model.people import Locale, Role, User, UserChange, faults_of_user, id_text
+from delivery.api.directory.departure import delete_person, merge_people
+from delivery.http.context import Request, Response, next_page_link, no_content
+from delivery.http.fields.types import Contacts, Cursor, IdField, Label, Limit, Name, RequestModel, ShortText
+from delivery.http.input.reading import PAGE, check, given, lists_of, location, optional, part
+from delivery.http.responses.problems import invalid_field
+from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
+
+Email = Annotated[str, Meta(min_length=3, max_length=254, description="name@example.org; kept in lower case")]
+Channels = Annotated[list[ShortText], Meta(max_length=32)]
+
+
+class UserFields(RequestModel, frozen=True):
+    """The fields of a person that can be changed. Addresses are stored in their canonical form, each once."""
+
+    name: Label | UnsetType | None = UNSET
+    email: Email | UnsetType | None = UNSET
+    role: Role | UnsetType | None = UNSET
+    locale: Annotated[Locale, Meta(extra_json_schema={"default": "ru"})] | UnsetType = UNSET
+    contacts: Contacts | UnsetType = UNSET
+    opt_out: Annotated[Channels, Meta(description="channels in which the person wants no messages")] | UnsetType = UNSET
+    blocked: Annotated[bool, Meta(description="gets nothing, cannot sign in or send")] | UnsetType = UNSET
+
+
+class UserRequest(UserFields, frozen=True, kw_only=True):
+    """A new person."""
+
+    id: IdField
+
+
+class UserPatch(UserFields, frozen=True):
+    """New values of a person's fields. A field that is given is replaced as a whole; the others stay."""
+
+
+class UserQuery(RequestModel, frozen=True):
+    """The filter and the page of a list of people. Several conditions must all be true."""
+
+    name: (
+        Annotated[str, Meta(min_length=1, max_length=256, description="beginnings of words of the name, in any case")]
+        | UnsetType
+    ) = UNSET
+    email: Email | UnsetType = UNSET
+    contact: (
+        Annotated[
+            str,
+            Meta(
+                min_length=3,
+                max_length=321,
+                description="channel:address",
+                extra_json_schema={"pattern": "^[^:]+:[\\s\\S]+$"},
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    group: Name | UnsetType = UNSET
+    role: Role | UnsetType = UNSET
+    cursor: Cursor | UnsetType = UNSET
+    limit: Limit | UnsetType = UNSET
+
+
+class UserResponse(Struct):
+    """A person."""
+
+    id: Id
+    name: str | None
+    email: str | None
+    role: str | None
+    locale: str
+    contacts: Mapping[str, Sequence[str]]
+    opt_out: Sequence[str]
+    blocked: bool
+
+    @classmethod
+    def of(cls, user: people.User) -> "UserResponse":
+        return cls(user.id, user.name, user.email, user.role, user.locale, user.contacts, user.opt_out, user.blocked)
+
+
+class UserPage(Struct):
+    """A page of people, sorted by id as text. `next`: the cursor of the next page."""
+
+    users: list[UserResponse]
+    next: str | None
+
+    @classmethod
+    def of(cls, users: Iterable[people.User], following: str | None) -> "UserPage":
+        return cls([UserResponse.of(one) for one in users], following)
+
+
+class MergeRequest(RequestModel, frozen=True):
+    """The person that is merged into the one of the address, and deleted."""
+
+    other: IdField
+
+
+class MergeQuery(RequestModel, frozen=True):
+    """Whether the merge is only shown."""
+
+    dry_run: (
+        Annotated[
+            Literal["", "1", "true", "0", "false"], Meta(description="show what would be done, and write nothing")
+        ]
+        | UnsetType
+    ) = UNSET
+
+    @property
+    def only_shows(self) -> bool:
+        return self.dry_run in ("", "1", "true")
+
+
+class Merged(Struct):
+    """`user`: the person that stays, as it is or will be. `other`: the person that is deleted. `groups`: those that it
+    brings along. `lost`: its fields that are given up. `jobs`: its jobs, which are stopped; its sign-ins end, too.
+    """
+
+    user: UserResponse
+    other: UserResponse
+    groups: Sequence[Id]
+    lost: Mapping[str, str]
+    jobs: Sequence[str]
+
+    @classmethod
+    def of(cls, merge: Merge, jobs: Sequence[str]) -> "Merged":
+        return cls(UserResponse.of(merge.user), UserResponse.of(merge.other), merge.groups, merge.lost, jobs)
+
+
+async def create(request: Request[UserRequest, NoParameters]) -> Response:
+    """Add a person."""
+    user = User(**await _checked_fields(request))
+    created = await request.services.core.directory.users.create(request.tenant, user)
+    return Response(UserResponse.of(created), 201, location("users", created.id))
+
+
+async def update(request: Request[UserPatch, NoParameters]) -> Response:
+    """Change some fields of a person."""
+    change = UserChange(**await _checked_fields(request))
+    changed = await request.services.core.directory.users.update(request.tenant, part(request, "id"), change)
+    return Response(UserResponse.of(changed))
+
+
+async def _checked_fields(request: Request[Any, NoParameters]) -> dict[str, Any]:
+    """Return the fields that were sent. Raises `InvalidFields` with all their errors."""
+    fields = given(request.body)
+    if "contacts" in fields:
+        fields["contacts"] = lists_of(fields["contacts"])
+    register = await request.services.core.channels.current()
+    check(faults_of_user(User(**{"id": 0, **fields}), register.names))
+    return fields
+
+
+async def show(request: Request[None, NoParameters]) -> Response:
+    """Show one person."""
+    user = await request.services.core.directory.users.find(request.tenant, part(request, "id"))
+    return Response(UserResponse.of(user))
+
+
+async def delete(request: Request[None, NoParameters]) -> Response:
+    """Delete a person with its contacts, memberships, ownerships and sign-ins; its jobs are stopped."""
+    user = await request.services.core.directory.users.find(request.tenant, part(request, "id"))
+    await delete_person(request.services, request.tenant, user)
+    return no_content()
+
+
+async def merge(request: Request[MergeRequest, MergeQuery]) -> Response:
+    """Make one person of two, or show what that would do."""
+    core, kept, other = request.services.core, part(request, "id"), id_text(request.body.other)
+    jobs = [
+        job.id.kind
+        for job in await core.jobs.of_user(request.tenant, other)
+        if job.record.state not in (JobState.STOPPED, JobState.FINISHED)
+    ]
+    if request.query.only_shows:
+        merged = await core.directory.users.plan_merge(request.tenant, kept, other)
+    else:
+        merged = await merge_people(request.services, request.tenant, kept, other)
+    return Response(Merged.of(merged, jobs))
+
+
+async def list_page(request: Request[None, UserQuery]) -> Response:
+    """Return one page of people, all of them or those that match the query."""
+    query = request.query
+    page = await request.services.core.directory.users.page(
+        request.tenant,
+        name=optional(query.name),
+        email=optional(query.email),
+        contact=_contact(query.contact) if query.contact else None,
+        group=optional(query.group),
+        role=optional(query.role),
+        cursor=optional(query.cursor),
+        limit=query.limit or PAGE,
+    )
+    return Response(UserPage.of(page.items, page.next), headers=next_page_link(request.http, page.next))
+
+
+def _contact(text: str) -> tuple[str, str]:
+    """Split a contact into channel and address. Raises `InvalidFields` CONTACT_MALFORMED."""
+    channel, _, address = text.partition(":")
+    if not channel or not address:
+        raise invalid_field("contact", "CONTACT_MALFORMED", "A contact looks like telegram:100001.")
+    return channel, address
+
+
+ROUTES: Routes = (
+    Route("POST", "/v1/users", "Add a person", "manage", create, 201, UserResponse, body=UserRequest,
+          repeats=Repeats.STORED, headers=NEW_OBJECT, people=People.BY_SCOPE),
+    Route("GET", "/v1/users", "List people: all, or by name, e-mail address, contact, group, role", "manage",
+          list_page, 200, UserPage, query=UserQuery, headers=NEXT_PAGE, people=People.BY_SCOPE),
+    Route("GET", "/v1/users/{id}", "Show one person", "manage", show, 200, UserResponse, people=People.BY_SCOPE),
+    Route("PATCH", "/v1/users/{id}", "Change some fields of a person", "manage", update, 200, UserResponse,
+          body=UserPatch, repeats=Repeats.STORED, people=People.BY_SCOPE),
+    Route("DELETE", "/v1/users/{id}",
+          "Delete a person with its contacts, memberships, ownerships, sign-ins; its jobs are stopped", "manage",
+          delete, 204, repeats=Repeats.STORED, people=People.BY_SCOPE),
+    Route("POST", "/v1/users/{id}:merge", "Make one person of two: the other one is deleted", "manage", merge, 200,
+          Merged, body=MergeRequest, query=MergeQuery, repeats=Repeats.STORED, people=People.BY_SCOPE),
+)  # fmt: skip

@@ -1,0 +1,84 @@
+"""Files that deliveries attach: upload, show, delete."""
+
+import tempfile
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from core.model.content import AttachmentType
+from core.uploads import Upload
+from delivery.http.context import Request, Response
+from delivery.http.fields.timestamps import write_time
+from delivery.http.fields.types import RequestModel
+from delivery.http.input.receiving import receive_file
+from delivery.http.route import NEW_OBJECT, NoParameters, People, Repeats, Route, Routes
+
+
+class FileQuery(RequestModel, frozen=True):
+    """The name under which recipients get the file."""
+
+    name: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=255,
+            description="with its ending, such as report.pdf; the answer has the name that recipients see: _ stands "
+            "for quotation marks and slashes, … in a name of more than 240 bytes for what is left out",
+        ),
+    ]
+
+
+class FileResponse(Struct):
+    """An uploaded file. `type` and `id`: what an attachment of a delivery names, as `type` and `file`. It is removed at
+    `expires_at`, unless a delivery names it before.
+    """
+
+    id: str
+    name: str
+    type: AttachmentType
+    bytes: int
+    expires_at: str
+
+    @classmethod
+    def of(cls, upload: Upload) -> "FileResponse":
+        return cls(upload.id, upload.name, upload.type, upload.bytes, write_time(upload.expires_at))
+
+
+OCTETS = "application/octet-stream"
+_IN_MEMORY = 2**20
+"""Bytes; a larger file goes to the disk."""
+FileRequest = Request[None, NoParameters]
+
+
+async def upload(request: Request[None, FileQuery]) -> Response:
+    """Store a file; the body is its content, of any type. A repeat returns the same id."""
+    options = request.options
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
+        await receive_file(request.http, options.file_limit, options.body_timeout, file)
+        stored = await request.services.uploads.store(request.tenant, request.query.name, file)
+    return Response(FileResponse.of(stored), 201, {"Location": f"/v1/files/{stored.id}"})
+
+
+async def show(request: FileRequest) -> Response:
+    """Return the name, the size and the end of a file."""
+    return Response(FileResponse.of(await request.services.uploads.find(request.tenant, _id(request))))
+
+
+async def delete(request: FileRequest) -> Response:
+    """Remove a file at once."""
+    await request.services.uploads.delete(request.tenant, _id(request))
+    return Response(None, 204)
+
+
+def _id(request: FileRequest) -> str:
+    return request.http.match_info["id"]
+
+
+ROUTES: Routes = (
+    Route("POST", "/v1/files", "Upload a file that deliveries attach by its id; the same file has the same id",
+          "send", upload, 201, FileResponse, query=FileQuery, headers=NEW_OBJECT, upload=OCTETS,
+          people=People.BY_SCOPE),
+    Route("GET", "/v1/files/{id}", "Show an uploaded file", "send", show, 200, FileResponse),
+    Route("DELETE", "/v1/files/{id}", "Delete an uploaded file; deliveries that name it are sent without it", "send",
+          delete, 204, repeats=Repeats.STORED),
+)  # fmt: skip

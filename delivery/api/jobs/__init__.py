@@ -1,0 +1,1 @@
+"""Long-running jobs over HTTP."""

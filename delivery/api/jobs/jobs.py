@@ -1,0 +1,202 @@
+"""The long-running jobs of users: start, list, change, signal, pause, resume, stop."""
+
+from datetime import time, timedelta
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from core.errors import Invalid
+from core.jobs import Actor, DailyWindow, JobId, Schedule
+from core.jobs.states import JobState
+from core.jobs.views import JobView, view_of
+from delivery.api.jobs.reading import By, JobCursor, JobFilter, Kind, actor, job_id, wanted_by
+from delivery.http.context import Request, Response, next_page_link
+from delivery.http.fields.timestamps import read_time
+from delivery.http.fields.types import IdField, Limit, RequestModel, ShortText, Time
+from delivery.http.input.reading import optional
+from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, Repeats, Route, Routes
+
+Parameters = Annotated[
+    dict[str, Any], Meta(description="what the job works with; at most 64 KiB; absent: as before, or none")
+]
+TimeZone = Annotated[
+    str, Meta(max_length=64, description="the user's, for example Europe/Moscow; absent: as before, or UTC")
+]
+WallTime = Annotated[str, Meta(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$", description="for example 09:00")]
+
+
+class JobSchedule(RequestModel, frozen=True):
+    """When iterations begin, in place of the schedule of the kind. `seconds`: the period; `cron`: five fields, on the
+    wall clock of the user; neither: once. `begin`, `end`: the daily window.
+    """
+
+    seconds: Annotated[float, Meta(ge=1, le=31622400)] | UnsetType = UNSET
+    cron: Annotated[str, Meta(min_length=9, max_length=200)] | UnsetType = UNSET
+    begin: WallTime | UnsetType = UNSET
+    end: WallTime | UnsetType = UNSET
+
+
+class JobRequest(RequestModel, frozen=True):
+    """A job to start: of a user, of a kind that a process of this installation runs. `admin` needs the scope admin; a
+    job that an administrator has paused, and its user then stopped, is started by an administrator only.
+    """
+
+    kind: Kind
+    user: IdField
+    key: Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,64}$")] | UnsetType = UNSET
+    parameters: Parameters | UnsetType = UNSET
+    timezone: TimeZone | UnsetType = UNSET
+    schedule: JobSchedule | UnsetType = UNSET
+    at: Time | UnsetType = UNSET
+    by: By = "user"
+
+
+class JobChange(RequestModel, frozen=True):
+    """Who changes the job; `admin` needs the scope admin. A pause of an administrator is not ended by a user."""
+
+    by: By = "user"
+    reason: ShortText = ""
+
+
+class JobStop(JobChange, frozen=True):
+    """The end of a job. `abandon`: at once; what its iteration has done is not taken back by compensations."""
+
+    abandon: bool = False
+
+
+class JobParameters(RequestModel, frozen=True):
+    """A change of parameters. Of `parameters`, `null` removes one, and those that are not named stay."""
+
+    parameters: Parameters | UnsetType = UNSET
+    timezone: TimeZone | UnsetType = UNSET
+    schedule: JobSchedule | UnsetType = UNSET
+    by: By = "user"
+
+
+class JobSignal(RequestModel, frozen=True):
+    """A signal for a job. `id`: a repetition with it within a day does nothing. `data`: at most 64 KiB."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=200)]
+    data: Any = None
+    id: Annotated[str, Meta(max_length=200)] = ""
+    by: By = "user"
+
+
+class JobQuery(JobFilter, frozen=True):
+    """The filter and the page of a list of jobs. A filtered page may be shorter than `limit`."""
+
+    cursor: JobCursor | UnsetType = UNSET
+    limit: Limit | UnsetType = UNSET
+
+
+class JobPage(Struct):
+    """A page of jobs. `counts`: how many jobs of the tenant have each state. `next`: the cursor of the next page."""
+
+    jobs: list[JobView]
+    counts: dict[JobState, int]
+    next: str | None
+
+
+PlainRequest = Request[None, NoParameters]
+ChangeRequest = Request[JobChange | None, NoParameters]
+_PAGE = 100
+
+
+async def start(request: Request[JobRequest, NoParameters]) -> Response:
+    """Start a job, or start it again after it was stopped or has failed."""
+    body = request.body
+    started = JobId(request.tenant, body.kind, str(body.user), optional(body.key) or "")
+    given, zone, at = optional(body.parameters), optional(body.timezone), optional(body.at)
+    job = await request.services.core.jobs.start(
+        started,
+        given,
+        zone,
+        actor(request, body.by),
+        at=read_time(at, "at", request.options.max_days_ahead) if at else None,
+        schedule=_schedule(optional(body.schedule)),
+    )
+    return Response(view_of(job), 201, {"Location": f"/v1/jobs/{job.id.name}"})
+
+
+async def change(request: Request[JobParameters, NoParameters]) -> Response:
+    """Change parameters, time zone and schedule of a job."""
+    body, by = request.body, actor(request, request.body.by)
+    zone, schedule = optional(body.timezone), _schedule(optional(body.schedule))
+    jobs = request.services.core.jobs
+    changes = optional(body.parameters) or {}
+    return Response(view_of(await jobs.change(job_id(request), changes, by, timezone=zone, schedule=schedule)))
+
+
+async def signal(request: Request[JobSignal, NoParameters]) -> Response:
+    """Send a signal to a job."""
+    body, by = request.body, actor(request, request.body.by)
+    await request.services.core.jobs.signal(job_id(request), body.name, body.data, signal_id=body.id, by=by)
+    return Response(None, 204)
+
+
+async def list_page(request: Request[None, JobQuery]) -> Response:
+    """Return one page of jobs."""
+    query, jobs = request.query, request.services.core.jobs
+    wanted, cursor = wanted_by(query), optional(query.cursor) or ""
+    found, cursor = await jobs.list(request.tenant, wanted, cursor, query.limit or _PAGE)
+    counts = await jobs.storage.counts(request.tenant)
+    page = JobPage([view_of(job) for job in found], counts, cursor or None)
+    return Response(page, headers=next_page_link(request.http, page.next))
+
+
+async def show(request: PlainRequest) -> Response:
+    """Show one job."""
+    return Response(view_of(await request.services.core.jobs.find(job_id(request))))
+
+
+async def pause(request: ChangeRequest) -> Response:
+    """Pause a job; the unit in hand is finished."""
+    reason = request.body.reason if request.body else ""
+    return Response(view_of(await request.services.core.jobs.pause(job_id(request), _actor_of(request), reason)))
+
+
+async def resume(request: ChangeRequest) -> Response:
+    """Let a paused job go on where it was."""
+    return Response(view_of(await request.services.core.jobs.resume(job_id(request), _actor_of(request))))
+
+
+async def stop(request: Request[JobStop | None, NoParameters]) -> Response:
+    """End a job, after its compensations; it can be started again."""
+    body, jobs = request.body or JobStop(), request.services.core.jobs
+    by = actor(request, body.by)
+    return Response(view_of(await jobs.stop(job_id(request), by, body.reason, abandon=body.abandon)))
+
+
+def _actor_of(request: ChangeRequest) -> Actor:
+    return actor(request, request.body.by if request.body else "user")
+
+
+def _schedule(given: JobSchedule | None) -> Schedule | None:
+    """Return the schedule of a request. Raises Invalid CRON_MALFORMED, WINDOW_EMPTY, SCHEDULE_AMBIGUOUS."""
+    if given is None:
+        return None
+    begin, end = optional(given.begin), optional(given.end)
+    if (begin is None) != (end is None):
+        raise Invalid("SCHEDULE_AMBIGUOUS", "A daily window has a `begin` and an `end`.", "schedule")
+    window = DailyWindow(time.fromisoformat(begin), time.fromisoformat(end)) if begin and end else None
+    seconds = optional(given.seconds)
+    return Schedule(timedelta(seconds=seconds) if seconds else None, window, optional(given.cron) or "")
+
+
+ROUTES: Routes = (
+    Route("POST", "/v1/jobs", "Start a long-running job of a user", "manage", start, 201, JobView, body=JobRequest,
+          repeats=Repeats.STORED, headers=NEW_OBJECT),
+    Route("GET", "/v1/jobs", "List jobs, and how many have each state", "read", list_page, 200, JobPage,
+          query=JobQuery, headers=NEXT_PAGE),
+    Route("GET", "/v1/jobs/{job_id}", "Show one job", "read", show, 200, JobView),
+    Route("PATCH", "/v1/jobs/{job_id}", "Change parameters, zone or schedule of a job, for its next iteration",
+          "manage", change, 200, JobView, body=JobParameters, repeats=Repeats.STORED),
+    Route("POST", "/v1/jobs/{job_id}:signal", "Send a signal to a job", "manage", signal, 204, body=JobSignal,
+          repeats=Repeats.STORED),
+    Route("POST", "/v1/jobs/{job_id}:pause", "Pause a job; the unit in hand is finished", "manage", pause, 200,
+          JobView, body=JobChange, body_is_optional=True, repeats=Repeats.STORED),
+    Route("POST", "/v1/jobs/{job_id}:resume", "Let a paused job go on where it was", "manage", resume, 200, JobView,
+          body=JobChange, body_is_optional=True, repeats=Repeats.STORED),
+    Route("POST", "/v1/jobs/{job_id}:stop", "End a job; it can be started again", "manage", stop, 200, JobView,
+          body=JobStop, body_is_optional=True, repeats=Repeats.STORED),
+)  # fmt: skip

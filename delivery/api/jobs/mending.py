@@ -1,0 +1,170 @@
+"""Looks into a job and mends it: its steps, items and effects; resets."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from core.jobs.mending.queries import ask
+from core.jobs.mending.steps import StepView, point_of
+from core.jobs.units import Outcome, UnitStatus, UnitView
+from core.jobs.views import JobView, view_of
+from delivery.api.jobs.reading import By, actor, job_id
+from delivery.http.context import Request, Response, next_page_link
+from delivery.http.fields.types import Limit, RequestModel
+from delivery.http.input.reading import optional
+from delivery.http.route import NEXT_PAGE, NoParameters, Repeats, Route, Routes
+
+UnitId = Annotated[str, Meta(min_length=1, max_length=2000, description="as in the list, for example effect:apply 7")]
+
+
+class UnitQuery(RequestModel, frozen=True):
+    """The filter and the page of a list of units. A page may be shorter or longer than `limit`."""
+
+    status: UnitStatus | UnsetType = UNSET
+    cursor: Annotated[str, Meta(pattern="^[0-9]{1,20}$")] | UnsetType = UNSET
+    limit: Limit | UnsetType = UNSET
+
+
+class UnitPage(Struct):
+    """A page of units and effects, in no order. `next`: the cursor of the next page."""
+
+    units: list[UnitView]
+    next: str | None
+
+
+class UnitResolution(RequestModel, frozen=True):
+    """The outcome of a unit or an effect whose own is not known. `result`: the value that a done effect returns."""
+
+    unit: UnitId
+    outcome: Outcome
+    result: Any = None
+    by: By = "user"
+
+
+class UnitReset(RequestModel, frozen=True):
+    """A unit or an effect to be done again."""
+
+    unit: UnitId
+    by: By = "user"
+
+
+class StepQuery(RequestModel, frozen=True):
+    """The page of a list of steps."""
+
+    cursor: Annotated[str, Meta(pattern="^[0-9]{1,20}$")] | UnsetType = UNSET
+    limit: Limit | UnsetType = UNSET
+
+
+class StepPage(Struct):
+    """A page of what an iteration has stored, in the order in which it was stored first. `next`: the cursor of the next
+    page.
+    """
+
+    steps: list[StepView]
+    next: str | None
+
+
+class JobQuestion(RequestModel, frozen=True):
+    """The parameters of a query, by their names."""
+
+    parameters: Annotated[dict[str, Any], Meta(description="at most 64 KiB")] | UnsetType = UNSET
+
+
+class JobAnswer(Struct):
+    """What the query has returned."""
+
+    answer: Any
+
+
+class JobReset(RequestModel, frozen=True, rename={"from_": "from"}):
+    """The step from which an iteration is repeated: a step by its name, or what the list of steps shows. `again`: also
+    the effects and items from there on are done again, otherwise they keep their results. `dry_run`: nothing changes.
+    """
+
+    from_: Annotated[str, Meta(min_length=1, max_length=2000, description="for example search, or effect:apply 7")]
+    again: bool = False
+    dry_run: bool = False
+    by: By = "user"
+
+
+class JobResetResult(Struct):
+    """The job, and of its iteration what was dropped and what has stayed, of each the first 1000; in a dry run, what
+    would be.
+    """
+
+    job: JobView
+    dropped: Sequence[StepView]
+    kept: Sequence[StepView]
+
+
+_PAGE = 100
+
+
+async def list_steps(request: Request[None, StepQuery]) -> Response:
+    """Return one page of what the iteration has stored, in its order."""
+    query, jobs = request.query, request.services.core.jobs
+    job = await jobs.find(job_id(request))
+    steps, cursor = await jobs.steps.page(job.id, optional(query.cursor) or "", query.limit or _PAGE)
+    page = StepPage(steps, cursor or None)
+    return Response(page, headers=next_page_link(request.http, page.next))
+
+
+async def reset(request: Request[JobReset, NoParameters]) -> Response:
+    """Repeat an iteration from one of its steps, or return what that would do."""
+    body, jobs = request.body, request.services.core.jobs
+    job, point = await jobs.find(job_id(request)), point_of(body.from_, again=body.again)
+    plan = await jobs.steps.plan(job.id, point)
+    if not body.dry_run:
+        job = await jobs.reset(job.id, point, actor(request, body.by))
+    return Response(JobResetResult(view_of(job), plan.dropped, plan.kept))
+
+
+async def ask_job(request: Request[JobQuestion | None, NoParameters]) -> Response:
+    """Return what a job answers to a query."""
+    core, name = request.services.core, request.http.match_info["name"]
+    parameters = (optional(request.body.parameters) if request.body else None) or {}
+    return Response(JobAnswer(await ask(core.client, core.jobs, job_id(request), name, parameters)))
+
+
+async def list_units(request: Request[None, UnitQuery]) -> Response:
+    """Return one page of what is recorded of a job's items and effects."""
+    query, jobs = request.query, request.services.core.jobs
+    job = await jobs.find(job_id(request))
+    units, cursor = await jobs.units.page(
+        job.id, optional(query.status), optional(query.cursor) or "", query.limit or _PAGE
+    )
+    page = UnitPage(units, cursor or None)
+    return Response(page, headers=next_page_link(request.http, page.next))
+
+
+async def resolve_unit(request: Request[UnitResolution, NoParameters]) -> Response:
+    """Record what became of something unknown; the job goes on with that."""
+    body, jobs = request.body, request.services.core.jobs
+    job = await jobs.find(job_id(request))
+    await jobs.units.resolve(job.id, body.unit, body.outcome, body.result, actor(request, body.by))
+    return Response(None, 204)
+
+
+async def reset_unit(request: Request[UnitReset, NoParameters]) -> Response:
+    """Forget a unit or an effect, so that it is done again."""
+    jobs = request.services.core.jobs
+    job = await jobs.find(job_id(request))
+    await jobs.units.reset(job.id, request.body.unit, actor(request, request.body.by))
+    return Response(None, 204)
+
+
+ROUTES: Routes = (
+    Route("GET", "/v1/jobs/{job_id}/steps", "List what the iteration has stored, in its order", "read", list_steps,
+          200, StepPage, query=StepQuery, headers=NEXT_PAGE),
+    Route("POST", "/v1/jobs/{job_id}:reset", "Repeat an iteration from one of its steps", "manage", reset, 200,
+          JobResetResult, body=JobReset, repeats=Repeats.STORED),
+    Route("POST", "/v1/jobs/{job_id}/queries/{name}", "Ask a job something; it changes nothing", "read", ask_job, 200,
+          JobAnswer, body=JobQuestion, body_is_optional=True),
+    Route("GET", "/v1/jobs/{job_id}/units", "List what became of a job's items and effects", "read", list_units, 200,
+          UnitPage, query=UnitQuery, headers=NEXT_PAGE),
+    Route("POST", "/v1/jobs/{job_id}/units:resolve", "Say what became of something unknown", "manage", resolve_unit,
+          204, body=UnitResolution, repeats=Repeats.STORED),
+    Route("POST", "/v1/jobs/{job_id}/units:reset", "Do a unit or an effect again", "manage", reset_unit, 204,
+          body=UnitReset, repeats=Repeats.STORED),
+)  # fmt: skip

@@ -1,0 +1,75 @@
+"""Figures and the overview of the whole installation."""
+
+import time
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from core.monitoring import FigureReader, Figures, Overview, Overviews, Step
+from delivery.http.context import Request, Response
+from delivery.http.fields.timestamps import read_time
+from delivery.http.fields.types import Name, RequestModel, Time
+from delivery.http.route import NoParameters, Route, Routes
+
+
+class FigureQuery(RequestModel, frozen=True):
+    """The time from which and until which figures are read; without one, all that is kept of this step."""
+
+    begin: Time | UnsetType = field(name="from", default=UNSET)
+    end: Time | UnsetType = field(name="to", default=UNSET)
+    step: (
+        Annotated[
+            int,
+            Meta(
+                ge=10,
+                le=86_400,
+                description="seconds between two points; below 600 only the last hour is kept, else seven days. "
+                "Without it the finest that is kept since `from`",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    tube: Name | UnsetType = UNSET
+
+
+FigureRequest = Request[None, FigureQuery]
+_HOUR = 3600
+
+
+async def show_figures(request: FigureRequest) -> Response:
+    """Return what was recorded between two moments, of all tubes or of one."""
+    core, query = request.services.core, request.query
+    begin, end = _time(request, "begin", "from"), _time(request, "end", "to")
+    found = await FigureReader(core.store, core.queue).read(
+        query.step or _step_since(begin),
+        query.tube or "",
+        int(begin.timestamp() * 1000) if begin else 0,
+        int(end.timestamp() * 1000) if end else None,
+    )
+    return Response(found)
+
+
+def _time(request: FigureRequest, field: str, name: str) -> datetime | None:
+    given = getattr(request.query, field)
+    return read_time(given, name, request.options.max_days_ahead) if given else None
+
+
+def _step_since(begin: datetime | None) -> Step:
+    """Return the finest step that is kept from this moment on."""
+    return Step.COARSE if begin and begin.timestamp() < time.time() - _HOUR else Step.FINE
+
+
+async def show_overview(request: Request[None, NoParameters]) -> Response:
+    """Return the health of the installation, and what needs attention."""
+    core = request.services.core
+    overviews = Overviews(core.store, core.queue, core.channels, request.services.webhooks)
+    return Response(await overviews.show())
+
+
+ROUTES: Routes = (
+    Route("GET", "/v1/overview", "Whether all is well, and what needs attention first", "operator", show_overview,
+          200, Overview),
+    Route("GET", "/v1/figures", "What happened in the last hour or week: rates, delays, outcomes by reason",
+          "operator", show_figures, 200, Figures, query=FigureQuery),
+)  # fmt: skip

@@ -1,0 +1,115 @@
+"""GET /v1/processes: what runs, what has failed and why, and what waits for a process."""
+
+import time
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from core.model.clock import from_ms
+from core.model.parts import PartState
+from core.processes import FaultyPart, ProcessState, ProcessView, UnservedTube, overview
+from delivery.http.context import Request, Response
+from delivery.http.route import NoParameters, Route, Routes
+
+
+class ProcessThrottle(Struct, frozen=True):
+    """A wait that the provider has named, for the account or a method."""
+
+    scope: str
+    until: datetime
+
+
+class ListedProcess(Struct, frozen=True, kw_only=True):
+    """One process. `kind`: its verb on the command line; `name`: the channel of a courier or a bot. `since`: when its
+    state began; `beat`: its last sign of life. `reason`: why it failed or halted. `rate`: the calls per second that
+    the provider has been found to accept, null while nothing limits. `balance`: what is left on the account.
+    """
+
+    id: str
+    kind: str
+    name: str
+    command: str
+    tubes: Sequence[str]
+    host: str
+    pid: int
+    version: str
+    started: datetime
+    beat: datetime
+    state: ProcessState
+    since: datetime
+    reason: str
+    account: str
+    throttles: Sequence[ProcessThrottle]
+    rate: float | None
+    balance: float | None
+    low_balance: float | None
+
+    @classmethod
+    def of(cls, view: ProcessView) -> "ListedProcess":
+        one = view.process
+        return cls(
+            id=one.id,
+            kind=one.kind,
+            name=one.name,
+            command=one.command,
+            tubes=one.tubes,
+            host=one.host,
+            pid=one.pid,
+            version=one.version,
+            started=from_ms(one.started),
+            beat=from_ms(one.beat),
+            state=one.state,
+            since=from_ms(one.since),
+            reason=one.reason,
+            account=one.account,
+            throttles=[ProcessThrottle(throttle.scope, from_ms(throttle.until)) for throttle in view.throttles],
+            rate=view.rate,
+            balance=one.balance,
+            low_balance=one.low_balance,
+        )
+
+
+class FaultyPartView(Struct, frozen=True):
+    """A part of the `./ada up` on a machine that should run and does not. `ends`: how often it has ended in a row since
+    `since`; `reason`: the last time how.
+    """
+
+    name: str
+    host: str
+    state: PartState
+    since: datetime
+    ends: int
+    reason: str
+
+    @classmethod
+    def of(cls, found: FaultyPart) -> "FaultyPartView":
+        part = found.part
+        return cls(part.name, found.host, part.state, from_ms(part.since), part.ends, part.reason)
+
+
+class ProcessList(Struct, frozen=True):
+    """`unserved`: tubes with ready tasks that no process works on. `faulty`: the parts of `./ada up` that should run
+    and do not. `now`: the server's time, for countdowns.
+    """
+
+    processes: Sequence[ListedProcess]
+    unserved: Sequence[UnservedTube]
+    faulty: Sequence[FaultyPartView]
+    now: datetime
+
+
+async def list_all(request: Request[None, NoParameters]) -> Response:
+    """Return all processes by kind and name."""
+    core = request.services.core
+    found = await overview(core.store, core.queue, core.channels)
+    now = from_ms(int(time.time() * 1000) + core.store.clock_offset_ms)
+    processes = [ListedProcess.of(view) for view in found.processes]
+    faulty = [FaultyPartView.of(part) for part in found.faulty]
+    return Response(ProcessList(processes, found.unserved, faulty, now))
+
+
+ROUTES: Routes = (
+    Route("GET", "/v1/processes", "The processes that run or have failed, and the tubes that wait for one",
+          "operator", list_all, 200, ProcessList),
+)  # fmt: skip

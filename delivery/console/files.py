@@ -1,0 +1,138 @@
+"""The files of the web console: `/` and everything below `/console/<tree>/`.
+
+`<tree>` is the hash of all files, so an address is valid for one version of all of them: browsers keep a file for ever,
+relative imports need no rewriting, and a new version is loaded as a whole. Files are read and compressed once; the
+comments before functions are not sent.
+"""
+
+import functools
+import gzip
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+
+from delivery.api.pages import HTML
+from delivery.http.context import Context
+from delivery.http.responses.error_handling import no_route
+from delivery.http.route import OpenRoute, Routes
+
+PATH = "/console/{tree}/{rest}"
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "json": "application/json",
+    "svg": "image/svg+xml",
+}
+_SAFE = {
+    hdrs.CONTENT_SECURITY_POLICY: CONTENT_SECURITY_POLICY,
+    hdrs.X_CONTENT_TYPE_OPTIONS: "nosniff",
+    "Referrer-Policy": "no-referrer",
+    hdrs.VARY: hdrs.ACCEPT_ENCODING,
+}
+_FOR_EVER = "public, max-age=31536000, immutable"
+_COMMENT = re.compile(rb"^ */\*\*.*?\*/\n", re.DOTALL | re.MULTILINE)
+_PLACE_OF_TREE = b"{{tree}}"
+"""Stands in index.html for the hash."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleFile:
+    """A file as it is sent: plain and gzipped, with its headers."""
+
+    plain: bytes
+    gzipped: bytes
+    headers: Mapping[str, str]
+
+    def respond(self, request: web.Request) -> web.Response:
+        """Return the file, gzipped for a browser that accepts it."""
+        if "gzip" in request.headers.get(hdrs.ACCEPT_ENCODING, ""):
+            return web.Response(body=self.gzipped, headers={**self.headers, hdrs.CONTENT_ENCODING: "gzip"})
+        return web.Response(body=self.plain, headers=self.headers)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleFiles:
+    """All files of the console. `files` does not contain the pages that stand at addresses of their own."""
+
+    tree: str
+    pages: Mapping[str, ConsoleFile]
+    files: Mapping[str, ConsoleFile]
+
+
+@functools.cache
+def console_files() -> ConsoleFiles:
+    """Return the files of `delivery/console/static/`."""
+    contents = dict(sorted(_read(resources.files(__package__).joinpath("static"))))
+    tree = _hash(contents)
+    pages, files = {}, {}
+    for name, content in contents.items():
+        if name.endswith(".html"):
+            pages[name] = _console_file(name, content.replace(_PLACE_OF_TREE, tree.encode()), "no-cache")
+        else:
+            files[name] = _console_file(name, _without_comments(name, content), _FOR_EVER)
+    return ConsoleFiles(tree, pages, files)
+
+
+def _read(folder: Traversable, prefix: str = "") -> Iterable[tuple[str, bytes]]:
+    """Yield the name and the content of every file of the folder and the folders in it."""
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _read(entry, f"{prefix}{entry.name}/")
+        elif entry.name.rpartition(".")[2] in _TYPES:
+            yield prefix + entry.name, entry.read_bytes()
+
+
+def _without_comments(name: str, content: bytes) -> bytes:
+    return _COMMENT.sub(b"", content) if name.endswith(".js") else content
+
+
+def _hash(contents: Mapping[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name, content in contents.items():
+        digest.update(b"%s\0%d\0%s" % (name.encode(), len(content), content))
+    return digest.hexdigest()[:16]
+
+
+def _console_file(name: str, content: bytes, cache_control: str) -> ConsoleFile:
+    content_type = _TYPES[name.rpartition(".")[2]]
+    headers = {hdrs.CONTENT_TYPE: content_type, hdrs.CACHE_CONTROL: cache_control, **_SAFE}
+    return ConsoleFile(content, gzip.compress(content, mtime=0), headers)
+
+
+def index(context: Context) -> Handler:
+    """Return the handler of the page that loads the console."""
+    return _page("index.html")
+
+
+def _page(name: str) -> Handler:
+    page = console_files().pages[name]
+
+    async def handle(request: web.Request) -> web.Response:
+        return page.respond(request)
+
+    return handle
+
+
+async def serve(request: web.Request) -> web.StreamResponse:
+    """Respond with a file of the console. The addresses of another version are unknown, never another content."""
+    served = console_files()
+    file = served.files.get(request.match_info["rest"])
+    if file is None or request.match_info["tree"] != served.tree:
+        return await no_route(request)
+    return file.respond(request)
+
+
+ROUTES: Routes = (
+    OpenRoute("GET", "/", "The web console", index, HTML),
+)  # fmt: skip

@@ -1,1 +1,0 @@
-"""Endpoints that only the web console uses: its sessions."""

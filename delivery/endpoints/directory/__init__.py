@@ -1,5 +1,0 @@
-"""The directory over HTTP: people, contacts, groups, supergroups, ownerships.
-
-Guarantee: every error of a body is reported at once, with its path. Neighbours: `core.directory` does the work;
-`delivery.routes` lists the operations. All of them need the scope `manage`, reading too: contacts are private.
-"""

@@ -1,1 +1,0 @@
-"""The endpoints of long-running jobs."""

@@ -1,1 +1,0 @@
-"""Endpoints of the operators' view of a running installation."""
