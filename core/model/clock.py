@@ -12,6 +12,17 @@ def from_ms(ms: int | float | str) -> datetime:
     return _EPOCH + int(ms) * _MILLISECOND
 
 
+def write_time(at: datetime) -> str:
+    """Return a time in UTC, as 2026-11-21T14:00:00Z (RFC 3339); with milliseconds if there are any."""
+    precision = "milliseconds" if at.microsecond else "seconds"
+    return at.astimezone(UTC).isoformat(timespec=precision).removesuffix("+00:00") + "Z"
+
+
+def write_optional_time(at: datetime | None) -> str | None:
+    """Return a time as a text; None for what has not happened yet."""
+    return None if at is None else write_time(at)
+
+
 def local_time(ms: int) -> str:
     """Return Unix milliseconds to the minute, as the clock of this machine shows them."""
     return from_ms(ms).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -17,7 +17,7 @@ _KEPT = timedelta(days=30)
 
 
 class BotFault(Struct, frozen=True):
-    """`part`: which part of the bot has stopped; `reason`: why; `since`: Unix ms."""
+    """A part of a bot that has stopped, `bot telegram` for example, while the rest goes on. `since`: Unix ms."""
 
     part: str
     reason: str

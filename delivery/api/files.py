@@ -5,10 +5,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from core.model.clock import write_time
 from core.model.content import AttachmentType
 from core.uploads import Upload
 from delivery.http.context import Request, Response
-from delivery.http.fields.timestamps import write_time
 from delivery.http.fields.types import RequestModel
 from delivery.http.input.receiving import receive_file
 from delivery.http.route import NEW_OBJECT, NoParameters, People, Repeats, Route, Routes

@@ -4,11 +4,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from core.model.clock import from_ms
+from core.model.clock import from_ms, write_time
 from core.webhooks import webhook
 from core.webhooks.webhook import EventType
 from delivery.http.context import Request, Response
-from delivery.http.fields.timestamps import write_time
 from delivery.http.fields.types import RequestModel
 from delivery.http.route import NoParameters, Repeats, Route, Routes
 

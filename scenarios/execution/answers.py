@@ -25,7 +25,7 @@ from scenarios.execution.step_executor import StepExecutor
 from scenarios.execution.waiting.parking import Parking
 from scenarios.schema.questions import EVENTS, NoAnswer, change_by, interrupts, read_answer
 from scenarios.sending.results import ended
-from scenarios.stores.forms import Answer, Forms
+from scenarios.stores.forms import FormAnswer, Forms
 from scenarios.stores.questions import AskedBy, Questions
 
 INTERRUPTED = "the person has begun something else"
@@ -89,7 +89,7 @@ class Answers:
         ending = await change(context, [made]) if made else Ending(State.COMPLETED)
         answer = Values({**_sent(stored, context), "answer": value}, from_person=frozenset({"answer"}))
         if asked.form:
-            noted = Answer(context.step.path[-1] + 1, value, context.services.now_ms())
+            noted = FormAnswer(context.step.path[-1] + 1, value, context.services.now_ms())
             await self._forms.note(context.services.tenant, asked.form, person_of(event), asked.field, noted)
         return await self._go_on(stored, context.step, replace(ending, returned=ending.returned.and_then(answer)), task)
 

@@ -4,7 +4,6 @@ run. Nothing is written.
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from core.errors import NotFound
+from core.model.clock import write_time
 from core.model.content import Content
 from core.processes.bot_faults import BotFault, BotFaults
 from core.redis.keys import KEYS
@@ -30,10 +30,25 @@ LONGEST_DRY_RUN = 2.0
 """Seconds."""
 
 
+class ProblemView(Struct, frozen=True):
+    """A fault in a file. `severity`: error or warning. `parameters`: the names, numbers and values in the message, by
+    name. `translations`: language → `message` in it, if it is known.
+    """
+
+    file: str
+    line: int
+    column: int
+    severity: str
+    code: str
+    message: str
+    parameters: Mapping[str, str]
+    translations: Translations
+
+
 class TriggerView(Struct, frozen=True):
     """A trigger of a scenario. `chats`: private or group, as the file decides. `event`: the kind of the event; `kind`
     and `key`: how it is compared, and with what. `from_chat`: the chats that are named. `continues`: lower kinds are
-    tried, too.
+    tried, too. `place`: file and line.
     """
 
     chats: str
@@ -55,44 +70,60 @@ class ScenarioView(Struct, frozen=True):
 
 
 class BotView(Struct, frozen=True):
-    """The bot in force. `problems`: of `active`, each with its parameters and translations."""
+    """The bot in force. `is_good`: whether this version has no mistakes. `problems`: the first 200 of the files as they
+    are now; with mistakes the last good version stays in force. `problem_count`: all.
+    """
 
-    active: ActiveVersion
-    problems: Sequence[Mapping[str, Any]]
-    loaded_at: datetime
+    version: str
+    loaded_at: str
+    folder: str
+    is_good: bool
+    problems: Sequence[ProblemView]
+    problem_count: int
     triggers: Sequence[TriggerView]
     scenarios: Sequence[ScenarioView]
 
 
-class BotEntry(Struct, frozen=True):
-    """A bot of a list. `active`: None if no process of the scenarios has loaded it; then with a reason in `stopped`."""
+class ListedBot(Struct, frozen=True):
+    """A bot of a tenant. `version`: in force, null if no process has loaded it. `is_good`: whether it has no mistakes.
+    `problem_count`: of the files as they are now. `stopped`: what of it does not work, and why.
+    """
 
     tenant: str
-    active: ActiveVersion | None
+    version: str | None
+    folder: str
+    is_good: bool
+    problem_count: int
     stopped: Sequence[BotFault]
 
 
-@dataclass(frozen=True, slots=True)
-class DryRow:
-    """One action of a dry run, without secrets. `content`: of its message, None without one."""
+class DryRunAction(Struct, frozen=True):
+    """One action of a dry run, without secrets. `why`: what released or dropped it, and the error; `error`: that alone;
+    `translations`: language → `error` in it, if it is known.
+    """
 
-    row: Row
-    content: Content | None
+    n: int
+    node: str
+    scenario: str
+    type: str
+    outcome: str
+    why: str
+    error: str
+    given: Mapping[str, Any]
+    send: Mapping[str, Any] | None
+    results: Mapping[str, Any]
+    translations: Translations
 
-    @property
-    def translations(self) -> Translations:
-        return translations(error=self.row.error)
 
-
-@dataclass(frozen=True, slots=True)
-class DryRun:
-    """`started`: the scenarios that the event starts, each with the place of its trigger. `russian`: the warnings in
-    Russian, in the same order.
+class DryRun(Struct, frozen=True):
+    """`started`: the scenarios that the event starts, each with the place of its trigger. `contents`: of the message of
+    each action, None without one. `russian`: the warnings in Russian, in the same order.
     """
 
     version: str
     started: Mapping[str, str]
-    rows: Sequence[DryRow]
+    actions: Sequence[DryRunAction]
+    contents: Sequence[Content | None]
     warnings: Sequence[str]
     russian: Sequence[str]
 
@@ -113,14 +144,17 @@ class BotReader:
         secrets = secrets_of(version.bot, self._secrets)
         return msgspec.convert(secrets.hidden(msgspec.to_builtins(_view(active, version.bot))), BotView)
 
-    async def list(self, tenant: str | None) -> Sequence[BotEntry]:
+    async def list(self, tenant: str | None) -> Sequence[ListedBot]:
         """Return the bot of a tenant, or of all with None, by tenant."""
         known = await self._store.command("SMEMBERS", KEYS["bots"].at(0)) if tenant is None else [tenant]
         entries = [await self._entry(one) for one in sorted(known)]
-        return [one for one in entries if one.active or one.stopped]
+        return [one for one in entries if one.version or one.stopped]
 
-    async def _entry(self, tenant: str) -> BotEntry:
-        return BotEntry(tenant, await self._in_force(tenant), await BotFaults(self._store).of(tenant))
+    async def _entry(self, tenant: str) -> ListedBot:
+        active, stopped = await self._in_force(tenant), await BotFaults(self._store).of(tenant)
+        if active is None:  # no process has loaded it
+            return ListedBot(tenant, None, "", False, 0, stopped)
+        return ListedBot(tenant, active.version, active.folder, active.is_good, active.problem_count, stopped)
 
     async def graph(self, tenant: str, name: str, version: str = "") -> ScenarioGraph:
         """Return a scenario as a graph, of the version in force or of an earlier one. Raises NotFound BOT_NOT_LOADED,
@@ -165,13 +199,21 @@ def secrets_of(bot: Bot, known: Mapping[str, str], *values: Mapping[str, Any]) -
 
 
 def _view(active: ActiveVersion, bot: Bot) -> BotView:
-    loaded_at = datetime.fromtimestamp(active.loaded_at, UTC)
     scenarios = [ScenarioView(one.name, place_text(one.place), len(one.actions)) for one in bot.scenarios.values()]
     triggers = [*_triggers("private", bot.triggers), *_triggers("group", bot.group_triggers)]
     for one in bot.schedules.values():
         kind = "each" if one.cron else "before"
         triggers.append(TriggerView("", "schedule", kind, one.words, one.scenario, [], False, place_text(one.place)))
-    return BotView(active, [one.as_json() for one in active.problems], loaded_at, triggers, scenarios)
+    return BotView(
+        version=active.version,
+        loaded_at=write_time(datetime.fromtimestamp(active.loaded_at, UTC)),
+        folder=active.folder,
+        is_good=active.is_good,
+        problems=[ProblemView(**one.as_json()) for one in active.problems],
+        problem_count=active.problem_count,
+        triggers=triggers,
+        scenarios=scenarios,
+    )
 
 
 def _triggers(chats: str, triggers: Triggers) -> Iterator[TriggerView]:
@@ -193,14 +235,16 @@ def _try(
 ) -> DryRun:
     result = dry_run(version.bot, event, fail, unclear, LONGEST_DRY_RUN)
     secrets = secrets_of(version.bot, known, event, *(row.results for row in result.rows))
-    rows = [DryRow(_hidden(row, secrets), _content(row, event)) for row in result.rows]
+    actions = [_hidden(row, secrets) for row in result.rows]
+    contents = [_content(row, event) for row in result.rows]
     warnings = [secrets.in_text(one) for one in result.warnings]
-    return DryRun(version.name, result.started, rows, warnings, [in_language(one, "ru") for one in warnings])
+    russian = [in_language(one, "ru") for one in warnings]
+    return DryRun(version.name, result.started, actions, contents, warnings, russian)
 
 
-def _hidden(row: Row, secrets: Secrets) -> Row:
+def _hidden(row: Row, secrets: Secrets) -> DryRunAction:
     shown = secrets.hidden(msgspec.to_builtins(row, enc_hook=str))
-    return msgspec.convert(shown, Row)
+    return DryRunAction(**shown, translations=translations(error=shown["error"]))
 
 
 def _content(row: Row, event: Mapping[str, Any]) -> Content | None:

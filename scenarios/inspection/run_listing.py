@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
-from core.model.clock import from_ms, to_ms
+from core.model.clock import from_ms, to_ms, write_time
 from core.model.tenants import own_name
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -34,15 +34,17 @@ class RunFilter(Struct, frozen=True):
 
 
 class RunFacts(Struct, frozen=True):
-    """The facts shown of every run. `state`: running, over or dropped."""
+    """The facts shown of every run. `state`: running, over or dropped. `version`: that of the bot's files with which it
+    began.
+    """
 
     id: str
     person: str
     state: str
     version: str
     scenarios: Sequence[str]
-    began: datetime
-    ended: datetime | None
+    began: str
+    ended: str | None
 
 
 class RunSummary(RunFacts, frozen=True):
@@ -129,8 +131,10 @@ def _summary(run: str, fields: Sequence[str | None]) -> RunSummary | None:
         return None
     names = msgspec.json.decode(scenarios, type=list[str])
     state = "dropped" if dropped else "over" if ended else "running"
-    end = from_ms(int(ended)) if ended else None
-    return RunSummary(run, person, state, version, names, from_ms(int(began)), end, int(faults or 0), _text(event))
+    end = write_time(from_ms(int(ended))) if ended else None
+    return RunSummary(
+        run, person, state, version, names, write_time(from_ms(int(began))), end, int(faults or 0), _text(event)
+    )
 
 
 def _text(event: str | None) -> str:

@@ -1,14 +1,13 @@
 """Explains a run to people: for each action its state, what released or dropped it, and when (C-39)."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
 
 from core.errors import Conflict, Invalid, NotFound
-from core.model.clock import from_ms
+from core.model.clock import from_ms, write_time
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates import events
@@ -34,12 +33,10 @@ PAGE = 100
 
 
 class ActionView(Struct, frozen=True):
-    """One action. `n` counts from 1 in the author's order; `node`: its id in the graph; `by`: the number
-    of the action that released or dropped it. `moved_at`, `ended_at`: when it was released or dropped, and when it
-    ended.
-
-    `given`: its fields as it ran. `send`: the message of a `send`. `results`: what it returned. All without secrets.
-    `waits_for`: of a parked run, the delivery, or `slow`.
+    """One action of a run. `n` counts from 1; `node`: its id in the graph. `cause`, `by` and `why`: what
+    released or dropped it, the action that did, and both in words. `given`: its fields with placeholders replaced,
+    `send`: the message of a `send`, `results`: what it returned; secrets are hidden in all of them. `waits_for`: the
+    delivery for which a parked run waits, or `slow`. `translations`: language → `error` in it, if it is known.
     """
 
     n: int
@@ -51,8 +48,8 @@ class ActionView(Struct, frozen=True):
     cause: str | None
     by: int | None
     why: str
-    moved_at: datetime | None
-    ended_at: datetime | None
+    moved_at: str | None
+    ended_at: str | None
     error: str
     given: Mapping[str, Any]
     send: Mapping[str, Any] | None
@@ -62,7 +59,7 @@ class ActionView(Struct, frozen=True):
 
 
 class RunView(RunFacts, frozen=True):
-    """One run with its actions."""
+    """All actions that one event has started."""
 
     event: Mapping[str, Any]
     actions: Sequence[ActionView]
@@ -86,17 +83,6 @@ class RunReader:
     async def read(self, tenant: str, run: str) -> RunView:
         """Return a run. Raises NotFound RUN_NOT_FOUND."""
         return _view(await self._load(tenant, run), self._types, self._secrets)
-
-    @staticmethod
-    def filter(
-        person: str = "",
-        scenario: str = "",
-        state: str = "",
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> RunFilter:
-        """Return what `page` lists."""
-        return RunFilter(person, scenario, state, since, until)
 
     async def page(
         self, tenant: str, wanted: RunFilter, cursor: str | None = None, limit: int = PAGE
@@ -164,8 +150,8 @@ def _view(stored: StoredRun, types: Mapping[str, ActionType], variables: Mapping
         state="dropped" if stored.is_dropped else "over" if stored.is_over else "running",
         version=stored.version.name,
         scenarios=stored.scenarios,
-        began=from_ms(stored.began),
-        ended=from_ms(stored.ended) if stored.ended else None,
+        began=write_time(from_ms(stored.began)),
+        ended=write_time(from_ms(stored.ended)) if stored.ended else None,
         event=secrets.hidden(stored.event),
         actions=[_action(stored, step, numbers, types.get(step.action.type), secrets) for step in steps],
     )
@@ -187,8 +173,8 @@ def _action(
         cause=str(step.cause) if step.cause else None,
         by=numbers[step.caused_by] if step.caused_by else None,
         why=secrets.in_text(explain(step, numbers, stored.run) if step.cause else "it waits for the action before it"),
-        moved_at=from_ms(step.moved_at) if step.moved_at else None,
-        ended_at=from_ms(step.ended_at) if step.ended_at else None,
+        moved_at=write_time(from_ms(step.moved_at)) if step.moved_at else None,
+        ended_at=write_time(from_ms(step.ended_at)) if step.ended_at else None,
         error=error,
         given=secrets.hidden(given),
         send=secrets.hidden(send),

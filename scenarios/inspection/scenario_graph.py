@@ -18,8 +18,8 @@ _LONGEST_TITLE = 80
 
 
 class NodeView(Struct, frozen=True):
-    """One action. `title`: the beginning of what it says. `chain`, `chain_drop`: as an author writes them. `x`, `y`:
-    the middle of its box.
+    """One action. `title`: the beginning of what it says. `chain`, `chain_drop`: the outcomes that they name. `fields`:
+    as written, without secrets. `x`, `y`: the middle of its box, 180 × 52 large.
     """
 
     id: str
@@ -36,8 +36,8 @@ class NodeView(Struct, frozen=True):
 
 
 class EdgeView(Struct, frozen=True):
-    """`label`: the outcomes with which the second action runs, or `splices in`. `points`: its line, without those of
-    an edge back.
+    """A link from one action to the next. `label`: the outcomes with which the second action runs, or `splices in`.
+    `points`: its line; none of an edge that leads back.
     """
 
     source: str
@@ -47,8 +47,8 @@ class EdgeView(Struct, frozen=True):
 
 
 class ScenarioGraph(Struct, frozen=True):
-    """The scenario and all that it splices in. `unknown`: names without a scenario, also those that are known only when
-    it runs. `left_out`: actions that are not shown.
+    """A scenario with all that it splices in, and where each action is drawn. `unknown`: names that are known only when
+    it runs. `left_out`: actions behind the first 300.
     """
 
     name: str

@@ -7,7 +7,6 @@ with the person. They are in the shard of the person; a table is merged from all
 import asyncio
 import time
 from collections.abc import Mapping
-from datetime import datetime
 from itertools import chain
 from typing import Any
 
@@ -15,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from core.errors import Invalid
-from core.model.clock import from_ms, in_ms
+from core.model.clock import from_ms, in_ms, write_time
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.stores.people import KEPT
@@ -26,7 +25,7 @@ MOST_ROWS = 100_000
 PAGE = 1000
 
 
-class Answer(Struct, frozen=True):
+class FormAnswer(Struct, frozen=True):
     """`n`: the number of the question in its scenario; `at`: ms."""
 
     n: int
@@ -34,24 +33,30 @@ class Answer(Struct, frozen=True):
     at: int
 
 
-class Row(Struct, frozen=True):
-    """The answers of one person to a form. `person`: CHANNEL:ADDRESS."""
+class FormRow(Struct, frozen=True):
+    """The answers of one person: question → answer. `person`: `<channel>:<user_id>`; `first`, `last`: when."""
 
     person: str
-    first: datetime
-    last: datetime
+    first: str
+    last: str
     answers: Mapping[str, Any]
 
 
-class Table(Struct, frozen=True):
-    """A page of a form. `columns`: those of the page, in the order of the questions; the rows in that of their first
-    answer. `next`: the cursor of the next page, None if this is the last one.
-    """
+class FormTable(Struct, frozen=True):
+    """A page of a form. `columns`: the questions, in their order. `next`: the cursor of the next page."""
 
     form: str
     columns: list[str]
-    rows: list[Row]
-    next: str | None = None
+    rows: list[FormRow]
+    next: str | None
+
+
+class Remembered(Struct, frozen=True):
+    """The data that the bot stores of a person: its variables, and its answers to forms."""
+
+    person: str
+    variables: Mapping[str, Any]
+    forms: Mapping[str, Mapping[str, Any]]
 
 
 class Forms:
@@ -60,7 +65,7 @@ class Forms:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def note(self, tenant: str, form: str, person: str, field: str, answer: Answer) -> None:
+    async def note(self, tenant: str, form: str, person: str, field: str, answer: FormAnswer) -> None:
         """Store an answer; a repeat changes nothing."""
         channel, _, address = person.partition(":")
         text = msgspec.json.encode(answer, enc_hook=str).decode()
@@ -74,8 +79,8 @@ class Forms:
         found = await asyncio.gather(*(self._store.command("SMEMBERS", key) for key in keys))
         return sorted(set(chain.from_iterable(found)))
 
-    async def table(self, tenant: str, form: str, cursor: str = "", limit: int = PAGE) -> Table:
-        """Return a page of the rows of a form. Raises Invalid CURSOR_MALFORMED."""
+    async def table(self, tenant: str, form: str, cursor: str = "", limit: int = PAGE) -> FormTable:
+        """Return a page of a form: its rows in the order of their first answers. Raises Invalid CURSOR_MALFORMED."""
         people, following = await self._people(tenant, form, cursor, limit)
         answered = await asyncio.gather(*(self._answers(tenant, form, one) for one in people))
         found = list(zip(people, answered, strict=True))
@@ -84,7 +89,7 @@ class Forms:
             columns |= {name: one.n for name, one in answers.items() if one.n < columns.get(name, one.n + 1)}
         rows = [_row(person, answers) for person, answers in found if answers]
         ordered = sorted(columns, key=lambda name: (columns[name], name))
-        return Table(form, ordered, rows, following)
+        return FormTable(form, ordered, rows, following)
 
     async def _people(self, tenant: str, form: str, cursor: str, limit: int) -> tuple[list[str], str | None]:
         """Return the next people of all shards in the order of their first answers, and the cursor behind them: how
@@ -104,8 +109,7 @@ class Forms:
             read[shard] += 1
         return [person for *_, person in page], "-".join(map(str, read)) if len(page) == limit else None
 
-    async def of_person(self, tenant: str, person: str) -> dict[str, Any]:
-        """Return what the bot remembers of a person: `variables`, and `forms` with their answers."""
+    async def of_person(self, tenant: str, person: str) -> Remembered:
         channel, _, address = person.partition(":")
         shard = self._store.shard_of_person(tenant, channel, address)
         fields = await self._store.command("HGETALL", KEYS["person"].at(shard, tenant, channel, address))
@@ -113,13 +117,13 @@ class Forms:
         now = time.time_ns() // 1_000_000 + self._store.clock_offset_ms
         forms = {name: await self._answers(tenant, name, person) for name in sorted(names)}
         answers = {name: {field: one.value for field, one in found.items()} for name, found in forms.items()}
-        return {"person": person, "variables": read_fields(fields, now), "forms": answers}
+        return Remembered(person, read_fields(fields, now), answers)
 
-    async def _answers(self, tenant: str, form: str, person: str) -> dict[str, Answer]:
+    async def _answers(self, tenant: str, form: str, person: str) -> dict[str, FormAnswer]:
         channel, _, address = person.partition(":")
         shard = self._store.shard_of_person(tenant, channel, address)
         fields = await self._store.command("HGETALL", KEYS["form_row"].at(shard, tenant, channel, address, form))
-        return {name: msgspec.json.decode(text, type=Answer) for name, text in fields.items()}
+        return {name: msgspec.json.decode(text, type=FormAnswer) for name, text in fields.items()}
 
 
 def _read_counts(cursor: str, shards: int) -> list[int]:
@@ -130,7 +134,7 @@ def _read_counts(cursor: str, shards: int) -> list[int]:
     return counts
 
 
-def _row(person: str, answers: Mapping[str, Answer]) -> Row:
+def _row(person: str, answers: Mapping[str, FormAnswer]) -> FormRow:
     times = [one.at for one in answers.values()]
     values = {name: one.value for name, one in sorted(answers.items(), key=lambda pair: pair[1].n)}
-    return Row(person, from_ms(min(times)), from_ms(max(times)), values)
+    return FormRow(person, write_time(from_ms(min(times))), write_time(from_ms(max(times))), values)

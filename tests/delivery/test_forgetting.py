@@ -15,7 +15,7 @@ from providers.sign_in import Tokens, Vault
 from providers.sign_in.vault import new_key
 from scenarios.execution.runs import run_id
 from scenarios.schema.variables import Change
-from scenarios.stores.forms import Answer, Forms
+from scenarios.stores.forms import FormAnswer, Forms
 from scenarios.stores.people import People
 from scenarios.stores.questions import AskedBy, Questions
 from scenarios.stores.requests import NewRequest, Requests
@@ -77,7 +77,7 @@ async def people_writes(api: Api) -> None:
     for scope in ("person", "chat"):
         event = {**EVENT, "chat_id": CHAT}
         await Variables(store, TENANT).change("run:1", event, [Change(scope, "name", "set", "Zaphoda", 0)])
-    await Forms(store).note(TENANT, "signup", f"telegram-bot:{CHAT}", "name", Answer(1, "Zaphoda", 1))
+    await Forms(store).note(TENANT, "signup", f"telegram-bot:{CHAT}", "name", FormAnswer(1, "Zaphoda", 1))
     requests = Requests(store, TENANT)
     for number in range(450):
         is_hers = number % 3 == 0

@@ -49,7 +49,7 @@ from scenarios.engine.results import completed
 from scenarios.execution.runs import Runs, run_id
 from scenarios.execution.versions import Versions
 from scenarios.schema.variables import Change
-from scenarios.stores.forms import Answer, Forms
+from scenarios.stores.forms import FormAnswer, Forms
 from scenarios.stores.people import People
 from scenarios.stores.promo import Promo, Promos
 from scenarios.stores.requests import NewRequest, Requests
@@ -319,7 +319,7 @@ async def _call_action_verbs(stack: Stack) -> None:
     await people.set_state("echo", "1", "feedback", HOUR)
     change = Change("person", "visits", "add", 1, 0, 0)
     await Variables(stack.store, TENANT).change("run:0", {"channel": "echo", "user_id": 1}, [change])
-    await Forms(stack.store).note(TENANT, "signup", "echo:1", "room", Answer(1, "12", 1))
+    await Forms(stack.store).note(TENANT, "signup", "echo:1", "room", FormAnswer(1, "12", 1))
     await stack.store.run("forget_forms", 0, TENANT, "echo", "1")
     await Requests(stack.store, TENANT).store("run:1", NewRequest("feedback", "echo", "1"))
     await stack.store.run("forget_requests", 0, TENANT, "echo", "1", 0)

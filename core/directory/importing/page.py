@@ -13,7 +13,7 @@ from core.directory.importing.reader import Reader
 
 
 class FieldChange(Struct, frozen=True):
-    """One field that a row changes, its values as cells."""
+    """A field that a row changes, its values as cells; "" for none."""
 
     field: str
     old: str
@@ -21,7 +21,7 @@ class FieldChange(Struct, frozen=True):
 
 
 class RowChange(Struct, frozen=True):
-    """The change that a row makes. `id`: of the person, group or supergroup; `created`: whether it is new."""
+    """The change that a row makes. `id`: of the person, group or supergroup; `created`: whether that is new."""
 
     row: int
     id: str

@@ -1,6 +1,6 @@
 """The forms that people have filled in for the bots: which there are, and what was answered."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any
 
 from aiohttp import web
@@ -10,11 +10,10 @@ from core.errors import NotFound
 from core.model.compact_json import compact_json
 from delivery.api.bots.runs import PersonName
 from delivery.http.context import Request, Response
-from delivery.http.fields.timestamps import write_time
 from delivery.http.fields.types import RequestModel
 from delivery.http.responses.csv import CONTENT_TYPE, ExportQuery, Rows, respond_csv
 from delivery.http.route import NoParameters, Route, Routes
-from delivery.services import FormReader
+from scenarios.stores.forms import FormRow, Forms, FormTable, Remembered
 
 
 class FormQuery(RequestModel, frozen=True):
@@ -30,41 +29,10 @@ class PersonQuery(RequestModel, frozen=True):
     person: PersonName
 
 
-class Remembered(Struct):
-    """The data that the bot stores of a person: its variables, and its answers to forms."""
-
-    person: str
-    variables: Mapping[str, Any]
-    forms: Mapping[str, Mapping[str, Any]]
-
-
 class FormList(Struct):
     """The names of the forms with answers."""
 
     forms: Sequence[str]
-
-
-class FormRow(Struct):
-    """The answers of one person: question → answer. `person`: `<channel>:<user_id>`; `first`, `last`: when."""
-
-    person: str
-    first: str
-    last: str
-    answers: Mapping[str, Any]
-
-
-class FormTable(Struct):
-    """A page of a form. `columns`: the questions, in their order. `next`: the cursor of the next page."""
-
-    form: str
-    columns: Sequence[str]
-    rows: Sequence[FormRow]
-    next: str | None
-
-    @classmethod
-    def of(cls, table: Any) -> "FormTable":
-        rows = [FormRow(one.person, write_time(one.first), write_time(one.last), one.answers) for one in table.rows]
-        return cls(table.form, table.columns, rows, table.next)
 
 
 _PAGE = 1000
@@ -78,15 +46,15 @@ async def list_all(request: Request[None, NoParameters]) -> Response:
 async def show(request: Request[None, FormQuery]) -> Response:
     """Return a page of a form as a table. Raises NotFound FORM_NOT_FOUND."""
     name, cursor = request.http.match_info["name"], request.query.cursor or ""
-    return Response(FormTable.of(await _page(request, name, cursor, request.query.limit or _PAGE)))
+    return Response(await _page(request, name, cursor, request.query.limit or _PAGE))
 
 
 async def export(request: Request[None, ExportQuery]) -> web.StreamResponse:
     """Return all answers to a form as CSV. Raises NotFound FORM_NOT_FOUND."""
     name = request.http.match_info["name"]
-    tables = [FormTable.of(await _page(request, name, "", _PAGE))]
+    tables = [await _page(request, name, "", _PAGE)]
     while following := tables[-1].next:
-        tables.append(FormTable.of(await _page(request, name, following, _PAGE)))
+        tables.append(await _page(request, name, following, _PAGE))
     return await respond_csv(request, f"{name}.csv", _csv_pages(tables), for_excel=request.query.for_excel)
 
 
@@ -108,7 +76,7 @@ def _cell(value: Any) -> str:
     return value if isinstance(value, str) else compact_json(value)
 
 
-async def _page(request: Request[Any, Any], name: str, cursor: str, limit: int) -> Any:
+async def _page(request: Request[Any, Any], name: str, cursor: str, limit: int) -> FormTable:
     """Return a page of a form. Raises NotFound FORM_NOT_FOUND."""
     table = await _reader(request).table(request.tenant, name, cursor, limit)
     if not table.rows and not cursor and table.next is None:
@@ -118,10 +86,10 @@ async def _page(request: Request[Any, Any], name: str, cursor: str, limit: int) 
 
 async def of_person(request: Request[None, PersonQuery]) -> Response:
     """Return what the bot remembers of a person."""
-    return Response(Remembered(**await _reader(request).of_person(request.tenant, request.query.person)))
+    return Response(await _reader(request).of_person(request.tenant, request.query.person))
 
 
-def _reader(request: Request[Any, Any]) -> FormReader:
+def _reader(request: Request[Any, Any]) -> Forms:
     reader = request.services.forms
     if reader is None:
         raise NotFound("FORM_NOT_FOUND", "This installation has no scenarios.")

@@ -23,13 +23,13 @@ from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from core.errors import Refused, StoreRefuses, StoreUnavailable
 from core.model import delivery
+from core.model.clock import write_optional_time, write_time
 from core.model.delivery import Accepted, Repeat
 from core.model.states import DeliveryState
 from core.orders import Order
 from delivery.api.deliveries.delivery_request import DeliveryRequest
 from delivery.api.deliveries.order_validation import ValidationContext, make_order
 from delivery.http.context import Request, encode
-from delivery.http.fields.timestamps import write_optional_time, write_time
 from delivery.http.idempotency import IDEMPOTENCY_KEY, check_key, fingerprint
 from delivery.http.input.decoding import NDJSON_TYPES, BodyReader, check_content_type
 from delivery.http.input.receiving import Unpacker, check_content_length, chunks, unpacker_of

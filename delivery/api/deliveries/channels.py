@@ -3,11 +3,10 @@
 from msgspec import Struct
 
 from core.deliveries.channels import ChannelView
-from core.model.clock import from_ms
+from core.model.clock import from_ms, write_time
 from core.model.content import Feature
 from core.model.display import Display
 from delivery.http.context import Request, Response
-from delivery.http.fields.timestamps import write_time
 from delivery.http.route import NoParameters, People, Route, Routes
 
 

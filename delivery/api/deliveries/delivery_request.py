@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.model import delivery
+from core.model.clock import write_optional_time, write_time
 from core.model.contacts import recipient_notation
 from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState
 from delivery.api.deliveries.content import ContentRequest
 from delivery.http.fields.durations import DURATION
-from delivery.http.fields.timestamps import write_optional_time, write_time
 from delivery.http.fields.types import DELIVERY_ID, Contacts, IdField, Label, Name, RequestModel, ShortText, Time
 
 NewHistoryKey = Annotated[

@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.deliveries.histories.sent_message import SentMessage
 from core.model import delivery, history
+from core.model.clock import write_optional_time
 from core.model.history_key import Id
 from core.model.people import id_text
 from core.model.states import DeliveryState, Status, Verdict
@@ -16,7 +17,7 @@ from core.model.text.characters import nfc
 from delivery.api.deliveries.content import ContentResponse
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields.durations import write_duration
-from delivery.http.fields.timestamps import read_time, write_optional_time
+from delivery.http.fields.timestamps import read_time
 from delivery.http.fields.types import Label, Limit, Name, RequestModel, ShortText, Time, cursor_form
 from delivery.http.route import NEXT_PAGE, People, Route, Routes
 

@@ -6,11 +6,11 @@ from typing import Any
 from msgspec import Struct
 
 from core.deliveries import of_person
+from core.model.clock import write_time
 from core.model.states import DeliveryState
 from delivery.api.deliveries.histories import OutcomeView
 from delivery.api.deliveries.recipients import ListedRecipient
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields.timestamps import write_time
 from delivery.http.fields.types import PageQuery
 from delivery.http.input.reading import optional, part
 from delivery.http.route import NEXT_PAGE, People, Route, Routes

@@ -7,6 +7,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from core.deliveries.channels import ChannelView
 from core.errors import NotFound
+from core.model.clock import write_optional_time
 from core.model.content import Button
 from core.model.delivery import Recipient
 from core.model.display import Display
@@ -18,7 +19,6 @@ from delivery.api.deliveries.content import AttachmentResponse
 from delivery.api.deliveries.delivery_request import DeliveryRequest
 from delivery.api.deliveries.order_validation import ValidationContext, make_order
 from delivery.http.context import Request, Response
-from delivery.http.fields.timestamps import write_optional_time
 from delivery.http.fields.types import Name, RequestModel
 from delivery.http.route import People, Route, Routes
 

@@ -9,11 +9,11 @@ from msgspec import UNSET, Struct, UnsetType
 from core.deliveries.histories import recipient_search
 from core.deliveries.histories.recipient_search import RecipientFilter, why_not_reached
 from core.model import history
+from core.model.clock import write_optional_time
 from core.model.history import OutcomeRecord, RecipientRecord
 from core.model.states import Reason, Status
 from delivery.api.deliveries.histories import OutcomeView, RecipientHistory
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields.timestamps import write_optional_time
 from delivery.http.fields.types import Label, Limit, RequestModel, ShortText, cursor_form
 from delivery.http.responses.csv import _YES, CONTENT_TYPE, ForExcel, Rows, respond_csv
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes

@@ -10,13 +10,13 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.errors import Refused, StoreUnavailable
 from core.model import history
+from core.model.clock import write_optional_time
 from core.model.history import Change
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState
 from delivery.api.deliveries.histories import HistoryResponse, OutcomeView
 from delivery.http.authentication import is_still_known
 from delivery.http.context import Context, Request, Response, encode
-from delivery.http.fields.timestamps import write_optional_time
 from delivery.http.fields.types import INT64, RequestModel
 from delivery.http.responses import sse
 from delivery.http.responses.problems import invalid_field

@@ -1,14 +1,14 @@
 """CSV import: a whole file or nothing. The body goes to a temporary file as it arrives; core reads it from there."""
 
 import tempfile
+from collections.abc import Sequence
 from typing import IO, Annotated, Literal
 
-import msgspec
 from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from core.directory import importing
 from core.directory.csv_cells import FileKind
+from core.directory.importing import Imported, RowChange
 from core.model.delivery import Repeat
 from delivery.http.context import Request, Response
 from delivery.http.fields.types import RequestModel
@@ -36,23 +36,6 @@ class ImportQuery(RequestModel, frozen=True):
         return self.dry_run in ("", "1", "true")
 
 
-class FieldChange(Struct):
-    """A field that a row changes, its values as cells; "" for none."""
-
-    field: str
-    old: str
-    new: str
-
-
-class RowChange(Struct):
-    """The change that a row makes. `id`: of the person, group or supergroup; `created`: whether that is new."""
-
-    row: int
-    id: str
-    created: bool
-    fields: list[FieldChange]
-
-
 class ImportResult(Struct):
     """How many rows were about something new, changed what existed, or changed nothing. `dry_run`: they would have, and
     `changes` are the first of them; `more_changes`: how many others there are.
@@ -62,14 +45,13 @@ class ImportResult(Struct):
     updated: int
     unchanged: int
     dry_run: bool
-    changes: list[RowChange]
+    changes: Sequence[RowChange]
     more_changes: int
 
     @classmethod
-    def of(cls, result: importing.Imported, *, dry_run: bool) -> "ImportResult":
-        changes = msgspec.convert(msgspec.to_builtins(result.changes), list[RowChange])
-        more = result.created + result.updated - len(changes) if dry_run else 0
-        return cls(result.created, result.updated, result.unchanged, dry_run, changes, more)
+    def of(cls, result: Imported, *, dry_run: bool) -> "ImportResult":
+        more = result.created + result.updated - len(result.changes) if dry_run else 0
+        return cls(result.created, result.updated, result.unchanged, dry_run, result.changes, more)
 
 
 class ImportState(Struct):

@@ -1,4 +1,4 @@
-"""Times of the API: RFC 3339, read with any zone and written in UTC."""
+"""Reads times in requests: RFC 3339 with a zone."""
 
 import re
 import time
@@ -37,14 +37,3 @@ def _parse(text: str, path: str) -> datetime:
         return datetime.fromisoformat(text.upper())
     except ValueError:
         raise invalid_field(path, "TIME_MALFORMED", "There is no such day or time of day.") from None
-
-
-def write_time(at: datetime) -> str:
-    """Return a time in UTC, as 2026-11-21T14:00:00Z; with milliseconds if there are any."""
-    precision = "milliseconds" if at.microsecond else "seconds"
-    return at.astimezone(UTC).isoformat(timespec=precision).removesuffix("+00:00") + "Z"
-
-
-def write_optional_time(at: datetime | None) -> str | None:
-    """Return a time; None for what has not happened yet."""
-    return None if at is None else write_time(at)

@@ -12,7 +12,7 @@ from scenarios.engine.results import completed, failed
 from scenarios.execution.last_good import LastGood
 from scenarios.execution.runs import Runs, run_id
 from scenarios.execution.versions import Versions
-from scenarios.stores.forms import Answer, Forms
+from scenarios.stores.forms import FormAnswer, Forms
 from tests.delivery.console.conftest import Person
 
 TENANT = "default"
@@ -190,7 +190,7 @@ async def test_the_answers_to_a_form_are_a_table_and_a_file(person: Person, stor
     forms = Forms(store)
     for address, name, hobbies in (("100001", "Анна Ким", ["chess", "rowing"]), ("100002", "Борис", [])):
         for number, (field, value) in enumerate({"name": name, "hobbies": hobbies, "room": "12"}.items()):
-            answer = Answer(number, value, 1_795_000_000_000)
+            answer = FormAnswer(number, value, 1_795_000_000_000)
             await forms.note(TENANT, "dormitory", f"telegram-bot:{address}", field, answer)
     await person.visit("forms")
     await person.presses("dormitory")

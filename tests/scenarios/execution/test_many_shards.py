@@ -10,7 +10,7 @@ import pytest
 
 from core.redis.store import Store
 from core.updates.events import TUBE
-from scenarios.stores.forms import Answer, Forms
+from scenarios.stores.forms import FormAnswer, Forms
 from scenarios.stores.people import People
 from scenarios.stores.variables import Variables
 from tests.scenarios.execution.conftest import Installation
@@ -107,8 +107,8 @@ async def test_task_state_variables_and_runs_of_a_person_stand_in_its_shard(inst
 async def test_a_table_of_answers_is_merged_from_all_shards_in_pages(installation: Installation) -> None:
     forms, store = Forms(installation.stack.store), installation.stack.store
     for at, one in enumerate(reversed(PEOPLE)):
-        await forms.note(TENANT, f"form {at % 3}", f"echo:{one}", "room", Answer(1, at, at))
-        await forms.note(TENANT, "all", f"echo:{one}", "room", Answer(1, at, at))
+        await forms.note(TENANT, f"form {at % 3}", f"echo:{one}", "room", FormAnswer(1, at, at))
+        await forms.note(TENANT, "all", f"echo:{one}", "room", FormAnswer(1, at, at))
     assert await forms.names(TENANT) == ["all", "form 0", "form 1", "form 2"]
     found, cursor, pages = list[str](), "", 0
     while pages == 0 or cursor:

@@ -1,5 +1,6 @@
 """What became of a run: over HTTP and on the command line."""
 
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -7,7 +8,6 @@ import pytest
 
 from cli.commands.bots.scenario_show import lines
 from core.errors import Conflict, NotFound
-from delivery.api.bots.runs import Run
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.execution.secrets import HIDDEN, secret_variables
@@ -46,14 +46,14 @@ async def test_each_action_says_what_released_or_dropped_it_and_when(installatio
     assert fourth.moved_at == third.ended_at
     assert fourth.ended_at is None
     assert run.ended is not None
-    assert run.ended >= third.ended_at
+    assert datetime.fromisoformat(run.ended) >= datetime.fromisoformat(third.ended_at)
 
 
 @pytest.mark.row("C-39")
 async def test_a_run_is_shown_on_the_command_line(installation: Installation) -> None:
     installation.actions(CHAIN)
     await installation.start()
-    shown = msgspec.to_builtins(Run.of(await installation.play()))
+    shown = msgspec.to_builtins(await installation.play())
     printed = list(lines(shown))
     assert "echo:7  over" in printed[0]
     assert "  2. drop      s.main: send (action 1 ended as completed; the chain is failed)" in printed
@@ -87,7 +87,7 @@ async def test_a_run_shows_texts_and_values_of_each_step_without_secrets(
     }
     assert (stated.given["user_state"], stated.given["note"]) == ("asked hi", "${CLUB_KEY}")
     assert (dropped.given, dropped.send) == ({}, None)
-    printed = list(lines(msgspec.to_builtins(Run.of(run))))
+    printed = list(lines(msgspec.to_builtins(run)))
     assert SECRET not in str(run) + str(printed)
     assert LINK not in str(run) + str(printed)
     assert {"       « hi", "       » Hello &lt;Anna&gt;", "       » by ${CLUB_KEY}", "       → reached: 1"} <= {
@@ -163,7 +163,7 @@ async def test_the_runs_of_a_tenant_are_found_by_scenario_state_person_and_time(
     await installation.start()
     good = [(await installation.play(str(n))).id for n in range(3)]
     bad = (await installation.play("bad", user_id="8", chat_id="8")).id
-    since = (await installation.read(good[2])).began
+    since = datetime.fromisoformat((await installation.read(good[2])).began)
     reader = RunReader(installation.stack.store)
 
     async def found(limit: int = 2, **wanted: Any) -> list[str]:

@@ -12,6 +12,7 @@ from core.queue import QueueClient
 from core.updates.events import Events, identity, person_of
 from scenarios.execution.runs import run_id
 from scenarios.inspection.bots import BotReader
+from scenarios.inspection.run_listing import RunFilter
 from scenarios.inspection.runs import RunReader
 from scenarios.stores.forms import Forms
 from tests.scenarios.bot_folder import BotFolder
@@ -103,8 +104,8 @@ async def test_runs_and_the_bot_in_force_are_shown_to_their_tenant_only(
     assert own != others
     with pytest.raises(NotFound):
         await runs.read(TENANT, others)
-    assert [one.id for one in (await runs.page(OTHER, runs.filter()))[0]] == [others]
-    folders = [(await bots.show(tenant)).active.folder for tenant in (TENANT, OTHER)]
+    assert [one.id for one in (await runs.page(OTHER, RunFilter()))[0]] == [others]
+    folders = [(await bots.show(tenant)).folder for tenant in (TENANT, OTHER)]
     assert folders == [str(installation.folder), str(tmp_path / "other")]
 
 

@@ -60,7 +60,7 @@ class BotInProcesses(BotFolder):
     async def remembered(self, number: int) -> Any:
         """The variables of person `number`."""
         found = await Forms(self.installation.core.store).of_person(TENANT, f"vk:{VK.address(number)}")
-        return found["variables"]
+        return found.variables
 
     def texts(self, number: int) -> list[str]:
         """What person `number` has got, in order."""

@@ -16,7 +16,7 @@ import pytest
 
 from core.queue import QueueClient
 from core.updates.events import Events
-from scenarios.stores.forms import Forms
+from scenarios.stores.forms import Forms, Remembered
 from tests.support.stack import TENANT
 from tests.support.waiting import until
 from tests.system.crash.installation import VK, Installation
@@ -133,10 +133,10 @@ class Storm:
     async def _assert_remembered_once(self) -> None:
         """Every variable and every answer to the form is there once."""
         forms = Forms(self._installation.core.store)
-        expected = {"variables": REMEMBERED, "forms": {"storm": {"answer": "b"}}}
+        answers = {"storm": {"answer": "b"}}
         for person in self._people:
             name = f"vk:{person}"
-            assert await forms.of_person(TENANT, name) == {"person": name, **expected}
+            assert await forms.of_person(TENANT, name) == Remembered(name, REMEMBERED, answers)
         table = await forms.table(TENANT, "storm")
         assert sorted(row.person for row in table.rows) == sorted(f"vk:{person}" for person in self._people)
 

@@ -20,7 +20,7 @@ import pytest
 
 from core.model.history import History
 from sandbox.bot_api.people_actions import PeopleActions
-from scenarios.stores.forms import Forms
+from scenarios.stores.forms import Forms, Remembered
 from tests.support.waiting import until
 from tests.system.crash.bots_of_tenants import LINES, SCHEDULE, TENANTS, step_of, token_of, write_bot
 from tests.system.crash.http_book import HttpBook
@@ -252,7 +252,7 @@ class TenantsStorm:
             variables |= {"answer": last, "forms": len(answered) * step}
             forms = {"storm": {"answer": last}}
         found = await Forms(self._installation.core.store).of_person(tenant, name)
-        if found != {"person": name, "variables": variables, "forms": forms}:
+        if found != Remembered(name, variables, forms):
             self.findings.append(f"{tenant} remembers {found}")
 
 
