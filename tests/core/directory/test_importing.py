@@ -257,6 +257,9 @@ async def test_an_address_that_once_made_an_id_does_not_overwrite_a_person_who_h
         ("José Muñoz", "latin-1", "windows-1252"),
         ("Ольга Яшина, ИВТ, Олександр Ґудзь, aльфа", "cp1251", ""),
         ("ОЛЬГА", "cp1251", ""),
+        ("ШУМ", "cp1251", ""),
+        ("ольга яшина", "cp1251", ""),
+        ("ИВАНОВ СЕРГЕЙ", "koi8-r", "koi8-r"),
         ("И\u0306од", "utf-8", ""),
     ],
 )
@@ -290,6 +293,7 @@ async def test_the_likely_encoding_is_named(importing: Importing, codec: str) ->
             ("id,name\n1,Ольга Яшина\n".encode(codec), [(2, "", "CSV_ENCODING_UNCLEAR")])
             for codec in ("cp866", "koi8-r", "mac-cyrillic")
         ),
+        ("id,name\n1,ИВАНОВ СЕРГЕЙ\n".encode("koi8-r"), [(2, "", "CSV_ENCODING_UNCLEAR")]),
         ("Фамилия;Имя;Телефон\nПетрова;Анна;+79991112233\n".encode("mac-cyrillic"), [(1, "", "CSV_ENCODING_UNCLEAR")]),
         ("id,name\n1,José Muñoz\n2,Jörg Müller\n".encode("latin-1"), [(2, "", "CSV_ENCODING_UNCLEAR")]),
         ("id,name\n201.0,Анна\n", [(2, "id", "ID_OF_SPREADSHEET")]),
