@@ -3,6 +3,7 @@
 AdaError
 ├── Refused              the caller's mistake: nothing was written
 │   ├── Invalid          the request makes no sense (400/422)
+│   │   └── InvalidMany  with several errors
 │   ├── NotFound         the object does not exist, or belongs to another tenant (404)
 │   ├── Conflict         it is no longer possible, or another caller has done it (409)
 │   ├── Forbidden        the key does not allow it (401/403)
@@ -20,6 +21,7 @@ AdaError
     └── FunctionFault      a Lua function failed; the message names the file and the line
 """
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 
@@ -43,6 +45,14 @@ class Refused(AdaError):
 
 class Invalid(Refused):
     """The request makes no sense."""
+
+
+class InvalidMany(Invalid):
+    """The request has several errors. `errors`: the first ones; code and path are those of the first."""
+
+    def __init__(self, detail: str, errors: Sequence[Invalid]) -> None:
+        super().__init__(errors[0].code, detail, errors[0].path)
+        self.errors = errors
 
 
 class NotFound(Refused):

@@ -43,7 +43,8 @@ def recipient_lines(history: History) -> Iterator[str]:
     """Emit a table with a line for each recipient and a column for each channel that somebody has a contact in."""
     recipients = history["recipients"]
     channels = list(dict.fromkeys(channel for recipient in recipients for channel in reachable(recipient)))
-    yield from align([["", *channels], *([format_recipient(one), *cells(one, channels)] for one in recipients)])
+    rows = ([format_recipient(one), *cells(one, channels), *own_text(one)] for one in recipients)
+    yield from align([["", *channels], *rows])
     if history.get("next"):
         yield "  …"
 
@@ -51,6 +52,11 @@ def recipient_lines(history: History) -> Iterator[str]:
 def reachable(recipient: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Return the outcomes in the channels in which the recipient has a contact."""
     return {channel: one for channel, one in recipient["outcomes"].items() if one["status"] != NO_CONTACT}
+
+
+def own_text(recipient: Mapping[str, Any]) -> list[str]:
+    """Return the text of the recipient, if the text of the delivery is personal."""
+    return [shorten(recipient["text"])] if "text" in recipient else []
 
 
 def cells(recipient: Mapping[str, Any], channels: Sequence[str]) -> list[str]:

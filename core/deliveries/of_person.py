@@ -86,9 +86,9 @@ class DeliveriesOfPerson:
         return PersonDelivery(history, record)
 
     async def erase(self, tenant: str, person: str, since: int = 0) -> int:
-        """Remove the name, the groups and the addresses of a person from the deliveries to it, and its name from those
-        that it has sent, created since an ms; outcomes and counts stay, under its id. What has not been sent to it is
-        cancelled first. Returns from how many.
+        """Remove the name, the groups, the values and the addresses of a person from the deliveries to it, and its name
+        from those that it has sent, created since an ms; outcomes and counts stay, under its id. What has not been sent
+        to it is cancelled first. Returns from how many.
         """
         erased = 0
         async for positions in self._slices(tenant, None, since):
@@ -197,8 +197,8 @@ def _clean_people(text: str, person: str) -> str:
 
 def _clean_parcel(text: str, person: str) -> str:
     """Return a parcel in which this recipient has no address."""
-    group, entries = msgspec.json.decode(text)
-    return compact_json([group, [[*row[:4], ""] if str(row[0]) == person else row for row in entries]])
+    group, entries, *personal = msgspec.json.decode(text)
+    return compact_json([group, [[*row[:4], ""] if str(row[0]) == person else row for row in entries], *personal])
 
 
 def _clean_outcome(text: str) -> str:

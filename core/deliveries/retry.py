@@ -66,12 +66,13 @@ class Retrier:
             known = {
                 channel: [one for one in rows if str(one.entry.id) in recipients] for channel, rows in known.items()
             }
-        sizes = (await self._channels.read()).parcel_sizes
+        sizes, is_personal = (await self._channels.read()).parcel_sizes, fields["personal"] is not None
         if fields["strategy"] == Strategy.FIRST:
-            return _in_order(_once_more(known, statuses, is_over=fields["finished"] is not None), groups, sizes)
+            again = _once_more(known, statuses, is_over=fields["finished"] is not None)
+            return _in_order(again, groups, sizes, is_personal=is_personal)
         chosen = {channel: [one.entry for one in rows if one.status in statuses] for channel, rows in known.items()}
         return [
-            _parcel(channel, groups[channel], part)
+            _parcel(channel, groups[channel], part, is_personal=is_personal)
             for channel, entries in chosen.items()
             for part in cut(entries, sizes[channel])
         ]
@@ -112,17 +113,19 @@ def _once_more(
 
 
 def _in_order(
-    chosen: Mapping[str, Sequence[Entry]], groups: Mapping[str, int], sizes: Mapping[str, int]
+    chosen: Mapping[str, Sequence[Entry]], groups: Mapping[str, int], sizes: Mapping[str, int], *, is_personal: bool
 ) -> list[list[object]]:
     """Return a parcel for each channel under each number, empty ones included (`histories/encoding.py`)."""
     aligned = cut_aligned(chosen, sizes[next(iter(chosen))])
+    group = max(groups.values(), default=0)
     return [
-        _parcel(channel, max(groups.values(), default=0), part) for channel, parts in aligned.items() for part in parts
+        _parcel(channel, group, part, is_personal=is_personal) for channel, parts in aligned.items() for part in parts
     ]
 
 
-def _parcel(channel: str, group: int, entries: Sequence[Entry]) -> list[object]:
-    return [channel, dump_parcel(group + 1, entries), [entry.item(Status.QUEUED) for entry in entries]]
+def _parcel(channel: str, group: int, entries: Sequence[Entry], *, is_personal: bool) -> list[object]:
+    encoded = dump_parcel(group + 1, entries, is_personal=is_personal)
+    return [channel, encoded, [entry.item(Status.QUEUED) for entry in entries]]
 
 
 def _queued(reply: list[str]) -> int:

@@ -16,6 +16,7 @@ from core.model.content import Content
 from core.model.history_key import HistoryKey, Id
 from core.model.quota import Quota, QuotaState
 from core.model.states import DeliveryState
+from core.model.text.personal import Personal
 
 DEFAULT_ORIGIN = "api"
 DEFAULT_PRIORITY = 5
@@ -39,7 +40,8 @@ class Sender(Struct, frozen=True, gc=False, omit_defaults=True):
 
 class Recipient(Struct, frozen=True):
     """`contacts`: channel → addresses in the order of the request; no channel has an empty list. `opted_out`: channels
-    in which the person wants no messages; `contacts` has none of them.
+    in which the person wants no messages; `contacts` has none of them. `values`: those given for a personal text, by
+    the name of the field; `place`: where they were given, such as `recipients.0`.
     """
 
     id: Id
@@ -47,6 +49,8 @@ class Recipient(Struct, frozen=True):
     contacts: Mapping[str, Sequence[str]] = {}
     origin: Sequence[str] = ()
     opted_out: Sequence[str] = ()
+    values: Mapping[str, str] = {}
+    place: str = ""
 
 
 class NewDelivery(Struct, frozen=True):
@@ -56,6 +60,8 @@ class NewDelivery(Struct, frozen=True):
 
     `wait` (strategy `first`): how long after `sent` or `unknown` a recipient goes on to the next channel unless a
     delivery report comes. None: `sent` is enough, and `unknown` leads to no other channel.
+
+    `personal`: the values with which the marks of the text are filled for each recipient; None if it has no marks.
     """
 
     tenant: str
@@ -76,6 +82,7 @@ class NewDelivery(Struct, frozen=True):
     moved_from: datetime | None = None
     quota: Quota | None = None
     content: Content | None = None
+    personal: Personal | None = None
 
 
 class Repeat(Struct, frozen=True, gc=False):

@@ -27,13 +27,16 @@ class OutcomeRecord(Struct, frozen=True):
 
 
 class RecipientRecord(Struct, frozen=True):
-    """The outcome of one recipient over all channels. `received_in`: the channels in which it was reached."""
+    """The outcome of one recipient over all channels. `received_in`: the channels in which it was reached. `text`: its
+    own one, of a personal text.
+    """
 
     id: Id
     name: str | None
     origin: Sequence[str]
     received_in: Sequence[str]
     outcomes: Mapping[str, OutcomeRecord]
+    text: str | None = None
 
 
 class ChannelRecord(Struct, frozen=True):
@@ -44,7 +47,9 @@ class ChannelRecord(Struct, frozen=True):
 
 
 class History(Struct, frozen=True):
-    """A delivery and its outcomes. `recipients` is one page of them; `next` is the cursor of the following page."""
+    """A delivery and its outcomes. `recipients` is one page of them; `next` is the cursor of the following page.
+    `personal`: the fields of a personal text, for which each recipient has a value.
+    """
 
     key: HistoryKey
     tenant: str
@@ -72,6 +77,7 @@ class History(Struct, frozen=True):
     strategy: Strategy = Strategy.ALL
     wait: timedelta | None = None
     content: Content | None = None
+    personal: Sequence[str] = ()
 
 
 class Change(Struct, frozen=True):

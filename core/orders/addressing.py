@@ -17,6 +17,7 @@ from core.model.people import ObjectKind, User
 from core.orders.merging import each_once
 from core.orders.order import Addressee, GroupRef, SupergroupRef, UserRef
 
+NO_VALUES: Mapping[str, str] = {}
 GroupRefs = Mapping[int, GroupRef | SupergroupRef]
 """The groups and supergroups among addressees, by number."""
 
@@ -128,16 +129,24 @@ def _recipient_of(user: User | None, ref: UserRef, number: int) -> Recipient:
     if user is None:
         detail = f"The directory has no person {ref.id!r}, and no contacts are given."
         raise Invalid("USER_NOT_FOUND", detail, _path(number, "id"))
-    return _with_contacts(user, ref.id, name=ref.name)
+    return _with_contacts(user, ref.id, name=ref.name, values=ref.values, place=ref.place)
 
 
-def _with_contacts(user: User, given: Id, *, name: str | None = None, origin: Sequence[str] = ()) -> Recipient:
+def _with_contacts(
+    user: User,
+    given: Id,
+    *,
+    name: str | None = None,
+    origin: Sequence[str] = (),
+    values: Mapping[str, str] = NO_VALUES,
+    place: str = "",
+) -> Recipient:
     """Return a person of the directory as a recipient, without the channels in which it wants no messages: all, if it
     is blocked.
     """
     contacts = user.contacts
     if user.blocked:
-        return Recipient(given, name or user.name, {}, origin, tuple(contacts))
+        return Recipient(given, name or user.name, {}, origin, tuple(contacts), values, place)
     if user.opt_out:
         contacts = {channel: addresses for channel, addresses in contacts.items() if channel not in user.opt_out}
-    return Recipient(given, name or user.name, contacts, origin, user.opt_out)
+    return Recipient(given, name or user.name, contacts, origin, user.opt_out, values, place)

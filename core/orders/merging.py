@@ -1,13 +1,16 @@
 """Each person once, with the contacts, names and origins of all its mentions (D-02). Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from core.errors import Invalid
 from core.model.contacts.addresses import without_duplicates
 from core.model.delivery import Recipient
 
 
 def each_once(recipients: Iterable[Recipient]) -> Sequence[Recipient]:
-    """Return each recipient once, in the order of the first mentions. Equal ids of different types (7, "7") are one."""
+    """Return each recipient once, in the order of the first mentions. Equal ids of different types (7, "7") are one.
+    Raises Invalid VALUES_DIFFER.
+    """
     merged: dict[str, Recipient] = {}
     repeated: dict[str, list[Recipient]] = {}
     for one in recipients:
@@ -29,9 +32,20 @@ def _one_of(mentions: Sequence[Recipient]) -> Recipient:
             addresses.setdefault(channel, []).extend(of_one)
     contacts = {name: without_duplicates(name, found) for name, found in addresses.items() if name not in opted_out}
     name = next((one.name for one in mentions if one.name), None)
-    return Recipient(
-        mentions[0].id, name, contacts, _each(group for one in mentions for group in one.origin), opted_out
-    )
+    origin = _each(group for one in mentions for group in one.origin)
+    place = next((one.place for one in mentions if one.place), "")
+    return Recipient(mentions[0].id, name, contacts, origin, opted_out, _values_of(mentions), place)
+
+
+def _values_of(mentions: Sequence[Recipient]) -> Mapping[str, str]:
+    """Return the values of all mentions. Raises Invalid VALUES_DIFFER: a person gets one text."""
+    values: dict[str, str] = {}
+    for one in mentions:
+        for field, value in one.values.items():
+            if values.setdefault(field, value) != value:
+                detail = f"The recipient {one.id!r} occurs twice, and {field!r} is {values[field]!r} and {value!r}."
+                raise Invalid("VALUES_DIFFER", detail, f"{one.place}.values.{field}")
+    return values
 
 
 def _each(values: Iterable[str]) -> Sequence[str]:

@@ -1,6 +1,6 @@
 """The order of a caller: a delivery whose recipients may be named by the directory, and its author. Frozen values."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -10,10 +10,12 @@ from core.model.people import User
 
 
 class UserRef(Struct, frozen=True):
-    """A person whose contacts are in the directory."""
+    """A person whose contacts are in the directory. `values`, `place`: as of a `Recipient`."""
 
     id: Id
     name: str | None = None
+    values: Mapping[str, str] = {}
+    place: str = ""
 
 
 class GroupRef(Struct, frozen=True):
@@ -34,13 +36,14 @@ Addressee = Recipient | UserRef | GroupRef | SupergroupRef
 
 class Order(Struct, frozen=True):
     """A delivery to `addressees`; `delivery.recipients` is empty. `urgent`: quiet hours do not hold. `far`: it may
-    be due more than a year ahead.
+    be due more than a year ahead. `personal`: `{{field}}` in its text stands for a value of each recipient.
     """
 
     delivery: NewDelivery
     addressees: Sequence[Addressee]
     urgent: bool = False
     far: bool = False
+    personal: bool = False
 
 
 class Caller(Struct, frozen=True):

@@ -14,12 +14,14 @@ from core.admission.quotas import Quotas
 from core.directory import Directory
 from core.errors import Forbidden, Invalid
 from core.model.delivery import NewDelivery, Sender
+from core.model.text.personal import Template
 from core.orders.addressing import Addressed, Addressing
 from core.orders.attached_uploads import AttachedUploads
 from core.orders.content_rules import check_content
 from core.orders.delivery_times import check_time
 from core.orders.order import Caller, Order
 from core.orders.own_name import in_own_name
+from core.orders.personal_values import make_personal
 
 MAX_RECIPIENTS = 10_000
 
@@ -55,7 +57,7 @@ class Preparation:
         given = order.delivery
         if caller.person:
             given = await in_own_name(self._directory, caller.tenant, caller.person, order)
-        check_content(given)
+        check_content(_neutral(given) if order.personal else given)
         self.check_time(given.deliver_at, is_far=order.far)
         deliver_at, moved_from = self.moved(given.deliver_at, caller, is_urgent=order.urgent)
         if moved_from and deliver_at and given.expires_at and given.expires_at <= deliver_at:
@@ -73,7 +75,7 @@ class Preparation:
             moved_from=moved_from,
             quota=self._quotas.of_role(role),
         )
-        return Prepared(delivery, found)
+        return Prepared(make_personal(delivery) if order.personal else delivery, found)
 
     async def _role(self, sender: Sender, caller: Caller) -> str | None:
         """Return the role to which a sender is held: the directory's if it knows one and the key is not an
@@ -105,3 +107,10 @@ class Preparation:
         now = self._clock()
         moved = quiet_hours.moved(max(requested or now, now))
         return (moved, requested or now) if moved else (requested, None)
+
+
+def _neutral(given: NewDelivery) -> NewDelivery:
+    """Return the delivery with a letter in place of each value. Raises Invalid FIELD_MALFORMED."""
+    template = Template(given.text, given.content)
+    values = dict.fromkeys(template.fields, "x")
+    return replace(given, text=template.text(values), content=template.content(values))

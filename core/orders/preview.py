@@ -4,13 +4,16 @@ It is made of the delivery that the preparation returns, so that it says what a 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from msgspec import Struct
 
+from core.model.content import Content
 from core.model.delivery import NewDelivery, Recipient, Strategy
 from core.model.quota import QuotaState
 from core.model.states import Reason, Status
+from core.model.text.personal import Template, values_in
 from core.orders.preparation import Prepared
 
 
@@ -31,7 +34,7 @@ class Unreachable(NamedTuple):
     why: str
 
 
-class Preview(Struct, frozen=True):
+class Preview(Struct, frozen=True, dict=True):
     """`repeated`: people who are addressed more than once. `quota`: of the sender before the delivery; None if it has
     none.
     """
@@ -55,11 +58,27 @@ class Preview(Struct, frozen=True):
         """Return the channels of the delivery in which a person has a contact, in their order."""
         return [channel for channel in self.delivery.channels if recipient.contacts.get(channel)]
 
-    def find(self, recipient: str) -> Recipient | None:
-        """Return the person with this id, else the first with this part of a name; None if the delivery has none."""
+    def message_of(self, number: int) -> tuple[str, Content | None]:
+        """Return the text and the content for the recipient with this number, from 0."""
+        delivery, personal = self.delivery, self.delivery.personal
+        if personal is None:
+            return delivery.text, delivery.content
+        values = values_in(personal.fields, personal.values[number])
+        template = self._template
+        return template.text(values), template.content(values)
+
+    @cached_property
+    def _template(self) -> Template:
+        return Template(self.delivery.text, self.delivery.content)
+
+    def find(self, recipient: str) -> int | None:
+        """Return the number of the person with this id, else of the first with this part of a name; None if the
+        delivery has none.
+        """
         people, part = self.delivery.recipients, recipient.casefold()
-        by_id = next((one for one in people if str(one.id) == recipient), None)
-        return by_id or next((one for one in people if part in (one.name or "").casefold()), None)
+        by_id = (number for number, one in enumerate(people) if str(one.id) == recipient)
+        by_name = (number for number, one in enumerate(people) if part in (one.name or "").casefold())
+        return next(by_id, next(by_name, None))
 
 
 def preview_of(prepared: Prepared, quota: QuotaState | None) -> Preview:

@@ -215,6 +215,15 @@ class WritesAsText(Protocol):
 
 
 @runtime_checkable
+class SharesTexts(Protocol):
+    """A courier that sends one text to many recipients in one call, and only so many texts in one attempt, may have
+    this attribute as well: `most_texts`, the most different messages of one attempt.
+    """
+
+    most_texts: int
+
+
+@runtime_checkable
 class HasLimits(Protocol):
     """A courier whose channel limits texts, keyboards or files may have this attribute as well, so that a preview shows
     what will be cut, split or written as text. Its `as_text` follows from `Display.written_as_text` then.

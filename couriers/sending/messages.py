@@ -3,17 +3,26 @@
 Called by `couriers.sending.parcels.parcel_executor`.
 """
 
+import json
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
+from core.deliveries.histories.encoding import PAGE, load_recipients
 from core.deliveries.histories.parcels import Entry
-from couriers.sending.content.content_for_channel import present
+from core.deliveries.histories.reader import HistoryReader
+from core.model.content import Button, Content
+from core.model.text.personal import Template, Values, values_in
+from couriers.sending.content.content_for_channel import Presented, present
 from couriers.sending.interface import Message, WritesAsText
 from couriers.sending.parcels.parcel import Parcel
 from couriers.sending.parcels.parcel_services import ParcelServices
 
 
 class Messages:
-    """Of one parcel. `presented`: what the courier gets, and what its channel does not show."""
+    """Of one parcel. `shared`: what the courier gets, and what its channel does not show; of a personal text, with the
+    marks in place of the values.
+    """
 
     def __init__(self, services: ParcelServices, parcel: Parcel, tenant: str) -> None:
         self._services = services
@@ -21,24 +30,57 @@ class Messages:
         self._parcel = parcel
         self._channel = services.courier.channel
         self._seed = f"{parcel.history_key.id}:{self._channel}:{parcel.group}"
-        courier = services.courier
-        content = parcel.content
-        self._has_choices = content is not None and isinstance(courier, WritesAsText)
+        self._has_choices = parcel.content is not None and isinstance(services.courier, WritesAsText)
+        self._template = Template(parcel.text, parcel.content) if parcel.is_personal else None
+        self._values: dict[int, Values] = {}
+        self.shared = self._present(parcel.text, parcel.content)
+
+    def _present(self, text: str, content: Content | None) -> Presented:
+        courier = self._services.courier
         as_text = courier.as_text(content) if content and isinstance(courier, WritesAsText) else ()
-        self.presented = present(parcel.text, content, courier.shows, as_text)
+        return present(text, content, courier.shows, as_text)
+
+    async def read_values(self, reader: HistoryReader) -> None:
+        """Read the values for a personal text. They never change, so a repeat has the same text. Raises StoreError."""
+        if self._template is None:
+            return
+        pages = sorted({entry.number // PAGE for entry in self._parcel.entries})
+        names = [f"people:{page}" for page in pages]
+        texts = await reader.read_fields(self._parcel.history_key, ["personal", *names])
+        fields = json.loads(texts["personal"] or "[]")
+        people = (one for page in pages for one in load_recipients(texts[f"people:{page}"] or "[]", page))
+        self._values = {one.number: values_in(fields, one.values) for one in people}
+
+    def presented(self, entry: Entry) -> Presented:
+        """Return what the courier gets for an entry, and what its channel does not show."""
+        if self._template is None:
+            return self.shared
+        values = self._values.get(entry.number, {})
+        presented = self._present(self._template.text(values), self._template.content(values))
+        if presented.content is None or self.shared.content is None:
+            return presented
+        return presented._replace(content=replace(presented.content, attachments=self.shared.content.attachments))
+
+    def values(self, entry: Entry) -> tuple[tuple[str, str], ...]:
+        """Return the values of an entry: entries with equal ones have equal messages."""
+        return tuple(self._values.get(entry.number, {}).items())
 
     async def of(self, entries: Sequence[Entry]) -> list[Message]:
         """Return the messages of an attempt. A number that the recipients write from now on answers them; a delivery
         with only a text leaves earlier choices as they are. Raises StoreError.
         """
+        presented = [self.presented(entry) for entry in entries]
         if self._has_choices:
-            addresses = [entry.address for entry in entries]
-            await self._services.choices.remember(self._tenant, self._channel, addresses, self.presented.choices)
-        return [await self._message(entry) for entry in entries]
+            by_choices: dict[tuple[Button, ...], list[str]] = {}
+            for entry, one in zip(entries, presented, strict=True):
+                by_choices.setdefault(tuple(one.choices), []).append(entry.address)
+            for choices, addresses in by_choices.items():
+                await self._services.choices.remember(self._tenant, self._channel, addresses, choices)
+        return [await self._message(entry, one) for entry, one in zip(entries, presented, strict=True)]
 
-    async def _message(self, entry: Entry) -> Message:
+    async def _message(self, entry: Entry, presented: Presented) -> Message:
         report_url = await self._report_url(entry) if self._services.options.report_url else ""
-        text, content, *_ = self.presented
+        text, content, *_ = presented
         return Message(entry.address, text, self._seed, f"{entry.id!r}:{entry.contact}", report_url, content)
 
     async def _report_url(self, entry: Entry) -> str:

@@ -54,7 +54,7 @@ class Contents:
 
     async def _draft(self, key: MessageKey, content: Content, seed: str) -> Draft | Outcome:
         shared = self._last
-        if shared is None or shared.seed != seed or shared.content is not content:
+        if shared is None or shared.seed != seed or shared.content != content:
             shared = self._last = await self._share(key.peer, content, seed)
         not_shown = shared.not_shown
         text = cut_text(key.text, ParseMode.PLAIN, LONGEST_TEXT)

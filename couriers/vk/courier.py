@@ -56,6 +56,7 @@ class Vk:
     channel = "vk"
     batch = MAX_CALLS * MAX_PEERS
     parcel = batch
+    most_texts = MAX_CALLS
     remembers = timedelta(hours=1)
     shows = EVERY_FEATURE - {Feature.PARSE_MODE, Feature.REQUEST_CONTACT}
     limits = Limits(text=LONGEST_TEXT, caption=LONGEST_TEXT, keyboard=keyboard.LIMITS)

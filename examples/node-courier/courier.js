@@ -28,8 +28,21 @@ async function send(address, text) {
   }
 }
 
+// Returns the text for the recipient with a number. A personal text: {{field}} and {{field|default}} stand for its values, \{{ for braces.
+async function textsOf(suffix, text, entries) {
+  const pages = [...new Set(entries.map((entry) => Math.floor(entry[1] / 200)))], key = `history:${SHARD}:${suffix}`;
+  const [fields, ...people] = (await redis.hmget(key, "personal", ...pages.map((page) => `people:${page}`))).map((page) => JSON.parse(page));
+  const name = (written) => written.normalize("NFC").toLowerCase().replaceAll("ё", "е").trim().replace(/\s+/g, " ");
+  const filled = (values) => (mark, braces, field, fallback = "") => braces ?? values[fields.indexOf(name(field))] ?? fallback;
+  return (number) => {
+    const values = people[pages.indexOf(Math.floor(number / 200))][number % 200][4] ?? [];
+    return text.replace(/\\(\{\{)|\{\{([^{}|]*)(?:\|([^{}]*))?\}\}/g, filled(values));
+  };
+}
+
 async function deliver([id, token, , , , checkpoint, , , , expires, , , suffix, parcel, text, , place], now) {
-  const entries = JSON.parse(parcel)[1], clock = now - Date.now(), outcomes = [], postponed = [];
+  const [, entries, isPersonal] = JSON.parse(parcel), textFor = isPersonal ? await textsOf(suffix, text, entries) : () => text;
+  const clock = now - Date.now(), outcomes = [], postponed = [];
   const rows = checkpoint ? JSON.parse(checkpoint) : entries.map((_, n) => [n, place > 1 ? HELD_MS : 0, 0, 0]);
   const fields = rows.map(([n]) => `${entries[n][0]}:${CHANNEL}${entries[n][2] ? `:${entries[n][2]}` : ""}`);
   const stored = fields.length ? await redis.hmget(`history:${SHARD}:${suffix}:outcomes`, ...fields) : [];
@@ -50,7 +63,7 @@ async function deliver([id, token, , , , checkpoint, , , , expires, , , suffix, 
       const [lease, isCancelled, skipped] = await ada("extend", id, token, LEASE_MS, "", written);
       if (lease !== "ok") return;
       [cancelled, skip] = [isCancelled, skipped.split("\n")];
-      let [status, reason] = skip.includes(String(person)) ? ["cancelled", ""] : cancelled ? ["queued", ""] : await send(address, text);
+      let [status, reason] = skip.includes(String(person)) ? ["cancelled", ""] : cancelled ? ["queued", ""] : await send(address, textFor(number));
       if (status === "queued" && attempts + 1 >= MOST_ATTEMPTS) status = "failed";
       if (status === "queued") postponed.push([row[0], clock + Date.now() + RETRY_MS, attempts + 1, 0]);
       outcomes.push(outcome(status, reason, attempts + 1));

@@ -19,6 +19,7 @@ from core.model.delivery import Recipient
 from core.model.history import History
 from core.model.history_key import HistoryKey
 from core.model.states import Status
+from core.model.text.personal import Personal
 from core.queue import QueueClient
 from core.redis import libraries
 from couriers.sending import Reason
@@ -139,6 +140,16 @@ async def our_courier(stack: Stack, gateway: Gateway) -> AsyncIterator[None]:
     yield
     await stack.stop(runtime)
     await own.close()
+
+
+async def test_it_fills_personal_texts(stack: Stack, gateway: Gateway, start_courier: StartCourier) -> None:
+    await start_courier()
+    first, second = numbers(2)
+    personal = Personal(["mark of maths", "name"], [["5", None], ["{{x}} $&", "Boris"]])
+    text = r"{{Name|you}}: {{ Mark of  MATHS }} \{{none}} {"
+    await stack.finished(await deliver(stack, first, second, text=text, personal=personal))
+    expected = ["you: 5 {{none}} {"], ["Boris: {{x}} $& {{none}} {"]
+    assert (gateway.texts(first), gateway.texts(second)) == expected
 
 
 @pytest.mark.row("D-06", "D-25")

@@ -11,6 +11,7 @@ from core.model.backoff import Backoff
 from core.model.delivery import Recipient
 from core.model.history import History
 from core.model.states import Status
+from core.model.text.personal import Personal
 from couriers.sending.options import CourierOptions
 from couriers.vk import courier as vk
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
@@ -74,3 +75,20 @@ async def test_2501_recipients_are_two_http_requests(stack: Stack, vk_state: San
     await stack.finished(accepted.key)
     assert vk_state.counter("vk", "http") - before == 2
     assert {len(vk_state.inbox("vk", address)) for address in good} == {1}
+
+
+@pytest.mark.row("D-21", "D-44")
+async def test_25_personal_texts_are_one_http_request_and_equal_ones_share_a_call(
+    stack: Stack, vk_state: SandboxState
+) -> None:
+    before = vk_state.counter("vk", "http")
+    marks = {str(200_001 + number): str(number % 8 and number) for number in range(112)}
+    people = recipients(*marks)
+    personal = Personal(["mark"], [[mark] for mark in marks.values()])
+    accepted = await stack.deliver(*people, channels=("vk",), text="Mark: {{mark}}", personal=personal)
+    await stack.finished(accepted.key)
+    assert {address: [one.text for one in vk_state.inbox("vk", address)] for address in marks} == {
+        address: [f"Mark: {mark}"] for address, mark in marks.items()
+    }
+    assert len(set(marks.values())) == 99
+    assert vk_state.counter("vk", "http") - before == 4

@@ -111,7 +111,7 @@ async def test_a_spent_quota_is_said_before_the_send_is_refused(school: Api) -> 
 async def test_one_person_is_shown_only_the_channels_that_reach_it(school: Api) -> None:
     asked = body(channels=["telegram", "sms"], strategy="first")
     said = await previewed(school, asked, "?recipient=2")
-    assert said["recipient"] == {"id": 2, "name": "Боря", "channels": ["sms"]}
+    assert said["recipient"] == {"id": 2, "name": "Боря", "channels": ["sms"], "number": 1}
     assert list(said["shown"]) == ["sms"]
     assert said["channels"]["sms"]["people"] == 2
     assert said["channels"]["sms"]["first"] == 1

@@ -45,6 +45,12 @@ def declare_send(parser: ArgumentParser) -> None:
     )
     add("--text", help="the text; - reads it from standard input. Not needed with --file")
     add(
+        "--personal",
+        action="store_true",
+        default=None,
+        help="{{first_name}} in the text stands for a value of each recipient",
+    )
+    add(
         "--file",
         action="append",
         metavar="FILE",
@@ -105,6 +111,7 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
         "sender": {"id": parse_id(arguments.sender)},
         "text": read_text_input(STDIN, _MOST_TEXT_BYTES) if arguments.text == STDIN else arguments.text,
         "recipients": arguments.to,
+        "personal": arguments.personal,
         "origin": "cli",
         "channels": arguments.channel,
         "deliver_at": arguments.at,

@@ -1,9 +1,11 @@
 """How a delivery is stored in its history's hash: its fields, its recipients in pages, the plan of its parcels. Pure.
 
-    people:<page>          [[id, [number of contacts in each channel], name?, origin?], …]
+    people:<page>          [[id, [number of contacts in each channel], name?, origin?, values?], …]
     parcel:<channel>:<n>   see `core.deliveries.histories.parcels`
     opted_out              {channel: [number of a recipient that wants no messages there, …]}; missing if there is none
     content                JSON of `core.model.content.Content`; missing if there is none
+    personal               [field, …]: those whose values the recipients have, in this order; missing unless the text
+                           is personal
     plan                   "telegram 90 100,57;sms 3;vk 0"   (channel, recipients with a contact, entries per parcel;
                            without sizes there is one parcel, with one entry for each of these recipients)
 
@@ -31,13 +33,16 @@ PAGE = 200
 
 @dataclass(frozen=True, slots=True)
 class StoredRecipient:
-    """A recipient as the history keeps it. `contacts`: how many it has in each channel of the delivery."""
+    """A recipient as the history keeps it. `contacts`: how many it has in each channel of the delivery. `values`: for
+    the fields of a personal text.
+    """
 
     number: int
     id: Id
     contacts: Sequence[int]
     name: str | None = None
     origin: Sequence[str] = ()
+    values: Sequence[str | None] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +65,14 @@ def history_fields(delivery: NewDelivery, parcel_sizes: Mapping[str, int]) -> li
     fields += _options(delivery)
     if delivery.content is not None:
         fields += ("content", compact_json(delivery.content))
+    if delivery.personal is not None:
+        fields += ("personal", compact_json(delivery.personal.fields))
     for page, page_rows in enumerate(cut(recipients, PAGE)):
         fields += (f"people:{page}", compact_json(page_rows))
     plan = []
     for channel, parcels in _parcels(delivery, entries, parcel_sizes).items():
         for number, parcel in enumerate(parcels):
-            fields += (f"parcel:{channel}:{number}", dump_parcel(0, parcel))
+            fields += (f"parcel:{channel}:{number}", dump_parcel(0, parcel, is_personal=delivery.personal is not None))
         plan.append(_dump_channel_plan(channel, reached[channel], len(entries[channel]), parcels))
     fields += ("plan", ";".join(plan))
     if opted_out := _opted_out(delivery):
@@ -102,6 +109,9 @@ def _rows(delivery: NewDelivery) -> tuple[list[list[Any]], dict[str, list[EntryR
             for contact, address in enumerate(addresses):
                 rows.append((recipient.id, number, contact, len(addresses), address))
         recipients.append(_recipient_row(recipient, contacts))
+    if delivery.personal is not None:
+        rows_with_values = zip(delivery.recipients, recipients, delivery.personal.values, strict=True)
+        recipients = [[*row[:2], one.name, one.origin, values] for one, row, values in rows_with_values]
     return recipients, entries, reached
 
 

@@ -1,6 +1,9 @@
 """Parcels: the slices of a delivery's recipients for one channel, as the history keeps them. Pure.
 
-    parcel:<channel>:<n>   [attempt group, [[id, number, contact, contacts, address], …]]
+    parcel:<channel>:<n>   [attempt group, [[id, number, contact, contacts, address], …], 1?]
+
+The third value is there if the text is personal. A courier of a version that does not know this cannot read the parcel,
+so it does not send the text with its marks.
 
 An *entry* is one contact of one recipient in one channel; `number` counts the recipients of the delivery from 0,
 `contact` the contacts of that recipient in that channel from 0.
@@ -92,6 +95,7 @@ class StoredParcel(NamedTuple):
     number: int
     group: int
     entries: Sequence[Entry]
+    personal: int = 0
 
 
 def cut(rows: Sequence[T], size: int) -> list[Sequence[T]]:
@@ -116,13 +120,17 @@ def cut_aligned(rows: Mapping[str, Sequence[Row]], recipients: int) -> dict[str,
     return parcels
 
 
-def dump_parcel(group: int, entries: Sequence[EntryRow]) -> str:
-    return compact_json((group, entries))
+def dump_parcel(group: int, entries: Sequence[EntryRow], *, is_personal: bool = False) -> str:
+    return compact_json((group, entries, 1) if is_personal else (group, entries))
 
 
-_decode_parcel = msgspec.json.Decoder(tuple[int, list[Entry]]).decode
+class LoadedParcel(NamedTuple):
+    """A parcel as it is stored. `personal`: 1 if the text of the delivery is."""
+
+    group: int
+    entries: list[Entry]
+    personal: int = 0
 
 
-def load_parcel(text: str) -> tuple[int, list[Entry]]:
-    """Return the attempt group and the entries, in their order."""
-    return _decode_parcel(text)
+load_parcel = msgspec.json.Decoder(LoadedParcel).decode
+"""Return a stored parcel, its entries in their order."""

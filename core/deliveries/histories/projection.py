@@ -9,7 +9,7 @@ keep their status, because a worker may send to them at this moment.
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec.structs import replace
@@ -21,12 +21,13 @@ from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, 
 from core.model.history import ChannelRecord, History, OutcomeRecord, RecipientRecord
 from core.model.history_key import HistoryKey, Id
 from core.model.states import REACHED, DeliveryState, Reason, Status, best, verdict
+from core.model.text.personal import Template, values_in
 
 # The fields of a history except its counters, pages and parcels.
 FIELDS = (
     *("tenant", "sender", "text", "origin", "state", "version", "created", "due", "released", "finished", "expires"),
     *("asked", "recipients", "reachable", "reached", "reported", "plan", "kind", "tags", "lane"),
-    *("priority", "lapsed", "strategy", "wait", "opted_out", "content", "rescheduled"),
+    *("priority", "lapsed", "strategy", "wait", "opted_out", "content", "personal", "rescheduled"),
 )
 
 _COUNTED: tuple[Status, ...] = tuple(status for status in Status if status not in (Status.QUEUED, Status.NO_CONTACT))
@@ -128,7 +129,7 @@ def outcome_fields(recipients: Iterable[StoredRecipient], channels: Sequence[str
 
 
 def recipient_records(
-    recipients: Iterable[StoredRecipient],
+    recipients: Sequence[StoredRecipient],
     fields: HistoryFields,
     outcomes: HistoryFields,
     under_way: Collection[str] = frozenset(),
@@ -137,9 +138,20 @@ def recipient_records(
     entries that are under way although the delivery was cancelled.
     """
     channels, opted_out = channels_of(fields), load_opted_out(fields["opted_out"])
-    return [
+    records = [
         _recipient_record(one, channels, _left_by(one, opted_out), fields, outcomes, under_way) for one in recipients
     ]
+    if fields["personal"] is None:
+        return records
+    return [replace(record, text=text) for record, text in zip(records, _texts(recipients, fields), strict=True)]
+
+
+def _texts(recipients: Iterable[StoredRecipient], fields: HistoryFields) -> Iterator[str | None]:
+    """Emit the personal text of each recipient; None where its data were deleted."""
+    named: list[str] = json.loads(fields["personal"] or "[]")
+    template = Template(fields["text"] or "", load_content(fields["content"]))
+    for one in recipients:
+        yield template.text(values_in(named, one.values)) if one.values else None
 
 
 def _left_by(recipient: StoredRecipient, opted_out: Mapping[str, Collection[int]]) -> list[str]:
@@ -226,6 +238,7 @@ def assemble(
         strategy=Strategy(fields["strategy"] or Strategy.ALL),
         wait=timedelta(milliseconds=int(fields["wait"])) if fields["wait"] else None,
         content=load_content(fields["content"]),
+        personal=json.loads(fields["personal"] or "[]"),
         reported=sum(1 for channel in channels.values() if channel.state == "reported"),
         recipients=recipients,
         next=cursor,

@@ -15,7 +15,7 @@ class Parcel:
     """`number`: which of the channel's parcels, from 0. `group`: the attempt group, 0 for the first attempts and one
     more after each retry that a person asked for. `closed`: a cancellation or a delivery report has closed entries of
     this delivery, so the history must be read before the first attempt. `place`: of the channel in a delivery with the
-    strategy `first`, from 1; 0 in others.
+    strategy `first`, from 1; 0 in others. `is_personal`: the text has marks, which the values of each recipient fill.
     """
 
     history_key: HistoryKey
@@ -26,6 +26,7 @@ class Parcel:
     closed: bool
     place: int = 0
     content: Content | None = None
+    is_personal: bool = False
 
     @classmethod
     def of(cls, task: Task) -> "Parcel":
@@ -35,8 +36,7 @@ class Parcel:
         """
         suffix, encoded, text, closed, place, *further = task.attachment
         content = load_content(further[0]) if further else None
-        group, entries = load_parcel(encoded)
+        group, entries, personal = load_parcel(encoded)
         number = int(task.id.rpartition(".")[2])
-        return cls(
-            HistoryKey.of(task.shard, suffix), number, group, entries, text, bool(closed), int(place or 0), content
-        )
+        key, of_first = HistoryKey.of(task.shard, suffix), int(place or 0)
+        return cls(key, number, group, entries, text, bool(closed), of_first, content, bool(personal))

@@ -37,6 +37,7 @@ from couriers.sending.interface import (
     Partly,
     Scope,
     Sent,
+    SharesTexts,
     Split,
     Unknown,
 )
@@ -94,6 +95,8 @@ class ParcelExecutor:
         self._writer = OutcomeWriter(services, task, self._parcel)
         self._ready: deque[PendingEntry] = deque()
         self._postponed: list[PendingEntry] = []
+        courier = self._courier
+        self._most_texts = courier.most_texts if self._parcel.is_personal and isinstance(courier, SharesTexts) else 0
         self._error = ""  # why the last entry that failed is attempted again
 
     @property
@@ -106,6 +109,7 @@ class ParcelExecutor:
         the first attempt, the process stops while the store fails.
         """
         await self._entries.compare(self._services.reader)
+        await self._messages.read_values(self._services.reader)
         for pending in self._entries.unclear:
             self._close(pending, Final(Status.UNKNOWN, self._unclear_reason(pending)), pending.attempts)
         await self._select_ready()
@@ -117,14 +121,15 @@ class ParcelExecutor:
 
     async def _attempt_ready(self) -> None:
         async with self._files_on_disk(), self._writer.writing():
-            await self._services.attempt_pool.attempt_all(self, -(-len(self._ready) // self._courier.batch))
+            batch = self._most_texts or self._courier.batch
+            await self._services.attempt_pool.attempt_all(self, -(-len(self._ready) // batch))
 
     @asynccontextmanager
     async def _files_on_disk(self) -> AsyncIterator[None]:
         """Keep uploaded files on the disk of this machine, where the messages name them meanwhile."""
-        presented = self._messages.presented
-        async with self._services.files.on_disk(self._task.tenant, presented.content) as content:
-            self._messages.presented = presented._replace(content=content)
+        shared = self._messages.shared
+        async with self._services.files.on_disk(self._task.tenant, shared.content) as content:
+            self._messages.shared = shared._replace(content=content)
             yield
 
     # Which entries can be served now
@@ -139,6 +144,8 @@ class ParcelExecutor:
                 self._postponed.append(pending._replace(not_before=not_before))
             else:
                 self._ready.append(pending)
+        if self._most_texts:  # what can share a call stands together
+            self._ready = deque(sorted(self._ready, key=lambda pending: self._messages.values(pending.entry)))
 
     async def _skip_reached(self) -> None:
         """Close the entries that were never attempted and whose recipients an earlier channel has reached (D-36)."""
@@ -154,10 +161,13 @@ class ParcelExecutor:
                 self._ready.append(pending)
 
     def _refuse_empty(self) -> None:
-        """Close all entries if the channel can show nothing of the delivery."""
-        while self._ready and self._messages.presented.is_empty:
-            pending = self._ready.popleft()
-            self._close(pending, self._unattempted(pending, Final(Status.FAILED, Reason.CONTENT_REFUSED)), 0)
+        """Close the entries to which the channel can show nothing of the delivery."""
+        ready, self._ready = self._ready, deque()
+        for pending in ready:
+            if self._messages.presented(pending.entry).is_empty:
+                self._close(pending, self._unattempted(pending, Final(Status.FAILED, Reason.CONTENT_REFUSED)), 0)
+            else:
+                self._ready.append(pending)
 
     async def _throttled_chats(self) -> dict[str, int]:
         """Return address → the server ms until which it is throttled."""
@@ -177,10 +187,14 @@ class ParcelExecutor:
         if self._must_stop():
             return batch
         limit = self._courier.batch
+        texts = set[tuple[tuple[str, str], ...]]()
         while self._ready and len(batch) < (limit := min(limit, self._batch_limit(self._ready[0]))):
+            if self._most_texts and len(texts | {self._messages.values(self._ready[0].entry)}) > self._most_texts:
+                break
             pending = self._ready.popleft()
             if not self._closed_early(pending):
                 batch.append(pending)
+                texts.add(self._messages.values(pending.entry))
         return batch
 
     def _closed_early(self, pending: PendingEntry) -> bool:
@@ -365,7 +379,7 @@ class ParcelExecutor:
         was left.
         """
         with_content = final.status in (Status.SENT, Status.UNKNOWN) or final.reason == Reason.CONTENT_REFUSED
-        not_shown = (*self._messages.presented.not_shown, *final.not_shown) if with_content else ()
+        not_shown = (*self._messages.presented(pending.entry).not_shown, *final.not_shown) if with_content else ()
         self._writer.note(pending.entry.item(final.status, final.reason, final.reference, attempts, not_shown))
 
     async def _settle(self) -> None:

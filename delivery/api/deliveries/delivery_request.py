@@ -11,7 +11,17 @@ from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState
 from delivery.api.deliveries.content import ContentRequest
 from delivery.http.fields.durations import DURATION
-from delivery.http.fields.types import DELIVERY_ID, Contacts, IdField, Label, Name, RequestModel, ShortText, Time
+from delivery.http.fields.types import (
+    DELIVERY_ID,
+    Contacts,
+    IdField,
+    Label,
+    Name,
+    Number,
+    RequestModel,
+    ShortText,
+    Time,
+)
 
 NewHistoryKey = Annotated[
     str,
@@ -33,6 +43,15 @@ class SenderRequest(RequestModel, frozen=True):
     role: Label | UnsetType | None = UNSET
 
 
+Values = Annotated[
+    dict[
+        Annotated[str, Meta(min_length=1, max_length=64)],
+        Annotated[str, Meta(max_length=4096)] | Number | float | None,
+    ],
+    Meta(max_length=256, description="field → value, for `{{field}}` in the text"),
+]
+
+
 class RecipientRequest(RequestModel, frozen=True):
     """One person by `id`: with `contacts`, or without the field, and then the directory knows the contacts. Or all
     members of a `group` or `supergroup`.
@@ -41,6 +60,7 @@ class RecipientRequest(RequestModel, frozen=True):
     id: IdField | UnsetType = UNSET
     name: Label | UnsetType | None = UNSET
     contacts: Contacts | UnsetType = UNSET
+    values: Values | UnsetType = UNSET
     group: Name | UnsetType = UNSET
     supergroup: Name | UnsetType = UNSET
 
@@ -96,6 +116,14 @@ Far = Annotated[
     bool, Meta(description="deliver_at may be more than a year ahead", extra_json_schema={"default": False})
 ]
 
+Personal = Annotated[
+    bool,
+    Meta(
+        description="`{{field}}` in the text and the buttons stands for a value of each recipient; default: whether a"
+        " recipient has `values`",
+    ),
+]
+
 
 class DeliveryRequest(RequestModel, frozen=True):
     """One text for many recipients. Without `text` only if `content` has attachments."""
@@ -119,6 +147,7 @@ class DeliveryRequest(RequestModel, frozen=True):
     tags: Annotated[list[ShortText], Meta(max_length=16)] | UnsetType = UNSET
     urgent: Urgent | UnsetType = UNSET
     far: Far | UnsetType = UNSET
+    personal: Personal | UnsetType = UNSET
 
 
 class HistoryKeyRequest(RequestModel, frozen=True):

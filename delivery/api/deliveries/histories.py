@@ -44,23 +44,34 @@ class OutcomeView(Struct):
 
 
 class RecipientHistory(Struct):
-    """One recipient with the outcome in every channel. `received_in`: the channels that reached the recipient."""
+    """One recipient with the outcome in every channel. `received_in`: the channels that reached the recipient. `text`:
+    its own one, of a personal text; otherwise absent.
+    """
 
     id: Id
     name: str | None
     origin: list[str]
     received_in: list[str]
     outcomes: dict[str, OutcomeView]
+    text: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, record: history.RecipientRecord) -> "RecipientHistory":
-        outcomes = {channel: OutcomeView.of(outcome) for channel, outcome in record.outcomes.items()}
-        return cls(record.id, record.name, list(record.origin), list(record.received_in), outcomes)
+        return cls(*recipient_fields(record))
+
+
+def recipient_fields(
+    record: history.RecipientRecord,
+) -> tuple[Id, str | None, list[str], list[str], dict[str, OutcomeView], str | UnsetType]:
+    """Return the fields of `RecipientHistory`."""
+    outcomes = {channel: OutcomeView.of(outcome) for channel, outcome in record.outcomes.items()}
+    text: str | UnsetType = UNSET if record.text is None else record.text
+    return record.id, record.name, list(record.origin), list(record.received_in), outcomes, text
 
 
 class DeliverySummary(Struct, kw_only=True):
     """A delivery without its recipients. `channels`: channel → `state`, and the number of outcomes per status.
-    `content`: absent if the delivery has only a text.
+    `content`: absent if the delivery has only a text. `personal`: the fields of a personal text; otherwise absent.
     """
 
     id: str
@@ -87,6 +98,7 @@ class DeliverySummary(Struct, kw_only=True):
     strategy: delivery.Strategy
     wait: str | None
     content: ContentResponse | UnsetType = UNSET
+    personal: list[str] | UnsetType = UNSET
 
     @classmethod
     def of(cls, history: history.History) -> "DeliverySummary":
@@ -119,7 +131,8 @@ def _summary(history: history.History) -> dict[str, Any]:
     further = {"id": history.key.id, "history_key": str(history.key), "tags": list(history.tags), "channels": channels}
     wait = None if history.wait is None else write_duration(history.wait)
     content = {} if history.content is None else {"content": ContentResponse.of(history.content)}
-    return copied | times | further | {"wait": wait} | content
+    personal = {"personal": list(history.personal)} if history.personal else {}
+    return copied | times | further | {"wait": wait} | content | personal
 
 
 class DeliveryPage(Struct):

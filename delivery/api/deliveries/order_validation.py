@@ -4,7 +4,7 @@ Called by `delivery.api.deliveries.sending` and `delivery.api.deliveries.bulk`; 
 `core.orders`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,6 +16,7 @@ from core.model.delivery import NewDelivery, Recipient, Sender, Strategy
 from core.model.history_key import HistoryKey, Id
 from core.model.people import canonical_id, faults_of_address
 from core.model.text.characters import nfc, refusal, without_marks
+from core.model.text.personal import field_name
 from core.orders import Addressee, GroupRef, Order, SupergroupRef, UserRef
 from delivery.api.deliveries.delivery_request import DeliveryRequest, RecipientRequest
 from delivery.http.context import Request
@@ -47,13 +48,17 @@ def make_order(given: DeliveryRequest, context: ValidationContext) -> Order:
     recipients = _as_objects(given.recipients)
     delivery = _convert(given, context)
     addressees = [_addressee(one, number) for number, one in enumerate(recipients)]
+    has_values = any(isinstance(one, Recipient | UserRef) and one.values for one in addressees)
+    is_personal = has_values if isinstance(given.personal, UnsetType) else given.personal
     errors: Errors = []
+    if has_values and not is_personal:
+        errors.append(FieldError("personal", "VALUES_NOT_PERSONAL", "Values belong to a personal text."))
     _check_names(delivery, errors)
     _check_recipients(recipients, context, errors)
     _check_choices(delivery, given, context, errors)
     if errors:
         raise InvalidFields(errors[:MAX_ERRORS])
-    return Order(delivery, addressees, given.urgent is True, given.far is True)
+    return Order(delivery, addressees, given.urgent is True, given.far is True, is_personal)
 
 
 def _convert(given: DeliveryRequest, context: ValidationContext) -> NewDelivery:
@@ -102,13 +107,25 @@ def _read_line(line: str, number: int) -> RecipientRequest:
 def _addressee(given: RecipientRequest, number: int) -> Addressee:
     if isinstance(given.id, UnsetType) or given.group or given.supergroup:
         return _group(given, f"recipients.{number}")
+    values = _values(given.values, f"recipients.{number}.values") if given.values else {}
     if isinstance(given.contacts, UnsetType):
-        return UserRef(canonical_id(given.id), given.name or None)
+        return UserRef(canonical_id(given.id), given.name or None, values, f"recipients.{number}")
     contacts: dict[str, Sequence[str]] = {}
     for channel, addresses in given.contacts.items():
         if addresses:
             contacts[channel] = _unique(channel, [addresses] if isinstance(addresses, str) else addresses)
-    return Recipient(canonical_id(given.id), given.name or None, contacts)
+    name = given.name or None
+    return Recipient(canonical_id(given.id), name, contacts, values=values, place=f"recipients.{number}")
+
+
+def _values(given: Mapping[str, str | float | None], path: str) -> Mapping[str, str]:
+    """Return the values of a recipient by the names of their fields. Raises `InvalidFields` FIELD_REPEATED."""
+    values: dict[str, str] = {}
+    for written, value in given.items():
+        if (field := field_name(written)) in values:
+            raise invalid_field(f"{path}.{written}", "FIELD_REPEATED", f"The field {field!r} is there twice.")
+        values[field] = "" if value is None else str(value)
+    return values
 
 
 def _group(given: RecipientRequest, path: str) -> GroupRef | SupergroupRef:
@@ -116,7 +133,7 @@ def _group(given: RecipientRequest, path: str) -> GroupRef | SupergroupRef:
     RECIPIENT_WITHOUT_ID.
     """
     named = [name for name in ("id", "group", "supergroup") if not isinstance(getattr(given, name), UnsetType)]
-    personal = [name for name in ("name", "contacts") if not isinstance(getattr(given, name), UnsetType)]
+    personal = [name for name in ("name", "contacts", "values") if not isinstance(getattr(given, name), UnsetType)]
     if not named:
         raise invalid_field(f"{path}.id", "RECIPIENT_WITHOUT_ID", "A recipient needs an id.")
     if len(named) > 1:

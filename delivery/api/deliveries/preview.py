@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from core.deliveries.channels import ChannelView
 from core.errors import NotFound
 from core.model.clock import write_optional_time
 from core.model.content import Button
-from core.model.delivery import Recipient
 from core.model.display import Display
 from core.model.history_key import Id
 from core.model.quota import QuotaState
@@ -27,9 +26,12 @@ MOST_NAMED = 100
 
 
 class PreviewQuery(RequestModel, frozen=True):
-    """`recipient`: the id or a part of the name of a person, whose messages are shown; default: all channels."""
+    """The person whose messages are shown. `recipient`: its id or a part of its name; `number`: from 0, in the order of
+    the delivery. Default: all channels; of a personal text, the first person that is reached.
+    """
 
     recipient: Name | UnsetType = UNSET
+    number: Annotated[int, Meta(ge=0, le=9_999)] | UnsetType = UNSET
 
 
 class PreviewChannel(Struct):
@@ -65,12 +67,15 @@ class PreviewQuota(Struct):
 
 
 class PreviewPerson(Struct):
-    """A person. `why`: `no_contact` or `opted_out`, of one who cannot be reached; `channels`: those that reach it."""
+    """A person. `why`: `no_contact` or `opted_out`, of one who cannot be reached; `channels`: those that reach it.
+    `number`: of one whose messages are shown, from 0.
+    """
 
     id: Id
     name: str | None
     why: str | UnsetType = UNSET
     channels: list[str] | UnsetType = UNSET
+    number: int | UnsetType = UNSET
 
 
 class PreviewSpan(Struct):
@@ -126,7 +131,7 @@ class PreviewResponse(Struct):
     """The effect that a send of the same body would have now. `no_contact`, `opted_out`: people that no channel
     reaches; `unreachable`: the first 100 of them. `duplicates`: people who are addressed more than once, and get it
     once. `moved_from`: the requested time, if quiet hours move the delivery to about `deliver_at`; null: at once.
-    `quota`: null without one. `recipient`: the person of the query.
+    `quota`: null without one. `recipient`: the person whose messages are shown. `fields`: of a personal text.
     """
 
     people: int
@@ -140,16 +145,24 @@ class PreviewResponse(Struct):
     quota: PreviewQuota | None
     shown: dict[str, PreviewShown]
     recipient: PreviewPerson | None
+    fields: Sequence[str] | UnsetType = UNSET
 
     @classmethod
     def of(
-        cls, found: Preview, shown: Mapping[str, Shown], displays: Mapping[str, Display], person: Recipient | None
+        cls,
+        found: Preview,
+        shown: Mapping[str, Shown],
+        displays: Mapping[str, Display],
+        number: int | None,
+        parts: Mapping[str, int],
     ) -> "PreviewResponse":
+        """`number`: of the person whose messages are shown. `parts`: of all personal texts by channel."""
         opted_out = sum(one.why == "opted_out" for one in found.unreachable)
         return cls(
             people=found.people,
             channels={
-                name: _channel(found, one, shown.get(name), displays.get(name)) for name, one in found.channels.items()
+                name: _channel(found, one, shown.get(name), displays[name], parts.get(name))
+                for name, one in found.channels.items()
             },
             no_contact=len(found.unreachable) - opted_out,
             opted_out=opted_out,
@@ -159,23 +172,29 @@ class PreviewResponse(Struct):
             moved_from=write_optional_time(found.delivery.moved_from),
             quota=PreviewQuota.of(found.quota) if found.quota else None,
             shown={name: PreviewShown.of(one) for name, one in shown.items()},
-            recipient=None if person is None else _reached(found, person),
+            recipient=None if number is None else _reached(found, number),
+            fields=found.delivery.personal.fields if found.delivery.personal else UNSET,
         )
 
 
-def _channel(found: Preview, one: ChannelPreview, shown: Shown | None, display: Display | None) -> PreviewChannel:
+def _channel(
+    found: Preview, one: ChannelPreview, shown: Shown | None, display: Display, parts: int | None
+) -> PreviewChannel:
     channel = PreviewChannel(one.people, one.addresses)
     if found.is_in_order:
         channel.first = one.first
     if shown and shown.parts:
         channel.parts, channel.total_parts = shown.parts, shown.parts * one.addresses
-    if display and display.limits.price:
+    if parts is not None:
+        channel.total_parts = parts
+    if display.limits.price:
         channel.price = display.limits.price
     return channel
 
 
-def _reached(found: Preview, person: Recipient) -> PreviewPerson:
-    return PreviewPerson(person.id, person.name, channels=list(found.channels_of(person)))
+def _reached(found: Preview, number: int) -> PreviewPerson:
+    person = found.delivery.recipients[number]
+    return PreviewPerson(person.id, person.name, channels=list(found.channels_of(person)), number=number)
 
 
 def _named(unreachable: Sequence[Unreachable]) -> list[PreviewPerson]:
@@ -186,27 +205,48 @@ async def preview(request: Request[DeliveryRequest, PreviewQuery]) -> Response:
     """Return what a send would do. Nothing is written."""
     order = make_order(request.body, await ValidationContext.of(request))
     found = await request.services.core.sending.preview(order, request.caller)
-    person = _person(found, request.query.recipient or None)
-    wanted = found.delivery.channels if person is None else found.channels_of(person)
-    views = {view.name: view for view in await request.services.core.channels.views()}
-    shown = {name: _shown(found, views.get(name)) for name in wanted}
-    displays = {name: view.display or Display() for name, view in views.items()}
-    return Response(PreviewResponse.of(found, shown, displays, person))
+    number = _number(found, request.query)
+    people = found.delivery.recipients
+    wanted = found.delivery.channels if number is None else found.channels_of(people[number])
+    views = await request.services.core.channels.views()
+    # A channel that has never had a courier shows the text alone, as far as is known.
+    displays = dict.fromkeys(found.delivery.channels, Display()) | {
+        view.name: view.display for view in views if view.display
+    }
+    shown = {name: shown_in(displays[name], *found.message_of(number or 0)) for name in wanted}
+    parts = _parts(found, displays) if found.delivery.personal else {}
+    return Response(PreviewResponse.of(found, shown, displays, number, parts))
 
 
-def _person(found: Preview, recipient: str | None) -> Recipient | None:
-    """Return the person whose messages are shown. Raises NotFound RECIPIENT_NOT_FOUND."""
-    if recipient is None:
+def _number(found: Preview, query: PreviewQuery) -> int | None:
+    """Return the number of the person whose messages are shown: of a personal text, the first person that is reached;
+    None: everybody gets the same. Raises NotFound RECIPIENT_NOT_FOUND.
+    """
+    people = found.delivery.recipients
+    if query.recipient:
+        number = found.find(query.recipient)
+    elif query.number or query.number == 0:
+        number = query.number
+    elif found.delivery.personal:
+        return next((n for n, one in enumerate(people) if found.channels_of(one)), 0)
+    else:
         return None
-    if (person := found.find(recipient)) is None:
-        raise NotFound("RECIPIENT_NOT_FOUND", f"The delivery has no recipient {recipient!r}.")
-    return person
+    if number is None or number >= len(people):
+        raise NotFound("RECIPIENT_NOT_FOUND", "The delivery has no such recipient.")
+    return number
 
 
-def _shown(found: Preview, view: ChannelView | None) -> Shown:
-    """Return what a channel shows. A channel that has never had a courier shows the text alone, as far as is known."""
-    display = view.display if view and view.display else Display()
-    return shown_in(display, found.delivery.text, found.delivery.content)
+def _parts(found: Preview, displays: Mapping[str, Display]) -> Mapping[str, int]:
+    """Return, for each channel that sends in parts, how many all personal texts have."""
+    channels = [name for name in found.delivery.channels if displays[name].limits.in_sms]
+    return {
+        name: sum(
+            shown_in(displays[name], *found.message_of(number)).parts * len(one.contacts[name])
+            for number, one in enumerate(found.delivery.recipients)
+            if name in one.contacts
+        )
+        for name in channels
+    }
 
 
 ROUTES: Routes = (

@@ -12,7 +12,7 @@ from core.model import history
 from core.model.clock import write_optional_time
 from core.model.history import OutcomeRecord, RecipientRecord
 from core.model.states import Reason, Status
-from delivery.api.deliveries.histories import OutcomeView, RecipientHistory
+from delivery.api.deliveries.histories import RecipientHistory, recipient_fields
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields.types import Label, Limit, RequestModel, ShortText, cursor_form
 from delivery.http.responses.csv import _YES, CONTENT_TYPE, ForExcel, Rows, respond_csv
@@ -58,13 +58,11 @@ class OutcomeExportQuery(RecipientFilterQuery, frozen=True):
 class ListedRecipient(RecipientHistory):
     """A recipient. `why`: why it was not reached: a reason, a status, or `waiting`; null if it was."""
 
-    why: str | None
+    why: str | None = None
 
     @classmethod
     def of(cls, record: history.RecipientRecord) -> "ListedRecipient":
-        outcomes = {channel: OutcomeView.of(outcome) for channel, outcome in record.outcomes.items()}
-        known = record.id, record.name, list(record.origin), list(record.received_in), outcomes
-        return cls(*known, why_not_reached(record))
+        return cls(*recipient_fields(record), why_not_reached(record))
 
 
 class ListedRecipients(Struct):
@@ -111,6 +109,7 @@ _OUTCOME_COLUMNS = (
     "attempts",
     "reference",
     "not_shown",
+    "text",
 )
 OutcomeExportRequest = Request[None, OutcomeExportQuery]
 
@@ -133,7 +132,7 @@ async def _outcome_pages(request: OutcomeExportRequest) -> AsyncIterator[Rows]:
 def _outcome_rows(recipient: RecipientRecord) -> Iterator[tuple[str, ...]]:
     person = (str(recipient.id), recipient.name or "", ", ".join(recipient.origin))
     for channel, outcome in recipient.outcomes.items():
-        yield (*person, channel, *_outcome_cells(outcome))
+        yield (*person, channel, *_outcome_cells(outcome), recipient.text or "")
 
 
 def _outcome_cells(outcome: OutcomeRecord) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from aiohttp import hdrs, web
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from core.directory.importing import ImportRefused, RowError
-from core.errors import Conflict, Forbidden, Invalid, NotFound, Refused, StoreFull, StoreRefuses, TooMany
+from core.errors import Conflict, Forbidden, Invalid, InvalidMany, NotFound, Refused, StoreFull, StoreRefuses, TooMany
 from delivery.http.responses.problem_types import CODES, ProblemType
 
 CONTENT_TYPE = "application/problem+json"
@@ -100,6 +100,8 @@ def _errors(refused: Refused) -> Sequence[FieldError]:
         return [_row_error(error) for error in refused.errors]
     if isinstance(refused, InvalidFields):
         return refused.errors
+    if isinstance(refused, InvalidMany):
+        return [FieldError(error.path, error.code, error.detail) for error in refused.errors]
     return [FieldError(refused.path, refused.code, refused.detail)] if refused.path else ()
 
 

@@ -1,0 +1,124 @@
+"""Finds the values of a personal text for each recipient, and refuses what would not be a right text for each (D-44).
+
+A value is that which the order gives, else that of the person: `name`, `first_name`, `groups`, or of the order:
+`sender`. Blank is missing. Pure.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from msgspec.structs import replace
+
+from core.errors import Invalid, InvalidMany
+from core.model.content import Content, ParseMode
+from core.model.delivery import NewDelivery, Recipient
+from core.model.text.characters import is_blank
+from core.model.text.personal import Personal, Template, Values, values_in
+from core.model.text.plurals import counted
+from core.orders.content_rules import check_content
+
+LONGEST_TEXT = 4096
+MOST_FIELDS = 50
+MOST_VALUES = 16 * 2**20
+"""Characters of all values of a delivery: they are in the memory of the server as long as its history."""
+MOST_ERRORS = 1000
+
+_PATRONYMIC = re.compile(r".+(?:вич|вна|чна|мич|ьич|оглы|кызы)", re.IGNORECASE)
+Row = Sequence[str | None]
+
+
+def make_personal(delivery: NewDelivery) -> NewDelivery:
+    """Return the delivery with the values of its recipients; without marks it is one with a shared text.
+
+    Raises Invalid FIELDS_TOO_MANY, VALUES_TOO_LARGE, those of `check_content`; InvalidMany VALUE_MISSING, TEXT_EMPTY,
+    TEXT_TOO_LONG.
+    """
+    template = Template(delivery.text, delivery.content)
+    if not template.fields:
+        return replace(delivery, text=template.text({}), content=template.content({}))
+    if len(template.fields) > MOST_FIELDS:
+        raise Invalid("FIELDS_TOO_MANY", f"A text has at most {MOST_FIELDS} different fields.", "text")
+    rows = [[_value(field, one, delivery) for field in template.fields] for one in delivery.recipients]
+    _refuse(list(_missing(template, delivery.recipients, rows)), "value", "missing")
+    if sum(len(value) for row in rows for value in row if value) > MOST_VALUES:
+        raise Invalid("VALUES_TOO_LARGE", f"The values have more than {MOST_VALUES} characters.", "recipients")
+    _check_shapes(delivery, template, rows)
+    _refuse(list(_unfit(template, delivery, rows)), "text", "not sendable")
+    return replace(delivery, personal=Personal(template.fields, rows))
+
+
+def _value(field: str, recipient: Recipient, delivery: NewDelivery) -> str | None:
+    value = recipient.values.get(field)
+    if (value is None or is_blank(value)) and field in _OWN:
+        value = _OWN[field](recipient, delivery)
+    return None if value is None or is_blank(value) else value
+
+
+def _first_name(recipient: Recipient, _: NewDelivery) -> str | None:
+    """Return the first name if it is certain: the name is one word, or a patronymic follows. Anna Petrova and Петрова
+    Анна look alike.
+    """
+    words = (recipient.name or "").split()
+    if len(words) == 1:
+        return words[0]
+    return next((word for word, behind in pairwise(words) if _PATRONYMIC.fullmatch(behind)), None)
+
+
+_OWN: Mapping[str, Callable[[Recipient, NewDelivery], str | None]] = {
+    **dict.fromkeys(("name", "фио"), lambda recipient, _: recipient.name),
+    **dict.fromkeys(("first_name", "имя"), _first_name),
+    **dict.fromkeys(("groups", "группа", "группы"), lambda recipient, _: ", ".join(recipient.origin)),
+    **dict.fromkeys(("sender", "отправитель"), lambda _, delivery: delivery.sender.name),
+}
+
+
+def _missing(template: Template, recipients: Sequence[Recipient], rows: Sequence[Row]) -> Iterator[Invalid]:
+    required = [(number, field) for number, field in enumerate(template.fields) if field in template.required]
+    for recipient, row in zip(recipients, rows, strict=True):
+        for number, field in required:
+            if row[number] is None:
+                detail = f"{_shown(recipient)} has no value for {{{{{field}}}}}."
+                yield Invalid("VALUE_MISSING", detail, f"{recipient.place or 'text'}.values.{field}")
+
+
+def _shown(recipient: Recipient) -> str:
+    return f"{recipient.name} ({recipient.id})" if recipient.name else f"The recipient {recipient.id}"
+
+
+def _check_shapes(delivery: NewDelivery, template: Template, rows: Sequence[Row]) -> None:
+    """Check the content and the marks of one text of each shape: what is escaped never breaks a mark, but a value that
+    is there, or is not, may.
+    """
+    mode = delivery.content.parse_mode if delivery.content else ParseMode.PLAIN
+    if mode is ParseMode.PLAIN and template.content({}) is delivery.content:
+        return  # the content is that of the template, which was checked
+    shapes = {tuple(value is None for value in row): row for row in rows}
+    for row in shapes.values():
+        values = values_in(template.fields, [value and "x" for value in row])
+        check_content(_filled(delivery, template, values))
+
+
+def _filled(delivery: NewDelivery, template: Template, values: Values) -> NewDelivery:
+    return replace(delivery, text=template.text(values), content=template.content(values))
+
+
+def _unfit(template: Template, delivery: NewDelivery, rows: Sequence[Row]) -> Iterator[Invalid]:
+    content = delivery.content or Content()
+    may_be_empty = bool(content.attachments or (content.edit and content.inline))
+    for recipient, row in zip(delivery.recipients, rows, strict=True):
+        text = template.text(values_in(template.fields, row))
+        path = f"{recipient.place or 'text'}"
+        if len(text) > LONGEST_TEXT:
+            detail = f"The text of {_shown(recipient)} has {len(text)} characters; at most {LONGEST_TEXT} are allowed."
+            yield Invalid("TEXT_TOO_LONG", detail, path)
+        elif not may_be_empty and is_blank(text):
+            yield Invalid("TEXT_EMPTY", f"The text of {_shown(recipient)} is empty.", path)
+
+
+def _refuse(errors: Sequence[Invalid], what: str, fault: str) -> None:
+    """Refuse the order if there are errors. Raises InvalidMany."""
+    if errors:
+        verb = "is" if len(errors) == 1 else "are"
+        detail = f"{counted(len(errors), what)} {verb} {fault}. The first: {errors[0].detail}"
+        raise InvalidMany(detail, errors[:MOST_ERRORS])

@@ -1,0 +1,133 @@
+"""Personal texts: whose value it is, what is refused before anything is stored, and that a text never changes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from core.errors import Invalid, InvalidMany
+from core.model.content import Content, ParseMode
+from core.model.delivery import Accepted, Recipient, Sender
+from core.model.people import User
+from core.model.states import Reason, Status
+from core.orders import Addressee, GroupRef, UserRef
+from core.orders.personal_values import MOST_FIELDS
+from core.redis.keys import KEYS
+from couriers.sending.interface import Message, Outcome, Rejected, Sent
+from tests.core.orders.conftest import ADMIN, Office, order
+from tests.support.stack import TENANT, FakeCourier
+
+OFFICE = Sender("office", "The office")
+
+
+def given(number: int, name: str | None = None, **values: str) -> Recipient:
+    contacts = {"echo": [f"a{number}"]}
+    return Recipient(number, name, contacts, values=values, place=f"recipients.{number}")
+
+
+async def send(office: Office, text: str, *people: Addressee, **more: Any) -> Accepted:
+    personal = replace(order(*people, text=text, sender=OFFICE, **more), personal=True)
+    return await office.sending.send(personal, ADMIN)
+
+
+async def texts(office: Office, accepted: Accepted) -> Mapping[Any, str | None]:
+    history = await office.stack.deliveries.read(accepted.key, TENANT)
+    return {one.id: one.text for one in history.recipients}
+
+
+@pytest.mark.row("D-44")
+async def test_each_gets_its_own_text_and_the_history_keeps_it(office: Office) -> None:
+    await office.directory.users.create(TENANT, User(3, "Петров Пётр Ильич", contacts={"echo": ["a3"]}))
+    await office.group("ИВТ-21", 3)
+    people = (given(1, "Anna", mark="5"), given(2, mark="4 <b>"), UserRef(3, values={"mark": "3"}), GroupRef("ИВТ-21"))
+    text = "{{имя|Friend}} {{groups|}}: {{mark}}. {{sender}}"
+    accepted = await send(office, text, *people, content=Content(ParseMode.HTML))
+    courier = FakeCourier()
+    await office.stack.courier(courier)
+    await office.stack.finished(accepted.key)
+    expected = {1: "Anna : 5. The office", 2: "Friend : 4 &lt;b&gt;. The office", 3: "Пётр ИВТ-21: 3. The office"}
+    assert await texts(office, accepted) == expected
+    plain = {f"a{number}": text.replace("&lt;", "<").replace("&gt;", ">") for number, text in expected.items()}
+    assert {one.address: one.text for one in courier.attempted} == plain
+
+
+@pytest.mark.row("D-44")
+@pytest.mark.parametrize(
+    ("text", "people", "code", "paths"),
+    [
+        ("{{a}} {{b}}", [given(1, a="x", b=" "), given(2, a="y", b="z"), given(3)], "VALUE_MISSING",
+         ["recipients.1.values.b", "recipients.3.values.a", "recipients.3.values.b"]),
+        ("{{first_name}}", [given(1, "Анна Петрова")], "VALUE_MISSING", ["recipients.1.values.first_name"]),
+        ("{{a}}{{a}}", [given(1, a="x" * 2049), given(2, a="x" * 2048)], "TEXT_TOO_LONG", ["recipients.1"]),
+        ("{{a|}}", [given(1, a="x"), given(2)], "TEXT_EMPTY", ["recipients.2"]),
+        ("{{a", [given(1)], "FIELD_MALFORMED", []),
+        ("".join(f"{{{{f{n}|}}}}" for n in range(MOST_FIELDS + 1)) + ".", [given(1)], "FIELDS_TOO_MANY", []),
+        ("{{a}}", [given(1, a="x"), given(1, a="y")], "VALUES_DIFFER", []),
+    ],
+)  # fmt: skip
+async def test_a_text_that_is_not_right_for_all_is_refused_and_leaves_no_trace(
+    office: Office, text: str, people: list[Recipient], code: str, paths: list[str]
+) -> None:
+    before = await office.stack.redis.keys("*")
+    with pytest.raises(Invalid) as refusal:
+        await send(office, text, *people)
+    assert refusal.value.code == code
+    found = refusal.value.errors if isinstance(refusal.value, InvalidMany) else []
+    assert [error.path for error in found] == paths
+    assert await office.stack.redis.keys("*") == before
+
+
+@pytest.mark.parametrize("text", ["To <b>{{a|</b>}}", "To <{{a}}>", "To <b>{{a}}"])
+async def test_a_text_whose_marks_a_value_would_make_or_break_is_refused(office: Office, text: str) -> None:
+    for people in ([given(1, a="b")], [given(1, a="b"), given(2, a="")]):
+        with pytest.raises(Invalid) as refusal:
+            await send(office, text, *people, content=Content(ParseMode.HTML))
+        assert refusal.value.code == "MARKS_BROKEN"
+
+
+async def test_marks_are_checked_with_and_without_a_value(office: Office) -> None:
+    html, text = Content(ParseMode.HTML), "To <b>{{a|</b>}}</b>"
+    assert (await send(office, text, given(1, a="b"), content=html)).recipients == 1
+    with pytest.raises(Invalid, match="cannot be read as HTML"):
+        await send(office, text, given(1, a="b"), given(2, a=""), content=html)
+
+
+async def test_braces_stay_unless_the_text_is_personal(office: Office) -> None:
+    accepted = await office.send(given(1, a="x"), text=r"{{a}} \{{b}}")
+    shared = await send(office, r"\{{b}}", given(1))
+    courier = FakeCourier()
+    await office.stack.courier(courier)
+    for one in (accepted, shared):
+        await office.stack.finished(one.key)
+        assert await texts(office, one) == {1: None}
+        stored = await office.stack.redis.hgetall(KEYS["history"].at(one.key.shard, one.key.suffix))
+        assert "personal" not in stored
+        assert "x" not in stored["people:0"], "what is not personal costs nothing more"
+    assert [one.text for one in courier.attempted] == [r"{{a}} \{{b}}", "{{b}}"]
+
+
+@pytest.mark.row("D-44")
+async def test_a_retry_and_a_restart_keep_the_text(office: Office) -> None:
+    outcomes: dict[str, list[Outcome]] = {"a1": [Rejected(Reason.BLOCKED), Sent("1")], "a2": [Sent("2")]}
+
+    def respond(message: Message) -> Outcome:
+        return outcomes[message.address].pop(0)
+
+    accepted = await send(office, "Mark: {{mark}}", given(1, mark="5"), given(2, mark="4"), channels=["echo"])
+    courier = FakeCourier(respond=respond)
+    await office.stack.courier(courier)
+    await office.stack.finished(accepted.key)
+    assert await office.stack.deliveries.retry(accepted.key, TENANT, [Status.FAILED]) == 1
+    await office.stack.finished(accepted.key)
+    assert sorted(one.text for one in courier.attempted) == ["Mark: 4", "Mark: 5", "Mark: 5"]
+
+
+async def test_a_deleted_person_leaves_no_values(office: Office) -> None:
+    accepted = await send(office, "Mark: {{mark}}", given(1, "Anna", mark="five"), given(2, mark="four"))
+    assert await office.stack.deliveries.of_person.erase(TENANT, "1") == 1
+    assert await texts(office, accepted) == {1: None, 2: "Mark: four"}
+    courier = FakeCourier()
+    await office.stack.courier(courier)
+    await office.stack.finished(accepted.key)
+    assert [one.text for one in courier.attempted] == ["Mark: four"]

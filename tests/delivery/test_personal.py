@@ -1,0 +1,99 @@
+"""Personal texts over HTTP: what is given with the recipients, what is refused, the preview, the history, bulk."""
+
+import json
+from typing import Any
+
+import pytest
+
+from core.deliveries.channels import ChannelFacts
+from core.model.display import Display, Limits
+from couriers.email.courier import Email
+from couriers.sending.content.shown import display_of
+from tests.delivery.conftest import Api, Couriers
+from tests.delivery.test_deliveries import finished
+
+SMS = Display(as_text=display_of(object.__new__(Email)).as_text, limits=Limits(in_sms=True))
+TEXT = "{{first_name|Friend}}, your mark is {{Mark}}."
+
+
+def person(number: int, **more: Any) -> dict[str, Any]:
+    return {"id": number, "contacts": {"sms": f"+7999000000{number}"}, **more}
+
+
+def body(*people: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"sender": {"id": "dean"}, "text": TEXT, "recipients": people, "channels": ["sms"], **more}
+
+
+ANNA = person(1, name="Anna", values={"mark": 5})
+BORIS = person(2, values={" MARK ": "4.5"})
+
+
+@pytest.mark.row("D-44")
+async def test_values_come_with_the_recipients_and_each_text_is_in_the_history(api: Api, courier: Couriers) -> None:
+    sms = await courier("sms")
+    made = await api.call("POST", "/v1/deliveries", body(ANNA, BORIS))
+    assert made.status == 202, made
+    done = await finished(api, made.headers["Location"])
+    expected = {1: "Anna, your mark is 5.", 2: "Friend, your mark is 4.5."}
+    assert {one["id"]: one["text"] for one in done["recipients"]} == expected
+    assert sorted(one.text for one in sms.attempted) == sorted(expected.values())
+    assert (done["text"], done["personal"]) == (TEXT, ["first_name", "mark"])
+    listed = (await api.call("GET", f"{made.headers['Location']}/recipients")).json["recipients"]
+    assert {one["id"]: one["text"] for one in listed} == expected
+    rows = (await api.call("GET", f"{made.headers['Location']}/recipients.csv")).body.decode().splitlines()
+    assert rows[0].endswith(",text")
+    assert rows[1].endswith('"Anna, your mark is 5."')
+
+
+@pytest.mark.row("D-44")
+async def test_every_missing_value_is_named_and_nothing_is_sent(api: Api) -> None:
+    before = await api.keys()
+    people = [person(1, name="Anna"), BORIS, person(3, values={"mark": None})]
+    refused = await api.call("POST", "/v1/deliveries", body(*people, personal=True))
+    assert (refused.status, refused.code) == (400, "VALUE_MISSING")
+    assert refused.json["detail"].startswith("2 values are missing. The first: Anna (1) has no value for {{mark}}.")
+    named = [(one["path"], one["code"]) for one in refused.json["errors"]]
+    assert named == [("recipients.0.values.mark", "VALUE_MISSING"), ("recipients.2.values.mark", "VALUE_MISSING")]
+    assert await api.keys() == before
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "path"),
+    [
+        (body(ANNA, personal=False), "VALUES_NOT_PERSONAL", "personal"),
+        (body(person(1, values={"A": 1, "a ": 2})), "FIELD_REPEATED", "recipients.0.values.a "),
+        (body(person(1, values={"a": "x" * 4097})), "TOO_LONG", "recipients.0.values.a"),
+        (body(person(1, values={"a": [1]})), "WRONG_TYPE", "recipients.0.values.a"),
+        (body({"group": "8A", "values": {"a": 1}}), "RECIPIENT_AMBIGUOUS", "recipients.0"),
+        (body(ANNA, text="if {{"), "FIELD_MALFORMED", "text"),
+    ],
+)
+async def test_wrong_values_are_refused(api: Api, asked: dict[str, Any], code: str, path: str) -> None:
+    refused = await api.call("POST", "/v1/deliveries", asked)
+    assert (refused.status, refused.code, refused.json["errors"][0]["path"]) == (400, code, path)
+
+
+@pytest.mark.row("D-44", "W-06")
+async def test_a_preview_shows_the_text_of_each_person_and_counts_its_sms(api: Api) -> None:
+    await api.services.core.channels.register("sms", ChannelFacts(100), display=SMS)
+    asked = body({"id": 9, "contacts": {}}, person(1, values={"mark": "5" * 150}), BORIS, personal=True)
+    asked["recipients"][0]["values"] = {"mark": 3}
+    for query, name, text in (
+        ("", 1, f"Friend, your mark is {'5' * 150}."),
+        ("?number=2", 2, "Friend, your mark is 4.5."),
+        ("?recipient=2", 2, "Friend, your mark is 4.5."),
+    ):
+        found = (await api.call("POST", f"/v1/deliveries/preview{query}", asked)).json
+        assert found["recipient"]["id"] == name
+        assert [one["text"] for one in found["shown"]["sms"]["messages"]] == [text]
+        assert found["fields"] == ["first_name", "mark"]
+        assert found["channels"]["sms"]["total_parts"] == 3, "two SMS and one"
+    missing = await api.call("POST", "/v1/deliveries/preview?number=3", asked)
+    assert (missing.status, missing.code) == (404, "RECIPIENT_NOT_FOUND")
+
+
+async def test_a_bulk_line_has_values_too(api: Api) -> None:
+    lines = b"\n".join(json.dumps(body(one, personal=True)).encode() for one in (ANNA, person(1, name="Anna")))
+    bulk = await api.call("POST", "/v1/deliveries/bulk", lines, headers={"Content-Type": "application/x-ndjson"})
+    first, second = (json.loads(line) for line in bulk.body.splitlines())
+    assert (first["status"], second["code"]) == (202, "VALUE_MISSING")
