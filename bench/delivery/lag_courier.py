@@ -50,7 +50,8 @@ async def deliver(url: str, count: int) -> None:
     stop = stop_requested()
     store = await Store.open(url)
     courier = LagCourier(count)
-    runtime = Runtime(store, courier)
+    runtime = Runtime(store, CHANNEL)
+    await runtime.add(courier)
     running = asyncio.create_task(runtime.run())
     announce(channel=CHANNEL)
     ends = [asyncio.create_task(event.wait()) for event in (courier.has_all, stop)]

@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
-from cli.settings.bot_folders import BotFolder, MayReceive, has_many, read_bots
+from cli.settings.bot_folders import BotFolder, MayReceive, read_bots
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration
 from core.errors import SetupError, StoreError
@@ -55,7 +55,7 @@ class BotFolders:
 
     async def keep(self) -> None:
         """Follow the folders until cancelled."""
-        if not has_many(self._configuration.settings):
+        if any(bot.is_only for bot in self._seen.values()):
             await asyncio.Event().wait()
         while True:
             await asyncio.sleep(EVERY)
@@ -90,7 +90,7 @@ class BotFolders:
                 raise SetupError(bot.fault)
             await self._start(bot)
         except SetupError as error:
-            if not has_many(self._configuration.settings):
+            if bot.is_only:
                 raise
             await self.note(bot.tenant, str(error))
         else:

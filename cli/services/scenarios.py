@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
-from cli.settings.bot_folders import has_many
+from cli.settings.bot_folders import bot_folder
 from cli.settings.settings import Settings
 from core.directory import Directory
 from core.queue import QueueClient
@@ -27,8 +27,8 @@ def open_ingress(store: Store, client: QueueClient, settings: Settings) -> Mappi
 
 
 def max_age(settings: Settings) -> timedelta:
-    """Return how old an event of the only bot may be; with several bots, of those that are not polled."""
-    return max_age_of(None if has_many(settings) else settings.scenarios)
+    """Return how old an event of the bot of ADA_BOT_TENANT may be."""
+    return max_age_of(bot_folder(settings, settings.bot_tenant))
 
 
 def max_age_of(folder: Path | None) -> timedelta:

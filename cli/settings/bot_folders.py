@@ -34,7 +34,7 @@ MayReceive = Callable[[str], bool]
 @dataclass(frozen=True)
 class BotFolder:
     """A bot. `own`: the settings of its .env; `environment`: for `${NAME}`, None for that of the process. `fault`: why
-    the bot cannot run.
+    the bot cannot run. `is_only`: there are no folders of bots, so what stops the bot ends the process.
     """
 
     tenant: str
@@ -43,6 +43,7 @@ class BotFolder:
     own: Mapping[str, RawSetting] = field(default_factory=dict, repr=False)
     environment: Mapping[str, str] | None = field(default=None, repr=False)
     fault: str = ""
+    is_only: bool = False
 
     @property
     def configuration(self) -> Configuration:
@@ -51,12 +52,13 @@ class BotFolder:
 
     def has_account(self, channel: str) -> bool:
         """Return whether the bot has an account in this channel."""
-        return channels()[channel].account in self.own
+        return self.is_only or channels()[channel].account in self.own
 
 
-def has_many(settings: Settings) -> bool:
-    """Return whether ADA_SCENARIOS names a folder of bots, not a bot."""
-    return settings.scenarios is not None and settings.scenarios.is_dir() and not is_bot(settings.scenarios)
+def folder_of_bots(settings: Settings) -> Path | None:
+    """Return ADA_SCENARIOS if it names a folder of bots, not a bot."""
+    folder = settings.scenarios
+    return folder if folder and folder.is_dir() and not is_bot(folder) else None
 
 
 def is_bot(folder: Path) -> bool:
@@ -66,11 +68,10 @@ def is_bot(folder: Path) -> bool:
 
 def bot_folder(settings: Settings, tenant: str) -> Path | None:
     """Return the folder of a tenant's bot; None if it has none."""
-    if settings.scenarios is None:
-        return None
-    if not has_many(settings):
+    bots = folder_of_bots(settings)
+    if bots is None:
         return settings.scenarios if tenant == settings.bot_tenant else None
-    folder = settings.scenarios / tenant
+    folder = bots / tenant
     return folder if _TENANT.fullmatch(tenant) and folder.is_dir() and is_bot(folder) else None
 
 
@@ -78,20 +79,27 @@ def read_bots(configuration: Configuration, may_receive: MayReceive = bool) -> d
     """Return the bots by tenant. A folder whose name no tenant can have, or without files of a bot, is left out.
     `may_receive`: see `cli.settings.secrets`.
     """
-    settings = configuration.settings
-    if settings.scenarios is None:
-        return {}
-    if not has_many(settings):
-        own = accounts(configuration.raw)
-        return {settings.bot_tenant: BotFolder(settings.bot_tenant, settings.scenarios, configuration, own)}
-    folders = sorted(one for one in settings.scenarios.iterdir() if _TENANT.fullmatch(one.name) and one.is_dir())
+    bots = folder_of_bots(configuration.settings)
+    if bots is None:
+        return only_bot(configuration) if configuration.settings.scenarios else {}
+    folders = sorted(one for one in bots.iterdir() if _TENANT.fullmatch(one.name) and one.is_dir())
     return {folder.name: read_bot(configuration, folder, may_receive) for folder in folders if is_bot(folder)}
 
 
-def read_accounts(configuration: Configuration, may_receive: MayReceive = bool) -> dict[str, BotFolder]:
-    """Return the bots, and the account of the installation if its tenant has no folder: it is sent as, too."""
-    tenant, folder, own = configuration.settings.bot_tenant, Path(), accounts(configuration.raw)
-    without_folder = {tenant: BotFolder(tenant, folder, configuration, own)} if own else {}
+def only_bot(configuration: Configuration) -> dict[str, BotFolder]:
+    """Return the bot with the accounts of the installation."""
+    tenant, folder = configuration.settings.bot_tenant, configuration.settings.scenarios or Path()
+    return {tenant: BotFolder(tenant, folder, configuration, accounts(configuration.raw), is_only=True)}
+
+
+def read_senders(channel: str, configuration: Configuration, may_receive: MayReceive = bool) -> dict[str, BotFolder]:
+    """Return the bots that may send in a channel, and the account of the installation if its tenant has no folder.
+    The only one sends for all tenants.
+    """
+    if folder_of_bots(configuration.settings) is None or not channels()[channel].is_per_bot:
+        return only_bot(configuration)
+    tenant, own = configuration.settings.bot_tenant, accounts(configuration.raw)
+    without_folder = {tenant: BotFolder(tenant, Path(), configuration, own)} if own else {}
     return {**without_folder, **read_bots(configuration, may_receive)}
 
 

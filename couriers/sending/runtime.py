@@ -1,11 +1,17 @@
 """The courier runtime, once for all channels: claims parcels and writes the outcomes into histories.
 
-    claim ─▶ which entries are open ─▶ who can be served now ─▶ concurrent attempts ─▶ settle
-                                      │ the others are postponed │ meanwhile: extend with the outcomes so far
+    claim ─▶ the account of the task's tenant ─▶ which entries are open ─▶ who can be served now ─▶ attempts ─▶ settle
+                └─ none, or halted: the parcel waits in the queue           │ the others are postponed │ meanwhile:
+                                                                                       extend with the outcomes so far
 
 A courier receives messages and returns outcomes (`couriers.sending.interface`). Retries, throttles, leases, cancelling,
 stopping and the history are here. All recipients who can be served now are served first (D-23); a throttle applies only
 to its scope.
+
+An account sends for one tenant, or for all of them. A parcel is sent by the account of its tenant and by no other; it
+waits uncounted, until it expires: a second for an account that may be signing in just now, otherwise a minute. A
+throttle, a learned rate and a halt concern one account. All accounts share one worker, so an idle one costs nothing;
+they come and go while the process runs.
 
 `lua/queue/functions/claim.lua` gives a parcel; `couriers.sending.parcels.parcel_executor` attempts it;
 `lua/queue/functions/settle.lua` writes the end.
@@ -13,12 +19,15 @@ to its scope.
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 
 from core.deliveries.channels import ChannelFacts, Channels
 from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.histories.reader import HistoryReader
+from core.errors import StoreError
 from core.queue import Claim, Queue, Task, Worker, WorkerOptions
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
@@ -35,115 +44,203 @@ from couriers.sending.read_marks import ReadMarks
 
 log = logging.getLogger(__name__)
 
+EVERY_TENANT = ""
+"""In place of a tenant: the account sends for all of them. It is the only one of its process, and ends it when it is
+halted."""
+
 # Concurrent attempts of a courier that sends many messages in one call: a silent one leaves the others most of them.
 _LEAST_ATTEMPTS = 4
 
 # Most parcels of one process at a time, however small they are.
 _MAX_PARCELS = 200
 
+# Recipients of a parcel, for the room of a process whose accounts come later.
+_PARCEL = 100
+
+# How long a parcel waits in the queue for an account.
+_WAITS_MS = 60_000
+
+# How long a missing account is looked for every second: it signs in when a process starts, or a folder appears.
+_SIGNS_IN_MS, _SOON_MS = 10_000, 1000
+
+OnHalt = Callable[[str, str], Awaitable[None]]
+"""Reports that the account of a tenant needs an operator, and why."""
+
+
+@dataclass
+class _Account:
+    services: ParcelServices
+    marking: "asyncio.Task[None]" = field(repr=False)
+    parcels: set["asyncio.Task[None]"] = field(default_factory=set, repr=False)
+    halted: str = ""
+
 
 class Runtime:
-    """One courier process. `halted`: why an operator is needed, "" otherwise."""
+    """One courier process. `on_halt`: see `OnHalt`; the account of every tenant stops the process instead."""
 
-    def __init__(self, store: Store, courier: Courier, options: CourierOptions | None = None) -> None:
-        self.courier = courier
-        self.halted = ""
+    def __init__(
+        self, store: Store, channel: str, options: CourierOptions | None = None, on_halt: OnHalt | None = None
+    ) -> None:
+        self._store = store
+        self.channel = channel
         self._options = options or CourierOptions()
-        self._channels = Channels(store)
-        queue = Queue(store)
-        self._account = AccountThrottle(queue, courier.channel, courier.account, lambda: self._worker.stopping)
-        self._worker = Worker(
-            store,
-            courier.channel,
-            self._deliver,
-            options=worker_options(self._options, courier.parcel),
-            account=courier.account,
-            on_throttle=self._account.signal,
-        )
-        files = UploadedFiles(Uploads(store))
-        self._services = parcel_services(store, courier, self._options, self._worker, self._account, self._halt, files)
+        self._on_halt = on_halt
+        self._queue = Queue(store)
+        self._files = UploadedFiles(Uploads(store))
+        self._accounts: dict[str, _Account] = {}
+        self._missing: dict[str, int] = {}
+        self._worker: Worker | None = None
+        self._is_stopping = False
 
-    async def run(self, on_registered: Callable[[], None] = lambda: None) -> None:
-        """Deliver until `stop()`, or until the account is halted: then the tasks stay queued.
-
-        `on_registered` is called when the channel is known, so that deliveries may name it.
-        """
-        await self._register(ChannelFacts(self.courier.parcel))
-        on_registered()
-        marking = asyncio.create_task(self._services.read_marks.run(), name=f"read marks of {self.courier.channel}")
-        try:
-            await self._worker.run()
-        finally:
-            await cancel_and_wait(marking)
-            self._services.files.close()
-
-    def stop(self) -> None:
-        """Finish the attempts under way and return the other entries to the queue."""
-        self._worker.stop()
-        self._account.interrupt()
+    @property
+    def only(self) -> Courier | None:
+        """Return the courier of every tenant, None if each tenant has its own."""
+        account = self._accounts.get(EVERY_TENANT)
+        return account.services.courier if account else None
 
     @property
     def claims(self) -> int:
         """Return how many claims this process has made."""
-        return self._worker.claims
+        return self._worker.claims if self._worker else 0
 
-    async def _halt(self, detail: str) -> None:
-        """Halt: log an error, register it, and stop. The account cannot send until an operator acts."""
-        if self.halted:
+    @property
+    def halted(self) -> str:
+        """Return why the account of every tenant needs an operator, "" otherwise."""
+        account = self._accounts.get(EVERY_TENANT)
+        return account.halted if account else ""
+
+    async def add(self, courier: Courier, tenant: str = EVERY_TENANT, options: CourierOptions | None = None) -> None:
+        """Send the messages of a tenant through its courier from now on, and close it in the end. The channel is known
+        then, so that deliveries may name it. `EVERY_TENANT` is added before `run`. Raises StoreError.
+        """
+        try:
+            await self._register(courier, ChannelFacts(courier.parcel))
+        except StoreError:
+            await courier.close()
+            raise
+
+        async def halt(detail: str) -> None:
+            await self._halt(tenant, detail)
+
+        services = self._services(courier, options or self._options, halt)
+        marking = asyncio.create_task(services.read_marks.run(), name=f"read marks of {self.channel}")
+        self._accounts[tenant] = _Account(services, marking)
+        self._missing.pop(tenant, None)
+
+    async def remove(self, tenant: str) -> None:
+        """Send them no longer; return when the parcels under way have ended."""
+        if account := self._accounts.get(tenant):
+            del self._accounts[tenant]
+            await self._close(account)
+
+    async def run(self) -> None:
+        """Deliver until `stop()`, or until the account of every tenant is halted: then the tasks stay queued."""
+        try:
+            self._worker = self._made_worker()
+            await self._worker.run()
+        finally:
+            for account in self._accounts.values():
+                await self._close(account)
+            self._files.close()
+
+    def stop(self) -> None:
+        """Finish the attempts under way and return the other entries to the queue."""
+        self._is_stopping = True
+        if self._worker:
+            self._worker.stop()
+        for account in self._accounts.values():
+            account.services.account.interrupt()
+
+    def _made_worker(self) -> Worker:
+        """Return a worker with capacity for two full parcels: the next one is claimed before the first one ends, and
+        the others are left to other processes. It claims nothing while the account of every tenant is throttled.
+        """
+        parcel = self.only.parcel if self.only else _PARCEL
+        worker = Worker(
+            self._store,
+            self.channel,
+            self._deliver,
+            options=WorkerOptions(
+                lease=self._options.lease,
+                max_sleep=self._options.max_sleep,
+                max_tasks=min(2 * parcel, _MAX_PARCELS),
+                max_entries=2 * parcel,
+            ),
+            account=self.only.account if self.only else "",
+            on_throttle=self._signal,
+        )
+        if self._is_stopping:
+            worker.stop()
+        return worker
+
+    def _services(
+        self, courier: Courier, options: CourierOptions, halt: Callable[[str], Awaitable[None]]
+    ) -> ParcelServices:
+        """Return what the parcels of an account need in this process."""
+        reports = DeliveryReports(self._store)
+        attempts = max(min(_LEAST_ATTEMPTS, options.concurrency), options.concurrency // courier.batch)
+        return ParcelServices(
+            courier=courier,
+            options=options,
+            queue=self._queue,
+            reader=HistoryReader(self._store),
+            delivery_reports=reports,
+            attempt_pool=AttemptPool(attempts),
+            account=AccountThrottle(self._queue, courier.channel, courier.account, lambda: self._is_stopping),
+            is_stopping=lambda: self._is_stopping,
+            release_capacity=self._release_capacity,
+            halt=halt,
+            read_marks=ReadMarks(self._store, reports, courier),
+            choices=Choices(self._store),
+            files=self._files,
+        )
+
+    def _release_capacity(self, task: Task, entries: int) -> None:
+        assert self._worker
+        self._worker.release_capacity(task, entries)
+
+    def _signal(self) -> None:
+        for account in self._accounts.values():
+            account.services.account.signal()
+
+    async def _halt(self, tenant: str, detail: str) -> None:
+        """Stop an account until it is added anew: it cannot send until an operator acts."""
+        account = self._accounts.get(tenant)
+        if account is None or account.halted:
             return
-        self.halted = detail
-        log.error("stopped until you repair it: %s", detail)
-        self.stop()
-        await self._register(ChannelFacts(self.courier.parcel, halted=detail))
+        account.halted = detail
+        if tenant == EVERY_TENANT:
+            log.error("stopped until you repair it: %s", detail)
+            self.stop()
+            courier = account.services.courier
+            await self._register(courier, ChannelFacts(courier.parcel, halted=detail))
+        else:
+            account.services.account.until = time.monotonic() + _WAITS_MS / 1000  # for the parcels under way
+            if self._on_halt:
+                await self._on_halt(tenant, detail)
 
-    async def _register(self, facts: ChannelFacts) -> None:
-        await register(self._channels, self.courier, facts)
+    async def _register(self, courier: Courier, facts: ChannelFacts) -> None:
+        announces, display = courier.remembers == NEVER, display_of(courier)
+        await Channels(self._store).register(courier.channel, facts, announces=announces, display=display)
 
     async def _deliver(self, task: Task, claim: Claim) -> None:
-        await ParcelExecutor(self._services, task, claim).run()
+        account = self._accounts.get(EVERY_TENANT) or self._accounts.get(task.tenant)
+        if account is None or account.halted:
+            await self._queue.release(task, due=task.claimed + (_WAITS_MS if account else self._wait_of(task)))
+            return
+        under_way = asyncio.current_task()
+        assert under_way is not None
+        account.parcels.add(under_way)
+        under_way.add_done_callback(account.parcels.discard)
+        await ParcelExecutor(account.services, task, claim).run()
 
+    def _wait_of(self, task: Task) -> int:
+        """Return how long a parcel waits for an account that is missing (ms)."""
+        since = self._missing.setdefault(task.tenant, task.claimed)
+        return _SOON_MS if task.claimed < since + _SIGNS_IN_MS else _WAITS_MS
 
-def worker_options(options: CourierOptions, parcel: int) -> WorkerOptions:
-    """Return options with capacity for two full parcels: the next one is claimed before the first one ends, and the
-    others are left to other processes.
-    """
-    return WorkerOptions(
-        lease=options.lease,
-        max_sleep=options.max_sleep,
-        max_tasks=min(2 * parcel, _MAX_PARCELS),
-        max_entries=2 * parcel,
-    )
-
-
-def parcel_services(
-    store: Store,
-    courier: Courier,
-    options: CourierOptions,
-    worker: Worker,
-    throttle: AccountThrottle,
-    halt: Callable[[str], Awaitable[None]],
-    files: UploadedFiles,
-) -> ParcelServices:
-    """Return what the parcels of a courier need in this process."""
-    reports = DeliveryReports(store)
-    return ParcelServices(
-        courier=courier,
-        options=options,
-        queue=Queue(store),
-        reader=HistoryReader(store),
-        delivery_reports=reports,
-        attempt_pool=AttemptPool(max(min(_LEAST_ATTEMPTS, options.concurrency), options.concurrency // courier.batch)),
-        account=throttle,
-        is_stopping=lambda: worker.stopping,
-        release_capacity=worker.release_capacity,
-        halt=halt,
-        read_marks=ReadMarks(store, reports, courier),
-        choices=Choices(store),
-        files=files,
-    )
-
-
-async def register(channels: Channels, courier: Courier, facts: ChannelFacts) -> None:
-    """Register the channel of a courier."""
-    announces, display = courier.remembers == NEVER, display_of(courier)
-    await channels.register(courier.channel, facts, announces=announces, display=display)
+    async def _close(self, account: _Account) -> None:
+        if account.parcels:
+            await asyncio.wait(account.parcels)
+        await cancel_and_wait(account.marking)
+        await account.services.courier.close()

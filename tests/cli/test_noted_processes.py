@@ -57,7 +57,8 @@ async def test_a_courier_is_shown_with_its_throttle_and_leaves_the_reason_why_it
     refused = asyncio.Event()
     halted = FakeCourier(respond=lambda _: Halted("the token is refused"), account="ada")
     async with noted_process(stack.store, "courier", "echo") as process:
-        runtime = Runtime(stack.store, halted, QUICK)
+        runtime = Runtime(stack.store, "echo", QUICK)
+        await runtime.add(halted)
         working = asyncio.create_task(deliver(runtime, process, refused, tmp_path / "pulse"))
         (found,) = await until(lambda: _serving(stack, "echo"))
         assert (found.state, found.account, found.pid) == (ProcessState.RUNNING, "ada", os.getpid())

@@ -177,7 +177,8 @@ async def courier(store: Store) -> AsyncIterator[Couriers]:
 
     async def started(channel: str, answer: Respond = sent) -> FakeCourier:
         played = FakeCourier(channel, answer)
-        runtime = Runtime(store, played, QUICK)
+        runtime = Runtime(store, channel, QUICK)
+        await runtime.add(played)
         running.append((runtime, asyncio.create_task(runtime.run())))
         await until(lambda: runtime.claims > 0)
         return played

@@ -41,13 +41,13 @@ async def services(services: ApiServices, store: Store) -> ApiServices:
 @pytest.fixture
 async def courier(api: Api, gateway: Kannel, tmp_path: Path) -> AsyncIterator[None]:
     settings = sms.Settings(gateway.url, gateway.username, gateway.password, "79000000000")
-    runtime = Runtime(api.store, await sms.open(settings, tmp_path), QUICK)
+    runtime = Runtime(api.store, "sms", QUICK)
+    await runtime.add(await sms.open(settings, tmp_path))
     running = asyncio.create_task(runtime.run())
     await until(lambda: runtime.claims > 0)
     yield
     runtime.stop()
     await running
-    await runtime.courier.close()
 
 
 async def events(api: Api) -> list[dict[str, Any]]:

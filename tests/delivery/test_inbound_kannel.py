@@ -86,7 +86,8 @@ async def test_a_teacher_with_a_telephone_writes_to_a_group_and_gets_the_result_
     await directory.groups.create("default", Group("g1", "IVT-101"), [2])
     await directory.ownerships.own("default", 1, "group", "g1")
     settings = sms.Settings(gateway.url, gateway.username, gateway.password, "79000000000")
-    runtime = Runtime(api.store, await sms.open(settings, tmp_path), QUICK)
+    runtime = Runtime(api.store, "sms", QUICK)
+    await runtime.add(await sms.open(settings, tmp_path))
     bot = TextBot(bot_services(api), "sms")
     running = [asyncio.create_task(runtime.run()), asyncio.create_task(bot.run())]
     await gateway.receive("79990000001", "79000000000", "ivt-101 No lecture today")
@@ -94,7 +95,6 @@ async def test_a_teacher_with_a_telephone_writes_to_a_group_and_gets_the_result_
     runtime.stop()
     bot.stop()
     await asyncio.gather(*running)
-    await runtime.courier.close()
     sent = sorted((line.split(" ", 3)[1], unquote_plus(line.split(" ", 3)[3])) for line in gateway.delivered)
     assert sent == [
         ("+79990000001", "Accepted. IVT-101, recipients: 1."),

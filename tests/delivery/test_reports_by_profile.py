@@ -47,12 +47,12 @@ async def courier(api: Api, name: str, gateways: SmsProvidersServer) -> AsyncIte
     opened = await sms.open(settings, Path())
     gateways.report_urls[name] = f"{api.url}/v1/receipts/sms/{name}?{urlencode({'secret': SECRET})}"
     options = CourierOptions(max_sleep=FLOOR, report_url=f"{api.url}/v1/receipts/sms")
-    runtime = Runtime(api.store, opened, options)
+    runtime = Runtime(api.store, "sms", options)
+    await runtime.add(opened)
     running = asyncio.create_task(runtime.run())
     yield
     runtime.stop()
     await running
-    await opened.close()
 
 
 async def status_of(api: Api, key: str) -> str:

@@ -180,7 +180,8 @@ class Stack:
         self, courier: FakeCourier, options: CourierOptions = QUICK, store: Store | None = None
     ) -> Runtime:
         """Start a courier runtime in this process; return after its first claim."""
-        runtime = Runtime(store or self.store, courier, options)
+        runtime = Runtime(store or self.store, courier.channel, options)
+        await runtime.add(courier)
         self._couriers[runtime] = asyncio.create_task(runtime.run())
         await until(lambda: runtime.claims > 0)
         self.deliveries = Deliveries(self.store, Channels(self.store, ()))

@@ -26,7 +26,7 @@ from cli.processes.supervisor import announce
 from cli.services.bots import open_bot_services
 from cli.services.scenarios import max_age, open_ingress
 from cli.services.store import open_store
-from cli.settings.bot_folders import has_many
+from cli.settings.bot_folders import folder_of_bots
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, load
 from core.errors import SetupError
@@ -68,7 +68,7 @@ async def run_bot(configuration: Configuration, channel: str, health_file: Path)
     ):
         stop = stop_requested()
         collect_garbage_less_often()
-        run = run_of(channel, has_many=has_many(configuration.settings))
+        run = run_of(channel, is_one_of_several=folder_of_bots(configuration.settings) is not None)
         await run(configuration, services, stop, lambda **facts: is_ready(process, **facts))
     return SUCCESS
 
@@ -172,10 +172,10 @@ def processes() -> Mapping[str, str]:
     return {one.process: channel for channel, one in receiving().items()}
 
 
-def run_of(process: str, *, has_many: bool) -> Run:
-    """Return what runs a bot; with `has_many` those of a folder of bots, whose SMS come from one gateway for all."""
+def run_of(process: str, *, is_one_of_several: bool) -> Run:
+    """Return what runs a bot, or those of a folder of bots, whose SMS come from one gateway for all."""
     channel = processes()[process]
-    if has_many and channels()[channel].is_per_bot:
+    if is_one_of_several and channels()[channel].is_per_bot:
         return partial(run_bots, channel)
     return run_telegram if process == "telegram" else partial(run_receiver, channel)
 

@@ -1,12 +1,16 @@
-"""The verb courier: one process that delivers through one channel.
+"""The verb courier: one process that delivers through one channel, as the account of the settings; with a folder of
+bots in ADA_SCENARIOS as the bot of each tenant. The account of the settings is then that of ADA_BOT_TENANT, also if
+that tenant has no folder.
 
 Exit codes: 0 after a request to stop, 1 when the provider could not be reached at the start (a restart may help),
-2 for wrong settings, 3 when the account is halted and an operator is needed.
+2 for wrong settings, 3 when the account is halted and an operator is needed. What stops one of several accounts is
+noted instead, and stops no other.
 """
 
 import asyncio
+import logging
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -14,24 +18,30 @@ from pathlib import Path
 from typing import Any
 
 from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
-from cli.commands.parts.couriers_of_folders import run_couriers
+from cli.processes.bot_folders import BotFolders
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, touch_while_working
 from cli.processes.noted_process import NotedProcess, noted_process
 from cli.processes.startup import collect_garbage_less_often, configure_logging, run_with_restarts, stop_requested
 from cli.processes.supervisor import announce
 from cli.services.store import open_store
-from cli.settings.bot_folders import has_many
+from cli.settings.bot_folders import BotFolder, read_senders
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, courier_module, load
-from core.errors import SetupError
+from core.errors import SetupError, StoreError
 from core.model.backoff import Backoff
 from core.processes import ProcessState
 from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.store import Store
 from couriers.channel import channels
 from couriers.sending.interface import Courier, HasBalance
 from couriers.sending.options import CourierOptions
-from couriers.sending.runtime import Runtime
+from couriers.sending.runtime import EVERY_TENANT, Runtime
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 300.0
+"""Seconds until a provider that refuses one of several accounts, or cannot be reached, is asked again."""
 
 BALANCE_INTERVAL = 600.0
 """Seconds between two readings of the balance of an account."""
@@ -58,33 +68,81 @@ def courier_directory(configuration: Configuration, channel: str) -> Path:
 
 
 async def run_courier(configuration: Configuration, channel: str, directory: Path) -> int:
-    is_one_of_many = channels()[channel].is_per_bot and has_many(configuration.settings)
-    settings = None if is_one_of_many else configuration.channel(channel)
-    data = configuration.settings.data
+    for bot in read_senders(channel, configuration).values():
+        if bot.is_only:
+            bot.configuration.channel(channel)  # wrong settings are reported before the store is waited for
     async with (
         open_store(configuration, waits=True) as store,
-        noted_process(store, "courier", channel, data=data) as process,
+        noted_process(store, "courier", channel, data=configuration.settings.data) as process,
     ):
         stop = stop_requested()  # before, a signal simply ends the process
-        if is_one_of_many:
-            await run_couriers(configuration, channel, directory, store, process, stop)
-            return SUCCESS
-        courier = await open_courier(channel, settings, directory)
-        collect_garbage_less_often()
+        couriers = Couriers(configuration, channel, directory, store)
         try:
-            options = courier_options(channel, settings, configuration.settings.lease)
-            return await deliver(Runtime(store, courier, options), process, stop, directory / HEALTH_FILE)
+            await couriers.folders.look()
+            collect_garbage_less_often()
+            return await deliver(couriers.runtime, process, stop, directory / HEALTH_FILE, couriers.folders.keep())
         finally:
-            await courier.close()
+            await couriers.close()
 
 
-async def open_courier(channel: str, settings: Any, directory: Path) -> Courier:
-    """Sign in at the provider. Exit code 1 if it refuses: that may be an outage, so the courier is restarted."""
-    try:
-        courier: Courier = await courier_module(channel).open(settings, directory)
-    except SetupError as error:
-        raise CommandFailed(str(error)) from error
-    return courier
+class Couriers:
+    """The couriers of a channel in this process, one for each account: that of the settings, or those of the folders of
+    bots. `directory`: keeps what each has to remember.
+    """
+
+    def __init__(self, configuration: Configuration, channel: str, directory: Path, store: Store) -> None:
+        self._channel = channel
+        self._directory = directory
+        self._lease = configuration.settings.lease
+        self.folders = BotFolders(
+            configuration, store, channel, self._start, self._stop, partial(read_senders, channel)
+        )
+        self.runtime = Runtime(store, channel, CourierOptions(lease=self._lease), self.folders.note)
+        self._opening: dict[str, asyncio.Task[None]] = {}
+
+    async def _start(self, bot: BotFolder) -> None:
+        """Sign in as a bot, and send as it from then on. Raises SetupError for a setting that is missing, and
+        CommandFailed if the provider refuses the only one: that may be an outage, so the process is restarted.
+        """
+        if not bot.has_account(self._channel):
+            return
+        settings = bot.configuration.channel(self._channel)
+        if not bot.is_only:
+            self._opening[bot.tenant] = asyncio.create_task(self._keep_opening(bot.tenant, settings))
+            return
+        try:
+            await self._open(EVERY_TENANT, settings, self._directory)
+        except SetupError as error:
+            raise CommandFailed(str(error)) from error
+
+    async def _open(self, tenant: str, settings: Any, directory: Path) -> None:
+        """Sign in at the provider. Raises SetupError, StoreError."""
+        courier: Courier = await courier_module(self._channel).open(settings, directory)
+        await self.runtime.add(courier, tenant, courier_options(self._channel, settings, self._lease))
+
+    async def _keep_opening(self, tenant: str, settings: Any) -> None:
+        """Sign in; while the provider refuses it, or cannot be reached, try again from time to time."""
+        directory, pause = private_directory(self._directory / tenant), FIRST_PAUSE
+        while True:
+            try:
+                await self._open(tenant, settings, directory)
+                return await self.folders.clear(tenant)
+            except SetupError as error:
+                await self.folders.note(tenant, str(error))
+            except StoreError as fault:
+                log.warning("the courier of %s is opened again: %s", tenant, fault)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _stop(self, tenant: str) -> None:
+        """Send as the bot of a tenant no longer."""
+        if opening := self._opening.pop(tenant, None):
+            await cancel_and_wait(opening)
+        await self.runtime.remove(tenant)
+
+    async def close(self) -> None:
+        """Stop signing in."""
+        await cancel_and_wait(*self._opening.values())
 
 
 def courier_options(channel: str, settings: Any, lease: timedelta) -> CourierOptions:
@@ -104,30 +162,27 @@ def courier_options(channel: str, settings: Any, lease: timedelta) -> CourierOpt
     )
 
 
-async def deliver(runtime: Runtime, process: NotedProcess, stop: asyncio.Event, health_file: Path) -> int:
-    stopping = asyncio.create_task(stop.wait())
-    stopping.add_done_callback(lambda _: runtime.stop())
-    courier = runtime.courier
-    beside = [
-        asyncio.create_task(one)
-        for one in (touch_while_working(lambda: runtime.claims, health_file), note_balance(courier, process))
-    ]
+async def deliver(
+    runtime: Runtime, process: NotedProcess, stop: asyncio.Event, health_file: Path, *others: Coroutine[Any, Any, None]
+) -> int:
+    """Deliver until a stop is requested; with `others` beside. Raises StoreError."""
+    account = runtime.only.account if runtime.only else ""
+    parts = [touch_while_working(lambda: runtime.claims, health_file), note_balance(runtime.only, process), *others]
+    beside = [asyncio.create_task(part) for part in (*parts, stop.wait())]
+    beside[-1].add_done_callback(lambda _: runtime.stop())
+    announce(channel=runtime.channel, account=account)
+    process.runs(account=account)
     try:
-        await runtime.run(lambda: is_ready(courier, process))
+        await runtime.run()
     finally:
-        await cancel_and_wait(stopping, *beside)
+        await cancel_and_wait(*beside)
     if runtime.halted:
         process.ends(ProcessState.HALTED, runtime.halted)
         return OPERATOR_NEEDED
     return SUCCESS
 
 
-def is_ready(courier: Courier, process: NotedProcess) -> None:
-    announce(channel=courier.channel, account=courier.account)
-    process.runs(account=courier.account)
-
-
-async def note_balance(courier: Courier, process: NotedProcess) -> None:
+async def note_balance(courier: object, process: NotedProcess) -> None:
     """Note what is left on an account that is paid in advance. It is asked for again every ten minutes."""
     if not isinstance(courier, HasBalance):
         return

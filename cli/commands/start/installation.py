@@ -25,7 +25,7 @@ from cli.processes.forked_process import start_fork_server
 from cli.processes.parts import keep_note
 from cli.processes.ports import check_is_free
 from cli.processes.supervisor import Announcement, ChildFailed, ChildSpec, PrintLine, Supervisor
-from cli.settings.bot_folders import BotFolder, channels_of_bots, has_many, read_bots
+from cli.settings.bot_folders import BotFolder, channels_of_bots, read_bots
 from cli.settings.parsing import Processes
 from cli.settings.secrets import BOT, receiver
 from cli.settings.settings import Configuration, Settings
@@ -199,7 +199,7 @@ def bots_of(configuration: Configuration, channels: Sequence[str]) -> Sequence[s
 
 def bots_of_folders(configuration: Configuration) -> Sequence[BotFolder]:
     """Return the bots if ADA_SCENARIOS names a folder of bots: they are polled."""
-    return tuple(read_bots(configuration).values()) if has_many(configuration.settings) else ()
+    return [bot for bot in read_bots(configuration).values() if not bot.is_only]
 
 
 async def start_sandbox(configuration: Configuration, supervisor: Supervisor, installation: Installation) -> None:

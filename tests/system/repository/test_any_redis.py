@@ -44,7 +44,8 @@ class AcceptingCourier:
 async def deliver_one(url: str) -> None:
     """Sends one message on this server: claimed after a keyspace event, tracked over the event stream."""
     store = await Store.open(url)
-    courier = Runtime(store, AcceptingCourier())
+    courier = Runtime(store, AcceptingCourier.channel)
+    await courier.add(AcceptingCourier())
     running = asyncio.create_task(courier.run())
     histories, tracker = Deliveries(store, Channels(store)), Tracker(store)
     order = NewDelivery("default", Sender(1), "text", [Recipient(1, None, {"telegram": ["5"]})], ["telegram"])

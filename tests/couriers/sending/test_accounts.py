@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from couriers.sending.several_accounts import SeveralAccounts
+from couriers.sending.runtime import Runtime
 from tests.support.stack import HOUR, QUICK, TENANT, FakeCourier, Stack, person
 from tests.support.waiting import until
 
@@ -14,14 +14,14 @@ SOON = 20.0
 
 
 @pytest.fixture
-async def accounts(stack: Stack) -> AsyncIterator[SeveralAccounts]:
+async def accounts(stack: Stack) -> AsyncIterator[Runtime]:
     """A process that runs, and has no account yet; the channel is known from another one."""
     await stack.stop(await stack.courier(FakeCourier()))
 
     async def halted(tenant: str, detail: str) -> None:
         raise AssertionError(f"{tenant} is halted: {detail}")
 
-    accounts = SeveralAccounts(stack.store, "echo", halted, QUICK)
+    accounts = Runtime(stack.store, "echo", QUICK, halted)
     running = asyncio.create_task(accounts.run())
     yield accounts
     accounts.stop()
@@ -30,14 +30,14 @@ async def accounts(stack: Stack) -> AsyncIterator[SeveralAccounts]:
 
 @pytest.mark.row("C-100")
 async def test_a_message_that_comes_before_its_account_has_signed_in_is_sent_soon_after(
-    stack: Stack, accounts: SeveralAccounts
+    stack: Stack, accounts: Runtime
 ) -> None:
     """Also if it was there before: it is looked for each second again."""
     for _ in range(2):
         key = (await stack.deliver(person(1))).key
         await until(lambda: _waits(stack), within=SOON)
         courier = FakeCourier()
-        await accounts.add(TENANT, courier)
+        await accounts.add(courier, TENANT)
         await stack.finished(key, within=SOON)
         assert courier.addresses == ["p1"]
         await accounts.remove(TENANT)
