@@ -31,7 +31,7 @@ from core.jobs.schedule import Schedule, StoredSchedule
 from core.jobs.signals import checked_signal, send
 from core.jobs.states import ENDED, Actor, JobState, Verb, check_actor, next_state
 from core.jobs.storage import JobStorage
-from core.jobs.transitions import ended, repeated, started, stopped, taken_back
+from core.jobs.transitions import PERSON_DELETED, ended, repeated, started, stopped, taken_back
 from core.jobs.units import NULL, JobUnits
 from core.model.clock import from_ms, to_ms
 from core.redis.store import Store
@@ -211,7 +211,10 @@ class Jobs:
     async def compensated(self, job_id: JobId, *, expected: int) -> StoredJob:
         """End a job whose compensations have taken back what its iteration had done. Raises as `pause`."""
         log = "what was done is taken back; stopped"
-        return await self._change(job_id, Verb.COMPENSATE, Actor.ADMIN, taken_back, log, expected)
+        job = await self._change(job_id, Verb.COMPENSATE, Actor.ADMIN, taken_back, log, expected)
+        if job.record.reason == PERSON_DELETED:
+            await self.storage.drop_log(job.id)
+        return job
 
     async def stop_all(self, tenant: str, user: str, by: Actor, reason: str) -> None:
         """End all jobs of a user that have not ended."""
@@ -221,7 +224,9 @@ class Jobs:
                     await self.stop(job.id, by, reason)
 
     async def forget(self, tenant: str, user: str) -> None:
-        """Delete the parameters and the logs of a user's jobs that have ended."""
+        """Delete the parameters and the logs of a user's jobs that have ended. One that was stopped for
+        `PERSON_DELETED` and still takes back what it did loses its own when it has ended.
+        """
         for job in await self.of_user(tenant, user):
             if job.record.state in ENDED:
                 if job.record.parameters:

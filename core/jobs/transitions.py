@@ -16,6 +16,9 @@ from core.jobs.states import Actor, JobState, may_override
 from core.jobs.units import NULL
 from core.model.clock import to_ms
 
+PERSON_DELETED = "the person was deleted"
+"""The reason for which the jobs of a deleted person are stopped."""
+
 
 def started(
     record: JobRecord,
@@ -71,8 +74,8 @@ def stopped(
 
 
 def taken_back(record: JobRecord, now: datetime) -> JobRecord:
-    """Return the record of a job whose compensations have ended."""
-    return replace(record, begun=False)
+    """Return the record of a job whose compensations have ended. The job of a deleted person loses its parameters."""
+    return replace(record, begun=False, parameters={} if record.reason == PERSON_DELETED else record.parameters)
 
 
 def repeated(record: JobRecord, now: datetime, kind: Schedule | None) -> JobRecord:

@@ -8,6 +8,7 @@ import pytest
 from core.errors import Conflict
 from core.jobs import Actor
 from core.jobs.record import ResetPoint
+from core.jobs.transitions import PERSON_DELETED
 from jobs import Iteration, Job, Pause, RollBack, Schedule
 from jobs.testing import JobTest, run_story, try_every_crash
 from tests.support.audited import violations_in
@@ -93,6 +94,24 @@ async def test_a_stopped_parent_and_its_child_take_back_what_they_have_done_what
         assert sorted(cancelled.calls) == [("flight",), ("train",)]
 
     assert await try_every_crash(story, Trip, Family) > 20
+
+
+@pytest.mark.parametrize(("reason", "kept"), [(PERSON_DELETED, {}), ("no time", {"begun": True, "name": "Anna"})])
+async def test_the_job_of_a_deleted_person_forgets_what_it_knew_when_it_has_taken_back(
+    reason: str, kept: dict[str, Any]
+) -> None:
+    async with JobTest.open(Trip) as test:
+        test.double(outside, "book")
+        cancelled = test.double(outside, "cancel")
+        await test.start("trip.1", {"name": "Anna"})
+        job = test.id_of("trip.1")
+        await test.jobs.stop(job, Actor.ADMIN, reason)
+        await test.jobs.forget(job.tenant, job.user)
+        assert (await test.jobs.find(job)).record.parameters == {"begun": True, "name": "Anna"}
+        await test.advance(2 * MINUTE)
+        assert cancelled.calls == [("flight",)]
+        assert (await test.jobs.find(job)).record.parameters == kept
+        assert bool(await test.jobs.log.last(job)) == bool(kept)
 
 
 @pytest.mark.row("U-28")

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from core.directory.merging import Merge
 from core.jobs import Actor
+from core.jobs.transitions import PERSON_DELETED
 from core.model.people import User, id_text
 from core.orders.templates import Templates
 from core.redis.store import Store
 from delivery.services import ApiServices
 from providers.sign_in.signing_out import sign_out
 
-_DELETED = "the person was deleted"
 _MERGED = "the person was merged with another"
 _OVERLAP_MS = 60_000
 """Deliveries are looked through again from so long before: clocks differ."""
@@ -26,12 +26,12 @@ async def delete_person(services: ApiServices, tenant: str, user: User) -> None:
     """Delete a person with all that belongs to it. Raises NotFound USER_NOT_FOUND if another call was faster."""
     began = int(time.time() * 1000) + services.core.store.clock_offset_ms - _OVERLAP_MS
     erase = services.core.deliveries.of_person.erase
-    await _end_all(services, tenant, _names(user), _DELETED)
+    await _end_all(services, tenant, _names(user), PERSON_DELETED)
     await erase(tenant, id_text(user.id))
     await _forget_dialogs(services.core.store, tenant, user)
     await Templates(services.core.store).delete_all(tenant, user.id)
     await services.core.directory.users.delete(tenant, user.id)
-    await _end_all(services, tenant, _names(user), _DELETED)
+    await _end_all(services, tenant, _names(user), PERSON_DELETED)
     for name in _names(user):
         await services.core.jobs.forget(tenant, name)
     await _forget_dialogs(services.core.store, tenant, user)
