@@ -86,13 +86,11 @@ def _subject(presented: Presented, limits: Limits) -> str:
 
 def _texts(presented: Presented, limits: Limits) -> tuple[Sequence[str], bool]:
     """Return the texts of the messages, and whether the text was cut."""
-    text, content = presented.text, presented.content
-    if limits.splits_content or (content is None and limits.splits):
-        plain = text if content is None else spans(text, content.parse_mode)[0]
+    text, content = presented.text, presented.content or NOTHING
+    if limits.splits_content or (presented.content is None and limits.splits):
+        plain = spans(text, content.parse_mode)[0]
         fits = not limits.text or utf16_length(plain) <= limits.text
         return ((text,) if fits else split_text(plain, limits.text)), False
-    if content is None:
-        return (text,), False
     is_caption = content.attachments and not _is_behind_files(content, limits)
     longest = limits.caption if is_caption else limits.text
     cut = cut_text(text, content.parse_mode, longest) if longest else text

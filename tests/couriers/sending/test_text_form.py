@@ -4,9 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.model.display import Display, Limits
 from core.model.numbered_choices import chosen, encode_choices, may_be_answer
 from couriers.sending import EVERY_FEATURE, Attachment, AttachmentType, Button, Content, Feature, ParseMode, plain_text
 from couriers.sending.content.content_for_channel import present
+from couriers.sending.content.shown import shown_in
 
 BUTTONS = ((Button("Сегодня", "today"), Button("Сайт", url="https://x.org")), (Button("Завтра", "tomorrow"),))
 CHOICES = frozenset({Feature.INLINE, Feature.REPLY})
@@ -67,3 +69,11 @@ def test_a_number_means_the_button_with_that_number(answer: str, means: str) -> 
     button = chosen(encode_choices([Button("Сегодня", "today"), Button("Завтра", "tomorrow")]), answer)
     assert (button.data if button else "") == means
     assert may_be_answer(answer) or not means
+
+
+@pytest.mark.row("D-52")
+@pytest.mark.parametrize("length", [40, 41])
+def test_the_preview_cuts_a_text_in_a_channel_that_neither_splits_it_nor_takes_more(length: int) -> None:
+    shown = shown_in(Display(limits=Limits(text=40)), "я" * length, None)
+    expected, lost = ("я" * 40, ()) if length == 40 else ("я" * 37 + "...", ("text_end",))
+    assert ([one.text for one in shown.messages], shown.not_shown) == ([expected], lost)
