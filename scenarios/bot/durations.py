@@ -11,6 +11,7 @@ NAMES = ("expire", "unexpired", "duration")
 SECONDS = "_seconds"
 
 _UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+_SIZES = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 _PART = re.compile(r"(\d{1,9})\s*([wdhms])", re.ASCII)
 _WHOLE = re.compile(r"\s*((\d{1,9}\s*[wdhms]\s*)+|\d{1,9}\s*)", re.ASCII)
 
@@ -26,6 +27,13 @@ def read_duration(value: Any) -> timedelta | None:
         return sum((timedelta(**{_UNITS[unit]: int(number)}) for number, unit in _PART.findall(text)), timedelta())
     except OverflowError:
         return None
+
+
+def as_written(duration: timedelta) -> str:
+    """Return a duration as authors write it, in the largest unit of which it is a whole number."""
+    seconds = int(duration.total_seconds())
+    size, unit = next((size, unit) for size, unit in _SIZES if seconds % size == 0)
+    return f"{seconds // size}{unit}"
 
 
 def with_seconds(attributes: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Runs a bot's scenarios for one recorded event, without Redis and providers: nothing is sent or written (C-89).
 
 Triggers, chains, placeholders, roles and the validator work as they do on the server. What providers and the store
-would return are samples (`scenarios.check.samples`). `fail` names what fails instead, `unclear` what has an unknown
+would return are samples (`rehearse` of the actions). `fail` names what fails instead, `unclear` what has an unknown
 outcome: types of actions, or single ones as the graph names them (`menu.start:2`).
 """
 
@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scenarios.bot import Bot
-from scenarios.check.rehearsal.memory import Memory
 from scenarios.check.rehearsal.rehearsal import Outcomes, Rehearsal, node_of
-from scenarios.check.samples import NOW
 from scenarios.engine.reasons import explain
 from scenarios.engine.splicing import unknown_scenario
 from scenarios.engine.triggers import SCHEDULED, CompiledTriggers, Selection, scheduled
+from scenarios.rehearsal.memory import Memory
+from scenarios.rehearsal.step import FIRST_MOMENT
+from scenarios.sending.message import BotMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Row:
     why: str
     error: str
     given: Mapping[str, Any]
-    send: Mapping[str, Any] | None
+    send: BotMessage | None
     results: Mapping[str, Any]
 
 
@@ -60,7 +61,7 @@ def dry_run(
     """Return the actions that this event starts, each with its outcome. The person's state is `user_state` of the
     event. No action begins later than `seconds` after the first.
     """
-    rehearsal = Rehearsal(bot, event, Memory(NOW), Outcomes(fail, unclear))
+    rehearsal = Rehearsal(bot, event, Memory(FIRST_MOMENT), Outcomes(fail, unclear))
     selection, warnings = select(bot, rehearsal.event, str(event.get("user_state") or ""))
     rehearsal.start(selection.scenarios, seconds)
     started = dict(zip(selection.scenarios, selection.places, strict=True))

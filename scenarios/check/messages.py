@@ -3,7 +3,7 @@
 Marks and buttons have the rules by which a delivery is accepted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from core.model.content import ParseMode
@@ -16,8 +16,16 @@ from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.placeholders.mentions import may_bring_marks, outline
 from scenarios.schema.types import has_placeholder
-from scenarios.sending.content import refusal_of
-from scenarios.sending.message import LONGEST_CAPTION, LONGEST_TEXT, message, parse_mode
+from scenarios.sending.message import (
+    LONGEST_CAPTION,
+    LONGEST_TEXT,
+    MessageAttributes,
+    inline_rows,
+    message,
+    parse_mode,
+    refusal_of,
+    reply_keyboard,
+)
 
 CONTENTS = ("text", "additional_text", "attachment")
 LINE_END = "\n"
@@ -33,7 +41,7 @@ def check_message(step: Step, settings: Mapping[str, Any], problems: Problems) -
     mode = step.node.get("parse_mode")
     if mode is None or not has_placeholder(mode):
         written = plain(mode) if mode else defaults.get("parse_mode")
-        check_shown(reader, step.node, parse_mode(written))
+        check_shown(reader, step.node, parse_mode(str(written or "")))
 
 
 def check_anything(reader: Reader, step: Step, defaults: Mapping[str, Any]) -> None:
@@ -54,11 +62,17 @@ def is_blank(node: Node | None) -> bool:
     return is_empty(node) or (isinstance(node, Scalar) and not str(node.value).strip())
 
 
+_MADE: Mapping[str, Callable[[Any], MessageAttributes]] = {
+    "inline": lambda rows: MessageAttributes("x", inline=inline_rows(rows)),
+    "reply": lambda rows: MessageAttributes("x", reply=reply_keyboard(rows)),
+}
+
+
 def check_buttons(reader: Reader, node: MapNode) -> None:
     """Report keyboards that no delivery may have."""
-    for name in ("inline", "reply"):
+    for name in _MADE:
         keyboard = node.get(name)
-        said = message({"text": "x", name: plain(keyboard)}) if keyboard else None
+        said = message(_MADE[name](plain(keyboard))) if keyboard else None
         if keyboard and said and (refusal := refusal_of(said)):
             reason = refusal.detail.rstrip(".")
             reader.error(keyboard, refusal.code, f"{name}: {reason[:1].lower()}{reason[1:]}")

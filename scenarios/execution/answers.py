@@ -61,7 +61,7 @@ class Answers:
             return None
         if turn_of(event):
             return stored if await ask.turn_page(context, event, event_run) else None
-        if interrupts(ask.question(context), event):
+        if interrupts(ask.question_of(context), event):
             await self._end(stored, step, skipped(INTERRUPTED))
             await self._parking.wake(stored.task)
             return None
@@ -80,7 +80,7 @@ class Answers:
         return await self._release(stored, by.task, task)
 
     async def _answer(self, stored: StoredRun, context: Context, event: Event, event_run: str, task: str) -> StoredRun:
-        asked, zone = ask.question(context), context.services.timezone
+        asked, zone = ask.question_of(context), context.services.timezone
         try:
             value = read_answer(asked, event, zone)
             made = change_by(asked, value, context.bot, zone)
@@ -106,12 +106,12 @@ class Answers:
         self, stored: StoredRun, context: Context, event: Event, event_run: str, task: str, reason: str
     ) -> StoredRun:
         """Say that it was no answer, or end the step after too many."""
-        asked, by = ask.question(context), AskedBy(stored.id, context.step.path)
+        asked, by = ask.question_of(context), AskedBy(stored.id, context.step.path)
         attempts = await self._questions.note_attempt(event, event_run, by)
         if attempts >= asked.attempts:
             ending = failed(f"no right answer in {attempts} attempts: {reason}")
             return await self._go_on(stored, context.step, ending, task)
-        await ask.repeat(context, asked, f"hint:{event_run}", asked.hint)
+        await ask.repeat(context, f"hint:{event_run}", asked.hint)
         return stored
 
     async def _go_on(self, stored: StoredRun, step: Step, ending: Ending, task: str) -> StoredRun:

@@ -1,7 +1,7 @@
 """Messages of a chat between a person and the bot, as far as their runs are stored."""
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from core.model.clock import from_ms
@@ -14,7 +14,8 @@ from scenarios.engine import State, Step
 from scenarios.execution.runs import RunGone, Runs, StoredRun
 from scenarios.execution.versions import Versions
 from scenarios.placeholders.attributes import prepare
-from scenarios.sending.message import message, parse_mode
+from scenarios.schema.attributes import converted
+from scenarios.sending.message import MessageAttributes, message
 
 MOST_RUNS = 200
 """Read for one answer, the newest first."""
@@ -69,5 +70,9 @@ def _answer(stored: StoredRun, step: Step) -> str:
     section = stored.version.bot.settings.get("send")
     defaults: Mapping[str, Any] = {"placeholder": True, **(section if isinstance(section, Mapping) else {})}
     prepared = prepare(step.action, defaults, step.values, stored.event)
-    said = None if any(prepared.own.get(name) for name in _ELSEWHERE) else message(prepared.seen)
-    return plain_text(said["text"], parse_mode(said.get("parse_mode"))) if said else ""
+    said = (
+        None
+        if any(prepared.own.get(name) for name in _ELSEWHERE)
+        else message(converted(MessageAttributes, prepared, UTC))
+    )
+    return plain_text(said.text, said.mode) if said else ""

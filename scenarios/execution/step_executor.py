@@ -12,7 +12,7 @@ from pathlib import Path as FolderPath
 from core.errors import Refused, StoreError
 from providers.models import AiError
 from scenarios.context import Asking, Context, ScenarioServices, Waiting
-from scenarios.engine import Ending, State, Step
+from scenarios.engine import Ending, Step
 from scenarios.engine.results import failed, skipped
 from scenarios.execution.runs import StoredRun
 from scenarios.execution.secrets import Secrets
@@ -57,13 +57,17 @@ class StepExecutor:
                 return self.finished(stored, step, failed(reason))
             if reason := unmet(context.prepared.condition, context.prepared.seen):
                 return self.finished(stored, step, skipped(reason))
-            found = await kind.execute(context)
+            found = await kind.execute(context, kind.converted(context.prepared, self._services.timezone))
+        except Refused as refusal:
+            found = self._without_secrets(kind.refused(refusal))
         except Exception as error:  # whatever an action raises is its failure
             if isinstance(error, StoreError):
                 raise
-            failure = _failure(context, error)
-            found = replace(failure, error=self._secrets.in_text(failure.error))
+            found = self._without_secrets(_failure(context, error))
         return found if isinstance(found, Waiting | Asking) else self.finished(stored, step, found)
+
+    def _without_secrets(self, ending: Ending) -> Ending:
+        return replace(ending, error=self._secrets.in_text(ending.error))
 
     def finished(self, stored: StoredRun, step: Step, ending: Ending) -> Ending:
         """Return the ending with the attributes that become variables of later actions (C-58)."""
@@ -98,7 +102,6 @@ def _failure(context: Context, error: Exception) -> Ending:
     place = context.step.action.place
     if isinstance(error, AiError):
         log.warning("%s, line %d, run %s: %s: %s", place.file, place.line, context.run, error.code, error)
-    if isinstance(error, AiError | Refused):
-        return Ending(State.FAILED, error=f"{error.code}: {error}")
+        return failed(f"{error.code}: {error}")
     log.error("%s, line %d, run %s: the action raised", place.file, place.line, context.run, exc_info=error)
     return failed(f"{type(error).__name__}: {error}")

@@ -23,7 +23,7 @@ from scenarios.execution.last_good import ActiveVersion
 from scenarios.execution.secrets import Secrets
 from scenarios.execution.versions import Version, Versions
 from scenarios.inspection.scenario_graph import ScenarioGraph, graph_view, place_text
-from scenarios.sending.content import content_of
+from scenarios.sending.message import content_of
 from scenarios.words import Translations, in_language, translations
 
 LONGEST_DRY_RUN = 2.0

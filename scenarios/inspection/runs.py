@@ -1,18 +1,19 @@
 """Explains a run to people: for each action its state, what released or dropped it, and when (C-39)."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC
 from functools import cached_property
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
-from core.errors import Conflict, Invalid, NotFound
+from core.errors import Conflict, Invalid, NotFound, Refused
 from core.model.clock import from_ms, write_time
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates import events
 from scenarios.actions import installed_actions
-from scenarios.bot.button_data import PageTurn
 from scenarios.context import Asking
 from scenarios.engine import Path, State, Step
 from scenarios.engine.graph import node_id
@@ -25,8 +26,6 @@ from scenarios.execution.waiting.waits import SLOW
 from scenarios.inspection.run_listing import RunFacts, RunFilter, RunListing, RunSummary
 from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import ActionType
-from scenarios.schema.questions import question_of, with_options
-from scenarios.sending.message import message
 from scenarios.words import Translations, translations
 
 PAGE = 100
@@ -187,7 +186,7 @@ def _action(
 def _given(
     stored: StoredRun, step: Step, kind: ActionType | None
 ) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
-    """Return the fields with which a step that was released has run, and the message of a `send`."""
+    """Return the fields with which a step that was released has run, and its message."""
     if kind is None or step.cause is None or (step.state is State.DROP and step.ending is None):
         return {}, None
     prepared = prepared_of(stored, step, kind)
@@ -195,11 +194,15 @@ def _given(
 
 
 def _message(stored: StoredRun, step: Step, kind: ActionType, prepared: Prepared) -> Mapping[str, Any] | None:
-    """Return the message of a `send`, or the question of an `ask`."""
-    if kind.name == "ask":
-        question = question_of(prepared.own, stored.version.bot, step.path[-1] + 1)
-        return message(with_options(prepared.seen, question, PageTurn("", 0)))
-    return message(prepared.seen) if kind.name == "send" else None
+    """Return the message of a step that sends one."""
+    if kind.message is None:
+        return None
+    try:
+        said = kind.message(stored.version.bot, step, kind.converted(prepared, UTC))
+    except Refused:
+        return None
+    found: Mapping[str, Any] | None = msgspec.to_builtins(said, enc_hook=str)
+    return found
 
 
 def _question(stored: StoredRun, step: Step) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from scenarios.engine import Ending
 from scenarios.engine.results import failed
 from scenarios.plugins.plan import missing, plan
 from scenarios.plugins.plugin import Plugin, installed_plugins
-from scenarios.schema import ActionType
+from scenarios.schema import ActionType, Attributes
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ def _usable(kind: ActionType, off: Mapping[str, str]) -> ActionType:
         return kind
     reason = f"the action {kind.name} is off: {off[kind.name]}"
 
-    async def execute(context: Context) -> Ending:
+    async def execute(context: Context, _: Attributes) -> Ending:
         return failed(reason)
 
-    return structs.replace(kind, execute=execute, tube="")
+    return structs.replace(kind, attributes=Attributes, execute=execute, tube="")

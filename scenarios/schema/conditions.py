@@ -10,10 +10,11 @@ All entries of a condition must hold. `any`, `all` and `not` are no names of fie
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
 from scenarios.placeholders.fields import MISSING, find
+from scenarios.schema.conversion import anything
 from scenarios.schema.rules import RULES, rule_complaints
 from scenarios.schema.types import Complaint, Type
 from scenarios.schema.validator import Rule, as_list, complaint
@@ -64,12 +65,12 @@ _GROUPS: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
 }
 
 
-def chosen(own: Mapping[str, Any], values: Mapping[str, Any]) -> str:
-    """Return the scenario of the first case whose condition holds, or `otherwise`; "" if there is none."""
-    for case in as_list(own.get("cases")):
+def chosen(cases: Any, values: Mapping[str, Any]) -> str:
+    """Return the scenario of the first case whose condition holds; "" if there is none."""
+    for case in as_list(cases):
         if isinstance(case, Mapping) and not unmet(case.get("when"), values):
             return str(case.get("scenario") or "")
-    return str(own.get("otherwise") or "")
+    return ""
 
 
 # what is wrong with a condition
@@ -137,3 +138,4 @@ _CASES = {
 }
 CONDITION = Type("field → rules, with any, all and not", _CONDITION, condition_complaints)
 CASES = Type("a list of {when, scenario}", _CASES, cases_complaints)
+Cases = Annotated[Any, CASES, anything]

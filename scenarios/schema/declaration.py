@@ -1,54 +1,68 @@
 """The declaration of an action type."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import tzinfo
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from core.errors import Refused
 from scenarios.bot import Action
+from scenarios.engine import Ending
+from scenarios.engine.results import failed
+from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import types
+from scenarios.schema.attributes import Attributes, Field, converted, fields_of
 from scenarios.schema.conditions import CONDITION
-from scenarios.schema.types import Type
 
+Execute = Callable[..., Awaitable[Any]]
+"""Executes an action: gets a `scenarios.context.Context` and its attributes, returns an `Ending`, a `Waiting` or an
+`Asking`. What it raises makes the action fail. Here it has no exact type, because declarations know nothing of the
+server.
+"""
 
-class Field(Struct, frozen=True):
-    """One field. `help` is a sentence for authors. `default` is what a missing field means; None if nothing."""
-
-    name: str
-    type: Type
-    help: str
-    default: str | int | bool | None = None
-
-
-Execute = Callable[[Any], Awaitable[Any]]
-"""Executes an action: gets a `scenarios.context.Context`, returns an `Ending` or a `Waiting`. What it raises makes the
-action fail. Here it has no exact type, because declarations know nothing of the server.
+Rehearse = Callable[..., Ending | None]
+"""Plays an action without a server: gets a `scenarios.rehearsal.RehearsedStep` and its attributes, returns how the
+action ends, None if it waits.
 """
 
 
 class ActionType(Struct, frozen=True):
-    """A type of action. `returns`: what it adds to the chain, name → meaning.
+    """A type of action. `attributes`: its fields. `returns`: what it adds to the chain, name → meaning.
 
     `one_of`: at least one of these fields must be written. `other_fields`: authors may add fields of their own.
     `placeholder`: how placeholders are replaced unless the action says otherwise: True as in `send` (C-57), None the
     same, but a text stays as it is written if none of its braces names a value (C-103), False not at all.
-    `outcomes`: how it may end when it runs. `execute`: what it does; None: it can only be checked. `tube`: that of a
-    slow action, which delays no other one; "" if it runs in place. `needs`: plugins without which it is off, and
-    `telegram`, the Bot API.
+    `outcomes`: how it may end when it runs. `execute`: what it does; None: it can only be checked. `failure`: how it
+    ends if it is refused, by default with code and detail. `message`: what it sends, of the bot, its step and its
+    attributes. `tube`: that of a slow action, which delays no other one; ""
+    if it runs in place. `needs`: plugins without which it is off, and `telegram`, the Bot API.
+
+    `rehearse`: what it does in a dry run and in tests; by default it returns what the author wrote under the names of
+    its results, otherwise `samples`. `from_person`: the results that a person, or a model for a person, has written.
     """
 
     name: str
     help: str
-    fields: tuple[Field, ...] = ()
+    attributes: type[Attributes] = Attributes
     returns: Mapping[str, str] = {}
     one_of: tuple[str, ...] = ()
     other_fields: bool = False
     placeholder: bool | None = None
     outcomes: tuple[str, ...] = ("completed", "failed")
     execute: Execute | None = None
+    rehearse: Rehearse | None = None
+    failure: Callable[[Refused], Ending] | None = None
+    message: Callable[..., Struct | None] | None = None
+    samples: Mapping[str, str | int] = {}
+    from_person: tuple[str, ...] = ()
     tube: str = ""
     needs: tuple[str, ...] = ()
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return fields_of(self.attributes)
 
     def field(self, name: str) -> Field | None:
         return next((field for field in (*self.fields, *COMMON_FIELDS) if field.name == name), None)
@@ -68,8 +82,18 @@ class ActionType(Struct, frozen=True):
         types_of = {field.name: field.type for field in (*self.fields, *COMMON_FIELDS, ENABLED)}
         return {name: types_of[name].read(value) if name in types_of else value for name, value in written.items()}
 
+    def converted(self, prepared: Prepared, zone: tzinfo) -> Attributes:
+        """Return the attributes of an action. `zone`: of moments that name none. Raises Invalid FIELD_INVALID."""
+        return converted(self.attributes, prepared, zone)
+
     def field_names(self) -> tuple[str, ...]:
         return tuple(field.name for field in (*self.fields, *COMMON_FIELDS))
+
+    def refused(self, refusal: Refused) -> Ending:
+        """Return how the action ends if something is refused."""
+        if self.failure:
+            return self.failure(refusal)
+        return failed(f"{refusal.code}: {refusal.detail}")
 
 
 COMMON_FIELDS = (

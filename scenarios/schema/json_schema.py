@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from scenarios.schema.declaration import COMMON_FIELDS, ActionType, Field
+from scenarios.schema.attributes import Field
+from scenarios.schema.declaration import COMMON_FIELDS, ActionType
 
 _PLACEHOLDER = {"type": "string", "pattern": r"\{"}
 """A text with a placeholder is right everywhere."""

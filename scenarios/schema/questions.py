@@ -13,19 +13,17 @@ from msgspec import Struct
 from core.model.contacts.phone_numbers import e164
 from core.model.text.characters import folded
 from scenarios.bot import Bot
-from scenarios.bot.button_data import PageTurn, page_rows
 from scenarios.bot.button_text import normalise
-from scenarios.bot.durations import read_duration
 from scenarios.bot.variables import Variable
-from scenarios.placeholders.values import as_number, as_text, is_true
-from scenarios.schema.validator import Rule, as_list, complaint
+from scenarios.placeholders.values import as_text, is_true
+from scenarios.schema.validator import Rule, complaint
 from scenarios.schema.variables import Change, VariableFault, change_of, fitted
 
 ANSWERS = ("text", "number", "date", "choice", "list", "contact", "photo")
 EVENTS = ("text", "callback")
 """The kinds of events that may answer a question."""
 
-DEFAULT_TIMEOUT, DEFAULT_ATTEMPTS = "1d", 3
+DEFAULT_TIMEOUT, DEFAULT_ATTEMPTS = timedelta(days=1), 3
 
 Event = Mapping[str, Any]
 
@@ -51,37 +49,6 @@ class Question(Struct, frozen=True):
     form: str
     field: str
     page: int
-
-
-def question_of(own: Mapping[str, Any], bot: Bot, number: int) -> Question:
-    """Return the question of an action. `own`: its fields; `number`: that of the action, for the name of its column."""
-    save = as_text(own.get("save")).strip()
-    variable = bot.declared.get(save, Variable())
-    options = tuple(as_text(one) for one in as_list(own.get("options"))) or variable.options
-    kind = as_text(own.get("answer")) or ("choice" if options else variable.type)
-    return Question(
-        kind,
-        options,
-        as_list(own.get("rules")),
-        as_text(own.get("hint") or own.get("text")),
-        int(as_number(own.get("attempts")) or DEFAULT_ATTEMPTS),
-        read_duration(own.get("timeout") or DEFAULT_TIMEOUT) or timedelta(days=1),
-        read_duration(own.get("remind")) if own.get("remind") else None,
-        save,
-        as_text(own.get("form")).strip(),
-        as_text(own.get("field")).strip() or save.rpartition(".")[2] or f"question_{number}",
-        max(0, int(as_number(own.get("page")) or 0)),
-    )
-
-
-def with_options(seen: Mapping[str, Any], question: Question, shown: PageTurn) -> dict[str, Any]:
-    """Return what a message is made of: a choice has a button for each option of the page that is shown, unless the
-    author has written some.
-    """
-    if seen.get("inline") or seen.get("reply") or question.answer != "choice":
-        return dict(seen)
-    size = question.page or len(question.options) or 1
-    return {**seen, "inline": page_rows(question.options, size, shown)}
 
 
 def read_answer(question: Question, event: Event, zone: tzinfo | None) -> Any:

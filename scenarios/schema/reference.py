@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from scenarios.schema.declaration import COMMON_FIELDS, ActionType, Field
+from scenarios.schema.attributes import Field
+from scenarios.schema.declaration import COMMON_FIELDS, ActionType
 
 
 def reference(types: Iterable[ActionType]) -> str:

@@ -18,6 +18,8 @@ from scenarios.placeholders.fields import MISSING, find
 from scenarios.placeholders.values import as_moment, as_number
 
 Rule = Mapping[str, Any]
+Rules = Mapping[str, Any]
+"""Field → its rules, in the author's order."""
 IsMember = Callable[[Rule], bool]
 """Answers a rule `is_member` (C-62)."""
 
@@ -34,16 +36,16 @@ class RuleUnusable(Exception):
     """The rule itself is wrong: it does not hold, for this reason."""
 
 
-def ending(prepared: Prepared, is_member: IsMember) -> Ending:
+def ending(prepared: Prepared, rules: Rules, is_member: IsMember) -> Ending:
     """Return what becomes of the action: the verdict, and its other fields as results."""
-    verdict = validate(prepared.own.get("rules"), prepared.seen, is_member)
+    verdict = validate(rules, prepared.seen, is_member)
     fields = {name: value for name, value in prepared.own.items() if name != "rules"}
     return Ending(verdict.state, Values(fields, from_person=prepared.from_person & fields.keys()), verdict.error)
 
 
-def validate(rules: Any, values: Mapping[str, Any], is_member: IsMember) -> ValidationResult:
+def validate(rules: Rules, values: Mapping[str, Any], is_member: IsMember) -> ValidationResult:
     """Return the outcome of all rules. `values`: the flat mapping that the action sees; fields may be dotted."""
-    for field, listed in rules.items() if isinstance(rules, Mapping) else ():
+    for field, listed in rules.items():
         verdict = _validate_field(str(field), as_list(listed), values, is_member)
         if verdict.state is not State.COMPLETED:
             return verdict

@@ -36,6 +36,10 @@ Declared = Mapping[str, Variable]
 """`person.age` → its declaration."""
 
 
+NewValues = Mapping[str, Any] | None
+"""Name of a variable → its new value, or a change of it."""
+
+
 class VariableFault(Exception):
     """The value does not fit the variable, or there is no such variable."""
 
@@ -51,11 +55,11 @@ class Change(Struct, frozen=True):
     default: Any = None
 
 
-def changes_of(written: Any, declared: Declared, zone: tzinfo | None, expire: int | None = None) -> list[Change]:
+def changes_of(written: NewValues, declared: Declared, zone: tzinfo | None, expire: int | None = None) -> list[Change]:
     """Return the changes that the field `variables` asks for. `expire`: seconds, in place of those of the declarations.
     Raises VariableFault.
     """
-    if not isinstance(written, Mapping):
+    if written is None:
         raise VariableFault("variables must be a mapping from names to values, such as {person.name: Anna}")
     return [change_of(str(name).strip(), value, declared, zone, expire) for name, value in written.items()]
 

@@ -12,7 +12,7 @@ from core.model.people import faults_of_address
 from core.orders import Addressee, GroupRef, SupergroupRef, UserRef
 
 
-def addressees(written: Any) -> list[Addressee]:
+def addressees(written: Any) -> Sequence[Addressee]:
     """Return the addressees of `{group: "ИВТ-21"}`, `{supergroup: …}`, `{id: 42}`, `{id: 42, contacts: {sms: "+7…"}}`,
     an id, `sms:+7…`, `42=sms:+7…`, `group:ИВТ-21`, or a list of them.
 

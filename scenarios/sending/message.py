@@ -1,53 +1,234 @@
-"""The message of a `send`: its text and everything around it, from the values that the action sees. Pure."""
+"""The message of a `send` or an `ask`: its text, its buttons, and the messages of the chat that it concerns (C-08,
+C-09, C-40 to C-48). Pure.
+"""
 
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import tzinfo
+from typing import Annotated, Any
 
-from core.model.content import ParseMode
+from msgspec import Struct
+
+from core.errors import Invalid
+from core.model.content import Attachment, Content, ParseMode
+from core.model.content import Button as ContentButton
+from core.model.delivery import NewDelivery, Sender
 from core.model.text.text_marks import cut_text
-from scenarios.sending.keyboards import contact_labels, inline_rows, reply_rows
+from core.orders.content_rules import check_content
+from scenarios.bot.button_data import is_turn, jump_data
+from scenarios.bot.button_text import normalise
+from scenarios.engine.triggers import chat_kind, source_of
+from scenarios.schema import Attributes, Seen, conversion, types
+from scenarios.schema.attributes import Flag, Text, Verbatim
+from scenarios.schema.validator import as_list
 
 LONGEST_TEXT = 4096
 LONGEST_CAPTION = 1024
 """The longest caption, in UTF-16 code units, that Telegram's Bot API shows; longer texts are cut (C-46)."""
+
+Event = Mapping[str, Any]
+Button = Mapping[str, str]
+"""`text`, and either `data` (what the callback event has) or `url`."""
+InlineRows = tuple[tuple[Button, ...], ...]
+
+_ADDRESS = re.compile(r"(https?|tg|mailto)://?\S+", re.IGNORECASE)
+
+
+class ReplyKeyboard(Struct, frozen=True):
+    """The keyboard in place of the person's own; without rows it is removed. `asking`: the texts of the buttons that
+    ask for the person's contact.
+    """
+
+    rows: tuple[tuple[str, ...], ...]
+    asking: tuple[str, ...] = ()
+
+
+def inline_rows(rows: Any) -> InlineRows:
+    """Return the buttons below a message. A text sends its normalised text; a mapping leads to a scenario or an
+    address."""
+    return tuple(tuple(_buttons(row)) for row in as_list(rows) if row)
+
+
+def reply_keyboard(rows: Any) -> ReplyKeyboard:
+    """Return the keyboard of rows of texts, or of `{text: request_contact}`."""
+    labels = [list(_labels(row)) for row in as_list(rows) if row]
+    asking = tuple(label for row in labels for label, goal in row if goal == types.REQUEST_CONTACT)
+    return ReplyKeyboard(tuple(tuple(label for label, _ in row) for row in labels), asking)
+
+
+def _labels(row: Any) -> Iterator[tuple[str, str]]:
+    """Emit the text of each button, and what it does besides writing its text, or ""."""
+    for item in as_list(row):
+        if isinstance(item, Mapping):
+            yield from ((str(label), str(goal)) for label, goal in item.items())
+        else:
+            yield str(item), ""
+
+
+def _buttons(row: Any) -> Iterator[Button]:
+    for item in as_list(row):
+        if isinstance(item, Mapping):
+            yield from (_leading(str(label), str(goal)) for label, goal in item.items())
+        else:
+            yield {"text": str(item), "data": normalise(str(item))}
+
+
+def _leading(label: str, goal: str) -> Button:
+    if _ADDRESS.fullmatch(goal):
+        return {"text": label, "url": goal}
+    return {"text": label, "data": goal if is_turn(goal) else jump_data(goal)}
+
+
+def _inline(value: Any, name: str, zone: tzinfo) -> InlineRows:
+    return inline_rows(value)
+
+
+def _reply(value: Any, name: str, zone: tzinfo) -> ReplyKeyboard | None:
+    return None if value is None else reply_keyboard(value)
+
+
+def _message_id(value: Any, name: str, zone: tzinfo) -> int | str | None:
+    return value or None if isinstance(value, int) else conversion.text(value, name, zone)
+
+
+Inline = Annotated[InlineRows, types.KEYBOARD, _inline]
+Reply = Annotated[ReplyKeyboard | None, types.KEYS, _reply]
+Files = Annotated[Any, types.ATTACHMENT, conversion.anything]
+MessageId = Annotated[int | str | None, types.WHOLE, _message_id]
+
+
+class MessageAttributes(Attributes, frozen=True):
+    """The attributes that make a message. None of them is refused: what cannot be used is left out."""
+
+    text: Annotated[Verbatim, Seen()] = ""
+    additional_text: Annotated[Verbatim, Seen()] = ""
+    inline: Annotated[Inline, Seen()] = ()
+    reply: Annotated[Reply, Seen()] = None
+    message_reply: Annotated[Flag, Seen()] = False
+    callback_edit: Annotated[Flag, Seen()] = True
+    remove: Annotated[Flag, Seen()] = False
+    attachment: Annotated[Files, Seen()] = None
+    parse_mode: Annotated[Text, Seen()] = ""
+    private_answer: Annotated[Flag, Seen()] = False
+    exact_message_id: Annotated[MessageId, Seen()] = None
+    remove_message_id: Annotated[MessageId, Seen()] = None
+
+
+class BotMessage(Struct, frozen=True, omit_defaults=True):
+    """A message of the bot. `attachment`: as an author wrote it. The fields after it: the options of `send`."""
+
+    text: str
+    attachment: Any = None
+    inline: InlineRows = ()
+    reply: tuple[tuple[str, ...], ...] | None = None
+    request_contact: tuple[str, ...] = ()
+    parse_mode: str = ""
+    message_reply: bool = False
+    callback_edit: bool = True
+    remove: bool = False
+    private_answer: bool = False
+    exact_message_id: int | str | None = None
+    remove_message_id: int | str | None = None
+
+    @property
+    def mode(self) -> ParseMode:
+        return parse_mode(self.parse_mode)
+
 
 _OPTIONS = (
     *("parse_mode", "message_reply", "callback_edit", "remove", "private_answer"),
     *("exact_message_id", "remove_message_id"),
 )
 
-Message = Mapping[str, Any]
 
+def message(written: MessageAttributes, has_files: bool | None = None) -> BotMessage | None:
+    """Return the message; None if nothing can be sent (C-47). `has_files`: whether files of `attachment` can be sent;
+    None: they are not looked at.
 
-def message(seen: Mapping[str, Any]) -> Message | None:
-    """Return the message of `text`, and what else is given: `attachment`, `inline`, `reply`, options. None if nothing
-    can be sent (C-47).
-
-    `inline` wins over `reply`. `reply: []` removes the person's keyboard.
+    `inline` wins over `reply`. The text is cut to what people see, with `additional_text` behind it (C-45).
     """
-    attachment = seen.get("attachment") or None
-    longest = LONGEST_CAPTION if attachment else LONGEST_TEXT
-    text = cut_text(_joined(seen), parse_mode(seen.get("parse_mode")), longest)
-    if not text.strip() and attachment is None:
+    has_files = bool(written.attachment) if has_files is None else has_files
+    longest = LONGEST_CAPTION if has_files else LONGEST_TEXT
+    text = cut_text(f"{written.text}{written.additional_text}", parse_mode(written.parse_mode), longest)
+    if not text.strip() and not has_files:
         return None
-    around = {"attachment": attachment, **_keyboard(seen), **{name: seen.get(name) for name in _OPTIONS}}
-    return {"text": text, **{name: value for name, value in around.items() if value is not None}}
+    keyboard = None if written.inline else written.reply
+    return BotMessage(
+        text,
+        written.attachment if has_files else None,
+        written.inline,
+        keyboard.rows if keyboard else None,
+        keyboard.asking if keyboard else (),
+        *(getattr(written, name) for name in _OPTIONS),
+    )
 
 
-def parse_mode(written: Any) -> ParseMode:
+def parse_mode(written: str) -> ParseMode:
     """Return how the marks in a text are written, HTML if nothing is said."""
-    return ParseMode.MARKDOWN_V2 if str(written or "").casefold() == "markdownv2" else ParseMode.HTML
+    return ParseMode.MARKDOWN_V2 if written.casefold() == "markdownv2" else ParseMode.HTML
 
 
-def _joined(seen: Mapping[str, Any]) -> str:
-    """Return the text with `additional_text` behind it (C-45)."""
-    return "".join(str(seen[name]) for name in ("text", "additional_text") if seen.get(name) is not None)
+# as the courier of the channel shows it
 
 
-def _keyboard(seen: Mapping[str, Any]) -> dict[str, Any]:
-    if rows := inline_rows(seen.get("inline")):
-        return {"inline": rows}
-    if (keys := seen.get("reply")) is None:
-        return {}
-    asking = contact_labels(keys)
-    return {"reply": reply_rows(keys), **({"request_contact": asking} if asking else {})}
+def content_of(said: BotMessage, attachments: Sequence[Attachment], event: Event, *, same_chat: bool) -> Content:
+    """Return the content of a message. `same_chat`: it goes to the chat of the event, so it may refer to messages
+    there."""
+    place = _place(said, event) if same_chat else {}
+    return Content(
+        parse_mode=said.mode,
+        inline=tuple(tuple(_button(button) for button in row) for row in said.inline),
+        reply=said.reply,
+        request_contact=said.request_contact,
+        attachments=tuple(attachments),
+        **place,
+    )
+
+
+def refusal_of(said: BotMessage) -> Invalid | None:
+    """Return why no delivery may have this message; None if one may. Files are not looked at."""
+    content = content_of(said, (), {}, same_chat=False)
+    try:
+        check_content(NewDelivery("", Sender("bot"), said.text or "x", (), (), content=content))
+    except Invalid as refusal:
+        return refusal
+    return None
+
+
+def is_private(said: BotMessage, event: Event) -> bool:
+    """Return whether the message goes to the person instead of the group in which the event was."""
+    return said.private_answer and chat_kind(event) == "group"
+
+
+def _place(said: BotMessage, event: Event) -> dict[str, str]:
+    """Return the messages of the chat that this one concerns: message_reply wins over an edit, and that over
+    `remove`."""
+    of_event = _id(event.get("message_id"))
+    removed = _id(said.remove_message_id)
+    if said.message_reply:
+        found = {"reply_to": of_event}
+    elif edited := _edited(said, event, of_event):
+        found = {"edit": edited}
+    else:
+        removed = removed or (of_event if said.remove else "")
+        found = {}
+    return {**found, "remove": removed} if removed else found
+
+
+def _edited(said: BotMessage, event: Event, of_event: str) -> str:
+    """Return the message to edit; "" for a new message. A pressed button edits its message unless `callback_edit` is
+    false."""
+    edits = source_of(event) == "callback" and said.callback_edit
+    return _id(said.exact_message_id) or (of_event if edits else "")
+
+
+def _button(button: Button) -> ContentButton:
+    """Return a button. A text without letters and digits, such as an emoji, is normalised to nothing; it is its own
+    data.
+    """
+    url = button.get("url", "")
+    return ContentButton(button["text"], "" if url else button.get("data") or button["text"], url)
+
+
+def _id(value: int | str | None) -> str:
+    return "" if value in (None, "", 0) else str(value)

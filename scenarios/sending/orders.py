@@ -1,4 +1,4 @@
-"""Makes the order of a `send`: to the event's person, or a broadcast with `to`.
+"""Orders the messages of actions: to the event's person, or a broadcast with `to`.
 
 A message to the person counts towards no quota and is not moved out of quiet hours, because the person writes at this
 moment; a message that was not sent within an hour is given up. A broadcast follows the rules of the installation: its
@@ -9,31 +9,52 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from core.errors import Invalid
+from msgspec import Struct
+
 from core.model.clock import from_ms, is_skipped
-from core.model.content import Content
-from core.model.delivery import NewDelivery, Recipient, Sender
+from core.model.content import Content, ParseMode
+from core.model.delivery import NewDelivery, Recipient, Repeat, Sender
+from core.model.history_key import HistoryKey
 from core.model.text.characters import nfc
-from core.orders import Caller, Order
+from core.orders import Addressee, Caller, Order
 from core.queue import own_name
+from core.redis.keys import KEYS
 from core.updates.rights import origin_of
-from scenarios.bot.durations import read_duration
+from couriers.channel import channels
 from scenarios.context import Context
-from scenarios.placeholders.values import as_moment, in_utc
-from scenarios.sending.addressees import addressees
-from scenarios.sending.content import needed
+from scenarios.placeholders.values import in_utc
+from scenarios.sending.attachments import Files, resolve
+from scenarios.sending.message import MessageAttributes, content_of, message
 
 KIND = "reply"
 """The kind of messages to the event's person; the same as that of the other bots."""
 
+MOST_REPLIES = 40
+"""To one address in a day, in channels in which a machine may answer: it is not answered without end. The count is the
+same as that of the other bots.
+"""
+
 _BOT = Sender("bot")
 _EXPIRES = timedelta(hours=1)
 _PRIORITY = 1
+_DAY = int(timedelta(days=1).total_seconds())
 
 
-def to_person(context: Context, text: str, content: Content, address: str) -> tuple[Order, Caller]:
+class Terms(Struct, frozen=True):
+    """When a message is sent, None: at once; whether that may be far ahead; and its tags."""
+
+    deliver_at: datetime | None = None
+    far: bool = False
+    tags: Sequence[str] = ()
+
+
+AT_ONCE = Terms()
+
+
+def to_person(
+    context: Context, text: str, content: Content, address: str, terms: Terms = AT_ONCE
+) -> tuple[Order, Caller]:
     """Return a message to the event's chat, or to the person in private. The messages of a chat keep their order."""
-    deliver_at = due(context)
     delivery = NewDelivery(
         tenant=context.services.tenant,
         sender=_BOT,
@@ -41,36 +62,37 @@ def to_person(context: Context, text: str, content: Content, address: str) -> tu
         recipients=(),
         channels=[context.channel],
         origin=origin_of(context.event),
-        deliver_at=deliver_at,
-        expires_at=(deliver_at or _now(context)) + _EXPIRES,
+        deliver_at=terms.deliver_at,
+        expires_at=(terms.deliver_at or _now(context)) + _EXPIRES,
         lane=own_name(context.services.tenant, f"{context.channel}:{address}"),
         priority=_PRIORITY,
         kind=KIND,
-        tags=tags(context),
-        content=needed(content, text),
+        tags=terms.tags,
+        content=_needed(content, text),
     )
     name = str(context.event.get("first_name") or context.event.get("username") or "") or None
     recipient = Recipient(address, name, contacts={context.channel: [address]})
-    order = Order(delivery, [recipient], urgent=True, far=_is_far(context))
+    order = Order(delivery, [recipient], urgent=True, far=terms.far)
     return order, Caller(delivery.tenant, is_admin=True, may_be_urgent=True)
 
 
-async def broadcast(context: Context, text: str, content: Content, to: Any) -> tuple[Order, Caller]:
-    """Return a message to other people. Raises Invalid."""
+async def broadcast(
+    context: Context, text: str, content: Content, to: Sequence[Addressee], named: Sequence[str], terms: Terms
+) -> tuple[Order, Caller]:
+    """Return a message to other people. `named`: the channels, all of them if there are none. Raises Invalid."""
     services = context.services
-    written = context.prepared.own.get("channels")
     delivery = NewDelivery(
         tenant=services.tenant,
         sender=await _sender(context),
         text=text,
         recipients=(),
-        channels=_texts(written) or (await services.core.channels.current()).names,
+        channels=list(named) or (await services.core.channels.current()).names,
         origin=origin_of(context.event),
-        deliver_at=due(context),
-        tags=tags(context),
-        content=needed(content, text),
+        deliver_at=terms.deliver_at,
+        tags=terms.tags,
+        content=_needed(content, text),
     )
-    return Order(delivery, addressees(to), far=_is_far(context)), Caller(delivery.tenant)
+    return Order(delivery, to, far=terms.far), Caller(delivery.tenant)
 
 
 async def _sender(context: Context) -> Sender:
@@ -84,33 +106,69 @@ async def _sender(context: Context) -> Sender:
     return Sender(user.id, user.name) if user else _BOT
 
 
-def due(context: Context) -> datetime | None:
-    """Return the moment of `deliver_at` or after `delay`, in UTC; None: at once. A time without a zone is the
-    installation's; if the clock is put forward over it, the next minute, with a warning.
+async def may_reply(context: Context, address: str) -> bool:
+    """Count a message to an address. A second try counts again, which only makes the limit stricter."""
+    record = channels().get(context.channel)
+    if record is None or not record.limits_replies:
+        return True
+    store = context.services.core.store
+    owner = context.services.tenant, context.channel, address
+    key = KEYS["replies"].at(store.shard_of_person(*owner), *owner)
+    await store.command("SET", key, 0, "EX", _DAY, "NX")
+    return int(await store.command("INCR", key)) <= MOST_REPLIES
 
-    Raises Invalid DELAY_MALFORMED, TIME_MALFORMED.
+
+async def say(
+    context: Context, written: MessageAttributes, name: str, press: Mapping[str, Any] | None = None
+) -> HistoryKey | None:
+    """Order a message to the chat of the event beside the result of its action: a question, a hint, a reminder; once
+    for each step and name. Return its delivery, None if there is nothing to say. It edits the message whose button was
+    pressed now, and never that of the run's event, which may be long ago. Raises Refused.
     """
-    own = context.prepared.own
-    if own.get("delay") not in (None, ""):
-        delay = read_duration(own["delay"])
-        if delay is None:
-            raise Invalid("DELAY_MALFORMED", f"{own['delay']!r} is no duration, for example 1d 2h.", "delay")
-        return _now(context) + delay
-    if own.get("deliver_at") in (None, ""):
+    files = files_of(context, written)
+    if (said := message(written, bool(files.attachments))) is None:
         return None
-    zone = context.services.timezone
-    moment = in_utc(own["deliver_at"], zone, _now(context))
-    if moment is None:
-        raise Invalid(
-            "TIME_MALFORMED", f"{own['deliver_at']!r} is no moment, for example 2026-11-22T10:00.", "deliver_at"
-        )
-    if (written := as_moment(own["deliver_at"], zone)) and not written.tzinfo and is_skipped(written, zone):
-        context.warn(f"deliver_at: the clock is put forward over {written:%d.%m.%Y %H:%M}; the next minute is taken")
-    return moment
+    content = content_of(said, files.attachments, press or {}, same_chat=press is not None)
+    order, caller = to_person(context, said.text, content, context.chat)
+    identity = f"{context.identity}:{name}" if name else context.identity
+    repeat = Repeat(identity, "scenario", is_own=True)
+    return (await context.services.core.sending.send(order, caller, repeat)).key
 
 
-def _is_far(context: Context) -> bool:
-    return bool(context.prepared.own.get("far"))
+def files_of(context: Context, written: MessageAttributes) -> Files:
+    """Return the files of a message; the author is told of those that are left out."""
+    files = resolve(written.attachment, context.folders)
+    for warning in files.warnings:
+        context.warn(warning)
+    return files
+
+
+def due(context: Context, delay: timedelta | None, at: datetime | None) -> datetime | None:
+    """Return the moment after `delay`, or `at`, in UTC; None: at once. A time without a zone is the installation's; if
+    the clock is put forward over it, the next minute, with a warning.
+    """
+    if delay is not None:
+        return _now(context) + delay
+    if at and not at.tzinfo and is_skipped(at, context.services.timezone):
+        context.warn(f"deliver_at: the clock is put forward over {at:%d.%m.%Y %H:%M}; the next minute is taken")
+    return in_utc(at, context.services.timezone, _now(context))
+
+
+def tags(event: Mapping[str, Any], tag: str) -> Sequence[str]:
+    """Return the author's tag, and the same for this person alone, by which the action `cancel` finds the delivery."""
+    return (_line(tag), personal_tag(event, tag)) if tag else ()
+
+
+def personal_tag(event: Mapping[str, Any], tag: str) -> str:
+    """Return the tag of this person's deliveries under `tag`."""
+    return _line(f"{event['channel']}:{event.get('user_id')}:{tag}")
+
+
+def _needed(content: Content, text: str) -> Content | None:
+    """Return the content; None if a plain text is enough."""
+    if content != Content(parse_mode=ParseMode.HTML) or "<" in text or "&" in text:
+        return content
+    return None
 
 
 def _now(context: Context) -> datetime:
@@ -118,21 +176,5 @@ def _now(context: Context) -> datetime:
     return from_ms(context.services.now_ms())
 
 
-def tags(context: Context) -> Sequence[str]:
-    """Return the author's tag, and the same for this person alone, by which the action `cancel` finds the delivery."""
-    tag = context.prepared.own.get("tag")
-    return () if tag in (None, "") else (_line(tag), personal_tag(context.event, tag))
-
-
-def personal_tag(event: Mapping[str, Any], tag: Any) -> str:
-    """Return the tag of this person's deliveries under `tag`."""
-    return _line(f"{event['channel']}:{event.get('user_id')}:{tag}")
-
-
-def _line(text: Any) -> str:
-    return " ".join(nfc(str(text)).split())
-
-
-def _texts(written: Any) -> list[str]:
-    listed = written if isinstance(written, list | tuple) else [written]
-    return [str(one) for one in listed if one not in (None, "")]
+def _line(text: str) -> str:
+    return " ".join(nfc(text).split())

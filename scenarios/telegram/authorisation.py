@@ -13,7 +13,7 @@ from typing import Any
 from core.errors import Refused
 from scenarios.bot.access import refusal
 from scenarios.context import Context
-from scenarios.context.arguments import flag_of
+from scenarios.schema import conversion
 from scenarios.telegram.membership import is_group_admin
 
 _TELEGRAM = ("telegram", "telegram-bot")
@@ -22,7 +22,7 @@ _TELEGRAM = ("telegram", "telegram-bot")
 async def denial(context: Context, fields: Mapping[str, Any]) -> str:
     """Return why the event's person may not run an action with these fields; empty if it may."""
     needs_role = bool(fields.get("required_role") or fields.get("required_permission"))
-    needs_group_admin = flag_of(fields, "group_admin")
+    needs_group_admin = bool(conversion.flag(fields.get("group_admin"), "group_admin"))
     if not needs_role and not needs_group_admin:
         return ""
     if reason := context.missing_scope("admin"):

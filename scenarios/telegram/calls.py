@@ -54,9 +54,8 @@ def required_bot(context: Context) -> Telegram:
     return context.services.telegram
 
 
-def required_group(context: Context) -> int | str:
-    """Return the group: `chat_id`, by default that of the event. Raises Conflict NOT_A_GROUP."""
-    chat = str(context.prepared.seen.get("chat_id") or "")
+def required_group(context: Context, chat: str) -> int | str:
+    """Return the group with this id or @name. Raises Conflict NOT_A_GROUP."""
     if chat.startswith("@"):
         return chat
     if not chat.removeprefix("-").isdecimal() or not chat.startswith("-"):

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from core.errors import Conflict, Refused
 from scenarios.context import Context
-from scenarios.context.arguments import texts_of
-from scenarios.schema.validator import IsMember, Rule, RuleUnusable
+from scenarios.schema import conversion
+from scenarios.schema.validator import IsMember, Rule, Rules, RuleUnusable
 from scenarios.stores.people import People
 from scenarios.telegram.calls import TelegramRefused, call, required_group
 
@@ -19,7 +18,7 @@ _STRANGERS = ("user not found", "member not found", "PARTICIPANT_ID_INVALID", "U
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class MemberQuestion:
     """Whether a person is in `chats`: in each of them, or in one. None: in that of the event. `person`: an id or @name,
     "" for the event's.
     """
@@ -29,12 +28,12 @@ class Question:
     person: str
 
     @classmethod
-    def of(cls, rule: Rule) -> "Question":
+    def of(cls, rule: Rule) -> "MemberQuestion":
         """Return a rule `{rule: is_member, chat: chats, mode: any | all, target_user: person}`; `value` is another name
         of `chat`, and `target_user_id` of `target_user`.
         """
         in_each = str(rule.get("mode") or "any").casefold() == "all"
-        chats = texts_of(rule, "chat") or texts_of(rule, "value")
+        chats = conversion.texts(rule.get("chat"), "chat") or conversion.texts(rule.get("value"), "value")
         person = rule.get("target_user") or rule.get("target_user_id") or ""
         return cls(tuple(_chat(chat) for chat in chats), in_each, str(person).strip())
 
@@ -44,13 +43,13 @@ def _chat(named: str) -> str:
     return named if named.startswith("@") or named.removeprefix("-").isdecimal() else f"@{named}"
 
 
-async def is_member(context: Context) -> IsMember:
+async def is_member(context: Context, rules: Rules) -> IsMember:
     """Ask Telegram what the rules `is_member` of the action ask; return what answers them."""
-    questions = {Question.of(rule) for rule in _rules(context.prepared.own.get("rules"))}
+    questions = {MemberQuestion.of(rule) for rule in _rules(rules)}
     answers = {question: await _answer(context, question) for question in questions}
 
     def answered(rule: Rule) -> bool:
-        answer = answers[Question.of(rule)]
+        answer = answers[MemberQuestion.of(rule)]
         if isinstance(answer, str):
             raise RuleUnusable(answer)
         return answer
@@ -58,14 +57,13 @@ async def is_member(context: Context) -> IsMember:
     return answered
 
 
-def _rules(rules: Any) -> list[Rule]:
+def _rules(rules: Rules) -> list[Rule]:
     """Return the rules `is_member` of all fields."""
-    fields = rules.values() if isinstance(rules, Mapping) else ()
-    listed = [rule for field in fields for rule in (field if isinstance(field, list | tuple) else [field])]
+    listed = [rule for field in rules.values() for rule in (field if isinstance(field, list | tuple) else [field])]
     return [rule for rule in listed if isinstance(rule, Mapping) and str(rule.get("rule")) == "is_member"]
 
 
-async def _answer(context: Context, question: Question) -> bool | str:
+async def _answer(context: Context, question: MemberQuestion) -> bool | str:
     """Return whether the person is a member, or why that is unknown."""
     if not question.person and (reason := context.missing_scope("admin")):
         return reason
@@ -81,9 +79,13 @@ async def _answer(context: Context, question: Question) -> bool | str:
 def _own_group(context: Context) -> int | str:
     """Return the group of the event. Raises Conflict NO_CHAT."""
     try:
-        return required_group(context)
+        return required_group(context, _seen_chat(context))
     except Conflict:
         raise Conflict("NO_CHAT", "it names no chat, and the event is not of a group") from None
+
+
+def _seen_chat(context: Context) -> str:
+    return str(context.prepared.seen.get("chat_id") or "")
 
 
 async def _is_in(context: Context, chat: int | str, person: int) -> bool:
@@ -117,5 +119,5 @@ async def is_group_admin(context: Context) -> bool:
     person = await find_person(context, context.person)
     if person == ANONYMOUS_ADMINISTRATOR:
         return True
-    status, _ = await _status(context, required_group(context), person)
+    status, _ = await _status(context, required_group(context, _seen_chat(context)), person)
     return status in _ADMINISTRATORS

@@ -15,20 +15,20 @@ from core.model.user_files import inner_path
 from couriers.telegram_bot.errors import CallFailed, CallRefused
 from providers.models import AiUnavailable
 from scenarios.context import Context
-from scenarios.context.arguments import text_of
 
 MOST_BYTES = 20 * 2**20
 _SPOKEN = ("voice", "audio", "video_note")
 
 
 @asynccontextmanager
-async def recording(context: Context) -> AsyncIterator[Path]:
-    """Yield the file, until the end of the block. Raises Invalid, NotFound, AiUnavailable."""
-    seen = context.prepared.seen
-    if name := text_of(seen, "audio_file"):
+async def recording(context: Context, name: str, file_id: str, attachments: Any) -> AsyncIterator[Path]:
+    """Yield the file, until the end of the block: the one with this name, or this id, or the first sound among the
+    attachments. Raises Invalid, NotFound, AiUnavailable.
+    """
+    if name:
         yield _local(context, name)
         return
-    file_id = text_of(seen, "audio_file_id") or _id_in(seen.get("attachments"))
+    file_id = file_id or _id_in(attachments)
     with tempfile.TemporaryDirectory(prefix="ada-speech-") as directory:
         file = Path(directory) / "recording"
         await _download(context, file_id, file)

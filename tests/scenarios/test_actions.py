@@ -1,17 +1,29 @@
 """The declarations of the actions: found by file and by entry point, and the JSON Schema that is made from them."""
 
+import re
+from datetime import UTC, timedelta
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Annotated, Any, cast
 
 import jsonschema
 import pytest
 import yaml
 
+from core.errors import Invalid
 from scenarios.actions import installed_actions, own_actions
-from scenarios.bot import new_bot
+from scenarios.bot import Action, Bot, Place, new_bot
 from scenarios.check import check
-from scenarios.schema import ActionType
+from scenarios.engine import Ending, State, Step, Values
+from scenarios.engine.results import completed
+from scenarios.placeholders.attributes import Prepared
+from scenarios.rehearsal import Memory, RehearsedStep, play
+from scenarios.rehearsal.memory import QuestionRun
+from scenarios.rehearsal.step import FIRST_MOMENT
+from scenarios.schema import ActionType, Attributes, Own, Seen
+from scenarios.schema.attributes import Count, Duration, Text
 from scenarios.schema.json_schema import scenario_schema
+from scenarios.schema.reference import section
 from scenarios.schema.rules import RULES
 from scenarios.schema.validator import CHECKS
 
@@ -109,3 +121,61 @@ def test_the_schema_for_editors_refuses_mistakes(action: str, path: str) -> None
 @pytest.mark.parametrize("text", ["", "start:\n", "start: {}\n", "start: {actions: []}\n", "start: {actions: {}}\n"])
 def test_the_schema_for_editors_accepts_empty_scenarios(text: str) -> None:
     assert schema_errors(text) == []
+
+
+# one declaration
+
+
+class RollAttributes(Attributes, frozen=True):
+    sides: Annotated[Count, Seen("How many sides.", default=6)] = None
+    name: Annotated[Text, Own("Who throws.")] = "nobody"
+    until: Annotated[Duration, Seen("Until when.", together=("until", "sides"))] = timedelta(hours=1)
+    chat: Annotated[Text, Seen(key="chat_id")] = ""
+
+
+def roll(step: RehearsedStep, written: RollAttributes) -> Ending:
+    return completed({"rolled": f"{written.name}: {written.sides or 6}"})
+
+
+ROLL = ActionType("roll", "Rolls.", RollAttributes, returns={"rolled": "what was rolled"}, rehearse=roll)
+
+
+@pytest.mark.parametrize(
+    ("own", "seen", "expected"),
+    [
+        ({}, {}, RollAttributes()),
+        ({"sides": "8"}, {"sides": 20}, RollAttributes(sides=20)),
+        ({"name": " Anna "}, {"name": "Boris"}, RollAttributes(name="Anna")),
+        ({"name": ""}, {}, RollAttributes()),
+        ({}, {"until": "2m", "chat_id": 7}, RollAttributes(until=timedelta(minutes=2), chat="7")),
+        ({"sides": 4}, {"until": "2m", "sides": 4}, RollAttributes(sides=4)),
+    ],
+)
+def test_attributes_are_read_where_they_are_declared_to_be(
+    own: dict[str, Any], seen: dict[str, Any], expected: RollAttributes
+) -> None:
+    assert ROLL.converted(Prepared(own, {**own, **seen}, Values()), UTC) == expected
+
+
+@pytest.mark.parametrize(
+    ("seen", "detail"),
+    [
+        ({"sides": 0}, "sides: '0' is not a whole number above 0"),
+        ({"until": "soon"}, "until: 'soon' is not a duration"),
+    ],
+)
+def test_an_attribute_that_cannot_be_read_is_refused(seen: dict[str, Any], detail: str) -> None:
+    with pytest.raises(Invalid, match="^" + re.escape(detail)):
+        ROLL.converted(Prepared({}, seen, Values()), UTC)
+
+
+def test_the_reference_and_a_rehearsal_come_from_the_same_declaration() -> None:
+    page = section(ROLL)
+    assert "| `sides` | a whole number | `6` | How many sides. |" in page
+    assert "| `until` | a duration, for example 1h 30m | `1h` | Until when. |" in page
+    assert "chat" not in page
+    prepared = Prepared({"name": "Anna"}, {"sides": 20}, Values())
+    step = Step((0, 0), "a.b", Action("roll", {}, Place("a.yaml")), State.PENDING)
+    played = play(RehearsedStep(Bot(), ROLL, step, {}, prepared, Memory(FIRST_MOMENT), cast(QuestionRun, None)))
+    assert played is not None
+    assert played.returned.results == {"rolled": "Anna: 20"}

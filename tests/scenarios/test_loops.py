@@ -31,7 +31,7 @@ def bot(tmp_path: Path) -> BotFolder:
 
 def texts(bot: BotFolder, text: str) -> list[str]:
     result = dry_run(load(bot.folder).bot, {"user_id": 1, "event_text": text, "first_name": "<A> {b}"})
-    return [row.send["text"] for row in result.rows if row.send]
+    return [row.send.text for row in result.rows if row.send]
 
 
 @pytest.mark.row("C-98")

@@ -1,8 +1,10 @@
 """What a `send` sends."""
 
+from typing import Any
+
 import pytest
 
-from scenarios.sending.message import message
+from scenarios.sending.message import MessageAttributes, message
 
 
 @pytest.mark.row("C-46")
@@ -16,7 +18,7 @@ from scenarios.sending.message import message
         ({"text": f"*{'x' * 5000}*", "parse_mode": "MarkdownV2"}, f"*{'x' * 4093}\\.\\.\\.*"),
     ],
 )
-def test_too_long_a_text_is_cut_within_its_marks(seen: dict[str, str], text: str) -> None:
-    cut = message(seen)
+def test_too_long_a_text_is_cut_within_its_marks(seen: dict[str, Any], text: str) -> None:
+    cut = message(MessageAttributes(**seen))
     assert cut is not None
-    assert cut["text"] == text
+    assert cut.text == text

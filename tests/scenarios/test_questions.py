@@ -10,13 +10,21 @@ import pytest
 
 from core.model.history_key import HistoryKey
 from providers.models import Models
-from scenarios.actions.memory.ask import remind
+from scenarios.actions.memory.ask import AskAttributes, remind
 from scenarios.bot import Bot
 from scenarios.context import Asking
-from scenarios.schema.questions import NoAnswer, question_of, read_answer
+from scenarios.engine import Values
+from scenarios.placeholders.attributes import Prepared
+from scenarios.schema.attributes import converted
+from scenarios.schema.questions import NoAnswer, Question, read_answer
 from tests.scenarios.actions.contexts import context_of
 
 HOUR_MS = 3_600_000
+
+
+def question_with(options: list[Any]) -> Question:
+    own = {"options": options}
+    return converted(AskAttributes, Prepared(own, own, Values()), UTC).question(Bot(), 1)
 
 
 @pytest.mark.row("C-95")
@@ -35,13 +43,13 @@ HOUR_MS = 3_600_000
 def test_a_choice_is_answered_by_its_words_and_only_then_by_its_number(
     options: list[Any], text: str, answer: str
 ) -> None:
-    assert read_answer(question_of({"options": options}, Bot(), 1), {"event_text": text}, UTC) == answer
+    assert read_answer(question_with(options), {"event_text": text}, UTC) == answer
 
 
 @pytest.mark.parametrize("text", ["0", "4", "-1", ""])
 def test_a_number_without_an_option_is_no_answer(text: str) -> None:
     with pytest.raises(NoAnswer):
-        read_answer(question_of({"options": [3, 5, 10]}, Bot(), 1), {"event_text": text}, UTC)
+        read_answer(question_with([3, 5, 10]), {"event_text": text}, UTC)
 
 
 @pytest.mark.row("C-95")
@@ -50,6 +58,6 @@ async def test_of_reminders_that_fell_due_during_an_outage_one_comes_and_the_nex
 ) -> None:
     now = 100 * HOUR_MS
     context = context_of(tmp_path, Models.not_set_up(), {"text": "Well?", "remind": "1h"})
-    context = replace(context, services=cast(Any, SimpleNamespace(now_ms=lambda: now)))
+    context = replace(context, services=cast(Any, SimpleNamespace(now_ms=lambda: now, timezone=UTC)))
     asking = Asking(now + 10 * HOUR_MS, remind=now - 9 * HOUR_MS, delivery=HistoryKey(0, "7", 1))
     assert (await remind(context, asking)).remind == now + HOUR_MS

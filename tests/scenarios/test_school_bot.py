@@ -14,7 +14,7 @@ TEACHER = 100_001
 def texts(**event: Any) -> list[str]:
     """What the bot would send for an event of a student."""
     fields = {"kind": "text", "user_id": 5, "chat_id": 5, "chat_type": "private", "first_name": "Vera", **event}
-    return [row.send["text"] for row in dry_run(check(SCHOOL_BOT).bot, fields).rows if row.send]
+    return [row.send.text for row in dry_run(check(SCHOOL_BOT).bot, fields).rows if row.send]
 
 
 def test_the_check_finds_nothing() -> None:

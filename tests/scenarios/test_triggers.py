@@ -9,7 +9,7 @@ from scenarios.bot import Bot, Place, Scenario
 from scenarios.bot.button_text import normalise
 from scenarios.engine.triggers import CompiledTriggers, Selection
 from scenarios.loader import load
-from scenarios.sending.keyboards import inline_rows
+from scenarios.sending.message import inline_rows
 
 SCENARIOS = "\n".join(
     f"{name}: {{actions: [{{type: send, text: x}}]}}" for name in ("a", "b", "c", "d", "e", "f", "star", "feedback")

@@ -86,7 +86,7 @@ def test_a_dry_run_shows_the_values_after_set_and_the_defaults_before(tmp_path: 
     - {type: set, variables: {person.course: "{event_text}"}}
 """
     result = dry_run(load(folder(tmp_path, actions)).bot, {"user_id": 1, "event_text": "Anna & {x}"})
-    texts = [row.send["text"] for row in result.rows if row.send]
+    texts = [row.send.text for row in result.rows if row.send]
     assert texts == ["you, 0, 10", "Anna &amp; {x}, 1, 15"]
     assert (result.rows[-1].outcome, "is none of first, second" in result.rows[-1].why) == ("failed", True)
 

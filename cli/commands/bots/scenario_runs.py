@@ -8,6 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+
 from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
 from cli.commands.bots.run_lines import action_lines
 from cli.read_input import MiB, read_text_input
@@ -86,13 +88,13 @@ def find_scenario(bot: Bot, name: str) -> Scenario:
 
 
 def rows_as_json(rows: Iterable[Row]) -> Iterable[str]:
-    return (json.dumps(asdict(row), ensure_ascii=False, default=str) for row in rows)
+    return (json.dumps(to_builtins(row, enc_hook=str), ensure_ascii=False) for row in rows)
 
 
 def rows_as_text(result: Result) -> Iterable[str]:
     """Emit the same as `./ada scenarios show` prints of a run that has happened."""
     for row in result.rows:
         head = f"{row.n:>3}. {row.outcome:<9} {row.scenario}: {row.type} ({row.why})"
-        yield from action_lines(head, row.send, row.given, row.results)
+        yield from action_lines(head, to_builtins(row.send, enc_hook=str), row.given, row.results)
     if not result.rows:
         yield "no action runs"

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
+
 from cli.command import FAILURE, SUCCESS
 from cli.commands.bots.run_lines import message_lines
 from cli.commands.bots.scenario_runs import load_bot, print_warning
@@ -16,8 +18,8 @@ from scenarios.bot.durations import read_duration
 from scenarios.check import Checked, check
 from scenarios.check.rehearsal.bot_tests import FOLDER, PERSON, Verdict, run_tests
 from scenarios.check.rehearsal.conversation import Conversation, NoSuchButton
-from scenarios.check.rehearsal.memory import Memory
 from scenarios.check.reloading import Fingerprint, fingerprint
+from scenarios.rehearsal.memory import Memory
 
 _HELP = 'Write to the bot; "[Text]" presses a button, ":wait 1d" lets time pass, ":variables" shows them, Ctrl-D ends.'
 
@@ -66,7 +68,7 @@ def chat(arguments: Namespace) -> int:
         for said in talk.memory.said[before:]:
             later = f"  ({said.at:%Y-%m-%d %H:%M})" if said.at > talk.memory.now else ""
             to = f"  (to {json.dumps(said.to, ensure_ascii=False)})" if said.to else ""
-            print("\n".join(message_lines(said.message)) + later + to)
+            print("\n".join(message_lines(msgspec.to_builtins(said.message))) + later + to)
     return SUCCESS
 
 

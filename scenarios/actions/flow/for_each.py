@@ -2,27 +2,46 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from scenarios.context import Context
-from scenarios.context.arguments import count_of, text_of
 from scenarios.engine import Ending
 from scenarios.engine.results import failed
 from scenarios.engine.splicing import ITEM, MOST_ITEMS, for_each
 from scenarios.placeholders.values import is_list
-from scenarios.schema import ActionType, Field, types
+from scenarios.rehearsal import RehearsedStep
+from scenarios.schema import ActionType, Attributes, Own, types
+from scenarios.schema.attributes import Anything, Count, Fields, Text
+from scenarios.schema.conversion import text
 from scenarios.stores import step_results
 
 
-async def execute(context: Context) -> Ending:
+class ForEachAttributes(Attributes, frozen=True):
+    items: Annotated[Anything, Own("The list; a text is split at commas.")] = None
+    group: Annotated[Text, Own("A group of the directory, whose people are the items, with `id` and `name`.")] = ""
+    scenario: Annotated[str, types.SCENARIOS, text, Own("The scenario, whose actions see the item as `{item}`.")] = ""
+    as_: Annotated[Text, Own("Another name for the item.")] = ITEM
+    with_: Annotated[Fields, Own("Further parameters of the scenario.")] = {}
+    limit: Annotated[Count, Own("How many items there may be; with more the action fails.", default=MOST_ITEMS)] = None
+
+
+async def execute(context: Context, written: ForEachAttributes) -> Ending:
     """Splice in the scenario for each item. Raises Refused, for example NotFound GROUP_NOT_FOUND."""
-    own = context.prepared.own
-    group = text_of(own, "group")
-    items = await _people(context, group) if group else items_of(own.get("items"))
-    most = min(count_of(own, "limit") or MOST_ITEMS, MOST_ITEMS)
+    items = await _people(context, written.group) if written.group else items_of(written.items)
+    return _spliced(context, written, items)
+
+
+def rehearse(step: RehearsedStep, written: ForEachAttributes) -> Ending:
+    """A group has one person."""
+    items = [{"id": 1, "name": "Anna"}] if written.group else written.items
+    return _spliced(step, written, items_of(step.taken().get("items", items)))
+
+
+def _spliced(on: Context | RehearsedStep, written: ForEachAttributes, items: Sequence[Any]) -> Ending:
+    most = min(written.limit or MOST_ITEMS, MOST_ITEMS)
     if len(items) > most:
         return failed(f"there are {len(items)} items, at most {most} are allowed")
-    return for_each(context.bot, context.step, own, items)
+    return for_each(on.bot, on.step, written.scenario, items, written.as_, written.with_)
 
 
 def items_of(written: Any) -> Sequence[Any]:
@@ -49,16 +68,10 @@ ACTION = ActionType(
     name="for_each",
     help="Runs a scenario once for each item of a list, or each person of a group of the directory, side by side; the"
     " next action does not wait for them.",
+    attributes=ForEachAttributes,
     placeholder=True,
     one_of=("items", "group"),
-    fields=(
-        Field("items", types.ANY, "The list; a text is split at commas."),
-        Field("group", types.TEXT, "A group of the directory, whose people are the items, with `id` and `name`."),
-        Field("scenario", types.SCENARIOS, "The scenario, whose actions see the item as `{item}`."),
-        Field("as", types.TEXT, "Another name for the item.", default=ITEM),
-        Field("with", types.MAPPING, "Further parameters of the scenario."),
-        Field("limit", types.WHOLE, "How many items there may be; with more the action fails.", default=MOST_ITEMS),
-    ),
     returns={"count": "how many items there were"},
     execute=execute,
+    rehearse=rehearse,
 )

@@ -1,17 +1,17 @@
 """Mutes and unmutes a member of a group (C-71)."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Annotated
 
 from core.errors import Invalid
 from core.model.clock import from_ms, to_ms
 from scenarios.context import Context
-from scenarios.context.arguments import duration_of, flag_of, text_of, whole_of, written_or_seen
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
-from scenarios.placeholders.attributes import Prepared
-from scenarios.schema import ActionType, Field, types
+from scenarios.rehearsal import RehearsedStep
+from scenarios.rehearsal.step import NUMBER
+from scenarios.schema import ActionType, Attributes, Seen, conversion, types
+from scenarios.schema.attributes import Duration, Flag, Text, Whole
 from scenarios.stores import step_results
 from scenarios.telegram.calls import call, required_bot, required_group
 from scenarios.telegram.membership import find_person
@@ -41,44 +41,71 @@ PERMISSIONS = (
 """Of a member. Source: core.telegram.org/bots/api#chatpermissions."""
 
 
-async def execute(context: Context) -> Ending:
+_PERSON = ("restrict_user_id", "restrict_username")
+_LASTING = ("duration", "duration_seconds")
+"""Fields that an earlier `restrict` may have returned: each pair is read in one place."""
+
+
+class RestrictAttributes(Attributes, frozen=True):
+    """`reply_user_id`, `reply_username`: the person replied to."""
+
+    can_send_messages: Annotated[Flag, Seen("Whether the person may write.")] = False
+    duration: Annotated[
+        Duration,
+        Seen("How long it lasts, at least 30 s. Without it: until it is allowed again.", together=_LASTING),
+    ] = None
+    duration_seconds: Annotated[
+        timedelta | None, types.WHOLE, conversion.duration, Seen("The same in seconds.", together=_LASTING)
+    ] = None
+    restrict_user_id: Annotated[Whole, Seen("The person's id. Without it: `restrict_username`.", together=_PERSON)] = (
+        None
+    )
+    restrict_username: Annotated[
+        Text, Seen("The person's @name. Without it: the person replied to.", together=_PERSON)
+    ] = ""
+    chat_id: Annotated[Text, Seen("The id or @name of the group, instead of that of the event.")] = ""
+    reply_user_id: Annotated[Whole, Seen()] = None
+    reply_username: Annotated[Text, Seen()] = ""
+
+    @property
+    def person(self) -> tuple[int | None, str]:
+        """The id of the person, None if it has to be found, and its name. The id wins over the name, both over the
+        person replied to. Raises Invalid.
+        """
+        if self.restrict_user_id is not None or self.restrict_username:
+            return self.restrict_user_id, self.restrict_username
+        if self.reply_user_id is None:
+            detail = "no person is named: there is no restrict_user_id, restrict_username or reply"
+            raise Invalid("NOBODY_NAMED", detail)
+        return self.reply_user_id, self.reply_username
+
+    @property
+    def lasts(self) -> timedelta | None:
+        """How long the restriction lasts, at least 30 seconds; None: without end."""
+        duration = None if self.can_send_messages else self.duration or self.duration_seconds
+        return max(duration, SHORTEST) if duration else None
+
+
+async def execute(context: Context, written: RestrictAttributes) -> Ending:
     """Restrict a member. A repeat ends the restriction at the same moment. Raises Refused."""
     context.require("manage")
     required_bot(context)
-    chat, may_write = required_group(context), flag_of(context.prepared.seen, "can_send_messages")
-    person, name = await _target(context)
-    duration = None if may_write else restricted_for(context.prepared, context.step.action.fields)
-    until = await _until(context, duration) if duration else None
-    permissions = dict.fromkeys(PERMISSIONS, may_write)
+    chat, (known, name) = required_group(context, written.chat_id), written.person
+    person = await find_person(context, name) if known is None else known
+    until = await _until(context, written.lasts) if written.lasts else None
+    permissions = dict.fromkeys(PERMISSIONS, written.can_send_messages)
     await call(context, "restrictChatMember", chat_id=chat, user_id=person, permissions=permissions, until_date=until)
-    lasting = {"duration_seconds": int(duration.total_seconds())} if duration else {}
+    return _restricted(written, person, name)
+
+
+def rehearse(step: RehearsedStep, written: RestrictAttributes) -> Ending:
+    person, name = written.person
+    return _restricted(written, NUMBER if person is None else person, name)
+
+
+def _restricted(written: RestrictAttributes, person: int, name: str) -> Ending:
+    lasting = {"duration_seconds": int(written.lasts.total_seconds())} if written.lasts else {}
     return completed({"restrict_user_id": person, "restrict_username": name, **lasting})
-
-
-async def _target(context: Context) -> tuple[int, str]:
-    """Return the id of the person and how it is called."""
-    person, name = named_in(context.prepared, context.step.action.fields)
-    return await find_person(context, name) if person is None else person, name
-
-
-def named_in(prepared: Prepared, written: Mapping[str, Any]) -> tuple[int | None, str]:
-    """Return the id of the person, None if it has to be found, and its name. The id wins over the name, both over the
-    person replied to. Raises Invalid.
-    """
-    given = written_or_seen(prepared, written, "restrict_user_id", "restrict_username")
-    person, name = whole_of(given, "restrict_user_id"), text_of(given, "restrict_username")
-    if person is not None or name:
-        return person, name
-    if (replied := whole_of(prepared.seen, "reply_user_id")) is None:
-        raise Invalid("NOBODY_NAMED", "no person is named: there is no restrict_user_id, restrict_username or reply")
-    return replied, text_of(prepared.seen, "reply_username")
-
-
-def restricted_for(prepared: Prepared, written: Mapping[str, Any]) -> timedelta | None:
-    """Return how long it lasts, at least 30 seconds; None: without end. Raises Invalid."""
-    given = written_or_seen(prepared, written, "duration", "duration_seconds")
-    duration = duration_of(given, "duration") or duration_of(given, "duration_seconds")
-    return max(duration, SHORTEST) if duration else None
 
 
 async def _until(context: Context, duration: timedelta) -> int:
@@ -91,18 +118,12 @@ ACTION = ActionType(
     name="restrict",
     needs=("telegram",),
     help="Forbids or allows a member of the group to write.",
-    fields=(
-        Field("can_send_messages", types.FLAG, "Whether the person may write.", default=False),
-        Field("duration", types.DURATION, "How long it lasts, at least 30 s. Without it: until it is allowed again."),
-        Field("duration_seconds", types.WHOLE, "The same in seconds."),
-        Field("restrict_user_id", types.WHOLE, "The person's id. Without it: `restrict_username`."),
-        Field("restrict_username", types.TEXT, "The person's @name. Without it: the person replied to."),
-        Field("chat_id", types.TEXT, "The id or @name of the group, instead of that of the event."),
-    ),
+    attributes=RestrictAttributes,
     returns={
         "restrict_user_id": "the person's id",
         "restrict_username": "the person's name",
         "duration_seconds": "how long it lasts",
     },
     execute=execute,
+    rehearse=rehearse,
 )

@@ -1,10 +1,11 @@
 """Controls the long-running job of a person (U-15 to U-21), and lists those of all users for administrators (U-19)."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from datetime import tzinfo
+from typing import Annotated, Any
 
 from core.errors import Conflict, Invalid, Refused
-from core.jobs import JobState, StoredJob
+from core.jobs import Actor, JobId, JobRecord, JobState, StoredJob
 from scenarios.actions.jobs import job_texts
 from scenarios.actions.jobs.jobs_of_people import (
     check_admin,
@@ -15,35 +16,104 @@ from scenarios.actions.jobs.jobs_of_people import (
     unless_done,
 )
 from scenarios.context import Context
-from scenarios.context.arguments import count_of, text_of
 from scenarios.engine import Ending, State, Values
 from scenarios.engine.results import completed
-from scenarios.schema import ActionType, Field, types
+from scenarios.rehearsal import RehearsedStep
+from scenarios.schema import ActionType, Attributes, Own, conversion, types
+from scenarios.schema.attributes import Anything, Count, Text, TextOrEmpty
 
 DEFAULT_LIMIT = 30
 MOST_LISTED = 100
+OPERATIONS = (
+    *("start", "change", "pause", "resume", "stop", "signal"),
+    *("status", "log", "list", "statistics", "sign_in", "sign_out"),
+)
+_READING = ("status", "log", "list", "statistics")
+"""The operations that change nothing."""
 
 
-async def execute(context: Context) -> Ending:
-    """Run the action; a refusal is a failure, whose text a bot can show to the person."""
-    operation = text_of(context.prepared.own, "operation") or "status"
-    try:
-        if operation not in _OPERATIONS:
-            raise Invalid("FIELD_INVALID", f"operation: {operation!r} is none of {', '.join(_OPERATIONS)}", "operation")
-        context.require("read" if operation in _READING else "manage")
-        return await _OPERATIONS[operation](context)
-    except Refused as refusal:
-        return Ending(State.FAILED, Values({"job_refusal": refusal.code}), job_texts.refusal(refusal))
+def _parameters(value: Any, name: str, zone: tzinfo) -> Mapping[str, Any]:
+    if value and not isinstance(value, Mapping):
+        raise Invalid("FIELD_INVALID", "parameters: it is not a mapping", name)
+    return dict(value or {})
 
 
-async def _start(context: Context) -> Ending:
+def _state(value: Any, name: str, zone: tzinfo) -> JobState | None:
+    written = conversion.word(*JobState)(value, name, zone)
+    return JobState(written) if written else None
+
+
+class JobAttributes(Attributes, frozen=True):
+    operation: Annotated[str, types.choice(*OPERATIONS), conversion.word(*OPERATIONS), Own("What to do.")] = "status"
+    kind: Annotated[Text, Own("The kind of job; `list` shows all kinds without it.")] = ""
+    user: Annotated[
+        TextOrEmpty,
+        Own(
+            "Whose job: the id of a user, as `list` shows it. Without it the person's own: its id in the directory, or"
+            " `CHANNEL:ADDRESS` if the directory does not know the person."
+        ),
+    ] = None
+    parameters: Annotated[
+        Mapping[str, Any],
+        types.MAPPING,
+        _parameters,
+        Own("What the job is started with; `change`: what is changed, an empty text removes it."),
+    ] = {}
+    signal: Annotated[Text, Own("`signal`: the name of the signal, as the job waits for it.")] = ""
+    data: Annotated[Anything, Own("`signal`: what the job gets with it.")] = None
+    timezone: Annotated[Text, Own("The user's time zone, for example Europe/Moscow; by default the bot's.")] = ""
+    reason: Annotated[Text, Own("Why the job is paused; it is shown to the user.")] = ""
+    state: Annotated[JobState | None, types.choice(*JobState), _state, Own("`list`: only jobs in this state.")] = None
+    limit: Annotated[
+        Count, Own(f"At most so many jobs or lines of the log, up to {MOST_LISTED}.", default=DEFAULT_LIMIT)
+    ] = None
+    service: Annotated[Text, Own("`sign_in`, `sign_out`: the service, as ADA_SIGN_IN names it.")] = ""
+
+    @property
+    def most(self) -> int:
+        return min(self.limit or DEFAULT_LIMIT, MOST_LISTED)
+
+
+async def execute(context: Context, written: JobAttributes) -> Ending:
+    context.require("read" if written.operation in _READING else "manage")
+    return await _OPERATIONS[written.operation](context, written)
+
+
+def failure(refusal: Refused) -> Ending:
+    """Return the ending with a text that a bot can show to the person."""
+    return Ending(State.FAILED, Values({"job_refusal": refusal.code}), job_texts.refusal(refusal))
+
+
+_STATES = {"pause": JobState.PAUSED, "stop": JobState.STOPPED}
+
+
+def rehearse(step: RehearsedStep, written: JobAttributes) -> Ending:
+    operation, state = written.operation, _STATES.get(written.operation, JobState.RUNNING)
+    user = written.user or f"{step.channel}:{step.person}"
+    by = Actor.USER if state is JobState.PAUSED else None
+    record = JobRecord(state, dict(written.parameters), paused_by=by, reason=written.reason)
+    job = StoredJob(JobId("", written.kind or "[kind]", user), record)
+    match operation:
+        case "sign_in":
+            return completed()
+        case "sign_out":
+            return completed({"signed_out": True})
+        case "statistics":
+            return _counted({one: int(one is state) for one in JobState})
+        case "list":
+            return completed({"text": job_texts.listed([job], more=False), "jobs_listed": 1})
+        case "log":
+            return _shown(job, job_texts.NOTHING_TODAY)
+    return _shown(job)
+
+
+async def _start(context: Context, written: JobAttributes) -> Ending:
     """Start a job. A job that runs with these parameters has been started: by an earlier attempt at this step, for
     example.
     """
-    own, services = context.prepared.own, context.services
-    job_id, actor = await job_of(context)
-    parameters = _parameters(own)
-    timezone = text_of(own, "timezone") or str(services.timezone)
+    services, parameters = context.services, dict(written.parameters)
+    job_id, actor = await job_of(context, written.kind, written.user)
+    timezone = written.timezone or str(services.timezone)
     try:
         return _shown(await services.core.jobs.start(job_id, parameters, timezone, actor))
     except Conflict as refusal:
@@ -53,36 +123,36 @@ async def _start(context: Context) -> Ending:
         return _shown(job)
 
 
-async def _change(context: Context) -> Ending:
+async def _change(context: Context, written: JobAttributes) -> Ending:
     """Change the parameters of a job. Empty ones are removed: a placeholder of YAML has no null."""
-    job_id, actor = await job_of(context)
-    changes = {name: None if value == "" else value for name, value in _parameters(context.prepared.own).items()}
+    job_id, actor = await job_of(context, written.kind, written.user)
+    changes = {name: None if value == "" else value for name, value in written.parameters.items()}
     return _shown(await context.services.core.jobs.change(job_id, changes, actor))
 
 
-async def _pause(context: Context) -> Ending:
-    job_id, actor = await job_of(context)
-    return _shown(await context.services.core.jobs.pause(job_id, actor, text_of(context.prepared.own, "reason")))
+async def _pause(context: Context, written: JobAttributes) -> Ending:
+    job_id, actor = await job_of(context, written.kind, written.user)
+    return _shown(await context.services.core.jobs.pause(job_id, actor, written.reason))
 
 
-async def _resume(context: Context) -> Ending:
-    job_id, actor = await job_of(context)
+async def _resume(context: Context, written: JobAttributes) -> Ending:
+    job_id, actor = await job_of(context, written.kind, written.user)
     try:
         return _shown(await context.services.core.jobs.resume(job_id, actor))
     except Conflict as refusal:
         return _shown(await unless_done(context, job_id, refusal, JobState.RUNNING))
 
 
-async def _signal(context: Context) -> Ending:
+async def _signal(context: Context, written: JobAttributes) -> Ending:
     """Send a signal to a job, once for this step of the run."""
-    job_id, actor = await job_of(context)
-    own, jobs = context.prepared.own, context.services.core.jobs
-    await jobs.signal(job_id, text_of(own, "signal"), own.get("data"), signal_id=context.identity, by=actor)
+    job_id, actor = await job_of(context, written.kind, written.user)
+    jobs = context.services.core.jobs
+    await jobs.signal(job_id, written.signal, written.data, signal_id=context.identity, by=actor)
     return _shown(await jobs.find(job_id))
 
 
-async def _stop(context: Context) -> Ending:
-    job_id, actor = await job_of(context)
+async def _stop(context: Context, written: JobAttributes) -> Ending:
+    job_id, actor = await job_of(context, written.kind, written.user)
     try:
         return _shown(await context.services.core.jobs.stop(job_id, actor))
     except Conflict as refusal:
@@ -91,76 +161,55 @@ async def _stop(context: Context) -> Ending:
         )
 
 
-async def _status(context: Context) -> Ending:
-    job_id, _ = await job_of(context)
+async def _status(context: Context, written: JobAttributes) -> Ending:
+    job_id, _ = await job_of(context, written.kind, written.user)
     return _shown(await context.services.core.jobs.find(job_id))
 
 
-async def _log(context: Context) -> Ending:
+async def _log(context: Context, written: JobAttributes) -> Ending:
     """Return the last lines of today."""
-    job_id, _ = await job_of(context)
+    job_id, _ = await job_of(context, written.kind, written.user)
     jobs = context.services.core.jobs
     job = await jobs.find(job_id)
-    text = job_texts.today(job, await jobs.log.last(job_id, _limit(context)), jobs.now())
-    return completed({**_results(job), "text": text}, from_person=["job_reason"])
+    return _shown(job, job_texts.today(job, await jobs.log.last(job_id, written.most), jobs.now()))
 
 
-async def _list(context: Context) -> Ending:
+async def _list(context: Context, written: JobAttributes) -> Ending:
     await check_admin(context)
-    own = context.prepared.own
-    jobs, more = await jobs_in_state(context, _state(own), text_of(own, "kind"), _limit(context))
+    jobs, more = await jobs_in_state(context, written.state, written.kind, written.most)
     return completed({"text": job_texts.listed(jobs, more), "jobs_listed": len(jobs)})
 
 
-async def _statistics(context: Context) -> Ending:
+async def _statistics(context: Context, written: JobAttributes) -> Ending:
     await check_admin(context)
-    counts = await context.services.core.jobs.storage.counts(context.services.tenant)
+    return _counted(await context.services.core.jobs.storage.counts(context.services.tenant))
+
+
+async def _sign_in(context: Context, written: JobAttributes) -> Ending:
+    """Fails with `sign_in_url` if the person has to sign in first."""
+    if address := await sign_in_address(context, written.service):
+        return Ending(State.FAILED, Values({"sign_in_url": address}), f"Sign in to {written.service} first.")
+    return completed()
+
+
+async def _sign_out(context: Context, written: JobAttributes) -> Ending:
+    """Sign the person out; complete also if it was not signed in."""
+    return completed({"signed_out": await sign_out(context, written.user, written.service)})
+
+
+def _shown(job: StoredJob, text: str = "") -> Ending:
+    """Return a job and a text about it, by default its status."""
+    record, by = job.record, str(job.record.paused_by or "")
+    about = {"job_user": job.id.user, "job_state": str(record.state), "job_paused_by": by, "job_reason": record.reason}
+    return completed({**about, "text": text or job_texts.status(job)}, from_person=["job_reason"])
+
+
+def _counted(counts: Mapping[JobState, int]) -> Ending:
     numbers = {f"jobs_{state}": count for state, count in counts.items()}
     return completed({"text": job_texts.statistics(counts), **numbers})
 
 
-async def _sign_in(context: Context) -> Ending:
-    """Fails with `sign_in_url` if the person has to sign in first."""
-    service = text_of(context.prepared.own, "service")
-    if address := await sign_in_address(context, service):
-        return Ending(State.FAILED, Values({"sign_in_url": address}), f"Sign in to {service} first.")
-    return completed()
-
-
-async def _sign_out(context: Context) -> Ending:
-    """Sign the person out; complete also if it was not signed in."""
-    return completed({"signed_out": await sign_out(context, text_of(context.prepared.own, "service"))})
-
-
-def _shown(job: StoredJob) -> Ending:
-    return completed({**_results(job), "text": job_texts.status(job)}, from_person=["job_reason"])
-
-
-def _results(job: StoredJob) -> Mapping[str, Any]:
-    record = job.record
-    by = str(record.paused_by) if record.paused_by else ""
-    return {"job_user": job.id.user, "job_state": str(record.state), "job_paused_by": by, "job_reason": record.reason}
-
-
-def _parameters(own: Mapping[str, Any]) -> dict[str, Any]:
-    given = own.get("parameters") or {}
-    if not isinstance(given, Mapping):
-        raise Invalid("FIELD_INVALID", "parameters: it is not a mapping", "parameters")
-    return dict(given)
-
-
-def _state(own: Mapping[str, Any]) -> JobState | None:
-    written = text_of(own, "state")
-    if written and written not in list(JobState):
-        raise Invalid("FIELD_INVALID", f"state: {written!r} is none of {', '.join(JobState)}", "state")
-    return JobState(written) if written else None
-
-
-def _limit(context: Context) -> int:
-    return min(count_of(context.prepared.own, "limit") or DEFAULT_LIMIT, MOST_LISTED)
-
-
-_OPERATIONS: Mapping[str, Callable[[Context], Awaitable[Ending]]] = {
+_OPERATIONS: Mapping[str, Callable[[Context, JobAttributes], Awaitable[Ending]]] = {
     "start": _start,
     "change": _change,
     "pause": _pause,
@@ -175,42 +224,13 @@ _OPERATIONS: Mapping[str, Callable[[Context], Awaitable[Ending]]] = {
     "sign_out": _sign_out,
 }
 
-_READING = ("status", "log", "list", "statistics")
-"""The operations that change nothing."""
-
 ACTION = ActionType(
     name="job",
     help="Controls the long-running job of the person (docs/jobs.md). `list`, `statistics` and jobs of other users are"
     " for people with the role `admin`, whatever the bot's files say. `log` is what was done today. `sign_in` completes"
     " if the person has signed in to the service; otherwise it fails and returns `sign_in_url`. `sign_out` signs out.",
+    attributes=JobAttributes,
     placeholder=True,
-    fields=(
-        Field("operation", types.choice(*_OPERATIONS), "What to do.", default="status"),
-        Field("kind", types.TEXT, "The kind of job; `list` shows all kinds without it."),
-        Field(
-            "user",
-            types.TEXT,
-            "Whose job: the id of a user, as `list` shows it. Without it the person's own: its id in the directory, or"
-            " `CHANNEL:ADDRESS` if the directory does not know the person.",
-        ),
-        Field(
-            "parameters",
-            types.MAPPING,
-            "What the job is started with; `change`: what is changed, an empty text removes it.",
-        ),
-        Field("signal", types.TEXT, "`signal`: the name of the signal, as the job waits for it."),
-        Field("data", types.ANY, "`signal`: what the job gets with it."),
-        Field("timezone", types.TEXT, "The user's time zone, for example Europe/Moscow; by default the bot's."),
-        Field("reason", types.TEXT, "Why the job is paused; it is shown to the user."),
-        Field("state", types.choice(*JobState), "`list`: only jobs in this state."),
-        Field(
-            "limit",
-            types.WHOLE,
-            f"At most so many jobs or lines of the log, up to {MOST_LISTED}.",
-            default=DEFAULT_LIMIT,
-        ),
-        Field("service", types.TEXT, "`sign_in`, `sign_out`: the service, as ADA_SIGN_IN names it."),
-    ),
     returns={
         "text": "the job, the log or the list in HTML; it replaces the text of the next `send`",
         "job_user": "whose job it is",
@@ -224,4 +244,6 @@ ACTION = ActionType(
         "signed_out": "`sign_out`: whether the person was signed in",
     },
     execute=execute,
+    rehearse=rehearse,
+    failure=failure,
 )

@@ -14,7 +14,6 @@ from core.model.people import id_text
 from providers.sign_in import SignIn
 from providers.sign_in.signing_out import sign_out as sign_user_out
 from scenarios.context import Context
-from scenarios.context.arguments import text_of
 from scenarios.telegram.authorisation import denial
 
 ADMIN = "admin"
@@ -40,12 +39,12 @@ async def own_user(context: Context) -> str:
     return id_text(user.id) if user else f"{context.channel}:{context.person}"
 
 
-async def control(context: Context) -> Control:
-    """Return the control by the field `user`, or of the person itself. Raises Forbidden ADMIN_NEEDED, Invalid
-    FIELD_INVALID.
+async def control(context: Context, user: str | None) -> Control:
+    """Return the control of the jobs of `user`, or with None of the person itself. Raises Forbidden ADMIN_NEEDED,
+    Invalid FIELD_INVALID.
     """
     own = await own_user(context)
-    wanted = text_of(context.prepared.own, "user") if "user" in context.prepared.own else own
+    wanted = own if user is None else user
     if not wanted:
         raise Invalid("FIELD_INVALID", "user: it is empty", "user")
     if wanted == own:
@@ -60,12 +59,11 @@ async def check_admin(context: Context) -> None:
         raise Forbidden("ADMIN_NEEDED", "Only administrators do this.")
 
 
-async def job_of(context: Context) -> tuple[JobId, Actor]:
+async def job_of(context: Context, kind: str, user: str | None) -> tuple[JobId, Actor]:
     """Return the job that the action controls. Raises as `control`."""
-    kind = text_of(context.prepared.own, "kind")
     if not kind:
         raise Invalid("FIELD_INVALID", "kind: it is missing", "kind")
-    found = await control(context)
+    found = await control(context, user)
     return JobId(context.services.tenant, kind, found.user), found.actor
 
 
@@ -105,9 +103,9 @@ async def sign_in_address(context: Context, service: str) -> str:
     return await sign_in.begin(tenant, service, user, await _name(context))
 
 
-async def sign_out(context: Context, service: str) -> bool:
-    """Sign the user of the action out of a service. Returns whether it was signed in. Raises as `control`."""
-    found, services = await control(context), context.services
+async def sign_out(context: Context, user: str | None, service: str) -> bool:
+    """Sign the user out of a service. Returns whether it was signed in. Raises as `control`."""
+    found, services = await control(context, user), context.services
     return await sign_user_out(services.core.store, services.sign_in, services.tenant, found.user, service)
 
 

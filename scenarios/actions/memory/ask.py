@@ -2,53 +2,164 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import structs
 
 from core.model.clock import in_ms
 from core.model.history_key import HistoryKey
-from scenarios.bot.button_data import PageTurn, list_id, turn_of
+from scenarios.bot import Bot
+from scenarios.bot.button_data import PageTurn, list_id, page_rows, turn_of
+from scenarios.bot.variables import Variable
 from scenarios.context import Asking, Context
-from scenarios.engine import Ending, State
+from scenarios.engine import Ending, State, Step
 from scenarios.engine.results import failed
-from scenarios.schema import ActionType, Field, types
-from scenarios.schema.questions import (
-    ANSWERS,
-    DEFAULT_ATTEMPTS,
-    DEFAULT_TIMEOUT,
-    Question,
-    question_of,
-    with_options,
-)
+from scenarios.rehearsal import RehearsedStep
+from scenarios.schema import ActionType, Own, Seen, conversion, types
+from scenarios.schema.attributes import Duration, Elements, Text, Verbatim, Whole, converted
+from scenarios.schema.questions import ANSWERS, DEFAULT_ATTEMPTS, DEFAULT_TIMEOUT, Question
 from scenarios.schema.rules import RULE_LIST
+from scenarios.schema.validator import as_list
 from scenarios.schema.variables import VARIABLE
-from scenarios.sending.saying import say
+from scenarios.sending.message import (
+    BotMessage,
+    Files,
+    Inline,
+    MessageAttributes,
+    Reply,
+    inline_rows,
+    message,
+)
+from scenarios.sending.orders import say
 from scenarios.stores.questions import AskedBy, Questions
 
+_NOTHING = failed("there is nothing to ask: no text")
 
-async def execute(context: Context) -> Ending | Asking:
+
+class AskAttributes(MessageAttributes, frozen=True):
+    """`own_text`: the question as the author wrote it, of which an earlier action may have replaced the text."""
+
+    text: Annotated[Verbatim, Seen("The question.")] = ""
+    save: Annotated[
+        str,
+        VARIABLE,
+        conversion.text,
+        Own("The variable that gets the answer; its type is that of the answer."),
+    ] = ""
+    answer: Annotated[
+        str,
+        types.choice(*ANSWERS),
+        conversion.text,
+        Own("What is an answer, if no variable says so. `contact` is a phone number."),
+    ] = ""
+    options: Annotated[Elements, Own("The choices, as buttons; a number answers, too.")] = ()
+    page: Annotated[Whole, Own("How many choices a page shows; buttons turn the pages of a longer list.")] = None
+    rules: Annotated[Any, RULE_LIST, conversion.anything, Own("Rules of the validator that the answer must keep.")] = (
+        None
+    )
+    hint: Annotated[Text, Own("What is said to a wrong answer, instead of the question once more.")] = ""
+    attempts: Annotated[Whole, Own("After how many wrong answers the action fails.", default=DEFAULT_ATTEMPTS)] = None
+    timeout: Annotated[Duration, Own("How long the answer is waited for.")] = DEFAULT_TIMEOUT
+    remind: Annotated[Duration, Own("After how long without an answer the question is asked again, each time.")] = None
+    form: Annotated[Text, Own("The form in whose table the answer stands.")] = ""
+    field: Annotated[Text, Own("The name of its column, instead of that of the variable.")] = ""
+    parse_mode: Annotated[
+        str,
+        types.choice("HTML", "MarkdownV2"),
+        conversion.text,
+        Seen("How marks in the text are written.", default="HTML"),
+    ] = ""
+    inline: Annotated[Inline, Seen("Buttons of one's own instead of one for each option.")] = ()
+    reply: Annotated[
+        Reply,
+        Seen("Buttons in place of the person's keyboard. `{text: request_contact}` asks for the person's contact."),
+    ] = None
+    attachment: Annotated[Files, Seen("Files that come with the question.")] = None
+    own_text: Annotated[str, types.TEXT, conversion.shown, Own(key="text")] = ""
+
+    def question(self, bot: Bot, number: int) -> Question:
+        """Return the question. `number`: that of the action, for the name of its column."""
+        variable = bot.declared.get(self.save, Variable())
+        options = self.options or variable.options
+        return Question(
+            self.answer or ("choice" if options else variable.type),
+            options,
+            as_list(self.rules),
+            self.hint or self.own_text,
+            self.attempts or DEFAULT_ATTEMPTS,
+            self.timeout or DEFAULT_TIMEOUT,
+            self.remind,
+            self.save,
+            self.form,
+            self.field or self.save.rpartition(".")[2] or f"question_{number}",
+            max(0, self.page or 0),
+        )
+
+
+def with_options(written: AskAttributes, question: Question, shown: PageTurn) -> AskAttributes:
+    """Return what a message is made of: a choice has a button for each option of the page that is shown, unless the
+    author has written some.
+    """
+    has_buttons = written.inline or (written.reply and written.reply.rows)
+    if has_buttons or question.answer != "choice":
+        return written
+    size = question.page or len(question.options) or 1
+    return structs.replace(written, inline=inline_rows(page_rows(question.options, size, shown)))
+
+
+async def execute(context: Context, written: AskAttributes) -> Ending | Asking:
     """Ask once, however often it is executed; the driver ends the step. Raises Refused."""
-    asked = question(context)
-    if not (asked.hint or context.prepared.seen.get("attachment")):
-        return failed("there is nothing to ask: no text")
+    asked = question_of(context, written)
+    if not (asked.hint or written.attachment):
+        return _NOTHING
     questions = Questions(context.services.core.store, context.services.tenant)
     await questions.open(context.event, AskedBy(context.run, context.step.path), asked.timeout)
-    delivery = await repeat(context, asked, "")
+    delivery = await _say(context, written, asked, "")
     now = context.services.now_ms()
     remind = asked.remind
     return Asking(now + in_ms(asked.timeout), now + in_ms(remind) if remind else 0, delivery=delivery)
 
 
-def question(context: Context) -> Question:
+def sent(bot: Bot, step: Step, written: AskAttributes) -> BotMessage | None:
+    return message(with_options(written, written.question(bot, step.path[-1] + 1), PageTurn("", 0)))
+
+
+def rehearse(step: RehearsedStep, written: AskAttributes) -> Ending | None:
+    asked = question_of(step, written)
+    said = rehearsed_page(step, written, asked, PageTurn(step.list_id, 0))
+    if said is None:
+        return _NOTHING
+    step.ask(asked, said)
+    return None
+
+
+def rehearsed_page(step: RehearsedStep, written: AskAttributes, asked: Question, turn: PageTurn) -> BotMessage | None:
+    """Return the question with a page of its options; None if there is no such page, or nothing to ask."""
+    return message(with_options(written, asked, turn)) if turn.list_id == step.list_id else None
+
+
+def attributes_of(on: Context | RehearsedStep) -> AskAttributes:
+    """Return the attributes of a step that asks."""
+    zone = on.services.timezone if isinstance(on, Context) else on.memory.zone
+    return converted(AskAttributes, on.prepared, zone)
+
+
+def question_of(on: Context | RehearsedStep, written: AskAttributes | None = None) -> Question:
     """Return the question of a step."""
-    return question_of(context.prepared.own, context.bot, context.step.path[-1] + 1)
+    return (written or attributes_of(on)).question(on.bot, on.step.path[-1] + 1)
 
 
-async def repeat(context: Context, asked: Question, name: str, text: str = "") -> HistoryKey | None:
-    """Send the question, or a hint in its place; return its delivery. `name`: distinguishes this message from the
-    others of the step.
+async def repeat(context: Context, name: str, hint: str = "") -> HistoryKey | None:
+    """Send the question once more, or a hint in its place; return its delivery. `name`: distinguishes this message from
+    the others of the step.
     """
-    seen = with_options(context.prepared.seen, asked, PageTurn(list_id(context.identity), 0))
-    return await say(context, {**seen, "text": text, "attachment": None} if text else seen, name)
+    written = attributes_of(context)
+    asked = question_of(context, written)
+    return await _say(context, structs.replace(written, text=hint, attachment=None) if hint else written, asked, name)
+
+
+async def _say(context: Context, written: AskAttributes, asked: Question, name: str) -> HistoryKey | None:
+    return await say(context, with_options(written, asked, PageTurn(list_id(context.identity), 0)), name)
 
 
 async def turn_page(context: Context, press: Mapping[str, Any], event_run: str) -> bool:
@@ -58,18 +169,18 @@ async def turn_page(context: Context, press: Mapping[str, Any], event_run: str) 
     turn = turn_of(press)
     if turn is None or turn.list_id != list_id(context.identity):
         return False
-    seen = with_options(context.prepared.seen, question(context), turn)
-    await say(context, seen, f"page:{event_run}", press)
+    written = attributes_of(context)
+    await say(context, with_options(written, question_of(context, written), turn), f"page:{event_run}", press)
     return True
 
 
 async def remind(context: Context, asking: Asking) -> Asking:
     """Ask again, unless the question is still on its way; return until when the step now waits."""
-    asked = question(context)
+    asked = question_of(context)
     later = context.services.now_ms() + in_ms(asked.remind) if asked.remind else 0
     if asking.under_way:
         return replace(asking, remind=later)
-    delivery = await repeat(context, asked, f"remind:{asking.reminders + 1}")
+    delivery = await repeat(context, f"remind:{asking.reminders + 1}")
     return Asking(asking.until, later, asking.reminders + 1, delivery)
 
 
@@ -89,33 +200,10 @@ ACTION = ActionType(
     help="Asks the person and waits for the answer, without holding up anything. Completes with a right answer; fails"
     " after the time limit or too many wrong answers, ends as `drop` if the person begins something else. If the"
     " question does not arrive it ends at once: `failed`, or `unknown` if it may have arrived.",
+    attributes=AskAttributes,
     placeholder=True,
     outcomes=("completed", "failed", "unknown", "drop"),
     one_of=("text", "attachment"),
-    fields=(
-        Field("text", types.TEXT, "The question."),
-        Field("save", VARIABLE, "The variable that gets the answer; its type is that of the answer."),
-        Field(
-            "answer", types.choice(*ANSWERS), "What is an answer, if no variable says so. `contact` is a phone number."
-        ),
-        Field("options", types.TEXTS, "The choices, as buttons; a number answers, too."),
-        Field("page", types.WHOLE, "How many choices a page shows; buttons turn the pages of a longer list."),
-        Field("rules", RULE_LIST, "Rules of the validator that the answer must keep."),
-        Field("hint", types.TEXT, "What is said to a wrong answer, instead of the question once more."),
-        Field("attempts", types.WHOLE, "After how many wrong answers the action fails.", default=DEFAULT_ATTEMPTS),
-        Field("timeout", types.DURATION, "How long the answer is waited for.", default=DEFAULT_TIMEOUT),
-        Field("remind", types.DURATION, "After how long without an answer the question is asked again, each time."),
-        Field("form", types.TEXT, "The form in whose table the answer stands."),
-        Field("field", types.TEXT, "The name of its column, instead of that of the variable."),
-        Field("parse_mode", types.choice("HTML", "MarkdownV2"), "How marks in the text are written.", default="HTML"),
-        Field("inline", types.KEYBOARD, "Buttons of one's own instead of one for each option."),
-        Field(
-            "reply",
-            types.KEYS,
-            "Buttons in place of the person's keyboard. `{text: request_contact}` asks for the person's contact.",
-        ),
-        Field("attachment", types.ATTACHMENT, "Files that come with the question."),
-    ),
     returns={
         "answer": "the answer",
         "delivery_id": "the id of the delivery of the question, or of its last reminder",
@@ -125,4 +213,6 @@ ACTION = ActionType(
         "run": "the variables of the run",
     },
     execute=execute,
+    rehearse=rehearse,
+    message=sent,
 )

@@ -2,27 +2,60 @@
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import Annotated
 
 from scenarios.bot.variables import STORED_SCOPES
 from scenarios.context import Context
-from scenarios.context.arguments import duration_of
 from scenarios.engine import Ending
 from scenarios.engine.results import failed
-from scenarios.schema import ActionType, Field, types
-from scenarios.schema.variables import VARIABLES, Change, VariableFault, changes_of, ending_of_changes
+from scenarios.rehearsal import RehearsedStep
+from scenarios.schema import ActionType, Attributes, Own, conversion
+from scenarios.schema.attributes import Duration
+from scenarios.schema.variables import (
+    VARIABLES,
+    Change,
+    NewValues,
+    VariableFault,
+    changes_of,
+    ending_of_changes,
+)
 from scenarios.stores.variables import Variables
 
 
-async def execute(context: Context) -> Ending:
+class SetAttributes(Attributes, frozen=True):
+    variables: Annotated[
+        NewValues,
+        VARIABLES,
+        conversion.mapping,
+        Own(
+            "What to set: `{person.name: Anna}`. `{add: 1}` counts, `{append: element}` adds to a list, an empty value"
+            " forgets."
+        ),
+    ] = None
+    expire: Annotated[Duration, Own("How long the values last, instead of what variables.yaml says.")] = None
+
+    @property
+    def seconds(self) -> int | None:
+        return None if self.expire is None else int(self.expire.total_seconds())
+
+
+async def execute(context: Context, written: SetAttributes) -> Ending:
     """Change the variables once, however often it is executed. Raises Refused."""
-    own = context.prepared.own
-    expire = duration_of(own, "expire")
-    seconds = None if expire is None else int(expire.total_seconds())
+    declared, zone = context.bot.declared, context.services.timezone
     try:
-        changes = changes_of(own.get("variables"), context.bot.declared, context.services.timezone, seconds)
+        changes = changes_of(written.variables, declared, zone, written.seconds)
     except VariableFault as fault:
         return failed(str(fault))
     return await change(context, changes)
+
+
+def rehearse(step: RehearsedStep, written: SetAttributes) -> Ending:
+    try:
+        changes = changes_of(written.variables, step.bot.declared, step.memory.zone, written.seconds)
+    except VariableFault as fault:
+        return failed(str(fault))
+    step.change(changes)
+    return ending_of_changes(changes, step.prepared.seen, {})
 
 
 async def change(context: Context, changes: Sequence[Change]) -> Ending:
@@ -38,21 +71,14 @@ async def change(context: Context, changes: Sequence[Change]) -> Ending:
 ACTION = ActionType(
     name="set",
     help="Sets variables that variables.yaml declares; later actions with a `chain` see the new values.",
+    attributes=SetAttributes,
     placeholder=True,
     one_of=("variables",),
-    fields=(
-        Field(
-            "variables",
-            VARIABLES,
-            "What to set: `{person.name: Anna}`. `{add: 1}` counts, `{append: element}` adds to a list, an empty value"
-            " forgets.",
-        ),
-        Field("expire", types.DURATION, "How long the values last, instead of what variables.yaml says."),
-    ),
     returns={
         "person": "the variables of the person",
         "chat": "the variables of the chat",
         "run": "the variables of the run",
     },
     execute=execute,
+    rehearse=rehearse,
 )

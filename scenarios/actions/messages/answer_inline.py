@@ -1,54 +1,79 @@
 """Answers an inline query: what a person may send who has written the bot's name and some words in any chat."""
 
 from collections.abc import Mapping
-from typing import Any
+from datetime import timedelta
+from typing import Annotated, Any
 
 from core.errors import Invalid
 from scenarios.context import Context
-from scenarios.context.arguments import duration_of, flag_of, text_of
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.placeholders.values import as_text
-from scenarios.schema import ActionType, Field, types
+from scenarios.rehearsal import RehearsedStep
+from scenarios.schema import ActionType, Attributes, Seen
+from scenarios.schema.attributes import Anything, Duration, Flag, Text
+from scenarios.schema.validator import as_list
 from scenarios.telegram.calls import call, required_bot
-
-Json = dict[str, Any]
 
 MOST = 50
 """Results of one answer, by Telegram's Bot API."""
 
 
-async def execute(context: Context) -> Ending:
+class AnswerInlineAttributes(Attributes, frozen=True):
+    """`inline_query_id`: that of the event."""
+
+    results: Annotated[
+        Anything,
+        Seen(
+            f"A list of at most {MOST} results: `{{title, text, description, url}}`, or texts. A text is"
+            " sent as it is, without marks."
+        ),
+    ] = None
+    personal: Annotated[Flag, Seen("Whether the answer is only for this person.")] = True
+    cache_max_age: Annotated[Duration, Seen("How long Telegram may answer the same words itself.", default="0s")] = (
+        timedelta()
+    )
+    next_offset: Annotated[Text, Seen("What the event of the next page has as `inline_query_offset`.")] = ""
+    inline_query_id: Annotated[Text, Seen()] = ""
+
+    @property
+    def query(self) -> str:
+        """The query. Raises Invalid NO_QUERY."""
+        if not self.inline_query_id:
+            raise Invalid("NO_QUERY", "answer_inline answers an inline query; this event is none")
+        return self.inline_query_id
+
+    def articles(self) -> list[dict[str, Any]]:
+        """Return the results in the form of the Bot API. Raises Invalid."""
+        listed = [] if self.results == "" else as_list(self.results)
+        if len(listed) > MOST:
+            raise Invalid("FIELD_INVALID", f"results: there are {len(listed)}, more than {MOST}", "results")
+        return [_article(number, one) for number, one in enumerate(listed, 1)]
+
+
+async def execute(context: Context, written: AnswerInlineAttributes) -> Ending:
     """Answer an inline query. Telegram refuses it after some seconds. Raises Refused."""
     context.require("send")
     required_bot(context)
-    seen = context.prepared.seen
-    query, results = text_of(seen, "inline_query_id"), _results(seen)
-    if not query:
-        raise Invalid("NO_QUERY", "answer_inline answers an inline query; this event is none")
-    max_age = duration_of(seen, "cache_max_age")
+    results = written.articles()
     await call(
         context,
         "answerInlineQuery",
-        inline_query_id=query,
+        inline_query_id=written.query,
         results=results,
-        cache_time=0 if max_age is None else int(max_age.total_seconds()),
-        is_personal=flag_of(seen, "personal", default=True),
-        next_offset=text_of(seen, "next_offset"),
+        cache_time=int((written.cache_max_age or timedelta()).total_seconds()),
+        is_personal=written.personal,
+        next_offset=written.next_offset,
     )
     return completed({"results_offered": len(results)})
 
 
-def _results(seen: Mapping[str, Any]) -> list[Json]:
-    """Return the results in the form of the Bot API. Raises Invalid."""
-    written = seen.get("results")
-    listed: list[Any] = list(written) if isinstance(written, list | tuple) else [written] * (written not in (None, ""))
-    if len(listed) > MOST:
-        raise Invalid("FIELD_INVALID", f"results: there are {len(listed)}, more than {MOST}", "results")
-    return [_result(number, one) for number, one in enumerate(listed, 1)]
+def rehearse(step: RehearsedStep, written: AnswerInlineAttributes) -> Ending:
+    assert written.query
+    return completed({"results_offered": len(written.articles())})
 
 
-def _result(number: int, written: Any) -> Json:
+def _article(number: int, written: Any) -> dict[str, Any]:
     about = written if isinstance(written, Mapping) else {"title": as_text(written)}
     title = as_text(about.get("title")).strip()
     text = as_text(about.get("text")).strip() or title
@@ -65,17 +90,8 @@ ACTION = ActionType(
     help="Offers results to a person who has written the bot's name and some words in any chat (an event"
     " `inline_query`). The chosen result is sent by that person. Telegram waits for an answer only a few seconds.",
     placeholder=True,
-    fields=(
-        Field(
-            "results",
-            types.ANY,
-            f"A list of at most {MOST} results: `{{title, text, description, url}}`, or texts. A text is"
-            " sent as it is, without marks.",
-        ),
-        Field("personal", types.FLAG, "Whether the answer is only for this person.", default=True),
-        Field("cache_max_age", types.DURATION, "How long Telegram may answer the same words itself.", default="0s"),
-        Field("next_offset", types.TEXT, "What the event of the next page has as `inline_query_offset`."),
-    ),
+    attributes=AnswerInlineAttributes,
     returns={"results_offered": "how many results were offered"},
     execute=execute,
+    rehearse=rehearse,
 )

@@ -1,15 +1,22 @@
 """Answers the press of a button with a text over the chat (C-102)."""
 
+from typing import Annotated
+
 from core.errors import Conflict
 from couriers.bot_calls import bot_calls_by_channel, longest_answer
 from scenarios.context import Context
-from scenarios.context.arguments import flag_of, text_of
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
-from scenarios.schema import ActionType, Field, types
+from scenarios.schema import ActionType, Attributes, Own
+from scenarios.schema.attributes import Flag, Text
 
 
-async def execute(context: Context) -> Ending:
+class AnswerPressAttributes(Attributes, frozen=True):
+    text: Annotated[Text, Own("What the person sees: up to 200 characters in Telegram, 90 in VK.")] = ""
+    alert: Annotated[Flag, Own("In Telegram a window that the person closes, in place of a note.")] = False
+
+
+async def execute(context: Context, written: AnswerPressAttributes) -> Ending:
     """Have the press answered by the bot's process. Raises Conflict NO_PRESS, NO_ANSWER_IN_CHANNEL; StoreError."""
     context.require("send")
     longest = longest_answer(context.channel)
@@ -17,13 +24,12 @@ async def execute(context: Context) -> Ending:
         raise Conflict("NO_ANSWER_IN_CHANNEL", f"the channel {context.channel} cannot show an answer to a press")
     if not context.event.get("callback_id"):
         raise Conflict("NO_PRESS", "the event is not a pressed button")
-    own = context.prepared.own
-    text = text_of(own, "text")
+    text = written.text
     if len(text) > longest:
         context.warn(f"the answer to the press has {len(text)} characters; {longest} are shown")
         text = f"{text[: longest - 1]}…"
     calls = bot_calls_by_channel(context.services.core.client, context.services.tenant)[context.channel]
-    if not await calls.answer_press(context.event, text, alert=flag_of(own, "alert")):
+    if not await calls.answer_press(context.event, text, alert=written.alert):
         context.warn("the press was answered before, so this answer is not shown")
     return completed()
 
@@ -33,10 +39,7 @@ ACTION = ActionType(
     help="Answers the pressed button with a short text over the chat, without a message: in Telegram and VK. In other"
     " channels the action fails, so that `chain: failed` can send a message. A press is answered once, and without a"
     " text when the run is over or waits: put this before what takes long.",
-    fields=(
-        Field("text", types.TEXT, "What the person sees: up to 200 characters in Telegram, 90 in VK."),
-        Field("alert", types.FLAG, "In Telegram a window that the person closes, in place of a note.", default=False),
-    ),
+    attributes=AnswerPressAttributes,
     placeholder=True,
     one_of=("text",),
     execute=execute,

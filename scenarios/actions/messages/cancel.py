@@ -1,20 +1,25 @@
 """Cancels what was scheduled for later."""
 
+from typing import Annotated
+
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed, failed
-from scenarios.schema import ActionType, Field, types
+from scenarios.schema import ActionType, Attributes, Own
+from scenarios.schema.attributes import Verbatim
 from scenarios.sending.orders import personal_tag
 
 
-async def execute(context: Context) -> Ending:
+class CancelAttributes(Attributes, frozen=True):
+    tag: Annotated[Verbatim, Own("The `tag` of the `send` that scheduled them.")] = ""
+
+
+async def execute(context: Context, written: CancelAttributes) -> Ending:
     context.require("send")
-    tag = context.prepared.own.get("tag")
-    if tag in (None, ""):
+    if not written.tag:
         return failed("no tag is given")
-    services = context.services
-    found = await services.core.deliveries.cancel_by(services.tenant, "tag", personal_tag(context.event, tag))
-    return completed({"cancelled": found})
+    tenant, tag = context.services.tenant, personal_tag(context.event, written.tag)
+    return completed({"cancelled": await context.services.core.deliveries.cancel_by(tenant, "tag", tag)})
 
 
 ACTION = ActionType(
@@ -22,7 +27,8 @@ ACTION = ActionType(
     help="Cancels the messages that scenarios of this person have scheduled under a tag, as far as they are not sent.",
     placeholder=True,
     one_of=("tag",),
-    fields=(Field("tag", types.TEXT, "The `tag` of the `send` that scheduled them."),),
+    attributes=CancelAttributes,
     returns={"cancelled": "how many deliveries were cancelled"},
     execute=execute,
+    samples={"cancelled": 1},
 )

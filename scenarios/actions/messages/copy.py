@@ -2,24 +2,26 @@
 
 from collections.abc import Mapping
 from datetime import datetime, tzinfo
-from typing import Any
+from typing import Annotated, Any
 
 from core.errors import Invalid, NotFound
 from core.model.content import AttachmentType, Content, ParseMode
 from core.model.delivery import Repeat
 from core.model.history_key import HistoryKey
+from core.model.states import Verdict
 from core.model.text.text_marks import cut_text
 from core.redis.keys import KEYS
 from scenarios.context import Context, Waiting
-from scenarios.context.arguments import text_of
 from scenarios.engine import Ending
-from scenarios.engine.results import failed
+from scenarios.engine.results import completed, failed
 from scenarios.placeholders import HTML
-from scenarios.schema import ActionType, Field, types
+from scenarios.rehearsal import RehearsedStep
+from scenarios.rehearsal.step import NUMBER
+from scenarios.schema import ActionType, Attributes, Own
+from scenarios.schema.attributes import Text
 from scenarios.sending.attachments import resolve
 from scenarios.sending.message import LONGEST_CAPTION, LONGEST_TEXT
-from scenarios.sending.orders import to_person
-from scenarios.sending.reply_limit import MOST_REPLIES, may_reply
+from scenarios.sending.orders import MOST_REPLIES, may_reply, to_person
 from scenarios.sending.results import ending_of
 from scenarios.stores import step_results
 
@@ -30,12 +32,21 @@ _QUOTED = 100
 """Characters of the message replied to, if it was not copied."""
 
 
-async def execute(context: Context) -> Ending | Waiting:
+class CopyAttributes(Attributes, frozen=True):
+    chat_to: Annotated[Text, Own("The id of the chat; in Telegram also the @name of a group.")] = ""
+
+    @property
+    def chat(self) -> str:
+        """The chat to copy to. Raises Invalid FIELD_INVALID."""
+        if not self.chat_to:
+            raise Invalid("FIELD_INVALID", "chat_to is missing: the id of the chat to copy to", "chat_to")
+        return self.chat_to
+
+
+async def execute(context: Context, written: CopyAttributes) -> Ending | Waiting:
     """Orders the copy once, however often it is executed. Raises Refused."""
     context.require("send")
-    event, chat = context.event, text_of(context.prepared.own, "chat_to")
-    if not chat:
-        raise Invalid("FIELD_INVALID", "chat_to is missing: the id of the chat to copy to", "chat_to")
+    event, chat = context.event, written.chat
     if event.get("kind", "text") not in _KINDS:
         raise Invalid("NO_MESSAGE", "there is no message to copy")
     if not await may_reply(context, chat):
@@ -51,6 +62,12 @@ async def execute(context: Context) -> Ending | Waiting:
     )
     await _remember(context, chat, accepted.key)
     return Waiting(accepted.key, one=True, is_new=not accepted.repeated)
+
+
+def rehearse(step: RehearsedStep, written: CopyAttributes) -> Ending:
+    assert written.chat
+    reached = {"delivery_id": "[delivery_id]", "verdict": str(Verdict.ALL_REACHED), "reached": 1}
+    return completed({**reached, "last_message_id": NUMBER})
 
 
 def _text(event: Event, zone: tzinfo, *, shows_reply: bool) -> str:
@@ -113,7 +130,7 @@ ACTION = ActionType(
     help="Copies the message of the event to another chat of the same channel: who wrote it and when, the text with its"
     " marks, the files. A reply to a message that was copied there within a week replies to its copy.",
     outcomes=("completed", "failed", "unknown"),
-    fields=(Field("chat_to", types.TEXT, "The id of the chat; in Telegram also the @name of a group."),),
+    attributes=CopyAttributes,
     one_of=("chat_to",),
     returns={
         "last_message_id": "the id of the copy",
@@ -122,4 +139,5 @@ ACTION = ActionType(
         "reached": "1 if it was copied",
     },
     execute=execute,
+    rehearse=rehearse,
 )

@@ -5,13 +5,15 @@ import re
 from datetime import timedelta
 from hashlib import blake2b
 from pathlib import Path
+from typing import Annotated
 
 from core.errors import Invalid
 from scenarios.context import Context
-from scenarios.context.arguments import invalid, text_of
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
-from scenarios.schema import ActionType, Field, types
+from scenarios.schema import ActionType, Attributes, Own
+from scenarios.schema.attributes import Text
+from scenarios.schema.conversion import invalid
 from scenarios.telegram.calls import call
 
 _LONGEST = 900
@@ -27,9 +29,20 @@ _PIXELS, _BORDER = 10, 4
 """Of a module of the code, and of its quiet zone in modules (ISO/IEC 18004)."""
 
 
-async def execute(context: Context) -> Ending:
+class QrCodeAttributes(Attributes, frozen=True):
+    text: Annotated[Text, Own("What the code says, for example an address: up to 900 characters.")] = ""
+    start: Annotated[
+        Text,
+        Own(
+            "In Telegram, in place of `text`: the code opens this bot with `/start` and this parameter, of up to 64"
+            " letters, digits, `_` and `-`."
+        ),
+    ] = ""
+
+
+async def execute(context: Context, written: QrCodeAttributes) -> Ending:
     """Draw the code into a file that may be sent. Raises Invalid; Conflict NOT_TELEGRAM, NO_BOT; TelegramRefused."""
-    text = await _text(context)
+    text = await _text(context, written.text, written.start)
 
     async def draw(file: Path) -> None:
         await asyncio.to_thread(_draw, text, file)
@@ -39,9 +52,7 @@ async def execute(context: Context) -> Ending:
     return completed({"qr_file": str(file), "qr_text": text})
 
 
-async def _text(context: Context) -> str:
-    own = context.prepared.own
-    text, start = text_of(own, "text"), text_of(own, "start")
+async def _text(context: Context, text: str, start: str) -> str:
     if start:
         if not _START.fullmatch(start):
             raise invalid("start", start, "1 to 64 letters, digits, _ and -")
@@ -63,19 +74,12 @@ def _draw(text: str, file: Path) -> None:
 ACTION = ActionType(
     name="qr_code",
     help="Draws a QR code as a picture for the `attachment` of the next `send`.",
-    fields=(
-        Field("text", types.TEXT, "What the code says, for example an address: up to 900 characters."),
-        Field(
-            "start",
-            types.TEXT,
-            "In Telegram, in place of `text`: the code opens this bot with `/start` and this parameter, of up to 64"
-            " letters, digits, `_` and `-`.",
-        ),
-    ),
+    attributes=QrCodeAttributes,
     one_of=("text", "start"),
     returns={
         "qr_file": "the picture, for the `attachment` of the next `send`",
         "qr_text": "what the code says: with `start` the address of the bot",
     },
     execute=execute,
+    samples={"qr_file": "qr.png"},
 )

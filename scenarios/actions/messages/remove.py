@@ -1,24 +1,33 @@
 """Removes a message."""
 
+from typing import Annotated
+
 from core.errors import Invalid
 from scenarios.context import Context
-from scenarios.context.arguments import whole_of
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
-from scenarios.schema import ActionType, Field, types
+from scenarios.schema import ActionType, Attributes, Seen
+from scenarios.schema.attributes import Anything, Whole
 from scenarios.telegram.calls import TelegramRefused, call
 
 _GONE = "message to delete not found"
 
 
-async def execute(context: Context) -> Ending:
+class RemoveAttributes(Attributes, frozen=True):
+    """`message_id`, `chat_id`: those of the event."""
+
+    remove_message_id: Annotated[Whole, Seen("The message to remove, instead of that of the event.")] = None
+    message_id: Annotated[Whole, Seen()] = None
+    chat_id: Annotated[Anything, Seen()] = None
+
+
+async def execute(context: Context, written: RemoveAttributes) -> Ending:
     """Remove a message. A message that is not there counts as removed. Raises Refused."""
     context.require("send")
-    seen = context.prepared.seen
-    message = whole_of(seen, "remove_message_id") or whole_of(seen, "message_id")
+    message = written.remove_message_id or written.message_id
     if message is None:
         raise Invalid("NO_MESSAGE", "there is no message to remove")
-    chat = seen.get("chat_id") or context.chat
+    chat = written.chat_id or context.chat
     try:
         await call(context, "deleteMessage", chat_id=chat, message_id=message)
     except TelegramRefused as error:
@@ -31,6 +40,6 @@ ACTION = ActionType(
     name="remove",
     needs=("telegram",),
     help="Removes the message of the event, or another one. A message that is not there counts as removed.",
-    fields=(Field("remove_message_id", types.WHOLE, "The message to remove, instead of that of the event."),),
+    attributes=RemoveAttributes,
     execute=execute,
 )

@@ -1,116 +1,226 @@
-"""Sends a message to the chat of the event (C-40 to C-49), or to other people."""
+"""Sends a message to the chat of the event (C-40 to C-49), or to other people.
 
+A bot may give a keyboard to all people, by version (U-18): the next message to a person in private that has no buttons
+of its own, and edits nothing, brings it, and the person's record remembers its version. After a change of the version
+the same happens once more. People with a role of `keyboard_of_role` have the keyboard of the first such role.
+"""
+
+from datetime import datetime, timedelta, tzinfo
+from typing import Annotated, Any
+
+from msgspec.structs import replace
+
+from core.errors import Invalid
+from core.model.content import Content
 from core.model.delivery import Repeat
-from core.model.states import DeliveryState
+from core.model.states import DeliveryState, Verdict
+from core.orders.delivery_times import check_time
+from scenarios.bot import Bot
+from scenarios.bot.durations import read_duration
 from scenarios.context import Context, Waiting
-from scenarios.engine import Ending
-from scenarios.engine.results import failed
-from scenarios.schema import ActionType, Field, types
+from scenarios.engine import Ending, Step
+from scenarios.engine.results import completed, failed
+from scenarios.engine.triggers import chat_kind
+from scenarios.placeholders.values import as_moment, in_utc
+from scenarios.rehearsal import RehearsedStep
+from scenarios.rehearsal.step import NUMBER
+from scenarios.schema import ActionType, Own, Seen, conversion, types
 from scenarios.schema.addressees import ADDRESSEES
+from scenarios.schema.attributes import Elements, Fields, Flag, Text, Verbatim
 from scenarios.sending import orders
-from scenarios.sending.attachments import resolve
-from scenarios.sending.content import content_of, is_private
-from scenarios.sending.menu_keyboard import remember, with_keyboard
-from scenarios.sending.message import message
-from scenarios.sending.reply_limit import MOST_REPLIES, may_reply
+from scenarios.sending.addressees import addressees
+from scenarios.sending.message import (
+    BotMessage,
+    Files,
+    Inline,
+    MessageAttributes,
+    MessageId,
+    Reply,
+    ReplyKeyboard,
+    content_of,
+    is_private,
+    message,
+    refusal_of,
+    reply_keyboard,
+)
 from scenarios.sending.results import stored
+from scenarios.stores.people import People
+from scenarios.telegram.authorisation import denial
+
+_NOTHING = failed("there is nothing to send: no text and no attachment")
 
 
-async def execute(context: Context) -> Ending | Waiting:
+def _delay(value: Any, name: str, zone: tzinfo) -> timedelta | None:
+    found = None if value in (None, "") else read_duration(value)
+    if found is None and value not in (None, ""):
+        raise Invalid("DELAY_MALFORMED", f"{value!r} is no duration, for example 1d 2h.", name)
+    return found
+
+
+def _moment(value: Any, name: str, zone: tzinfo) -> datetime | None:
+    """Return a moment as it is written: without a zone it is one of the wall clock."""
+    found = None if value in (None, "") or in_utc(value, zone) is None else as_moment(value, zone)
+    if found is None and value not in (None, ""):
+        raise Invalid("TIME_MALFORMED", f"{value!r} is no moment, for example 2026-11-22T10:00.", name)
+    return found
+
+
+class SendAttributes(MessageAttributes, frozen=True):
+    text: Annotated[Verbatim, Seen("The text of the message, in HTML unless `parse_mode` says otherwise.")] = ""
+    additional_text: Annotated[Verbatim, Seen("Appended to the text.")] = ""
+    inline: Annotated[
+        Inline, Seen("Buttons below the message: a text, `{text: scenario}` or `{text: address}`. Wins over `reply`.")
+    ] = ()
+    reply: Annotated[
+        Reply,
+        Seen(
+            "Buttons in place of the person's keyboard; `[]` removes them. `{text: request_contact}` asks for the"
+            " person's contact, in private chats in Telegram and MAX."
+        ),
+    ] = None
+    keyboard: Annotated[
+        Reply,
+        Own("The keyboard of all people, for settings.yaml. It comes once with a message, again with a new version."),
+    ] = None
+    keyboard_version: Annotated[Text, Own("Its version; raise it after each change.")] = "1"
+    keyboard_of_role: Annotated[Fields, Own("Other keyboards by role; the first role that a person has decides.")] = {}
+    message_reply: Annotated[Flag, Seen("Whether the message replies to the message of the event.")] = False
+    callback_edit: Annotated[Flag, Seen("Whether the message of a pressed button is edited instead.")] = True
+    remove: Annotated[Flag, Seen("Whether the message of the event is removed first.")] = False
+    attachment: Annotated[
+        Files, Seen("Files of the bot's folder, addresses or ids of the provider. The text becomes the first caption.")
+    ] = None
+    parse_mode: Annotated[
+        str,
+        types.choice("HTML", "MarkdownV2"),
+        conversion.text,
+        Seen("How marks in the text are written.", default="HTML"),
+    ] = ""
+    private_answer: Annotated[Flag, Seen("Whether the message goes to the person instead of the group.")] = False
+    exact_message_id: Annotated[
+        MessageId,
+        Seen("The message to edit, instead of that of the event. Its files stay unless `attachment` names others."),
+    ] = None
+    remove_message_id: Annotated[MessageId, Seen("The message to remove, instead of that of the event.")] = None
+    to: Annotated[
+        Any,
+        ADDRESSEES,
+        conversion.anything,
+        Own(
+            "Other people instead of the chat: `{group: ИВТ-21}`, `{supergroup: …}`, `{id: 42}`, a contact such as"
+            " `sms:+7…`, or a list. Quiet hours and quotas hold."
+        ),
+    ] = None
+    channels: Annotated[
+        Elements,
+        Own(
+            "The channels of a message with `to`; without it all of them: who has two contacts gets the message twice."
+        ),
+    ] = ()
+    deliver_at: Annotated[
+        datetime | None,
+        types.DATE,
+        _moment,
+        Own("When to send it, in the bot's time zone if it has none. The action completes when it is stored."),
+    ] = None
+    delay: Annotated[
+        timedelta | None,
+        types.DURATION,
+        _delay,
+        Own("How long after this step to send it, instead of `deliver_at`."),
+    ] = None
+    far: Annotated[Flag, Own("Whether it may be sent more than a year ahead.")] = False
+    tag: Annotated[Verbatim, Own("A name by which `cancel` finds a message that is to be sent later.")] = ""
+
+    @property
+    def is_later(self) -> bool:
+        return self.delay is not None or self.deliver_at is not None
+
+
+async def execute(context: Context, written: SendAttributes) -> Ending | Waiting:
     """Orders the delivery once, however often it is executed. Raises Refused."""
-    seen = context.prepared.seen
-    files = resolve(seen.get("attachment"), context.folders)
-    for warning in files.warnings:
-        context.warn(warning)
-    said = message({**seen, "attachment": files.attachments})
+    files = orders.files_of(context, written)
+    said = message(written, bool(files.attachments))
     if said is None:
-        return failed("there is nothing to send: no text and no attachment")
+        return _NOTHING
     is_old = "answer" in context.step.values.results  # the event is older than the person's last message
-    to, private = context.prepared.own.get("to"), is_private(said, context.event)
-    event = {} if is_old else context.event
-    content = content_of(said, files.attachments, event, same_chat=not to and not private)
-    content, keyboard = await with_keyboard(context, content)
-    if to or content.remove:
+    private = is_private(said, context.event)
+    same_chat = not written.to and not private
+    content = content_of(said, files.attachments, {} if is_old else context.event, same_chat=same_chat)
+    content, keyboard = await _with_keyboard(context, content, written)
+    if written.to or content.remove:
         context.require("send")
-    if to:
-        order, caller = await orders.broadcast(context, said["text"], content, to)
+    due = orders.due(context, written.delay, written.deliver_at)
+    terms = orders.Terms(due, written.far, orders.tags(context.event, written.tag))
+    if written.to:
+        to = addressees(written.to)
+        order, caller = await orders.broadcast(context, said.text, content, to, written.channels, terms)
     else:
         address = context.person if private else context.chat
-        if not await may_reply(context, address):
-            return failed(f"this address has got {MOST_REPLIES} messages in a day, and gets no more")
-        order, caller = orders.to_person(context, said["text"], content, address)
-    repeat = Repeat(context.identity, "scenario", is_own=not to)
+        if not await orders.may_reply(context, address):
+            return failed(f"this address has got {orders.MOST_REPLIES} messages in a day, and gets no more")
+        order, caller = orders.to_person(context, said.text, content, address, terms)
+    repeat = Repeat(context.identity, "scenario", is_own=not written.to)
     accepted = await context.services.core.sending.send(order, caller, repeat)
-    await remember(context, keyboard)
+    if keyboard:
+        await _people(context).set_keyboard(context.channel, context.person, keyboard)
     if accepted.state is DeliveryState.SCHEDULED:
         return stored(accepted.key)
-    return Waiting(accepted.key, one=not to, is_new=not accepted.repeated)
+    return Waiting(accepted.key, one=not written.to, is_new=not accepted.repeated)
+
+
+def sent(bot: Bot, step: Step, written: SendAttributes) -> BotMessage | None:
+    return message(written)
+
+
+def rehearse(step: RehearsedStep, written: SendAttributes) -> Ending:
+    said = message(written)
+    if said is None:
+        return _NOTHING
+    if refusal := refusal_of(said):
+        raise refusal
+    now = step.memory.now
+    at = now + written.delay if written.delay else in_utc(written.deliver_at, step.memory.zone, now) or now
+    step.sent = said
+    check_time(at, now, is_far=written.far)
+    step.say(said, at, written.to, list(written.channels) or None)
+    if written.is_later:
+        return completed({"delivery_id": "[delivery_id]", "verdict": str(Verdict.SCHEDULED), "reached": 0})
+    reached = {"delivery_id": "[delivery_id]", "verdict": str(Verdict.ALL_REACHED), "reached": 1}
+    return completed({**reached, "last_message_id": NUMBER})
+
+
+async def _with_keyboard(context: Context, content: Content, written: SendAttributes) -> tuple[Content, str]:
+    """Return the content, with the keyboard if the person lacks it; and its version, to be remembered, or ""."""
+    has_buttons = bool(content.inline) or content.reply is not None
+    is_elsewhere = bool(written.to) or written.is_later or chat_kind(context.event) != "private"
+    if not written.keyboard or not written.keyboard.rows or has_buttons or content.edit or is_elsewhere:
+        return content, ""
+    role, keyboard = await _keyboard(context, written, written.keyboard)
+    version = f"{written.keyboard_version} {role}".strip()
+    if await _people(context).keyboard(context.channel, context.person) == version:
+        return content, ""
+    return replace(content, reply=keyboard.rows, request_contact=keyboard.asking), version
+
+
+async def _keyboard(context: Context, written: SendAttributes, of_all: ReplyKeyboard) -> tuple[str, ReplyKeyboard]:
+    """Return the role that decides, "" for none, and its keyboard."""
+    for role, rows in written.keyboard_of_role.items():
+        if not await denial(context, {"required_role": role}):
+            return str(role), reply_keyboard(rows)
+    return "", of_all
+
+
+def _people(context: Context) -> People:
+    return People(context.services.core.store, context.services.tenant)
 
 
 ACTION = ActionType(
     name="send",
     help="Sends a message to the chat of the event, or with `to` to other people.",
+    attributes=SendAttributes,
     placeholder=True,
     outcomes=("completed", "failed", "unknown"),
-    fields=(
-        Field("text", types.TEXT, "The text of the message, in HTML unless `parse_mode` says otherwise."),
-        Field("additional_text", types.TEXT, "Appended to the text."),
-        Field(
-            "inline",
-            types.KEYBOARD,
-            "Buttons below the message: a text, `{text: scenario}` or `{text: address}`. Wins over `reply`.",
-        ),
-        Field(
-            "reply",
-            types.KEYS,
-            "Buttons in place of the person's keyboard; `[]` removes them. `{text: request_contact}` asks for the"
-            " person's contact, in private chats in Telegram and MAX.",
-        ),
-        Field(
-            "keyboard",
-            types.KEYS,
-            "The keyboard of all people, for settings.yaml. It comes once with a message, again with a new version.",
-        ),
-        Field("keyboard_version", types.TEXT, "Its version; raise it after each change.", default="1"),
-        Field("keyboard_of_role", types.MAPPING, "Other keyboards by role; the first role that a person has decides."),
-        Field("message_reply", types.FLAG, "Whether the message replies to the message of the event.", default=False),
-        Field("callback_edit", types.FLAG, "Whether the message of a pressed button is edited instead.", default=True),
-        Field("remove", types.FLAG, "Whether the message of the event is removed first.", default=False),
-        Field(
-            "attachment",
-            types.ATTACHMENT,
-            "Files of the bot's folder, addresses or ids of the provider. The text becomes the first caption.",
-        ),
-        Field("parse_mode", types.choice("HTML", "MarkdownV2"), "How marks in the text are written.", default="HTML"),
-        Field(
-            "private_answer", types.FLAG, "Whether the message goes to the person instead of the group.", default=False
-        ),
-        Field(
-            "exact_message_id",
-            types.WHOLE,
-            "The message to edit, instead of that of the event. Its files stay unless `attachment` names others.",
-        ),
-        Field("remove_message_id", types.WHOLE, "The message to remove, instead of that of the event."),
-        Field(
-            "to",
-            ADDRESSEES,
-            "Other people instead of the chat: `{group: ИВТ-21}`, `{supergroup: …}`, `{id: 42}`, a contact such as"
-            " `sms:+7…`, or a list. Quiet hours and quotas hold.",
-        ),
-        Field(
-            "channels",
-            types.TEXTS,
-            "The channels of a message with `to`; without it all of them: who has two contacts gets the message twice.",
-        ),
-        Field(
-            "deliver_at",
-            types.DATE,
-            "When to send it, in the bot's time zone if it has none. The action completes when it is stored.",
-        ),
-        Field("delay", types.DURATION, "How long after this step to send it, instead of `deliver_at`."),
-        Field("far", types.FLAG, "Whether it may be sent more than a year ahead.", default=False),
-        Field("tag", types.TEXT, "A name by which `cancel` finds a message that is to be sent later."),
-    ),
     returns={
         "last_message_id": "the id of the message that was sent last",
         "delivery_id": "the id of the delivery, by which its history is found",
@@ -118,4 +228,6 @@ ACTION = ActionType(
         "reached": "how many people it reached",
     },
     execute=execute,
+    rehearse=rehearse,
+    message=sent,
 )

@@ -4,10 +4,10 @@ from couriers.bot_calls import bot_calls_by_channel
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
-from scenarios.schema import ActionType
+from scenarios.schema import ActionType, Attributes
 
 
-async def execute(context: Context) -> Ending:
+async def execute(context: Context, _: Attributes) -> Ending:
     """Have the bot's process show the mark; channels without one show none. Raises Refused, StoreError."""
     context.require("send")
     calls = bot_calls_by_channel(context.services.core.client, context.services.tenant).get(context.channel)

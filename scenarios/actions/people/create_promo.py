@@ -1,74 +1,69 @@
 """Makes a promo code (C-87)."""
 
 from datetime import UTC, datetime
+from typing import Annotated
+
+from msgspec import structs
 
 from core.errors import Invalid
-from core.model.clock import to_ms
-from scenarios.actions.people.promo_fields import ends_of, name_of, starts_of, user_of
+from scenarios.actions.people.promo_attributes import FROM_PERSON, RETURNS, SAMPLE, PromoAttributes
 from scenarios.context import Context
-from scenarios.context.arguments import flag_of, text_of, whole_of
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
-from scenarios.schema import ActionType, Field, types
-from scenarios.schema.promo import CODE, EXPIRE, EXPIRED, NAME, PERMANENT, RETURNS, STARTED, TARGET, USER
-from scenarios.stores.promo import DIGITS, LENGTH, LETTERS, Promo, Promos, new_code, results_of, salted_code
+from scenarios.rehearsal import RehearsedStep
+from scenarios.rehearsal.step import NUMBER
+from scenarios.schema import ActionType, Own, Seen
+from scenarios.schema.attributes import Flag, OptionalFlag, Text, Whole
+from scenarios.stores.promo import DIGITS, LENGTH, LETTERS, Promos, new_code, results_of, salted_code
 
 _SHORTEST, _LONGEST = 4, 32
 
 
-async def execute(context: Context) -> Ending:
+class CreatePromoAttributes(PromoAttributes, frozen=True):
+    salt: Annotated[Text, Seen("With it the same name, person and salt always give the same code.")] = ""
+    use_random: Annotated[OptionalFlag, Seen("Whether the code is random; without it, if there is no salt.")] = None
+    length: Annotated[Whole, Seen(f"Characters of a code, {_SHORTEST} to {_LONGEST}.", default=LENGTH)] = None
+    use_digits: Annotated[Flag, Own("Whether a made code has digits.")] = True
+    use_letters: Annotated[Flag, Own("Whether a made code has letters.")] = True
+
+    def code(self, user: str) -> str:
+        """Return the code that the author wrote, otherwise with a salt always the same one, otherwise a random one.
+        The code of an earlier action of the chain is not this one's. Raises Invalid.
+        """
+        if self.promo_code:
+            return self.promo_code
+        length, alphabet = self.length or LENGTH, LETTERS * self.use_letters + DIGITS * self.use_digits
+        if not alphabet:
+            raise Invalid("FIELD_INVALID", "use_digits: a code has letters or digits, or both", "use_digits")
+        if not _SHORTEST <= length <= _LONGEST:
+            raise Invalid("FIELD_INVALID", f"length: a code has {_SHORTEST} to {_LONGEST} characters", "length")
+        if not self.salt if self.use_random is None else self.use_random:
+            return new_code(length, alphabet)
+        return salted_code(self.promo_name, user, self.salt, length, alphabet)
+
+
+async def execute(context: Context, written: CreatePromoAttributes) -> Ending:
     """Make one code, however often it is executed. Raises Refused."""
-    name, user = name_of(context), user_of(context)
-    starts = starts_of(context) or datetime.now(UTC)
-    ends = ends_of(context, starts)
-    promo = Promo(_code(context, name, user), name, user, to_ms(starts), to_ms(ends) if ends else 0, context.identity)
+    code = written.code(written.user(context.person))
+    promo = written.promo(code, context.person, datetime.now(UTC), context.identity)
     stored = await Promos(context.services.core.store, context.services.tenant).store(promo)
-    return completed(results_of(stored, context.services.timezone), from_person=["promo_name", "promo_code"])
+    return completed(results_of(stored, context.services.timezone), from_person=FROM_PERSON)
 
 
-def _code(context: Context, name: str, user: str) -> str:
-    """Return the code that the author wrote, otherwise with a salt always the same one, otherwise a random one.
-
-    The code of an earlier action of the chain is not this one's.
-    """
-    own, seen = context.prepared.own, context.prepared.seen
-    if written := text_of(own, "promo_code"):
-        return written
-    length, salt, alphabet = whole_of(seen, "length") or LENGTH, text_of(seen, "salt"), _alphabet(context)
-    if not _SHORTEST <= length <= _LONGEST:
-        raise Invalid("FIELD_INVALID", f"length: a code has {_SHORTEST} to {_LONGEST} characters", "length")
-    if flag_of(seen, "use_random", default=not salt):
-        return new_code(length, alphabet)
-    return salted_code(name, user, salt, length, alphabet)
-
-
-def _alphabet(context: Context) -> str:
-    own = context.prepared.own
-    chosen = {"use_letters": LETTERS, "use_digits": DIGITS}
-    alphabet = "".join(characters for name, characters in chosen.items() if flag_of(own, name, default=True))
-    if not alphabet:
-        raise Invalid("FIELD_INVALID", "use_digits: a code has letters or digits, or both", "use_digits")
-    return alphabet
+def rehearse(step: RehearsedStep, written: CreatePromoAttributes) -> Ending:
+    memory = step.memory
+    promo = structs.replace(written.promo(written.promo_code or SAMPLE, step.person, memory.now), id=NUMBER)
+    if memory.promos is not None and not step.given:
+        promo = promo if written.promo_code else structs.replace(promo, code=memory.promos.free(promo.code))
+        promo = memory.promos.store(promo)
+    return completed(results_of(promo, memory.zone), from_person=FROM_PERSON)
 
 
 ACTION = ActionType(
     name="create_promo",
     help="Makes a promo code: the written one, with a salt always the same one, otherwise a random one.",
-    fields=(
-        NAME,
-        CODE,
-        USER,
-        TARGET,
-        STARTED,
-        EXPIRED,
-        EXPIRE,
-        PERMANENT,
-        Field("salt", types.TEXT, "With it the same name, person and salt always give the same code."),
-        Field("use_random", types.FLAG, "Whether the code is random; without it, if there is no salt."),
-        Field("length", types.WHOLE, f"Characters of a code, {_SHORTEST} to {_LONGEST}.", default=LENGTH),
-        Field("use_digits", types.FLAG, "Whether a made code has digits.", default=True),
-        Field("use_letters", types.FLAG, "Whether a made code has letters.", default=True),
-    ),
+    attributes=CreatePromoAttributes,
     returns=RETURNS,
     execute=execute,
+    rehearse=rehearse,
 )

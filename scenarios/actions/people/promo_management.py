@@ -1,96 +1,98 @@
 """Lists promo codes (C-87)."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Annotated
 
 from core.model.clock import to_ms
+from scenarios.actions.people.promo_attributes import SAMPLE
 from scenarios.context import Context
-from scenarios.context.arguments import moment_of, text_of, whole_of
 from scenarios.engine import Ending
 from scenarios.engine.results import completed, failed
-from scenarios.schema import ActionType, Field, types
-from scenarios.schema.promo import CODE, NAME
+from scenarios.rehearsal import RehearsedStep
+from scenarios.rehearsal.step import NUMBER
+from scenarios.schema import ActionType, Attributes, Own, Seen, conversion, types
+from scenarios.schema.attributes import Moment, Text, TextOrEmpty, Whole
 from scenarios.stores.promo import Promo, Promos, listed
 
 NOTHING = "—"
 MOST_LISTED = 50
+_OPERATIONS = ("list", "details")
 _NUMBER = re.compile(r"\d{1,15}", re.ASCII)
 
 
-async def execute(context: Context) -> Ending:
-    """Execute an operation on promo codes. Raises Refused."""
-    operation = text_of(context.prepared.seen, "operation") or "list"
-    if operation not in _OPERATIONS:
-        return failed(f"operation: {operation!r} is none of {', '.join(_OPERATIONS)}")
-    found = await _OPERATIONS[operation](context)
-    if operation == "details" and not found:
-        return failed("there is no such promo code")
-    text = listed(found, context.services.timezone) or str(context.prepared.seen.get("empty_text", NOTHING) or "")
-    return completed(dict.fromkeys(("text", "response_text"), text) if text else {})
+class PromoManagementAttributes(Attributes, frozen=True):
+    """`wanted`, `event_text`: the code that an action before has returned, or the person has written, for `details`."""
 
+    operation: Annotated[str, types.choice(*_OPERATIONS), conversion.word(*_OPERATIONS), Seen("What to do.")] = "list"
+    promo_name: Annotated[Text, Own("What the code is for.")] = ""
+    name_pattern: Annotated[Text, Own("Only codes whose name has this part.")] = ""
+    promo_code: Annotated[Text, Own("The code, in capitals or not.")] = ""
+    promo_id: Annotated[Whole, Own("`details`: the number of the promo, instead of its code.")] = None
+    user_id: Annotated[Text, Own("Only codes of this person.")] = ""
+    user_filter: Annotated[Text, Own("The same as `user_id`.")] = ""
+    expired_before: Annotated[Moment, Own("Only codes that expire before this date.")] = None
+    expired_after: Annotated[Moment, Own("Only codes that are valid beyond this date.")] = None
+    limit: Annotated[Whole, Own(f"At most so many codes, up to {MOST_LISTED}.", default=MOST_LISTED)] = None
+    empty_text: Annotated[TextOrEmpty, Seen('What an empty list returns as `text`; `""` for none.')] = NOTHING
+    wanted: Annotated[Text, Seen(key="promo_code")] = ""
+    event_text: Annotated[Text, Seen()] = ""
 
-async def _list(context: Context) -> list[Promo]:
-    limit = whole_of(context.prepared.own, "limit") or MOST_LISTED
-    return await _promos(context).newest(min(max(limit, 1), MOST_LISTED), _filter(context))
-
-
-def _filter(context: Context) -> Callable[[Promo], bool]:
-    """Return whether a promo is one of those that the author wants. Raises Invalid."""
-    own, zone = context.prepared.own, context.services.timezone
-    name, user = text_of(own, "promo_name"), text_of(own, "user_id") or text_of(own, "user_filter")
-    part, code = text_of(own, "name_pattern").casefold(), text_of(own, "promo_code").upper()
-    before, after = (moment_of(own, field, zone) for field in ("expired_before", "expired_after"))
-
-    def matches(promo: Promo) -> bool:
+    def matches(self, promo: Promo) -> bool:
+        """Return whether a promo is one of those that the author wants."""
+        before, after = self.expired_before, self.expired_after
         return (
-            name in ("", promo.name)
-            and user in ("", promo.user_id)
-            and part in promo.name.casefold()
-            and code in ("", promo.code.upper())
+            self.promo_name in ("", promo.name)
+            and (self.user_id or self.user_filter) in ("", promo.user_id)
+            and self.name_pattern.casefold() in promo.name.casefold()
+            and self.promo_code.upper() in ("", promo.code.upper())
             and (before is None or 0 < promo.ends < to_ms(before))
             and (after is None or not promo.ends or promo.ends > to_ms(after))
         )
 
-    return matches
+
+async def execute(context: Context, written: PromoManagementAttributes) -> Ending:
+    """Execute an operation on promo codes. Raises Refused."""
+    promos = Promos(context.services.core.store, context.services.tenant)
+    if written.operation == "details":
+        found = await _details(promos, written)
+        if not found:
+            return failed("there is no such promo code")
+    else:
+        limit = min(max(written.limit or MOST_LISTED, 1), MOST_LISTED)
+        found = await promos.newest(limit, written.matches)
+    return _shown(listed(found, context.services.timezone) or written.empty_text)
 
 
-async def _details(context: Context) -> list[Promo]:
+def rehearse(step: RehearsedStep, written: PromoManagementAttributes) -> Ending:
+    name = str(step.prepared.seen.get("promo_name") or "")
+    promo = Promo(written.promo_code or SAMPLE, name, written.user_id or step.person, to_ms(step.memory.now), id=NUMBER)
+    return _shown(listed([promo], step.memory.zone))
+
+
+async def _details(promos: Promos, written: PromoManagementAttributes) -> Sequence[Promo]:
     """Return promo codes by `promo_id`, otherwise by the code or number that the author or the person has written."""
-    own, seen, promos = context.prepared.own, context.prepared.seen, _promos(context)
-    code = text_of(seen, "promo_code") or text_of(seen, "event_text")
-    if (number := whole_of(own, "promo_id")) is not None:
-        promo = await promos.with_id(number)
+    code = written.wanted or written.event_text
+    if written.promo_id is not None:
+        promo = await promos.with_id(written.promo_id)
     else:
         promo = await promos.find(code) or (await promos.with_id(int(code)) if _NUMBER.fullmatch(code) else None)
     return [promo] if promo else []
 
 
-def _promos(context: Context) -> Promos:
-    return Promos(context.services.core.store, context.services.tenant)
+def _shown(text: str | None) -> Ending:
+    return completed(dict.fromkeys(("text", "response_text"), text) if text else {})
 
-
-_OPERATIONS = {"list": _list, "details": _details}
 
 ACTION = ActionType(
     name="promo_management",
     help="Lists promo codes, newest first, or shows one. It fails if there is no such code; an empty list is no"
     " failure.",
-    fields=(
-        Field("operation", types.choice("list", "details"), "What to do.", default="list"),
-        NAME,
-        Field("name_pattern", types.TEXT, "Only codes whose name has this part."),
-        CODE,
-        Field("promo_id", types.WHOLE, "`details`: the number of the promo, instead of its code."),
-        Field("user_id", types.TEXT, "Only codes of this person."),
-        Field("user_filter", types.TEXT, "The same as `user_id`."),
-        Field("expired_before", types.DATE, "Only codes that expire before this date."),
-        Field("expired_after", types.DATE, "Only codes that are valid beyond this date."),
-        Field("limit", types.WHOLE, f"At most so many codes, up to {MOST_LISTED}.", default=MOST_LISTED),
-        Field("empty_text", types.TEXT, 'What an empty list returns as `text`; `""` for none.', default=NOTHING),
-    ),
+    attributes=PromoManagementAttributes,
     returns={
         "text": "what was found, in HTML; it replaces the text of the next `send`",
         "response_text": "the same as `text`",
     },
     execute=execute,
+    rehearse=rehearse,
 )

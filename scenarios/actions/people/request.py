@@ -1,52 +1,71 @@
 """Stores a request of a person (C-63)."""
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Annotated
 
 from scenarios.context import Context
-from scenarios.context.arguments import text_of
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
-from scenarios.placeholders.values import as_text, is_list
-from scenarios.schema import ActionType, Field, types
+from scenarios.placeholders.values import is_list
+from scenarios.rehearsal import RehearsedStep
+from scenarios.rehearsal.step import NUMBER
+from scenarios.schema import ActionType, Attributes, Seen, conversion, types
+from scenarios.schema.attributes import Anything, Text
 from scenarios.stores.requests import NewRequest, Requests
 
 DEFAULT_NAME = "request"
+Shown = Annotated[str, types.TEXT, conversion.shown]
 
 
-async def execute(context: Context) -> Ending:
+class RequestAttributes(Attributes, frozen=True):
+    """Those without a help are of the event."""
+
+    request_name: Annotated[Text, Seen("The kind of request.")] = DEFAULT_NAME
+    request_info: Annotated[Shown, Seen("A note that is stored with it.")] = ""
+    event_text: Annotated[Shown, Seen("Its text, instead of that of the event.")] = ""
+    attachments: Annotated[Anything, Seen("Its attachments, instead of those of the event.")] = ()
+    user_id: Annotated[Text, Seen()] = ""
+    username: Annotated[Text, Seen()] = ""
+    first_name: Annotated[Text, Seen()] = ""
+    last_name: Annotated[Text, Seen()] = ""
+    chat_id: Annotated[Text, Seen()] = ""
+
+    def request(self, channel: str) -> NewRequest:
+        """Return the request of the event's person."""
+        attachments = self.attachments or ()
+        return NewRequest(
+            name=self.request_name,
+            channel=channel,
+            user_id=self.user_id,
+            username=self.username,
+            first_name=self.first_name,
+            last_name=self.last_name,
+            chat_id=self.chat_id,
+            text=self.event_text,
+            attachments=tuple(attachments) if is_list(attachments) else (attachments,),
+            info=self.request_info,
+        )
+
+
+async def execute(context: Context, written: RequestAttributes) -> Ending:
     """Store the request once, however often it is executed."""
-    request = request_of(context.channel, context.prepared.seen)
+    request = written.request(context.channel)
     number = await Requests(context.services.core.store, context.services.tenant).store(context.identity, request)
+    return _stored(request, number)
+
+
+def rehearse(step: RehearsedStep, written: RequestAttributes) -> Ending:
+    return _stored(written.request(step.channel), NUMBER)
+
+
+def _stored(request: NewRequest, number: int) -> Ending:
     return completed({"request_text": request.text, "request_id": number}, from_person=["request_text"])
-
-
-def request_of(channel: str, seen: Mapping[str, Any]) -> NewRequest:
-    """Return the request of the event's person."""
-    attachments = seen.get("attachments") or ()
-    return NewRequest(
-        name=text_of(seen, "request_name") or DEFAULT_NAME,
-        channel=channel,
-        user_id=text_of(seen, "user_id"),
-        username=text_of(seen, "username"),
-        first_name=text_of(seen, "first_name"),
-        last_name=text_of(seen, "last_name"),
-        chat_id=text_of(seen, "chat_id"),
-        text=as_text(seen.get("event_text")),
-        attachments=tuple(attachments) if is_list(attachments) else (attachments,),
-        info=as_text(seen.get("request_info")),
-    )
 
 
 ACTION = ActionType(
     name="request",
     help="Stores a request of the person: name, text, attachments. It is kept for 400 days.",
-    fields=(
-        Field("request_name", types.TEXT, "The kind of request.", default=DEFAULT_NAME),
-        Field("request_info", types.TEXT, "A note that is stored with it."),
-        Field("event_text", types.TEXT, "Its text, instead of that of the event."),
-        Field("attachments", types.ANY, "Its attachments, instead of those of the event."),
-    ),
+    attributes=RequestAttributes,
     returns={"request_text": "the stored text", "request_id": "the number of the request"},
     execute=execute,
+    rehearse=rehearse,
 )

@@ -2,82 +2,94 @@
 
 import re
 from datetime import UTC, datetime
+from typing import Annotated
 
+from core.model.clock import to_ms
+from scenarios.actions.people.request import DEFAULT_NAME
 from scenarios.context import Context
-from scenarios.context.arguments import duration_of, moment_of, text_of, texts_of, whole_of
 from scenarios.engine import Ending
 from scenarios.engine.results import completed, failed
-from scenarios.schema import ActionType, Field, types
-from scenarios.stores.requests import MOST_LISTED, Requests, listed, shown
+from scenarios.rehearsal import RehearsedStep
+from scenarios.rehearsal.step import NUMBER
+from scenarios.schema import ActionType, Attributes, Seen, conversion, types
+from scenarios.schema.attributes import Duration, Moment, Text, TextOrEmpty, Texts, Whole
+from scenarios.stores.requests import MOST_LISTED, Request, Requests, listed, shown
 
 NOTHING = "—"
-NUMBER = re.compile(r"[#№]?\s*(\d{1,15})", re.ASCII)
+_OPERATIONS = ("list", "details")
+_NUMBER = re.compile(r"[#№]?\s*(\d{1,15})", re.ASCII)
 
 
-async def execute(context: Context) -> Ending:
-    """Execute an operation on requests. Raises Refused."""
-    operation = text_of(context.prepared.seen, "operation") or "list"
-    if operation not in _OPERATIONS:
-        return failed(f"operation: {operation!r} is none of {', '.join(_OPERATIONS)}")
-    return await _OPERATIONS[operation](context)
+class RequestManagementAttributes(Attributes, frozen=True):
+    operation: Annotated[str, types.choice(*_OPERATIONS), conversion.word(*_OPERATIONS), Seen("What to do.")] = "list"
+    request_name: Annotated[Texts, Seen("Only requests of these kinds.")] = ()
+    from_date: Annotated[Moment, Seen("Only requests since this date.")] = None
+    unexpired: Annotated[Duration, Seen("Only requests that are not older.")] = None
+    time_before: Annotated[Duration, Seen("The same as `unexpired`.")] = None
+    limit: Annotated[Whole, Seen(f"At most so many requests, up to {MOST_LISTED}.", default=MOST_LISTED)] = None
+    event_text: Annotated[Text, Seen("The id of the request to show, instead of the text of the event.")] = ""
+    empty_text: Annotated[TextOrEmpty, Seen('What an empty list returns as `text`; `""` for none.')] = NOTHING
+
+    @property
+    def number(self) -> int | None:
+        """The number of the request to show."""
+        found = _NUMBER.fullmatch(self.event_text)
+        return int(found[1]) if found else None
+
+    def since(self, now: datetime) -> datetime | None:
+        """Return the latest of the limits."""
+        limits = [now - age for age in (self.unexpired, self.time_before) if age is not None]
+        return max([*limits, *([self.from_date] if self.from_date else [])], default=None)
 
 
-async def _list(context: Context) -> Ending:
-    """List requests. With an empty `empty_text` an empty list returns no text: the next message has the text that its
-    author wrote.
+async def execute(context: Context, written: RequestManagementAttributes) -> Ending:
+    """List requests, or show one. With an empty `empty_text` an empty list returns no text: the next message has the
+    text that its author wrote. Raises Refused.
     """
-    seen = context.prepared.seen
-    names, limit = texts_of(seen, "request_name"), whole_of(seen, "limit") or 0
-    found = await _requests(context).newest(names, _since(context), limit)
-    text = listed(found, context.services.timezone) if found else str(seen.get("empty_text", NOTHING) or "")
-    return _found(text)
+    requests, zone = Requests(context.services.core.store, context.services.tenant), context.services.timezone
+    if written.operation == "details":
+        request = None if written.number is None else await requests.find(written.number)
+        return _found(shown(request, zone)) if request else _missing(written)
+    found = await requests.newest(written.request_name, written.since(datetime.now(UTC)), written.limit or 0)
+    return _found(listed(found, zone) if found else written.empty_text)
 
 
-def _since(context: Context) -> datetime | None:
-    """Return the latest of the limits."""
-    seen = context.prepared.seen
-    ages = (duration_of(seen, name) for name in ("unexpired", "time_before"))
-    limits = [datetime.now(UTC) - age for age in ages if age is not None]
-    limits += [date] if (date := moment_of(seen, "from_date", context.services.timezone)) else []
-    return max(limits, default=None)
+def rehearse(step: RehearsedStep, written: RequestManagementAttributes) -> Ending:
+    """What people have asked is not known; the person of the event stands for them."""
+    event, zone = step.event, step.memory.zone
+    names = {name: str(event.get(name) or "") for name in ("username", "first_name", "last_name", "chat_id")}
+    is_one = written.operation == "details"
+    if is_one and written.number is None:
+        return _missing(written)
+    request = Request(
+        name=next(iter(written.request_name), DEFAULT_NAME),
+        channel=step.channel,
+        user_id=step.person,
+        **names,
+        text="[request_text]",
+        id=written.number if is_one and written.number is not None else NUMBER,
+        at=to_ms(step.memory.now),
+    )
+    return _found(shown(request, zone) if is_one else listed([request], zone))
 
 
-async def _details(context: Context) -> Ending:
-    written = text_of(context.prepared.seen, "event_text")
-    number = NUMBER.fullmatch(written)
-    request = await _requests(context).find(int(number[1])) if number else None
-    if request is None:
-        return failed(f"there is no request {written[:50]!r}")
-    return _found(shown(request, context.services.timezone))
+def _missing(written: RequestManagementAttributes) -> Ending:
+    return failed(f"there is no request {written.event_text[:50]!r}")
 
 
-def _found(text: str) -> Ending:
+def _found(text: str | None) -> Ending:
     return completed(dict.fromkeys(("text", "response_text"), text) if text else {})
 
-
-def _requests(context: Context) -> Requests:
-    return Requests(context.services.core.store, context.services.tenant)
-
-
-_OPERATIONS = {"list": _list, "details": _details}
 
 ACTION = ActionType(
     name="request_management",
     help="Lists stored requests, newest first, or shows one. It fails if there is no such request; an empty list is no"
     " failure.",
-    fields=(
-        Field("operation", types.choice("list", "details"), "What to do.", default="list"),
-        Field("request_name", types.TEXTS, "Only requests of these kinds."),
-        Field("from_date", types.DATE, "Only requests since this date."),
-        Field("unexpired", types.DURATION, "Only requests that are not older."),
-        Field("time_before", types.DURATION, "The same as `unexpired`."),
-        Field("limit", types.WHOLE, f"At most so many requests, up to {MOST_LISTED}.", default=MOST_LISTED),
-        Field("event_text", types.TEXT, "The id of the request to show, instead of the text of the event."),
-        Field("empty_text", types.TEXT, 'What an empty list returns as `text`; `""` for none.', default=NOTHING),
-    ),
+    attributes=RequestManagementAttributes,
     returns={
         "text": "what was found, in HTML; it replaces the text of the next `send`",
         "response_text": "the same as `text`",
     },
     execute=execute,
+    rehearse=rehearse,
 )

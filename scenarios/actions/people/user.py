@@ -2,45 +2,57 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
 from scenarios.bot.foreign_settings import STATE_EXPIRE, STATES_SECTION
 from scenarios.context import Context
-from scenarios.context.arguments import duration_of, text_of
 from scenarios.engine import Ending
 from scenarios.engine.results import completed, failed
-from scenarios.schema import ActionType, Field, types
+from scenarios.rehearsal import RehearsedStep
+from scenarios.schema import ActionType, Attributes, Seen, conversion
+from scenarios.schema.attributes import Duration, Text, TextOrEmpty
 from scenarios.stores.people import People
 
-DEFAULT_EXPIRE = "600s"
 _DEFAULT = timedelta(seconds=600)
+_NO_STATE = failed("there is no user_state")
 
 
-def default_expire(settings: Mapping[str, Any]) -> timedelta:
-    """Return how long a state lasts without `expire`. Raises Invalid FIELD_INVALID."""
-    section = settings.get(STATES_SECTION)
-    found = duration_of(section, STATE_EXPIRE) if isinstance(section, Mapping) else None
-    return _DEFAULT if found is None else found
+class UserAttributes(Attributes, frozen=True):
+    """`user_id`: the person."""
+
+    user_state: Annotated[TextOrEmpty, Seen('The name of the state; `""` clears it.')] = None
+    expire: Annotated[Duration, Seen("How long the state lasts.", default="600s")] = None
+    user_id: Annotated[Text, Seen()] = ""
+
+    def lifetime(self, settings: Mapping[str, Any]) -> timedelta:
+        """Return how long the state lasts. Raises Invalid FIELD_INVALID."""
+        section = settings.get(STATES_SECTION)
+        written = section.get(STATE_EXPIRE) if isinstance(section, Mapping) else None
+        found = conversion.duration(written, STATE_EXPIRE) if self.expire is None else self.expire
+        return _DEFAULT if found is None else found
 
 
-async def execute(context: Context) -> Ending:
+async def execute(context: Context, written: UserAttributes) -> Ending:
     """Set the state of a person. Raises Refused."""
-    seen = context.prepared.seen
-    if "user_state" not in seen:
-        return failed("there is no user_state")
-    lifetime = duration_of(seen, "expire")
-    lifetime = default_expire(context.bot.settings) if lifetime is None else lifetime
+    if written.user_state is None:
+        return _NO_STATE
     people = People(context.services.core.store, context.services.tenant)
-    await people.set_state(context.channel, text_of(seen, "user_id"), text_of(seen, "user_state"), lifetime)
+    lifetime = written.lifetime(context.bot.settings)
+    await people.set_state(context.channel, written.user_id, written.user_state, lifetime)
+    return completed()
+
+
+def rehearse(step: RehearsedStep, written: UserAttributes) -> Ending:
+    if written.user_state is None:
+        return _NO_STATE
+    step.memory.set_state(step.event, written.user_state, written.lifetime(step.bot.settings))
     return completed()
 
 
 ACTION = ActionType(
     name="user",
     help="Sets the state of the person, which the triggers of the kind `state` compare with.",
-    fields=(
-        Field("user_state", types.TEXT, 'The name of the state; `""` clears it.'),
-        Field("expire", types.DURATION, "How long the state lasts.", default=DEFAULT_EXPIRE),
-    ),
+    attributes=UserAttributes,
     execute=execute,
+    rehearse=rehearse,
 )

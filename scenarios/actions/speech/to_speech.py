@@ -1,57 +1,60 @@
 """Turns text into speech (C-74)."""
 
+from datetime import tzinfo
+from typing import Annotated, Any
+
 from core.errors import Invalid
 from providers.models import SoundFormat, Speech
 from scenarios.context import Context
-from scenarios.context.arguments import Seen, count_of, duration_of, flag_of, invalid, text_of
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
-from scenarios.schema import ActionType, Field, types
+from scenarios.schema import ActionType, Attributes, Seen, conversion, types
+from scenarios.schema.attributes import Count, Duration, Flag, Text
 
 MAX_TEXT_LENGTH = 4000
-_FORMATS = {"": SoundFormat.OGG_OPUS, "opus": SoundFormat.OGG_OPUS, **{str(one): one for one in SoundFormat}}
+_FORMATS = {"opus": SoundFormat.OGG_OPUS, **{str(one): one for one in SoundFormat}}
 
 
-async def execute(context: Context) -> Ending:
+def _format(value: Any, name: str, zone: tzinfo) -> SoundFormat | None:
+    written = conversion.text(value)
+    if written and written not in _FORMATS:
+        raise conversion.invalid(name, written, "oggopus, wav or mp3")
+    return _FORMATS.get(written or "")
+
+
+class ToSpeechAttributes(Attributes, frozen=True):
+    text_to_speech: Annotated[Text, Seen("The text.")] = ""
+    voice: Annotated[Text, Seen("The name of the voice; which there are, depends on the speech service.")] = ""
+    format: Annotated[
+        SoundFormat,
+        types.choice("oggopus", "opus", "wav", "mp3"),
+        _format,
+        Seen("The format of the file. `oggopus` is sent as a voice message."),
+    ] = SoundFormat.OGG_OPUS
+    ssml: Annotated[Flag, Seen("Whether the text is SSML.")] = False
+    max_text_length: Annotated[Count, Seen("The action fails for a longer text.", default=MAX_TEXT_LENGTH)] = None
+    cache_max_age: Annotated[Duration, Seen("How old a file with the same speech may be; `0s`: always a new one.")] = (
+        None
+    )
+
+
+async def execute(context: Context, written: ToSpeechAttributes) -> Ending:
     """Make speech of a text. Raises Invalid, AiError."""
-    seen = context.prepared.seen
-    speech = Speech(_text(seen), text_of(seen, "voice"), _format(seen), flag_of(seen, "ssml"))
-    file = await context.services.models.synthesize(speech, duration_of(seen, "cache_max_age"))
-    return completed({"file_path": str(file)})
-
-
-def _text(seen: Seen) -> str:
-    text, longest = text_of(seen, "text_to_speech"), count_of(seen, "max_text_length") or MAX_TEXT_LENGTH
+    text, longest = written.text_to_speech, written.max_text_length or MAX_TEXT_LENGTH
     if len(text) > longest:
         detail = f"the text has {len(text)} characters, more than {longest}"
         raise Invalid("TEXT_TOO_LONG", detail, "text_to_speech")
-    return text
-
-
-def _format(seen: Seen) -> SoundFormat:
-    written = text_of(seen, "format")
-    if written not in _FORMATS:
-        raise invalid("format", written, "oggopus, wav or mp3")
-    return _FORMATS[written]
+    speech = Speech(text, written.voice, written.format, written.ssml)
+    file = await context.services.models.synthesize(speech, written.cache_max_age)
+    return completed({"file_path": str(file)})
 
 
 ACTION = ActionType(
     name="to_speech",
     help="Makes a sound file from a text.",
-    fields=(
-        Field("text_to_speech", types.TEXT, "The text."),
-        Field("voice", types.TEXT, "The name of the voice; which there are, depends on the speech service."),
-        Field(
-            "format",
-            types.choice("oggopus", "opus", "wav", "mp3"),
-            "The format of the file. `oggopus` is sent as a voice message.",
-            default="oggopus",
-        ),
-        Field("ssml", types.FLAG, "Whether the text is SSML.", default=False),
-        Field("max_text_length", types.WHOLE, "The action fails for a longer text.", default=MAX_TEXT_LENGTH),
-        Field("cache_max_age", types.DURATION, "How old a file with the same speech may be; `0s`: always a new one."),
-    ),
+    attributes=ToSpeechAttributes,
     returns={"file_path": "the file, for the `attachment` of the next `send`"},
     execute=execute,
+    samples={"file_path": "speech.ogg"},
     tube="scenarios.speech",
 )

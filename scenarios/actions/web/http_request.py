@@ -2,83 +2,166 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from datetime import timedelta, tzinfo
+from typing import Annotated, Any
 
 import msgspec
 
+from core.errors import Invalid
 from scenarios.actions.memory.set import change
+from scenarios.bot import Bot
 from scenarios.context import Context
 from scenarios.engine import Ending, State, Values
 from scenarios.engine.results import completed, failed, unknown
-from scenarios.placeholders.values import as_text, is_true
-from scenarios.schema import ActionType, Field, types
-from scenarios.schema.variables import VARIABLES, VariableFault
-from scenarios.schema.web_requests import (
-    DEFAULT_RETRIES,
-    DEFAULT_TIMEOUT,
-    METHODS,
-    SAFE,
-    headers_of,
-    method_of,
-    retries_of,
-    saved,
-    time_limit_of,
-)
+from scenarios.placeholders.fields import MISSING, find
+from scenarios.placeholders.values import as_text
+from scenarios.rehearsal import RehearsedStep
+from scenarios.schema import ActionType, Attributes, Own, conversion, types
+from scenarios.schema.attributes import Anything, Duration, Flag, Text, Whole
+from scenarios.schema.variables import VARIABLES, Change, VariableFault, change_of, ending_of_changes
 from scenarios.stores import step_results
 
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+SAFE = ("GET", "HEAD", "PUT", "DELETE")
+"""The methods whose repetition does nothing a second time (RFC 9110)."""
+
+LONGEST = timedelta(seconds=60)
+DEFAULT_RETRIES, MOST_RETRIES = 2, 5
 _PAUSE = 1.0
 """Seconds before the first repetition; each further one waits twice as long."""
 _BEGUN = "begun"
+_SAMPLE = {"status": 200, "body": "[body]", "headers": {}}
 
 
-async def execute(context: Context) -> Ending:
+def _method(value: Any, name: str, zone: tzinfo) -> str | None:
+    method = as_text(value).strip().upper()
+    if method and method not in METHODS:
+        raise Invalid("FIELD_INVALID", f"method: {method[:20]!r} is none of {', '.join(METHODS)}", name)
+    return method or None
+
+
+def _headers(value: Any, name: str, zone: tzinfo) -> dict[str, str]:
+    written = value if isinstance(value, Mapping) else {}
+    headers = {as_text(header): as_text(text) for header, text in written.items()}
+    if any(not text.isprintable() for pair in headers.items() for text in pair):
+        raise Invalid("FIELD_INVALID", "headers: a header is one line of text", name)
+    return headers
+
+
+class HttpRequestAttributes(Attributes, frozen=True):
+    url: Annotated[Text, Own("The address, with https:// or http://.")] = ""
+    method: Annotated[
+        str,
+        types.choice(*METHODS),
+        _method,
+        Own("GET, or POST if there is `json`, unless it says otherwise."),
+    ] = ""
+    headers: Annotated[
+        Mapping[str, str],
+        types.MAPPING,
+        _headers,
+        Own("The headers; a secret is written `${NAME}`, a variable of the environment."),
+    ] = {}
+    json: Annotated[Anything, Own("The body, which is sent as JSON.")] = None
+    timeout: Annotated[Duration, Own("How long the response is waited for, at most 60s.")] = timedelta(seconds=10)
+    retries: Annotated[
+        Whole,
+        Own(
+            "How often a request that failed is repeated, if its method allows that; POST and PATCH only with"
+            " `idempotency_key`.",
+            default=DEFAULT_RETRIES,
+        ),
+    ] = None
+    idempotency_key: Annotated[Flag, Own("Whether the header Idempotency-Key names this step.")] = False
+    save: Annotated[
+        Mapping[str, Any],
+        VARIABLES,
+        conversion.mapping,
+        Own("Variables from the response: `{person.price: body.price}`."),
+    ] = {}
+
+    @property
+    def verb(self) -> str:
+        """The method: what is written, or POST with a body, GET without."""
+        return self.method or ("GET" if self.json is None else "POST")
+
+    @property
+    def time_limit(self) -> timedelta:
+        return min(self.timeout or LONGEST, LONGEST)
+
+    def repetitions(self) -> int:
+        return min(DEFAULT_RETRIES if self.retries is None else self.retries, MOST_RETRIES)
+
+    def changes(self, response: Mapping[str, Any], bot: Bot, zone: tzinfo) -> list[Change]:
+        """Return what `save` does: variable → path in the response, such as `body.rates.USD`. A path that is not there
+        forgets the value. Raises VariableFault.
+        """
+        found = {as_text(name): find(response, as_text(path)) for name, path in self.save.items()}
+        values = {name: None if value is MISSING else value for name, value in found.items()}
+        return [change_of(name, value, bot.declared, zone) for name, value in values.items()]
+
+
+async def execute(context: Context, written: HttpRequestAttributes) -> Ending:
     """Send the request; a repetition after a crash only where it does nothing a second time. Raises Refused."""
-    own = context.prepared.own
-    method, headers = method_of(own), headers_of(own)
-    if is_true(own.get("idempotency_key")):
+    method, headers = written.verb, dict(written.headers)
+    if written.idempotency_key:
         headers["Idempotency-Key"] = context.identity
     is_safe = method in SAFE or "Idempotency-Key" in headers
     if not is_safe:
         if await step_results.recall(context):
             return unknown("it is not known whether the request of before a crash has arrived")
         await step_results.remember(context, _BEGUN)
-    return await _attempts(context, method, headers, retries_of(own) if is_safe else 0)
+    return await _attempts(context, written, headers, written.repetitions() if is_safe else 0)
 
 
-async def _attempts(context: Context, method: str, headers: Mapping[str, str], retries: int) -> Ending:
+def rehearse(step: RehearsedStep, written: HttpRequestAttributes) -> Ending:
+    """Without a response that the caller gives, nothing is saved."""
+    is_given, found = step.given is not None, {**step.echo(["response"]), **step.taken()}
+    response = found["response"] if isinstance(found["response"], Mapping) else _SAMPLE
+    values = Values({**found, "response": response}, from_person=frozenset({"response"}))
+    try:
+        changes = written.changes(response, step.bot, step.memory.zone) if is_given else []
+    except VariableFault as fault:
+        return Ending(State.FAILED, values, str(fault))
+    step.change(changes)
+    ending = ending_of_changes(changes, step.prepared.seen, {})
+    return Ending(ending.state, ending.returned.and_then(values))
+
+
+async def _attempts(
+    context: Context, written: HttpRequestAttributes, headers: Mapping[str, str], retries: int
+) -> Ending:
     """Send the request until there is a response of which a repetition would not change anything."""
-    ending, may_change = await _attempt(context, method, headers)
+    ending, may_change = await _attempt(context, written, headers)
     for number in range(retries):
         if not may_change:
             break
         await asyncio.sleep(_PAUSE * 2**number)
-        ending, may_change = await _attempt(context, method, headers)
+        ending, may_change = await _attempt(context, written, headers)
     return ending
 
 
-async def _attempt(context: Context, method: str, headers: Mapping[str, str]) -> tuple[Ending, bool]:
+async def _attempt(context: Context, written: HttpRequestAttributes, headers: Mapping[str, str]) -> tuple[Ending, bool]:
     """Send the request once. Returns the ending, and whether another attempt may end otherwise."""
     from providers import web_request  # it imports aiohttp, which checking a bot does not need
 
-    own, body = context.prepared.own, context.prepared.own.get("json")
-    content = None if body is None else msgspec.json.encode(body, enc_hook=str)
-    url = as_text(own.get("url")).strip()
-    request = web_request.WebRequest(method, url, headers, content, time_limit_of(own))
+    content = None if written.json is None else msgspec.json.encode(written.json, enc_hook=str)
+    request = web_request.WebRequest(written.verb, written.url, headers, content, written.time_limit)
     try:
         response = await web_request.send(request, allow_private=context.services.allow_private)
     except web_request.WebFault as fault:
-        is_known = method in SAFE or not fault.may_have_arrived
+        is_known = written.verb in SAFE or not fault.may_have_arrived
         return failed(str(fault)) if is_known else unknown(str(fault)), fault.may_change
     may_change = response.status == 429 or response.status >= 500
-    return await _ending(context, msgspec.to_builtins(response)), may_change
+    return await _ending(context, written, msgspec.to_builtins(response)), may_change
 
 
-async def _ending(context: Context, response: dict[str, Any]) -> Ending:
+async def _ending(context: Context, written: HttpRequestAttributes, response: Mapping[str, Any]) -> Ending:
     values = Values({"response": response}, from_person=frozenset({"response"}))
     if not 200 <= response["status"] < 300:
         return Ending(State.FAILED, values, f"the response has the status {response['status']}")
     try:
-        changes = saved(context.prepared.own, response, context.bot.declared, context.services.timezone)
+        changes = written.changes(response, context.bot, context.services.timezone)
     except VariableFault as fault:
         return Ending(State.FAILED, values, str(fault))
     ending = await change(context, changes) if changes else completed()
@@ -92,22 +175,7 @@ ACTION = ActionType(
     placeholder=True,
     one_of=("url",),
     outcomes=("completed", "failed", "unknown"),
-    fields=(
-        Field("url", types.TEXT, "The address, with https:// or http://."),
-        Field("method", types.choice(*METHODS), "GET, or POST if there is `json`, unless it says otherwise."),
-        Field("headers", types.MAPPING, "The headers; a secret is written `${NAME}`, a variable of the environment."),
-        Field("json", types.ANY, "The body, which is sent as JSON."),
-        Field("timeout", types.DURATION, "How long the response is waited for, at most 60s.", default=DEFAULT_TIMEOUT),
-        Field(
-            "retries",
-            types.WHOLE,
-            "How often a request that failed is repeated, if its method allows that; POST and PATCH only with"
-            " `idempotency_key`.",
-            default=DEFAULT_RETRIES,
-        ),
-        Field("idempotency_key", types.FLAG, "Whether the header Idempotency-Key names this step.", default=False),
-        Field("save", VARIABLES, "Variables from the response: `{person.price: body.price}`."),
-    ),
+    attributes=HttpRequestAttributes,
     returns={
         "response": "the response: `{response.status}`, `{response.body.…}`, `{response.headers.…}`",
         "person": "the variables of the person",
@@ -115,5 +183,6 @@ ACTION = ActionType(
         "run": "the variables of the run",
     },
     execute=execute,
+    rehearse=rehearse,
     tube="scenarios.web",
 )

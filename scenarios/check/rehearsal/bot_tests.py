@@ -23,15 +23,14 @@ from scenarios.bot.nodes import MapNode, Node, plain
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.bot.variables import split_name
 from scenarios.check.rehearsal.conversation import Conversation, NoSuchButton
-from scenarios.check.rehearsal.memory import Memory, Said
 from scenarios.check.rehearsal.rehearsal import Outcomes
 from scenarios.loader.composer import compose
 from scenarios.loader.files import decoded
 from scenarios.loader.problem import Problem, Problems
 from scenarios.placeholders.values import as_moment, as_text
+from scenarios.rehearsal.memory import Memory, SaidMessage
 from scenarios.schema.validator import as_list, complaint
 from scenarios.schema.variables import VariableFault, change_of
-from scenarios.sending.message import parse_mode
 
 FOLDER = "tests"
 PERSON = "7"
@@ -177,7 +176,7 @@ class _Test:
             if any(as_text(found.get(name)) != as_text(value) for name, value in answers.items()):
                 raise _Failed(f"the form {form} has {found!r}, expected {answers!r}")
 
-    def _new(self) -> list[Said]:
+    def _new(self) -> list[SaidMessage]:
         """Return the messages that no step has named, in the order in which they are sent."""
         sent = [one for one in self._talk.memory.said if one.at <= self._talk.memory.now]
         return sorted(sent, key=lambda one: one.at)[self._heard :]
@@ -198,21 +197,21 @@ def _outcomes(given: Mapping[str, Any]) -> Outcomes:
     return Outcomes(fail, unclear, given.get("returns") or {})
 
 
-def _text(said: Said) -> str:
-    return plain_text(said.message["text"], parse_mode(said.message.get("parse_mode")))
+def _text(said: SaidMessage) -> str:
+    return plain_text(said.message.text, said.message.mode)
 
 
-def _difference(expected: Any, said: Said) -> str:
+def _difference(expected: Any, said: SaidMessage) -> str:
     """Return what is not as expected; "" if all is."""
     wanted = expected if isinstance(expected, Mapping) else {"text": expected}
     return next((found for name, value in wanted.items() if (found := _unlike(str(name), value, said))), "")
 
 
-def _unlike(name: str, wanted: Any, said: Said) -> str:
+def _unlike(name: str, wanted: Any, said: SaidMessage) -> str:
     """Return how a message differs from one expectation; "" if it does not."""
     text = _text(said)
     if name == "text":
-        is_right = as_text(wanted) in (text, said.message["text"])
+        is_right = as_text(wanted) in (text, said.message.text)
         return "" if is_right else f"the bot says {text!r}, expected {as_text(wanted)!r}"
     if name in _EXPECTED:
         is_right = not complaint({"rule": _EXPECTED[name], "value": wanted}, text, lambda rule: False)
@@ -221,10 +220,10 @@ def _unlike(name: str, wanted: Any, said: Said) -> str:
     return "" if found == wanted or as_text(found) == as_text(wanted) else f"{name}: {found!r}, expected {wanted!r}"
 
 
-def _of_message(said: Said, name: str) -> Any:
+def _of_message(said: SaidMessage, name: str) -> Any:
     """Return what else a test may expect of a message."""
     if name == "buttons":
-        return [str(one["text"]) for row in said.message.get("inline") or () for one in row]
+        return [str(one["text"]) for row in said.message.inline for one in row]
     if name in ("to", "channels"):
         return getattr(said, name)
     raise _Failed(f"a message has no {name!r}{did_you_mean(name, ('text', 'buttons', 'to', 'channels', *_EXPECTED))}")

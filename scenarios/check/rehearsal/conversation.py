@@ -12,11 +12,10 @@ from scenarios.bot.button_data import turn_of
 from scenarios.bot.event_fields import with_derived
 from scenarios.bot.schedules import Schedule
 from scenarios.check.dry_run import select
-from scenarios.check.rehearsal.memory import Memory, Said
-from scenarios.check.rehearsal.promos import RehearsedPromos
 from scenarios.check.rehearsal.rehearsal import Outcomes, Rehearsal
 from scenarios.engine.results import skipped
 from scenarios.engine.triggers import SCHEDULED
+from scenarios.rehearsal.memory import Memory, RehearsedPromos, SaidMessage
 from scenarios.schema.conditions import unmet
 from scenarios.schema.questions import EVENTS, interrupts
 from scenarios.schema.schedules import due_before, event_of, late_before
@@ -53,16 +52,16 @@ class Conversation:
     def press(self, person: str, label: str) -> None:
         """Have a person press the button with this text, of the last message that has it. Raises NoSuchButton."""
         for said in reversed(self.said_to(person)):
-            for one in _buttons(said.message):
-                if one.get("text") == label and "url" not in one:
+            for one in (button for row in said.message.inline for button in row):
+                if one["text"] == label and "url" not in one:
                     return self._receive(person, {"kind": "callback", "callback_data": one.get("data") or label})
-            if label in (said.message.get("request_contact") or ()):
+            if label in said.message.request_contact:
                 return self.write(person, "", attachments=[{"type": "contact", "phone": PHONE, "is_own": True}])
-            if any(label in row for row in said.message.get("reply") or ()):
+            if any(label in row for row in said.message.reply or ()):
                 return self.write(person, label)
         raise NoSuchButton(f"no message has the button {label!r}")
 
-    def said_to(self, person: str) -> list[Said]:
+    def said_to(self, person: str) -> list[SaidMessage]:
         """Return the messages in the chat of a person that were sent until now."""
         chat = f"{self.channel}:{person}"
         return [one for one in self.memory.said if one.chat == chat and one.at <= self.memory.now]
@@ -152,7 +151,3 @@ class Conversation:
             return False
         asked.run.answer(asked, event)
         return True
-
-
-def _buttons(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [one for row in message.get("inline") or () for one in row]

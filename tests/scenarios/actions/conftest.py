@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -14,14 +14,17 @@ from core.redis.store import Store
 from providers.models import FileCache
 from scenarios.actions import own_actions
 from scenarios.bot import Action, Bot, Place
-from scenarios.check.samples import Sampled, ending_of
 from scenarios.context import Context, ScenarioServices
 from scenarios.engine import Ending, State, Step, Values
 from scenarios.engine.results import failed
 from scenarios.execution.opening import Options, open_services
 from scenarios.placeholders.attributes import prepare
+from scenarios.rehearsal import Memory, RehearsedStep, play
+from scenarios.rehearsal.memory import QuestionRun
+from scenarios.rehearsal.step import FIRST_MOMENT
 from scenarios.stores.people import People
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api
+from tests.scenarios.actions.contexts import executed
 
 __all__ = ["bot_api"]
 
@@ -63,12 +66,11 @@ class Bench:
         run: str = "1",
     ) -> Ending:
         """Execute one action; what it refuses is its error, as in a run."""
-        execute = own_actions()[fields["type"]].execute
-        assert execute is not None
+        kind, context = own_actions()[fields["type"]], self.context(fields, event, results or {}, run)
         try:
-            ending: Ending = await execute(self.context(fields, event, results or {}, run))
+            ending = await executed(kind, context)
         except Refused as refused:
-            return failed(refused.detail)
+            return kind.failure(refused) if kind.failure else failed(refused.detail)
         assert ending.returned.results.keys() <= own_actions()[fields["type"]].returns.keys(), (
             "the check knows no others"
         )
@@ -82,9 +84,11 @@ class Bench:
 
     def dry(self, fields: Mapping[str, Any], event: Mapping[str, Any]) -> Ending:
         """How the action ends in a dry run."""
-        return ending_of(
-            Sampled(own_actions()[fields["type"]], self.context(fields, event, {}, "dry").prepared, fields, event)
-        )
+        kind, context = own_actions()[fields["type"]], self.context(fields, event, {}, "dry")
+        memory, run = Memory(FIRST_MOMENT), cast(QuestionRun, None)
+        ending = play(RehearsedStep(self.bot, kind, context.step, event, context.prepared, memory, run))
+        assert ending is not None
+        return ending
 
     async def is_as_dry(self, fields: Mapping[str, Any], event: Mapping[str, Any], run: str = "1") -> Mapping[str, Any]:
         """The results of an action that completes here and in a dry run, with results of the same names and types."""

@@ -1,6 +1,7 @@
 """Contexts of actions that need models, speech and Telegram's files, and nothing else of a process."""
 
 from collections.abc import Mapping
+from datetime import UTC
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -9,10 +10,18 @@ from providers.models import FileCache, Models
 from scenarios.bot import Action, Bot, Place
 from scenarios.context import Context, ScenarioServices
 from scenarios.context.telegram import Telegram
-from scenarios.engine import State, Step, Values
+from scenarios.engine import Ending, State, Step, Values
 from scenarios.placeholders.attributes import prepare
+from scenarios.schema import ActionType
 
 EVENT = {"id": "1", "channel": "telegram-bot", "kind": "text", "user_id": 7, "event_text": "Привет"}
+
+
+async def executed(kind: ActionType, context: Context) -> Ending:
+    """The ending of an action, executed with the attributes of its context."""
+    assert kind.execute is not None
+    ending: Ending = await kind.execute(context, kind.converted(context.prepared, context.services.timezone))
+    return ending
 
 
 def context_of(
@@ -29,5 +38,7 @@ def context_of(
     action = Action("x", fields, Place("x.yaml"), placeholder=fields.get("placeholder"))
     values = Values(results or {})
     step = Step((0, 0), "x.start", action, State.PENDING, values=values)
-    services = cast(ScenarioServices, SimpleNamespace(models=models, telegram=telegram, pictures=FileCache.nowhere()))
+    services = cast(
+        ScenarioServices, SimpleNamespace(models=models, telegram=telegram, pictures=FileCache.nowhere(), timezone=UTC)
+    )
     return Context(services, Bot(), folder, "run", step, event, prepare(action, {}, values, event))

@@ -107,7 +107,7 @@ async def test_a_person_signs_out_itself_and_nobody_else(hunting: Bench) -> None
         (job("start", parameters="teacher"), "parameters: it is not a mapping"),
         (job("start", timezone="Atlantis"), "There is no time zone"),
         (job("pause", user=""), "user: it is empty"),
-        (job("log", limit=-1), "This job was not started yet."),
+        (job("log", limit=-1), "limit: '-1' is not a whole number above 0"),
         (job("sign_in", service="vacancies"), "There is no service to sign in to"),
     ],
 )

@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from core.redis.store import Store
-from scenarios.actions.people.request import request_of
+from scenarios.actions.people.request import RequestAttributes
 from scenarios.stores.requests import Requests
+from tests.sandbox.bot_api_clients import ANNA
 from tests.scenarios.actions.conftest import PRIVATE, TENANT, Bench
 
 pytestmark = pytest.mark.parametrize("shards", [1, 16])
@@ -145,7 +146,7 @@ async def test_an_unknown_operation_fails(bench: Bench) -> None:
 async def test_a_request_is_dropped_after_400_days(bench: Bench, store: Store) -> None:
     requests = Requests(store, TENANT)
     store.clock_offset_ms = -401 * DAY_MS
-    await requests.store("old", request_of("vk", {**PRIVATE, "event_text": "old"}))
+    await requests.store("old", RequestAttributes(event_text="old", user_id=str(ANNA)).request("vk"))
     store.clock_offset_ms = 0
-    new = await requests.store("new", request_of("vk", {**PRIVATE, "event_text": "new"}))
+    new = await requests.store("new", RequestAttributes(event_text="new", user_id=str(ANNA)).request("vk"))
     assert [one.id for one in await requests.newest()] == [new]

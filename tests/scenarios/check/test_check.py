@@ -1,12 +1,14 @@
 """The check of a bot before it runs: every complaint has file, line and column."""
 
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 
 from scenarios.actions import Actions, own_actions
 from scenarios.check import Checked, check
-from scenarios.schema import ActionType, Field, types
+from scenarios.schema import ActionType, Attributes, Own
+from scenarios.schema.attributes import Whole
 from tests.scenarios.bot_folder import BotFolder
 from tests.scenarios.loader.folder import Files, with_russian, write
 
@@ -262,8 +264,12 @@ def test_settings_name_actions_and_their_fields(tmp_path: Path) -> None:
     ]
 
 
+class DiceAttributes(Attributes, frozen=True):
+    sides: Annotated[Whole, Own("How many sides.")] = None
+
+
 def test_an_action_of_an_installed_package_is_checked_like_ours(tmp_path: Path) -> None:
-    dice = ActionType("dice", "Throws dice.", (Field("sides", types.WHOLE, "How many sides."),))
+    dice = ActionType("dice", "Throws dice.", DiceAttributes)
     folder = write(tmp_path, {FILE: actions("{type: dice, sides: 6}", "{type: dice, sides: six}", "{type: card}")})
     installed = Actions({**own_actions(), "dice": dice}, {"card": "cards:ACTION cannot be imported: ImportError: gone"})
     result = check(folder, {}, installed)

@@ -15,7 +15,7 @@ from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.execution.runs import RunGone, Runs, run_id
 from scenarios.execution.versions import Versions
-from scenarios.schema import ActionType
+from scenarios.schema import ActionType, Attributes
 from tests.scenarios.execution.conftest import PERSON, WITHIN, Installation, states
 from tests.support.stack import HOUR, TENANT
 from tests.support.waiting import until
@@ -122,7 +122,7 @@ one: {actions: [{type: send, to: {id: "{person.id}"}, text: "{person.name}: {wha
 async def test_the_events_of_a_person_are_answered_in_order_and_others_do_not_wait(installation: Installation) -> None:
     opened, entered = asyncio.Event(), asyncio.Event()
 
-    async def execute(context: Context) -> Ending:
+    async def execute(context: Context, attributes: Attributes) -> Ending:
         if context.event["event_text"] == "wait":
             entered.set()
             await opened.wait()
@@ -144,7 +144,7 @@ async def test_the_events_of_a_person_are_answered_in_order_and_others_do_not_wa
 async def test_an_action_that_raises_fails_with_its_error_and_the_others_run(
     installation: Installation, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def execute(context: Context) -> Ending:
+    async def execute(context: Context, attributes: Attributes) -> Ending:
         raise ValueError("the dice fell from the table")
 
     installation.types["dice"] = ActionType("dice", "", execute=execute)
@@ -165,7 +165,7 @@ async def test_an_action_that_raises_fails_with_its_error_and_the_others_run(
 async def test_an_outage_of_the_store_in_an_action_is_tried_again(installation: Installation) -> None:
     attempts = []
 
-    async def execute(context: Context) -> Ending:
+    async def execute(context: Context, attributes: Attributes) -> Ending:
         attempts.append(context.identity)
         if len(attempts) == 1:
             raise StoreUnavailable("down")
@@ -180,7 +180,7 @@ async def test_an_outage_of_the_store_in_an_action_is_tried_again(installation: 
 
 
 async def test_an_action_that_returns_too_much_fails(installation: Installation) -> None:
-    async def execute(context: Context) -> Ending:
+    async def execute(context: Context, attributes: Attributes) -> Ending:
         return completed({"much": "x" * 300_000})
 
     installation.types["talkative"] = ActionType("talkative", "", execute=execute)
@@ -234,7 +234,7 @@ async def test_a_run_that_was_begun_goes_on_if_its_event_would_start_nothing_now
 async def test_a_run_ends_on_the_version_with_which_it_began_in_another_process(installation: Installation) -> None:
     opened, entered = asyncio.Event(), asyncio.Event()
 
-    async def execute(context: Context) -> Ending:
+    async def execute(context: Context, attributes: Attributes) -> Ending:
         entered.set()
         await opened.wait()
         return completed()

@@ -17,6 +17,7 @@ from scenarios.engine import Ending, State, Step
 from scenarios.execution.opening import Options, open_services
 from scenarios.loader import load
 from scenarios.placeholders.attributes import prepare
+from tests.scenarios.actions.contexts import executed
 from tests.scenarios.bot_folder import BotFolder
 from tests.support.http_double import HttpDouble
 from tests.support.servers import Server
@@ -43,7 +44,7 @@ def context(services: ScenarioServices, run: str = "1", **fields: Any) -> Contex
 
 
 async def play(services: ScenarioServices, run: str = "1", **fields: Any) -> Ending:
-    return await http_request.execute(context(services, run, **fields))
+    return await executed(http_request.ACTION, context(services, run, **fields))
 
 
 @pytest.mark.row("C-97")

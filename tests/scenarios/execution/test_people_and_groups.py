@@ -10,7 +10,7 @@ import pytest
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
-from scenarios.schema import ActionType
+from scenarios.schema import ActionType, Attributes
 from scenarios.stores.people import People
 from scenarios.stores.requests import Requests
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api
@@ -70,7 +70,7 @@ async def test_a_process_that_dies_after_the_state_was_cleared_still_ends_the_ru
     """The repeat of the event finds its run; by the state, which is cleared now, it would start nothing."""
     reached, goes_on = asyncio.Event(), asyncio.Event()
 
-    async def pause(_: Context) -> Ending:
+    async def pause(_: Context, attributes: Attributes) -> Ending:
         reached.set()
         await goes_on.wait()
         return completed()

@@ -13,7 +13,7 @@ from scenarios.engine.results import completed
 from scenarios.execution.secrets import HIDDEN, secret_variables
 from scenarios.inspection.run_listing import RunFilter
 from scenarios.inspection.runs import RunReader
-from scenarios.schema import ActionType
+from scenarios.schema import ActionType, Attributes
 from tests.scenarios.execution.conftest import WITHIN, Installation
 from tests.support.stack import TENANT
 from tests.support.waiting import until
@@ -97,7 +97,7 @@ async def test_a_run_shows_texts_and_values_of_each_step_without_secrets(
     assert max(map(len, printed)) <= 80
 
 
-async def sign(context: Any) -> Ending:
+async def sign(context: Any, attributes: Attributes) -> Ending:
     return completed({"sign_in_url": LINK, "access_token": "t0ken-of-anna", "tokens_used": 3})
 
 
@@ -124,12 +124,12 @@ async def test_a_secret_is_hidden_wherever_its_value_stands(installation: Instal
     assert leaked.error == f"RuntimeError: ${{CLUB_KEY}}, {HIDDEN} and {HIDDEN}"
 
 
-async def echo(context: Any) -> Ending:
+async def echo(context: Any, attributes: Attributes) -> Ending:
     login = {"password": "pa55word-of-anna"}
     return completed({"answer": {"by": [PROCESS["CLUB_KEY"], f"key {LITERAL}"]}, "login": login})
 
 
-async def leak(context: Any) -> Ending:
+async def leak(context: Any, attributes: Attributes) -> Ending:
     raise RuntimeError(f"{PROCESS['CLUB_KEY']}, t0ken-in-a-field and pa55word-of-anna")
 
 

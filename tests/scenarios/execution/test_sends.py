@@ -16,7 +16,7 @@ from core.model.states import Reason
 from core.orders import SendingPolicy
 from couriers.channel import channels
 from couriers.sending.interface import Rejected, Unknown
-from scenarios.sending import reply_limit
+from scenarios.sending import orders
 from tests.scenarios.execution.conftest import Installation, states
 from tests.support.stack import TENANT
 
@@ -199,8 +199,8 @@ async def test_an_answering_machine_is_not_answered_without_end(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limited = {"echo": replace(channels()["echo"], limits_replies=True)}
-    monkeypatch.setattr(reply_limit, "channels", lambda: limited)
-    monkeypatch.setattr(reply_limit, "MOST_REPLIES", 2)
+    monkeypatch.setattr(orders, "channels", lambda: limited)
+    monkeypatch.setattr(orders, "MOST_REPLIES", 2)
     installation.actions("    - {type: send, text: x}")
     await installation.start()
     found = [states(await installation.play()) for _ in range(3)]

@@ -16,7 +16,7 @@ from scenarios.engine.results import completed
 from scenarios.execution.waiting import waits
 from scenarios.execution.waiting.turns import suspension
 from scenarios.execution.waiting.waits import WaitsFor
-from scenarios.schema import ActionType
+from scenarios.schema import ActionType, Attributes
 from tests.scenarios.execution.conftest import PERSON, WITHIN, Installation, states
 from tests.scenarios.execution.test_waiting import Gate, no_event_is_handled, parked
 from tests.support.stack import HOUR, TENANT
@@ -156,8 +156,8 @@ async def test_a_line_whose_slow_action_takes_longer_is_answered_before_the_late
 ) -> None:
     gate = Gate()
 
-    async def execute(context: Context) -> Ending:
-        return await gate.execute(context) if context.event["event_text"] == "a" else completed()
+    async def execute(context: Context, attributes: Attributes) -> Ending:
+        return await gate.execute(context, attributes) if context.event["event_text"] == "a" else completed()
 
     installation.types["slow"] = ActionType("slow", "", execute=execute, tube="test.slow")
     installation.actions('    - {type: slow}\n    - {type: send, text: "{event_text}", chain: completed}')

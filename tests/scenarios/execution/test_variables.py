@@ -69,7 +69,7 @@ async def test_a_dry_run_ends_as_the_real_one_with_a_long_list(
     real = await installation.play(text)
     dry = dry_run(load(installation.folder).bot, {**EVENT, "event_text": text}).rows
     assert [row.outcome for row in dry] == states(real)
-    assert [row.send["text"] for row in dry if row.send] == installation.texts
+    assert [row.send.text for row in dry if row.send] == installation.texts
     assert [row.why.endswith(action.error) for row, action in zip(dry, real.actions, strict=True)] == [True] * 4
     assert any(action.error for action in real.actions)
 

@@ -10,7 +10,7 @@ from couriers.sending.interface import Message, Outcome, Sent
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed, failed
-from scenarios.schema import ActionType
+from scenarios.schema import ActionType, Attributes
 from tests.scenarios.execution.conftest import WITHIN, Installation, states
 from tests.support.waiting import stays, until
 
@@ -36,7 +36,7 @@ class Gate:
         await self.pass_through()
         return self.sent
 
-    async def execute(self, context: Context) -> Ending:
+    async def execute(self, context: Context, attributes: Attributes) -> Ending:
         await self.pass_through()
         return completed({"said": "hello"})
 
@@ -127,7 +127,7 @@ async def test_at_most_ten_slow_actions_run_at_once_in_a_process(installation: I
 
 
 async def test_a_slow_action_that_fails_is_followed_by_its_failed_branch(installation: Installation) -> None:
-    async def execute(context: Context) -> Ending:
+    async def execute(context: Context, attributes: Attributes) -> Ending:
         return failed("no voice")
 
     installation.types["slow"] = ActionType("slow", "", execute=execute, tube="test.slow")

@@ -7,7 +7,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
@@ -18,6 +17,7 @@ import msgspec
 from core.queue import Attempt, Suspend, Task
 from core.redis.store import Argument, Store
 from scenarios.actions.messages import send
+from scenarios.actions.messages.send import SendAttributes
 from scenarios.bot import Bot, Scenario, Target, Trigger, Triggers, no_triggers
 from scenarios.context import Context, Waiting
 from scenarios.engine import Ending
@@ -31,7 +31,7 @@ from scenarios.execution.versions import Versions
 from scenarios.execution.waiting.delivery_ends import DeliveryEnds
 from scenarios.execution.waiting.parking import Parking
 from scenarios.execution.waiting.slow_steps import SlowSteps
-from scenarios.schema import ActionType
+from scenarios.schema import ActionType, Attributes
 from scenarios.stores.people import People
 from scenarios.stores.variables import Variables
 from tests.scenarios.engine.play import PLACE
@@ -177,9 +177,9 @@ def types_of(plan: Plan) -> dict[str, ActionType]:
 
 
 def executing(planned: Planned) -> Any:
-    async def execute(context: Context) -> Ending | Waiting:
+    async def execute(context: Context, _: Attributes) -> Ending | Waiting:
         if sends(planned):
-            return await send.execute(with_text(context, context.identity))
+            return await send.execute(context, SendAttributes(text=context.identity))
         return ending_of(planned)
 
     return execute
@@ -192,12 +192,6 @@ def sends(planned: Planned) -> bool:
 def as_executed(plan: Plan) -> Plan:
     """The plan of which each action that completes without a splice is a message, which has its own results."""
     return {name: Planned("completed", {}) if sends(planned) else planned for name, planned in plan.items()}
-
-
-def with_text(context: Context, text: str) -> Context:
-    prepared = context.prepared
-    own, seen = ({**values, "text": text} for values in (prepared.own, prepared.seen))
-    return replace(context, prepared=replace(prepared, own=own, seen=seen))
 
 
 def planned_results(results: Any) -> dict[str, Any]:

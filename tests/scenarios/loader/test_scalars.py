@@ -68,11 +68,11 @@ def test_what_is_written_reaches_people_as_it_is_written(tmp_path: Path, written
     files = {name: text.replace("VALUE", written) for name, text in FILES.items()}
     bot = load(write(tmp_path, files), {}).bot
     result = dry_run(bot, {"kind": "text", "user_id": 7, "chat_id": 7, "event_text": written})
-    texts = [row.send["text"] for row in result.rows if row.send]
+    texts = [row.send.text for row in result.rows if row.send]
     twice = written * 2
     assert texts == [twice, f"{written} {twice}", twice, f"held {twice}", f"met{written}", written]
     sent = [row.send for row in result.rows if row.send]
-    assert (sent[0]["reply"], sent[-1]["inline"][0][0]["text"]) == ([[written]], written)
+    assert (sent[0].reply, sent[-1].inline[0][0]["text"]) == (((written,),), written)
     (asked,) = (row.given["json"] for row in result.rows if row.type == "http_request")
     assert str(asked) == str({"a": usual(written), "b": [usual(written)]})
     assert bot.declared["person.default"].default == written

@@ -14,7 +14,7 @@ from scenarios.engine.results import completed, failed
 from scenarios.execution.opening import Options, open_services
 from scenarios.plugins import Platform, Plugin, started
 from scenarios.plugins.plugin import installed_plugins
-from scenarios.schema import ActionType
+from scenarios.schema import ActionType, Attributes
 from tests.scenarios.execution.conftest import Installation, bare, installation
 from tests.support.stack import Stack
 
@@ -41,7 +41,7 @@ CACHE = Plugin("cache", opening("cache"))
 BROKEN = Plugin("broken", opening("broken", "no route to the server"))
 
 
-async def forecast(context: Context) -> Ending:
+async def forecast(context: Context, _: Attributes) -> Ending:
     return completed({"text": str(context.services.plugins["weather"])})
 
 
@@ -76,7 +76,7 @@ async def ending_of(platform: Platform, name: str, stack: Stack) -> Ending:
     """What executing an action gives; it reads nothing but the services."""
     execute = platform.types[name].execute
     assert execute is not None
-    ending = await execute(Context(platform.services, *([None] * 6)))  # type: ignore[arg-type]
+    ending = await execute(Context(platform.services, *([None] * 6)), Attributes())  # type: ignore[arg-type]
     assert isinstance(ending, Ending)
     return ending
 

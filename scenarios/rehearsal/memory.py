@@ -3,17 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import TYPE_CHECKING, Any
+from itertools import count
+from typing import Any, Protocol
 
+from msgspec import structs
+
+from core.errors import Conflict
 from core.model.clock import to_ms
 from scenarios.bot import Bot
-from scenarios.check.rehearsal.promos import RehearsedPromos
-from scenarios.engine import Path
+from scenarios.bot.button_data import PageTurn
+from scenarios.engine import Ending, Path
 from scenarios.schema.questions import Question
 from scenarios.schema.variables import Change, applied, defaults, is_past, scopes_of
-
-if TYPE_CHECKING:
-    from scenarios.check.rehearsal.rehearsal import Rehearsal
+from scenarios.sending.message import BotMessage
+from scenarios.stores.promo import Promo
 
 Event = Mapping[str, Any]
 Owner = tuple[str, str, str]
@@ -21,36 +24,89 @@ Owner = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SaidMessage:
     """A message of the bot. `chat`: CHANNEL:CHAT, "" for a message with `to`. `at`: when it is sent."""
 
-    message: Mapping[str, Any]
+    message: BotMessage
     at: datetime
     chat: str = ""
     to: Any = None
     channels: Any = None
 
 
+class QuestionRun(Protocol):
+    """The run whose action asks."""
+
+    event: Event
+
+    def is_open(self, path: Path) -> bool:
+        """Return whether an action has not ended."""
+
+    def answer(self, question: "OpenQuestion", event: Event) -> None:
+        """Take what a person has written for the answer, or say the hint."""
+
+    def turn_page(self, question: "OpenQuestion", turn: PageTurn) -> None:
+        """Show another page of the options."""
+
+    def pass_due(self, question: "OpenQuestion") -> None:
+        """Do what is due without an answer."""
+
+    def end(self, path: Path, ending: Ending) -> None:
+        """End an action that waits, and play what follows."""
+
+
 @dataclass(slots=True)
 class OpenQuestion:
-    """A question that waits. `text`: the message, for reminders."""
+    """A question that waits. `message`: it, for reminders."""
 
-    run: "Rehearsal"
+    run: QuestionRun
     path: Path
     question: Question
-    message: Mapping[str, Any]
+    message: BotMessage
     until: datetime
     remind: datetime | None
     attempts: int = 0
 
     @property
     def is_open(self) -> bool:
-        return not self.run.run.steps[self.path].is_over
+        return self.run.is_open(self.path)
 
     @property
     def due(self) -> datetime:
         """Return when something happens without an answer."""
         return min(self.until, self.remind or self.until)
+
+
+@dataclass(slots=True)
+class RehearsedPromos:
+    """Promo codes, by the rules of the store (`scenarios.stores.promo`). `by_code`: by the codes in capitals."""
+
+    by_code: dict[str, Promo] = field(default_factory=dict)
+
+    def store(self, promo: Promo) -> Promo:
+        """Store a code; return it, or the same one of an earlier step. Raises Conflict PROMO_TAKEN."""
+        known = self.by_code.setdefault(promo.code.upper(), structs.replace(promo, id=len(self.by_code) + 1))
+        if (known.name, known.user_id) != (promo.name, promo.user_id):
+            raise Conflict("PROMO_TAKEN", f"the code {known.code} belongs to another promo")
+        return known
+
+    def free(self, code: str) -> str:
+        """Return a sample of a random code that no promo has yet."""
+        return next(one for n in count(1) if (one := code if n == 1 else f"{code}-{n}") not in self.by_code)
+
+    def find(self, code: str) -> Promo | None:
+        return self.by_code.get(code.strip().upper())
+
+    def with_id(self, number: int | None) -> Promo | None:
+        return next((one for one in self.by_code.values() if one.id == number), None)
+
+    def change(self, promo: Promo, changed: Promo) -> Promo:
+        """Replace a promo, perhaps under another code. Raises Conflict PROMO_TAKEN."""
+        if changed.code.upper() != promo.code.upper() and self.find(changed.code):
+            raise Conflict("PROMO_TAKEN", f"the code {changed.code} belongs to another promo")
+        kept = {code: one for code, one in self.by_code.items() if one.id != promo.id}
+        self.by_code = {**kept, changed.code.upper(): changed}
+        return changed
 
 
 @dataclass(slots=True)
@@ -66,7 +122,7 @@ class Memory:
     questions: list[OpenQuestion] = field(default_factory=list)
     forms: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     people: dict[str, Event] = field(default_factory=dict)
-    said: list[Said] = field(default_factory=list)
+    said: list[SaidMessage] = field(default_factory=list)
     started: set[str] = field(default_factory=set)
     failures: list[str] = field(default_factory=list)
     promos: RehearsedPromos | None = None

@@ -1,0 +1,107 @@
+"""One execution of one step without a server. An action's `rehearse` gets it in place of a `Context`."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from core.errors import Refused
+from scenarios.bot import Bot
+from scenarios.bot.button_data import list_id
+from scenarios.engine import Ending, Step, Values
+from scenarios.engine.results import completed
+from scenarios.placeholders.attributes import Prepared
+from scenarios.rehearsal.memory import Memory, OpenQuestion, QuestionRun, SaidMessage
+from scenarios.schema import ActionType
+from scenarios.schema.questions import Question
+from scenarios.schema.variables import Change
+from scenarios.sending.message import BotMessage
+
+FIRST_MOMENT = datetime(2030, 1, 1, tzinfo=UTC)
+"""The clock of a dry run."""
+
+NUMBER = 1
+"""The sample of an id."""
+
+
+@dataclass(slots=True)
+class RehearsedStep:
+    """`run`: the one in which the step is. `given`: what the caller says that the action returns, None for samples.
+    `sent`: the message that the step has sent. `warnings`: for the author.
+    """
+
+    bot: Bot
+    kind: ActionType
+    step: Step
+    event: Mapping[str, Any]
+    prepared: Prepared
+    memory: Memory
+    run: QuestionRun
+    given: Mapping[str, Any] | None = None
+    sent: BotMessage | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def channel(self) -> str:
+        return str(self.event.get("channel", ""))
+
+    @property
+    def person(self) -> str:
+        """The address of the event's person."""
+        return str(self.event.get("user_id") or "")
+
+    @property
+    def list_id(self) -> str:
+        """The id of the list of options that this step shows."""
+        return list_id(f"{self.event.get('id')}:{self.step.path}")
+
+    def taken(self) -> Mapping[str, Any]:
+        """Return what the caller says that the action returns, of which the action itself makes its results."""
+        given, self.given = self.given, None
+        return given or {}
+
+    def echo(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return results by name: as the author wrote them, otherwise samples."""
+        own = self.prepared.own
+        written = {name: own[name] for name in names if own.get(name) not in (None, "")}
+        return {name: written.get(name, self.kind.samples.get(name, f"[{name}]")) for name in names}
+
+    def change(self, changes: Iterable[Change]) -> None:
+        """Change variables."""
+        for change in changes:
+            self.memory.change(self.event, change)
+
+    def say(self, message: BotMessage, at: datetime | None = None, to: Any = None, channels: Any = None) -> None:
+        """Send a message to the chat of the event, or to other people. `at`: when, by default now."""
+        self.sent = message
+        chat = f"{self.channel}:{self.event.get('chat_id') or self.event.get('user_id', '')}"
+        self.memory.said.append(SaidMessage(message, at or self.memory.now, "" if to else chat, to, channels))
+
+    def ask(self, question: Question, message: BotMessage) -> None:
+        """Send a question, for which the step waits."""
+        now = self.memory.now
+        remind = now + question.remind if question.remind else None
+        asked = OpenQuestion(self.run, self.step.path, question, message, now + question.timeout, remind)
+        self.memory.questions.append(asked)
+        self.say(message)
+
+
+def play(step: RehearsedStep) -> Ending | None:
+    """Return the end of an action, None if it waits."""
+    kind = step.kind
+    try:
+        ending = _rehearsed(step)
+    except Refused as refusal:
+        ending = kind.refused(refusal)
+    if ending is None or not step.given:
+        return ending
+    from_person = ending.returned.from_person & step.given.keys()
+    return replace(ending, returned=ending.returned.and_then(Values(step.given, from_person=from_person)))
+
+
+def _rehearsed(step: RehearsedStep) -> Ending | None:
+    kind, attributes = step.kind, step.kind.converted(step.prepared, step.memory.zone)
+    if kind.rehearse:
+        return kind.rehearse(step, attributes)
+    names = [name for name in kind.returns if name.isidentifier()]
+    return completed(step.echo(names), from_person=kind.returns.keys() & kind.from_person)

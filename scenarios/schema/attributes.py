@@ -1,0 +1,125 @@
+"""The attributes of an action type: one frozen struct, in which each field is declared once.
+
+    class RemoveAttributes(Attributes, frozen=True):
+        remove_message_id: Annotated[Whole, Seen("The message to remove, instead of that of the event.")] = None
+
+From the declaration come the check of an author's files, the JSON Schema for editors, the reference page, and what an
+action runs with: the values are converted once, when the placeholders are replaced.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta, tzinfo
+from functools import cache
+from inspect import get_annotations
+from typing import Annotated, Any, TypeVar, get_args
+
+import msgspec
+from msgspec import Struct
+
+from scenarios.bot.durations import as_written
+from scenarios.placeholders.attributes import Prepared
+from scenarios.schema import conversion, types
+from scenarios.schema.types import Type
+
+Default = str | int | bool | None
+Convert = Callable[[Any, str, tzinfo], Any]
+Text = Annotated[str, types.TEXT, conversion.text]
+TextOrEmpty = Annotated[str | None, types.TEXT, conversion.text_or_empty]
+"""None if it is not written: an empty text has a meaning of its own."""
+Verbatim = Annotated[str, types.TEXT, conversion.verbatim]
+Texts = Annotated[tuple[str, ...], types.TEXTS, conversion.texts]
+Elements = Annotated[tuple[str, ...], types.TEXTS, conversion.elements]
+Whole = Annotated[int | None, types.WHOLE, conversion.whole]
+Count = Annotated[int | None, types.WHOLE, conversion.count]
+Number = Annotated[float | None, types.NUMBER, conversion.number]
+Flag = Annotated[bool, types.FLAG, conversion.flag]
+OptionalFlag = Annotated[bool | None, types.FLAG, conversion.flag]
+Duration = Annotated[timedelta | None, types.DURATION, conversion.duration]
+Moment = Annotated[datetime | None, types.DATE, conversion.moment]
+Fields = Annotated[Mapping[str, Any], types.MAPPING, conversion.mapping]
+Anything = Annotated[Any, types.ANY, conversion.anything]
+
+
+class Attributes(Struct, frozen=True):
+    """The attributes of an action. Each one has a default: authors may leave out all."""
+
+
+class Own(Struct, frozen=True):
+    """A field that is read in the action itself. `help`: a sentence for authors; without one it is no field that they
+    write. `default`: what authors read as the default, if it is not that of the struct. `key`: its name in the action,
+    if it has another one in the struct.
+    """
+
+    help: str = ""
+    default: Default = None
+    key: str = ""
+
+
+class Seen(Own, frozen=True):
+    """A field that is read in all that the action sees, in which results of earlier actions come first (C-32).
+
+    `together`: the fields that belong together and that an earlier action may have returned. If the action has one of
+    them, this field is read in the action itself.
+    """
+
+    together: tuple[str, ...] = ()
+
+
+class Field(Struct, frozen=True):
+    """One field, as it was declared. `default`: what a missing field means, as authors read it; None if nothing."""
+
+    name: str
+    type: Type
+    help: str
+    default: Default = None
+
+
+class _Reader(Struct, frozen=True):
+    """Reads one field. `attribute`: its name in the struct."""
+
+    attribute: str
+    field: Field
+    convert: Convert
+    about: Own
+
+    def source(self, prepared: Prepared) -> Mapping[str, Any]:
+        if isinstance(self.about, Seen) and not any(name in prepared.own for name in self.about.together):
+            return prepared.seen
+        return prepared.own
+
+
+A = TypeVar("A", bound=Attributes)
+
+
+def fields_of(kind: type[Attributes]) -> tuple[Field, ...]:
+    """Return the fields that authors write."""
+    return tuple(one.field for one in _readers(kind) if one.field.help)
+
+
+def converted(kind: type[A], prepared: Prepared, zone: tzinfo) -> A:
+    """Return the attributes of an action. `zone`: of moments that name none. Raises Invalid FIELD_INVALID."""
+    given = {}
+    for one in _readers(kind):
+        source = one.source(prepared)
+        if (
+            one.field.name in source
+            and (value := one.convert(source[one.field.name], one.field.name, zone)) is not None
+        ):
+            given[one.attribute] = value
+    return kind(**given)
+
+
+@cache
+def _readers(kind: type[Attributes]) -> tuple[_Reader, ...]:
+    annotations: dict[str, Any] = {}
+    for one in reversed(kind.__mro__):
+        annotations |= get_annotations(one)
+    return tuple(_reader(one.name, annotations[one.name], one.default) for one in msgspec.structs.fields(kind))
+
+
+def _reader(name: str, annotation: Any, default: Any) -> _Reader:
+    _, kind, convert, about = get_args(annotation)
+    shown = about.default
+    if shown is None and default != "" and isinstance(default, str | int | timedelta):
+        shown = as_written(default) if isinstance(default, timedelta) else default
+    return _Reader(name, Field(about.key or name.rstrip("_"), kind, about.help, shown), convert, about)

@@ -1,0 +1,117 @@
+"""Reads the attributes of an action, of which a placeholder may have made texts. Pure.
+
+Each function gets a value, the name of the field and the zone of moments without one. It returns None for a value that
+is missing or empty, so that the default holds, and raises Invalid FIELD_INVALID for one that cannot be used; the text
+becomes the `error` of the action.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
+
+from core.errors import Invalid
+from scenarios.bot.durations import read_duration
+from scenarios.placeholders.values import as_number, as_text, in_utc, is_list, is_true
+
+
+def text(value: Any, name: str = "", zone: tzinfo = UTC) -> str | None:
+    return as_text(value).strip() or None
+
+
+def text_or_empty(value: Any, name: str = "", zone: tzinfo = UTC) -> str:
+    """Return a text; unlike a missing one, an empty one has a meaning."""
+    return as_text(value).strip()
+
+
+def verbatim(value: Any, name: str = "", zone: tzinfo = UTC) -> str | None:
+    """Return a text with the spaces around it."""
+    return None if value is None else str(value)
+
+
+def shown(value: Any, name: str = "", zone: tzinfo = UTC) -> str | None:
+    """Return a value of any kind as the text of a message shows it."""
+    return as_text(value) or None
+
+
+def texts(value: Any, name: str = "", zone: tzinfo = UTC) -> tuple[str, ...]:
+    """Return the texts of a list, or of a text with commas."""
+    elements: Sequence[Any] = list(value or ()) if is_list(value) else as_text(value).split(",")
+    return tuple(text for element in elements if (text := as_text(element).strip()))
+
+
+def elements(value: Any, name: str = "", zone: tzinfo = UTC) -> tuple[str, ...]:
+    """Return the texts of a list, or the one text."""
+    return tuple(as_text(one) for one in (value if is_list(value) else [value]) if one not in (None, ""))
+
+
+def whole(value: Any, name: str = "", zone: tzinfo = UTC) -> int | None:
+    if not (written := as_text(value).strip()):
+        return None
+    found = as_number(written)
+    if found is None or found != int(found):
+        raise invalid(name, written, "a whole number")
+    return int(found)
+
+
+def count(value: Any, name: str = "", zone: tzinfo = UTC) -> int | None:
+    """Return a whole number above 0."""
+    found = whole(value, name, zone)
+    if found is not None and found < 1:
+        raise invalid(name, str(found), "a whole number above 0")
+    return found
+
+
+def number(value: Any, name: str = "", zone: tzinfo = UTC) -> float | None:
+    if not (written := as_text(value).strip()):
+        return None
+    found = as_number(written)
+    if found is None:
+        raise invalid(name, written, "a number")
+    return float(found)
+
+
+def flag(value: Any, name: str = "", zone: tzinfo = UTC) -> bool | None:
+    return None if value in (None, "") else is_true(value)
+
+
+def duration(value: Any, name: str = "", zone: tzinfo = UTC) -> timedelta | None:
+    if not (written := as_text(value).strip()):
+        return None
+    found = read_duration(written)
+    if found is None:
+        raise invalid(name, written, "a duration, for example 1h 30m")
+    return found
+
+
+def moment(value: Any, name: str = "", zone: tzinfo = UTC) -> datetime | None:
+    """Return a moment in UTC; one without a zone is in `zone`. A date is the beginning of that day."""
+    if value in (None, ""):
+        return None
+    found = in_utc(value, zone, datetime.now(UTC))
+    if found is None:
+        raise invalid(name, as_text(value), "a date, for example 2026-11-22")
+    return found
+
+
+def mapping(value: Any, name: str = "", zone: tzinfo = UTC) -> Mapping[str, Any] | None:
+    return value if isinstance(value, Mapping) else None
+
+
+def anything(value: Any, name: str = "", zone: tzinfo = UTC) -> Any:
+    return value
+
+
+def word(*words: str) -> Callable[[Any, str, tzinfo], str | None]:
+    """Return what reads one of several words."""
+
+    def read(value: Any, name: str = "", zone: tzinfo = UTC) -> str | None:
+        written = text(value, name, zone)
+        if written and written not in words:
+            raise Invalid("FIELD_INVALID", f"{name}: {written!r} is none of {', '.join(words)}", name)
+        return written
+
+    return read
+
+
+def invalid(name: str, text: str, wanted: str) -> Invalid:
+    return Invalid("FIELD_INVALID", f"{name}: {text[:100]!r} is not {wanted}", name)
