@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from email import message_from_bytes
 from email.policy import SMTPUTF8
+from html import escape
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +23,17 @@ from hypothesis import strategies as st
 from core.errors import Invalid
 from core.model.delivery import NewDelivery, Sender
 from core.orders.content_rules import check_content
-from couriers.sending import Attachment, AttachmentType, Button, Content, Courier, Message, Sent
+from couriers.sending import (
+    Attachment,
+    AttachmentType,
+    Button,
+    Content,
+    Courier,
+    Message,
+    ParseMode,
+    Sent,
+    utf16_length,
+)
 from couriers.sending.content.content_for_channel import present
 from couriers.sending.content.shown import Shown, display_of, shown_in
 from couriers.sending.interface import WritesAsText
@@ -266,3 +277,62 @@ async def test_what_arrives_is_what_was_given_or_named(provider: Provider, tmp_p
         check(SEEN[type(provider)](provider, address), wanted, outcome, preview)
     else:
         assert preview.is_empty
+
+
+# marks
+
+KINDS = ("bold", "italic", "underline", "strikethrough", "code", "link")
+TARGET = "https://example.org/?a=1&b=2"
+TAGS = dict(zip(KINDS, ("b", "i", "u", "s", "code", f'a href="{escape(TARGET)}"'), strict=True))
+SIGNS = dict(zip(KINDS, ("*", "_", "__", "~", "`", ""), strict=True))
+pieces = st.lists(
+    st.tuples(st.sampled_from((*shorter, "слово", "a\nb")).filter(str.strip), st.sampled_from(("", *KINDS))),
+    min_size=1,
+    max_size=6,
+)
+
+
+def as_html(text: str, kind: str) -> str:
+    return f"<{TAGS[kind]}>{escape(text)}</{TAGS[kind].split()[0]}>" if kind else escape(text)
+
+
+def as_markdown(text: str, kind: str) -> str:
+    inside = re.sub(r"([_*\[\]()~`>#+\-=|{}.!\\])", r"\\\1", text)
+    return f"[{inside}]({TARGET})" if kind == "link" else f"{SIGNS.get(kind, '')}{inside}{SIGNS.get(kind, '')}"
+
+
+def marked_ranges(provider: Any, address: str) -> list[list[tuple[str, int, int]]]:
+    """Return kind, offset and length of each mark of each message, as a person sees it."""
+    if isinstance(provider, TelegramProvider):
+        found = [one.entities or () for one in provider.server.messages(address)]
+        return [[(type(one).__name__[13:].lower(), one.offset, one.length) for one in entities] for entities in found]
+    people = provider.server.people.messages(int(address))
+    return [[(one["type"], one["offset"], one["length"]) for one in shown.get("entities", ())] for shown in people]
+
+
+SAME = {"strike": "strikethrough", "texturl": "link", "text_link": "link"}
+"""What Telegram calls a mark otherwise."""
+
+
+@pytest.mark.row("D-52")
+@pytest.mark.parametrize("provider", [TelegramProvider, BotApiProvider], indirect=True)
+@pytest.mark.parametrize("mode", [ParseMode.HTML, ParseMode.MARKDOWN_V2])
+@settings(WITHOUT_SHRINKING, max_examples=settings().max_examples // 4, derandomize=settings().max_examples <= 100)
+@given(given_pieces=pieces)
+async def test_marks_arrive_where_they_were_given(
+    provider: Provider, mode: ParseMode, given_pieces: Sequence[tuple[str, str]]
+) -> None:
+    courier = provider.opened[0] if provider.opened else await provider.open()
+    write = as_html if mode is ParseMode.HTML else as_markdown
+    text, plain = " ".join(write(*one) for one in given_pieces), " ".join(piece for piece, _ in given_pieces)
+    expected, start = [], 0
+    for piece, kind in given_pieces:
+        expected += [(kind, start, utf16_length(piece))] if kind else []
+        start += utf16_length(piece) + 1
+    address = provider.address(next(numbers))
+    outcome = await delivered(courier, message(address, "", f"marks {address}"), text, Content(mode))
+    assert outcome
+    seen = SEEN[type(provider)](provider, address)
+    (found,) = marked_ranges(provider, address)
+    assert ("".join(seen.texts), outcome.not_shown) == (plain, ())
+    assert sorted((SAME.get(kind, kind), *place) for kind, *place in found) == sorted(expected)
