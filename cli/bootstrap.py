@@ -68,7 +68,7 @@ def install(venv: Path, root: Path, lock: str, folder: int, verbose: bool) -> No
     """Create the environment, or update a complete one in place: a running `./ada up` keeps its files."""
     python = python_of(venv)
     copies = list(venv.glob("requirements*.lock"))
-    progress = Progress(f"setting up {venv.name} with Python {sys.version.split()[0]}")
+    progress = SetupProgress(f"setting up {venv.name} with Python {sys.version.split()[0]}")
     progress.show("")
     if not (copies and python.exists()):
         run([sys.executable, "-m", "venv", "--clear", "--without-pip", venv], folder, progress, verbose)
@@ -86,7 +86,7 @@ def install(venv: Path, root: Path, lock: str, folder: int, verbose: bool) -> No
     progress.end()
 
 
-def uv_installs(python: Path, lock: Path, folder: int, progress: "Progress", verbose: bool) -> bool:
+def uv_installs(python: Path, lock: Path, folder: int, progress: "SetupProgress", verbose: bool) -> bool:
     """Install with uv, which needs seconds where pip needs a minute. Returns False without uv, and if it fails: it does
     not read the settings of pip, which may name the only index that this machine reaches.
     """
@@ -102,7 +102,7 @@ def uv_installs(python: Path, lock: Path, folder: int, progress: "Progress", ver
     return True
 
 
-class Progress:
+class SetupProgress:
     """One line on stderr, which a terminal shows anew at each step; elsewhere its first and its last state."""
 
     def __init__(self, title: str) -> None:
@@ -130,7 +130,7 @@ class Progress:
         log(f"{self._title}: done in {time.monotonic() - self._began:.0f} s")
 
 
-def run(command: list[str | Path], folder: int, progress: Progress, verbose: bool) -> None:
+def run(command: list[str | Path], folder: int, progress: SetupProgress, verbose: bool) -> None:
     """Run a command. Raises CalledProcessError with the output if the command fails; a verbose one has printed it."""
     lines = []
     with subprocess.Popen(

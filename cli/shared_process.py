@@ -28,10 +28,10 @@ log = logging.getLogger(__name__)
 _REQUEST = None
 """In the queue of ended verbs: a request to stop."""
 
-Ended = SimpleQueue["Verb | None"]
+Ended = SimpleQueue["SharedVerb | None"]
 
 
-class Verb(Thread):
+class SharedVerb(Thread):
     """Runs one verb, again and again, until it ends for good or `stopping` is set; then puts itself into `ended`."""
 
     def __init__(self, words: str, stopping: Event, ended: Ended) -> None:
@@ -84,7 +84,7 @@ def run_together(verbs: Sequence[str]) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, request)
-    threads = [Verb(words, stopping, ended) for words in verbs]
+    threads = [SharedVerb(words, stopping, ended) for words in verbs]
     for thread in threads:
         thread.start()
     running = set(threads)

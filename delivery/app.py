@@ -9,7 +9,7 @@ from aiohttp.typedefs import Handler
 
 from delivery import openapi
 from delivery.console import files as console_files
-from delivery.http.context import Context
+from delivery.http.context import ApiContext
 from delivery.http.endpoint import make_handler
 from delivery.http.metrics import Metrics
 from delivery.http.options import Options
@@ -30,7 +30,7 @@ from delivery.services import ApiServices
 def build(services: ApiServices, options: Options | None = None) -> web.Application:
     """Return the application. When it is shut down, open streams end at once."""
     options = options or Options()
-    context = Context(
+    context = ApiContext(
         services, options, Metrics(), RateLimiter(options.rate, options.burst), partial(_openapi, options.version)
     )
     middlewares = (count_requests(context.metrics), compress_json, respond_to_errors)
@@ -54,7 +54,7 @@ def build(services: ApiServices, options: Options | None = None) -> web.Applicat
     return app
 
 
-def _handler_of(route: Route | OpenRoute, context: Context) -> Handler:
+def _handler_of(route: Route | OpenRoute, context: ApiContext) -> Handler:
     return make_handler(route, context) if isinstance(route, Route) else route.make_handler(context)
 
 

@@ -22,12 +22,12 @@ from core.queue import AlreadySettled, Attempt, Result, Retry
 from jobs.code_names import left_to_others, names_compensations
 from jobs.endings import Endings
 from jobs.external_services import Outside
-from jobs.failures import LEAST, Failure, Verdict, failure_of, failure_of_compensation
+from jobs.failures import LEAST, AfterFailure, Failure, failure_of, failure_of_compensation
 from jobs.iteration import Iteration
 from jobs.job import Job
 from jobs.limits.slots import WAITS, Slots
 from jobs.losses import Losses
-from jobs.recording.effects import Effects
+from jobs.recording.effects import JobEffects
 from jobs.recording.guard import Guard
 from jobs.run_job import run_job
 from jobs.signals import Finished, Interrupted, Lost, Pause, RollBack, Suspended
@@ -141,9 +141,9 @@ class Attempts:
             return None
         failure = self._failure(kind, guard, fault)
         is_failure = isinstance(fault, Exception) and not isinstance(fault, Pause | Finished)
-        if is_failure and failure.verdict is not Verdict.AGAIN:
+        if is_failure and failure.verdict is not AfterFailure.AGAIN:
             try:
-                await iteration.compensations.run(Effects(guard, self._jobs.now))
+                await iteration.compensations.run(JobEffects(guard, self._jobs.now))
             except (Exception, Interrupted, Lost) as other:  # noqa: BLE001 - the code of a job
                 return self._failure_of_compensation(kind, guard, other)
         return failure
@@ -160,7 +160,7 @@ class Attempts:
             return await self._broken_off(kind, guard, attempt, failure)
         after = guard.after_replay()
         try:
-            await iteration.compensations.run(Effects(after, self._jobs.now))
+            await iteration.compensations.run(JobEffects(after, self._jobs.now))
         except (Exception, Interrupted, Lost) as other:  # noqa: BLE001 - the code of a job
             return await self._broken_off(kind, after, attempt, self._failure_of_compensation(kind, guard, other))
         with suppress(Refused):  # it was changed: that has put a task

@@ -14,7 +14,7 @@ from core.jobs.record import OwnState, line_of, zone_of
 from core.jobs.units import NULL
 from core.model.clock import from_ms, to_ms
 from core.queue import AlreadySettled, Attempt, Done, Result, Retry
-from jobs.failures import Failure, Verdict, most_of
+from jobs.failures import AfterFailure, Failure, most_of
 from jobs.iteration import Iteration
 from jobs.job import Job
 from jobs.reasons import reason_for_operator, reason_for_user
@@ -107,11 +107,11 @@ class Endings:
         iteration = job.record.iteration + 1
         log.warning("job %s: iteration %s: failure %s in a row: %s", job.id.name, iteration, number, text)
         match failure.verdict:
-            case Verdict.AGAIN:
+            case AfterFailure.AGAIN:
                 return await self._try_again(kind, guard, failure, reason)
-            case Verdict.NEXT:
+            case AfterFailure.NEXT:
                 return await self._give_up(guard, attempt, failure, reason)
-            case Verdict.FAILED:
+            case AfterFailure.FAILED:
                 await self._fail(job, reason)
         return Done()
 

@@ -26,7 +26,7 @@ REPORTED_AFTER = timedelta(days=1)
 """The user of a job that goes on is notified once when its failures in a row have lasted so long."""
 
 
-class Verdict(Enum):
+class AfterFailure(Enum):
     """What follows. `NEXT`: the iteration is given up, and the next one begins when it is due."""
 
     AGAIN = auto()
@@ -43,7 +43,7 @@ class Failure:
     fault: BaseException
     number: int
     at: datetime
-    verdict: Verdict
+    verdict: AfterFailure
     reports: bool = False
     report_at: int = 0
 
@@ -60,24 +60,24 @@ def failure_of(kind: type[Job], record: JobRecord, fault: BaseException, now: da
     if isinstance(fault, Unclear):  # only a person can end that
         most = min(most or LEAST, LEAST)
     if isinstance(fault, RollBack) or (most and number >= most):
-        return Failure(fault, number, now, Verdict.FAILED)
+        return Failure(fault, number, now, AfterFailure.FAILED)
     if schedule.is_once and not kind.most_failures:  # it ends in about a day, and that is reported
-        return Failure(fault, number, again, Verdict.AGAIN)
+        return Failure(fault, number, again, AfterFailure.AGAIN)
     report_at = record.report_at if record.failures else to_ms(now + REPORTED_AFTER)
     reports = 0 < report_at <= to_ms(now)
     report = (reports, 0 if reports else report_at)
     if not schedule.is_once and number >= LEAST:
         following = schedule.next(from_ms(record.anchor), from_ms(record.last_run), now, zone)
         if again >= following:
-            return Failure(fault, number, following, Verdict.NEXT, *report)
-    return Failure(fault, number, again, Verdict.AGAIN, *report)
+            return Failure(fault, number, following, AfterFailure.NEXT, *report)
+    return Failure(fault, number, again, AfterFailure.AGAIN, *report)
 
 
 def failure_of_compensation(kind: type[Job], record: JobRecord, fault: BaseException, now: datetime) -> Failure:
     """Return what follows after a failure while what was done is taken back: the job never goes on without that."""
     number = record.failures + 1
     is_last = isinstance(fault, RollBack) or number >= (kind.most_failures or MOST + LEAST)
-    return Failure(fault, number, now + BACKOFF.pause(number), Verdict.FAILED if is_last else Verdict.AGAIN)
+    return Failure(fault, number, now + BACKOFF.pause(number), AfterFailure.FAILED if is_last else AfterFailure.AGAIN)
 
 
 def most_of(kind: type[Job], *, is_once: bool) -> int | None:

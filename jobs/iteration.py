@@ -22,15 +22,15 @@ from jobs.recording.branches import Branches
 from jobs.recording.calls import Calls, RetryPolicy
 from jobs.recording.children import Child, Children
 from jobs.recording.compensations import Compensations
-from jobs.recording.effects import Call, Effect, Effects, Exists
+from jobs.recording.effects import Call, Effect, Exists, JobEffects
 from jobs.recording.guard import Guard
 from jobs.recording.items import Item, line_of, pages, record_of, units_of
 from jobs.recording.live_lines import LiveLines
-from jobs.recording.names import Names
+from jobs.recording.names import StepNames
 from jobs.recording.own_state import NO_STATE, StateClass
 from jobs.recording.places import UNIT
 from jobs.recording.results import returned_form, stored_form
-from jobs.recording.waiting import Waiting
+from jobs.recording.waiting import JobWaiting
 from jobs.signals import Throttled
 from providers.models import Prompt
 
@@ -59,9 +59,9 @@ class Iteration:
         self._outside = outside
         self._now = now = jobs.now
         self.result: msgspec.Raw = NULL
-        self._names = Names()
-        self._effects = Effects(guard, now)
-        self._waiting = Waiting(guard, steps, now)
+        self._names = StepNames()
+        self._effects = JobEffects(guard, now)
+        self._waiting = JobWaiting(guard, steps, now)
         self._calls = Calls(guard, steps, now)
         self._turns = Turns(outside.store, limits, guard, jobs)
         self._branches = Branches(guard)

@@ -25,7 +25,7 @@ from jobs.job import Job
 from jobs.limits.slots import Slots
 from jobs.losses import Losses
 from jobs.notices.notifier import Notifier
-from jobs.queries.answering import AT_ONCE, Answers
+from jobs.queries.answering import AT_ONCE, QueryAnswers
 from jobs.queries.answering import LEASE as LEASE_OF_QUERIES
 from jobs.recovery.changed_code import report_changed_code
 from jobs.recovery.interrupted import Standing, count_interrupted
@@ -73,7 +73,7 @@ class JobWorker:
             self.jobs, self._losses, outside or Outside(store), self._slots, self._stop_requested.is_set
         )
         self._workers = {tube_of(kind.name): self._worker(kind, concurrency, lease) for kind in registry.kinds.values()}
-        answers = Answers(self.jobs, registry.kinds)
+        answers = QueryAnswers(self.jobs, registry.kinds)
         for tube in (tube_of_query(*one) for one in registry.queries):
             self._workers[tube] = client.worker(tube, answers.handle, AT_ONCE, lease=min(lease, LEASE_OF_QUERIES))
         notify = (notifier or Notifier(Services.on(store))).handle

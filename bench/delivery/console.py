@@ -19,7 +19,7 @@ from bench.harness.measurements import latency_columns
 from bench.harness.process_cost import cpu_seconds
 from bench.harness.report import Row, Rows, log_progress, percentile, report_target
 from bench.queue.queue_environment import QueueEnvironment, queue_environment, values_between
-from core.monitoring.samples import KEPT, Samples, Step
+from core.monitoring.samples import KEPT, Samples, SampleStep
 from core.redis.store import Store
 
 VALKEY_TARGET, API_TARGET, PING_TARGET = 1.0, 5.0, 10.0
@@ -76,8 +76,8 @@ async def record_an_hour(env: QueueEnvironment) -> None:
     store = await Store.open(env.base.url)
     samples, now = Samples(store, env.queue), round(time.time() * 1000)
     sample = await samples.take(now)
-    for number in range(KEPT[Step.FINE]):
-        await samples.save(Step.FINE, replace(sample, at=now - number * Step.FINE * 1000))
+    for number in range(KEPT[SampleStep.FINE]):
+        await samples.save(SampleStep.FINE, replace(sample, at=now - number * SampleStep.FINE * 1000))
     await store.close()
 
 

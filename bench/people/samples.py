@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from bench.harness.delivery_samples import address
 from bench.harness.environment import API_KEY, Environment
-from cli.client.http_client import HttpClient, JsonObject, Upload
+from cli.client.http_client import ClientUpload, HttpClient, JsonObject
 from cli.command import CommandFailed
 
 CHANNELS = ("telegram", "sms")
@@ -36,7 +36,7 @@ def csv_file(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
 
 async def import_csv(api: HttpClient, kind: str, content: bytes) -> None:
     """Import a file. Raises CommandFailed if it is refused."""
-    result: JsonObject = await api.upload("/v1/import", Upload(content, CSV), {"kind": kind})
+    result: JsonObject = await api.upload("/v1/import", ClientUpload(content, CSV), {"kind": kind})
     if "created" not in result:
         raise CommandFailed(str(result))
 

@@ -30,13 +30,13 @@ class Recognised(Struct, frozen=True):
     text: str
 
 
-class Unclear(Struct, frozen=True):
+class UnclearWords(Struct, frozen=True):
     """No addressee or several. `candidates`: those it may be; none if nothing is like it."""
 
     candidates: Sequence[Choice] = ()
 
 
-def recognise(text: str, choices: Iterable[Choice]) -> Recognised | Unclear:
+def recognise(text: str, choices: Iterable[Choice]) -> Recognised | UnclearWords:
     """Return the addressee of a message among `choices`."""
     choices = tuple(choices)
     marked = _MARKED.match(text)
@@ -46,11 +46,11 @@ def recognise(text: str, choices: Iterable[Choice]) -> Recognised | Unclear:
     for word in reversed(words):
         if found := _named(text[: word.end()], choices):
             return _result(found, text[word.end() :])
-    return Unclear(_beginning_with(words[0][0], choices) if words else ())
+    return UnclearWords(_beginning_with(words[0][0], choices) if words else ())
 
 
-def _result(found: Sequence[Choice], rest: str) -> Recognised | Unclear:
-    return Recognised(found[0], rest.strip()) if len(found) == 1 else Unclear(found)
+def _result(found: Sequence[Choice], rest: str) -> Recognised | UnclearWords:
+    return Recognised(found[0], rest.strip()) if len(found) == 1 else UnclearWords(found)
 
 
 def _named(name: str, choices: Sequence[Choice]) -> Sequence[Choice]:

@@ -16,7 +16,7 @@ from bots.catalogue import text
 from bots.conversation.addressees import Addressees, Choice, addressee
 from bots.conversation.commands import is_teacher
 from bots.conversation.linking import LinkingConversation
-from bots.conversation.recognition import Recognised, Unclear, recognise
+from bots.conversation.recognition import Recognised, UnclearWords, recognise
 from bots.conversation.result import FIRST_LOOK
 from bots.conversation.state import State, Turn, say
 from bots.dialog_event import DialogEvent
@@ -83,7 +83,7 @@ class TextConversation:
         match found:
             case Recognised():
                 return await self._send_to(found, event, user)
-            case Unclear():
+            case UnclearWords():
                 return await self._unclear(found, choices, event, user)
         assert_never(found)
 
@@ -124,7 +124,7 @@ class TextConversation:
         morning = moment(accepted.deliver_at, self._services.timezone)
         return text("written_moved", user.locale, name=title, people=people, time=morning)
 
-    async def _unclear(self, unclear: Unclear, choices: Sequence[Choice], event: DialogEvent, user: User) -> str:
+    async def _unclear(self, unclear: UnclearWords, choices: Sequence[Choice], event: DialogEvent, user: User) -> str:
         if unclear.candidates:
             return text("written_several", user.locale, names=_names(unclear.candidates))
         everything = await self._addressees.of(replace(user, role="admin"))

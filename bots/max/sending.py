@@ -12,8 +12,8 @@ from bots.status_tasks import StatusTask
 from core.model.content import ParseMode
 from core.model.text.text_marks import cut_text
 from couriers.max.buttons import callback, keyboard
-from couriers.max.client import Client
-from couriers.max.errors import MaxRefused, MaxUnavailable, TokenRefused
+from couriers.max.client import MaxClient
+from couriers.max.errors import MaxRefused, MaxTokenRefused, MaxUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ Json = dict[str, Any]
 class Replies:
     """Sends as one bot."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: MaxClient) -> None:
         self._client = client
 
     async def send(self, event: DialogEvent, reply: Reply) -> None:
@@ -72,7 +72,7 @@ class Replies:
             if fault.is_throttle:
                 raise SendLater(timedelta(seconds=fault.after or _FIRST_PAUSE)) from None
             raise NotSent(f"MAX did not take a message ({fault})") from None
-        except TokenRefused as refusal:
+        except MaxTokenRefused as refusal:
             raise NotSent(str(refusal)) from None
 
 

@@ -12,8 +12,8 @@ from couriers.inbound import events_ingress
 from couriers.receiving.accounts import Account
 from couriers.receiving.poller_lease import Lease
 from couriers.telegram_bot import CHANNEL
-from couriers.telegram_bot.client import WRONG_TOKEN, Client
-from couriers.telegram_bot.errors import TOKEN_REFUSED, TokenRefused
+from couriers.telegram_bot.client import WRONG_TOKEN, BotClient
+from couriers.telegram_bot.errors import TOKEN_REFUSED, BotTokenRefused
 from couriers.telegram_bot.events import ALLOWED
 from couriers.telegram_bot.library import exceptions, methods
 
@@ -27,7 +27,7 @@ def open_account(
     token: str, api_url: str, services: Services, tenant: str, lease: Lease, max_age: timedelta = MAX_AGE
 ) -> Account:
     """Return the account; its updates are got by polling. Raises SetupError for what is no token."""
-    bot = Client(token, api_url)
+    bot = BotClient(token, api_url)
     ingress = events_ingress(services.store, services.client, tenant, max_age)[CHANNEL]
     polling = Polling(bot, ingress, lease, ALLOWED)
 
@@ -35,16 +35,16 @@ def open_account(
         await _end_webhook(bot)
         await polling.run()
 
-    return Account(poll, TokenRefused, TelegramCalls(bot).make, bot.close, polling.caught_up)
+    return Account(poll, BotTokenRefused, TelegramCalls(bot).make, bot.close, polling.caught_up)
 
 
-async def _end_webhook(bot: Client) -> None:
+async def _end_webhook(bot: BotClient) -> None:
     """End a webhook, beside which Telegram refuses polling, as soon as Telegram can be reached. Raises TokenRefused."""
     while True:
         try:
             return await bot(methods.DeleteWebhook())  # type: ignore[no-any-return]
         except WRONG_TOKEN:
-            raise TokenRefused(TOKEN_REFUSED) from None
+            raise BotTokenRefused(TOKEN_REFUSED) from None
         except exceptions.AiogramError as fault:
             log.warning("Telegram is asked again (%s)", type(fault).__name__)
             await asyncio.sleep(_PAUSE)

@@ -11,7 +11,7 @@ from bots.telegram.polling import Polling
 from bots.telegram.webhook import Webhook
 from core.redis.cancel_and_wait import cancel_and_wait
 from couriers.receiving.poller_lease import PollerLease
-from couriers.telegram_bot.client import Client, check_token, setup_errors
+from couriers.telegram_bot.client import BotClient, check_token, setup_errors
 from couriers.telegram_bot.library import methods
 
 _GRACE = timedelta(seconds=5)
@@ -20,7 +20,9 @@ _GRACE = timedelta(seconds=5)
 class TelegramBot:
     """To `run()` and to `stop()`."""
 
-    def __init__(self, bot: Client, account: str, services: BotServices, webhook: Webhook | None, mode: Mode) -> None:
+    def __init__(
+        self, bot: BotClient, account: str, services: BotServices, webhook: Webhook | None, mode: Mode
+    ) -> None:
         self._bot = bot
         self._webhook = webhook
         self._mode = mode
@@ -62,7 +64,7 @@ async def open_bot(
     token: str, api_url: str, services: BotServices, webhook: Webhook | None = None, mode: Mode = DIALOGS
 ) -> TelegramBot:
     """Check the token; set the `webhook`, or end one, beside which Telegram refuses polling. Raises SetupError."""
-    bot = Client(token, api_url)
+    bot = BotClient(token, api_url)
     try:
         account = await check_token(bot)
         with setup_errors():

@@ -6,10 +6,10 @@ from bots.telegram.mode import Mode, Work
 from bots.telegram.sending import Replies
 from couriers.inbound import dialogs_ingress
 from couriers.telegram_bot import CHANNEL
-from couriers.telegram_bot.client import Client
+from couriers.telegram_bot.client import BotClient
 
 
-async def open_dialogs(bot: Client, services: BotServices) -> Work:
+async def open_dialogs(bot: BotClient, services: BotServices) -> Work:
     """Return what a bot with dialogs runs. Raises StoreError."""
     replies = Replies(bot)
     ingress = dialogs_ingress(services.core.client, services.tenant)[CHANNEL]

@@ -12,7 +12,7 @@ from core.updates.bot_calls import BotCall, BotCalls, TypingMark
 from core.updates.ingress import MAX_AGE
 from couriers.inbound import events_ingress, telegram_gathering
 from couriers.telegram_bot import CHANNEL
-from couriers.telegram_bot.client import Client
+from couriers.telegram_bot.client import BotClient
 from couriers.telegram_bot.events import ALLOWED
 from couriers.telegram_bot.library import TelegramMethod, exceptions, methods
 
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 def events_mode(max_age: timedelta = MAX_AGE) -> Mode:
     """Return how events are read; those older than `max_age` at the start of the process are ignored."""
 
-    async def open_events(bot: Client, services: BotServices) -> Work:
+    async def open_events(bot: BotClient, services: BotServices) -> Work:
         """Return what a bot with scenarios runs. Raises StoreError."""
         store, queue, tenant = services.core.store, services.core.client, services.tenant
         ingress = events_ingress(store, queue, tenant, max_age)[CHANNEL]
@@ -38,7 +38,7 @@ def events_mode(max_age: timedelta = MAX_AGE) -> Mode:
 class TelegramCalls:
     """Answers presses and shows typing as one bot."""
 
-    def __init__(self, bot: Client) -> None:
+    def __init__(self, bot: BotClient) -> None:
         self._bot = bot
 
     async def make(self, made: BotCall) -> bool:

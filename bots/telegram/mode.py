@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bots.services import BotServices
 from core.queue import Worker
 from core.updates.ingress import Ingress
-from couriers.telegram_bot.client import Client
+from couriers.telegram_bot.client import BotClient
 
 
 @dataclass(frozen=True)
@@ -25,4 +25,4 @@ class Mode:
     """`allowed`: the kinds of updates that the bot asks for. `open`: creates the tubes and returns the work."""
 
     allowed: Sequence[str]
-    open: Callable[[Client, BotServices], Awaitable[Work]]
+    open: Callable[[BotClient, BotServices], Awaitable[Work]]

@@ -10,8 +10,8 @@ from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.updates.ingress import Ingress
 from couriers.receiving.poller_lease import Lease
-from couriers.telegram_bot.client import WRONG_TOKEN, Client, Unreadable
-from couriers.telegram_bot.errors import TOKEN_REFUSED, TokenRefused
+from couriers.telegram_bot.client import WRONG_TOKEN, BotClient, Unreadable
+from couriers.telegram_bot.errors import TOKEN_REFUSED, BotTokenRefused
 from couriers.telegram_bot.library import exceptions, methods
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ class Polling:
 
     def __init__(
         self,
-        bot: Client,
+        bot: BotClient,
         ingress: Ingress,
         lease: Lease,
         allowed: Sequence[str],
@@ -106,7 +106,7 @@ class Polling:
         try:
             updates = await self._get()
         except WRONG_TOKEN:
-            raise TokenRefused(TOKEN_REFUSED) from None
+            raise BotTokenRefused(TOKEN_REFUSED) from None
         except exceptions.TelegramConflictError as refusal:
             log.warning("another program polls as this bot: %s", refusal.message)
             await asyncio.sleep(_AFTER_CONFLICT)

@@ -12,7 +12,7 @@ from bots.dialog_event import DialogEvent
 from bots.replies import Buttons, Reply
 from bots.send_faults import NotSent, SendLater
 from bots.status_tasks import StatusTask
-from couriers.telegram_bot.client import REFUSALS, Client
+from couriers.telegram_bot.client import REFUSALS, BotClient
 from couriers.telegram_bot.library import TelegramMethod, exceptions, methods, types
 
 log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ _UNCHANGED = "message is not modified"
 class Replies:
     """Sends as one bot."""
 
-    def __init__(self, bot: Client) -> None:
+    def __init__(self, bot: BotClient) -> None:
         self._bot = bot
 
     async def send(self, event: DialogEvent, reply: Reply) -> None:
@@ -91,7 +91,7 @@ def keyboard(buttons: Buttons) -> types.InlineKeyboardMarkup | None:
     return types.InlineKeyboardMarkup(inline_keyboard=rows)
 
 
-async def call(bot: Client, method: TelegramMethod[Any]) -> None:
+async def call(bot: BotClient, method: TelegramMethod[Any]) -> None:
     """Make a call of the Bot API. Raises SendLater, NotSent, REFUSALS."""
     try:
         await bot(method)

@@ -4,18 +4,18 @@ import asyncio
 from collections.abc import Sequence
 
 from couriers.receiving import webhook
-from couriers.telegram_bot.client import Client
+from couriers.telegram_bot.client import BotClient
 from couriers.telegram_bot.library import methods
 
 
-class Webhook(webhook.Webhook):
+class Webhook(webhook.WebhookReceiver):
     """The webhook of a bot. Telegram keeps it until it is set again."""
 
     path = "/v1/inbound/telegram"
     url_setting = "ADA_BOT_WEBHOOK_URL"
     secret_setting = "ADA_INBOUND_TELEGRAM_SECRET"
 
-    async def set(self, bot: Client, allowed: Sequence[str]) -> None:
+    async def set(self, bot: BotClient, allowed: Sequence[str]) -> None:
         """Set where Telegram posts which kinds of updates. Any number of processes may do so. Raises AiogramError."""
         await bot(methods.SetWebhook(url=self.address, secret_token=self.secret, allowed_updates=list(allowed)))
 

@@ -6,7 +6,7 @@ Couriers may run on other machines than the command, and send when the message i
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from cli.client.http_client import HttpClient, Upload
+from cli.client.http_client import ClientUpload, HttpClient
 from cli.command import WRONG_USAGE, CommandFailed
 from core.model.content import TYPES_BY_ENDING, AttachmentType
 
@@ -28,7 +28,7 @@ def _type_of(address: str) -> str:
 async def _upload(api: HttpClient, path: Path) -> dict[str, str]:
     try:
         with path.open("rb") as file:
-            upload = Upload(file, "application/octet-stream")
+            upload = ClientUpload(file, "application/octet-stream")
             stored = await api.upload("/v1/files", upload, {"name": path.name})
     except IsADirectoryError:
         raise CommandFailed("it is a folder; --file takes one file, repeat it for several", WRONG_USAGE) from None

@@ -41,7 +41,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Upload:
+class ClientUpload:
     """A body that is not JSON."""
 
     content: bytes | IO[bytes]
@@ -88,7 +88,7 @@ class HttpClient:
         async with self._response(_Request(method, path, query, content, headers)) as response:
             return read_response(response.status, await self._in_thread(response.read))
 
-    async def upload(self, path: str, upload: Upload, query: Mapping[str, str]) -> JsonObject:
+    async def upload(self, path: str, upload: ClientUpload, query: Mapping[str, str]) -> JsonObject:
         """Return the decoded body; with status 422 the problem document with its errors. Raises as `call`."""
         headers = {"Content-Type": upload.media_type}
         async with self._response(_Request("POST", path, query, upload.content, headers, _UPLOAD)) as response:

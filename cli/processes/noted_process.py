@@ -26,7 +26,7 @@ from cli.processes.parts import now_ms, read_note
 from cli.processes.startup import StartAgain, stop_to_start_again
 from cli.version import VERSION
 from core.errors import AdaError, StoreError, StoreRefuses
-from core.model.parts import Part, faulty
+from core.model.parts import UpPart, faulty
 from core.processes import DataLoss, InstallationMark, ProcessRecord, ProcessRegister, ProcessState
 from core.processes.record import BEAT
 from core.redis.cancel_and_wait import cancel_and_wait
@@ -142,7 +142,7 @@ class NotedProcess:
         if self._healthy is not None:
             await asyncio.to_thread(self._healthy.touch)
 
-    def _faulty_parts(self) -> Sequence[Part]:
+    def _faulty_parts(self) -> Sequence[UpPart]:
         note = read_note(self._data) if self._data else None
         return faulty(note.parts, now_ms()) if note and note.is_up else ()
 

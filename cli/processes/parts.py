@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from core.model.clock import in_ms
-from core.model.parts import STABLE_AFTER, Part, PartState
+from core.model.parts import STABLE_AFTER, PartState, UpPart
 
 RESTART_DELAYS = (0.5, 1, 2, 5, 10, 30)
 """Seconds before the first, second, … restart. Later restarts use the last one."""
@@ -37,7 +37,7 @@ class PartTracker:
 
     def __init__(self, name: str) -> None:
         now = now_ms()
-        self.part = Part(name=name, at=now, since=now)
+        self.part = UpPart(name=name, at=now, since=now)
 
     def starts(self) -> None:
         """Note that it is started."""
@@ -77,7 +77,7 @@ class UpNote(Struct, frozen=True):
     """`beat`: the last sign of life of `up`, Unix ms."""
 
     beat: int
-    parts: Sequence[Part]
+    parts: Sequence[UpPart]
 
     @property
     def is_up(self) -> bool:
@@ -88,7 +88,7 @@ class UpNote(Struct, frozen=True):
 _decode = msgspec.json.Decoder(UpNote).decode
 
 
-def write_note(data: Path, parts: Sequence[Part]) -> None:
+def write_note(data: Path, parts: Sequence[UpPart]) -> None:
     """Write the file. A disk that is full leaves the old one: nothing depends on it."""
     new = data / f"{_FILE}.new"
     with suppress(OSError):
@@ -97,9 +97,9 @@ def write_note(data: Path, parts: Sequence[Part]) -> None:
         new.replace(data / _FILE)
 
 
-async def keep_note(data: Path, parts: Callable[[], Sequence[Part]]) -> None:
+async def keep_note(data: Path, parts: Callable[[], Sequence[UpPart]]) -> None:
     """Write the file again and again, until cancelled; then remove it."""
-    noted: Sequence[Part] | None = None
+    noted: Sequence[UpPart] | None = None
     beat = 0.0
     try:
         while True:

@@ -22,7 +22,7 @@ from cli.processes.data_directory import PRIVATE_UMASK
 from cli.processes.die_with_parent import die_with_parent
 from cli.processes.forked_process import LOST, ForkedProcess, fork
 from cli.processes.parts import OWN_THREAD, PartTracker
-from core.model.parts import Part, PartState
+from core.model.parts import PartState, UpPart
 
 Process = asyncio.subprocess.Process | ForkedProcess
 
@@ -48,7 +48,7 @@ STOP_TIMEOUT = 10.0
 """Seconds that a child has to end after SIGTERM."""
 
 
-class ChildFailed(Exception):
+class ProcessFailed(Exception):
     """The child ended for good before it was ready. The message is shown to the user."""
 
 
@@ -60,7 +60,7 @@ def announce(**facts: Any) -> None:
     print(f"{READY}{json.dumps(facts, ensure_ascii=False)}\n", end="", flush=True)  # one write: threads print, too
 
 
-def report_part(part: Part) -> None:
+def report_part(part: UpPart) -> None:
     """Report how a part of this child process does."""
     print(f"{PART}{msgspec.json.encode(part).decode()}\n", end="", flush=True)
 
@@ -128,7 +128,7 @@ class SupervisedChild:
         self.spec = spec
         self.ready: asyncio.Future[Announcement] = asyncio.get_running_loop().create_future()
         self._tracker = PartTracker(spec.name)
-        self._threads: dict[str, Part] = {}
+        self._threads: dict[str, UpPart] = {}
         self._print_line = print_line
         self._stop_timeout = stop_timeout
         self._process: Process | None = None
@@ -142,7 +142,7 @@ class SupervisedChild:
         return self._task.done()
 
     @property
-    def parts(self) -> Sequence[Part]:
+    def parts(self) -> Sequence[UpPart]:
         """Return how the child does, and while it runs how its threads do."""
         return [self._tracker.part, *self._threads.values()]
 
@@ -185,7 +185,7 @@ class SupervisedChild:
 
     def _handle_line(self, line: str) -> None:
         if line.startswith(PART + "{"):
-            self._note_thread(msgspec.json.decode(line.removeprefix(PART), type=Part))
+            self._note_thread(msgspec.json.decode(line.removeprefix(PART), type=UpPart))
             return
         announcement = self.spec.parse_ready(line)
         if announcement is None:
@@ -201,7 +201,7 @@ class SupervisedChild:
         if not self.ready.done():
             self.ready.set_result(announcement)
 
-    def _note_thread(self, part: Part) -> None:
+    def _note_thread(self, part: UpPart) -> None:
         """Note how a thread does. The process works as soon as one reports: each is late for itself."""
         self._threads[part.name] = part
         if self._tracker.part.state is PartState.STARTING:
@@ -219,7 +219,7 @@ class SupervisedChild:
         self._print(message)
         if is_first:
             reason = f": {self._last_line.removeprefix('ada: ')}" if self._last_line else ""
-            self.ready.set_exception(ChildFailed(f"{self.spec.name} {message}{reason}"))
+            self.ready.set_exception(ProcessFailed(f"{self.spec.name} {message}{reason}"))
             self.ready.exception()  # marks it as read: not every caller awaits `ready`
         return True
 
@@ -274,7 +274,7 @@ class Supervisor:
         return child.ready
 
     @property
-    def parts(self) -> Sequence[Part]:
+    def parts(self) -> Sequence[UpPart]:
         """Return how each child does, and each thread of one."""
         return [part for child in self._children for part in child.parts]
 

@@ -8,7 +8,7 @@ from core.directory import Directory
 from core.directory.linking import Linking
 from core.redis.store import Store
 from core.sessions import SignInCodes
-from couriers.email import LinkCodeMailer, Mailer, MailServer, Templates
+from couriers.email import EmailTemplates, LinkCodeMailer, Mailer, MailServer
 
 
 @asynccontextmanager
@@ -35,7 +35,7 @@ async def open_code_mailer(settings: Settings) -> AsyncIterator[LinkCodeMailer |
     if settings.smtp_url is None:
         yield None
         return
-    templates = Templates(settings.mail_templates)
+    templates = EmailTemplates(settings.mail_templates)
     mailer = Mailer(MailServer.parse(settings.smtp_url, settings.smtp_ca))
     try:
         yield LinkCodeMailer(mailer, templates)

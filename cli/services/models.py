@@ -7,7 +7,7 @@ from cli.settings.settings import Settings
 from core.errors import SetupError
 from providers.models import FileCache, LanguageModel, Models, NotSetUp, Synthesis, Transcription, openai, salute
 from providers.models.espeak import Espeak
-from providers.models.http_client import HttpClient
+from providers.models.http_client import ModelHttpClient
 
 SYNTHESES = ("espeak", "openai", "salute")
 TRANSCRIPTIONS = ("openai", "salute")
@@ -35,7 +35,7 @@ async def open_models(settings: Settings) -> AsyncIterator[Models]:
 def language_model(settings: Settings) -> LanguageModel:
     if not settings.model_url:
         return NotSetUp("MODEL_NOT_SET_UP", _NO_MODEL)
-    client = HttpClient("the language model", "ADA_MODEL_KEY", settings.model_timeout)
+    client = ModelHttpClient("the language model", "ADA_MODEL_KEY", settings.model_timeout)
     return openai.OpenAi(client, settings.model_url, settings.model_key or "", settings.model_name)
 
 
@@ -72,8 +72,8 @@ def open_salute(settings: Settings) -> salute.Salute:
     return salute.Salute(client, tokens, settings.speech_url or salute.DEFAULT_URL, settings.speech_voice or "")
 
 
-def speech_client(settings: Settings) -> HttpClient:
-    return HttpClient("the speech service", "ADA_SPEECH_KEY", settings.speech_timeout, settings.speech_ca)
+def speech_client(settings: Settings) -> ModelHttpClient:
+    return ModelHttpClient("the speech service", "ADA_SPEECH_KEY", settings.speech_timeout, settings.speech_ca)
 
 
 def choice(name: str, value: str, choices: tuple[str, ...]) -> str:

@@ -21,7 +21,7 @@ _MOST_READ = 5000
 _PAGE = 500
 
 
-class Action(Struct, frozen=True):
+class OperatorAction(Struct, frozen=True):
     """One change. `who`: the id of a key, or `person:<id>`. `via`: console, api or cli. `target`: the address of what
     was changed. `count`: how many things it was. `why`: "" if no reason was given.
     """
@@ -40,7 +40,7 @@ class LoggedAction(Struct, frozen=True):
 
     id: str
     at: datetime
-    action: Action
+    action: OperatorAction
 
 
 class ActionFilter(NamedTuple):
@@ -50,7 +50,7 @@ class ActionFilter(NamedTuple):
     what: str | None = None
     since: datetime | None = None
 
-    def matches(self, action: Action) -> bool:
+    def matches(self, action: OperatorAction) -> bool:
         return self.who in (None, action.who) and action.what.startswith(self.what or "")
 
 
@@ -60,7 +60,7 @@ class ActionLog:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def write(self, tenant: str, action: Action) -> None:
+    async def write(self, tenant: str, action: OperatorAction) -> None:
         """Add an action of now. Raises StoreError."""
         fields = [str(part) for name in action.__struct_fields__ for part in (name, getattr(action, name))]
         await self._store.command("XADD", self._store.tenant_key("actions", tenant), "MAXLEN", "~", KEPT, "*", *fields)
@@ -96,5 +96,5 @@ class ActionLog:
 
 
 def _entry(entry_id: str, fields: dict[str, str]) -> LoggedAction:
-    action = Action(**{**fields, "count": int(fields["count"])})  # type: ignore[arg-type]  # written by `write`
+    action = OperatorAction(**{**fields, "count": int(fields["count"])})  # type: ignore[arg-type]  # written by `write`
     return LoggedAction(entry_id, from_ms(int(entry_id.partition("-")[0])), action)

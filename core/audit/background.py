@@ -63,7 +63,7 @@ class AuditRun(Struct, frozen=True, kw_only=True):
     violations: int = 0
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class AuditFinding(Struct, frozen=True, kw_only=True):
     """A violation. `repair`: the function of the server that repairs it, None if none does so safely; `why` says why
     then. `changes`: what a repair has changed, None before it.
     """
@@ -79,7 +79,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     changes: Sequence[str] | None = None
 
     @classmethod
-    def of(cls, number: int, violation: Violation) -> "Finding":
+    def of(cls, number: int, violation: Violation) -> "AuditFinding":
         repair = violation.repair
         return cls(
             number=number,
@@ -99,7 +99,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 _decode_run = msgspec.json.Decoder(AuditRun).decode
-_decode_finding = msgspec.json.Decoder(Finding).decode
+_decode_finding = msgspec.json.Decoder(AuditFinding).decode
 
 
 class BackgroundAudits:
@@ -129,11 +129,11 @@ class BackgroundAudits:
             return replace(run, state=RunState.BROKEN_OFF)
         return run
 
-    async def findings(self) -> Sequence[Finding]:
+    async def findings(self) -> Sequence[AuditFinding]:
         """Return the violations of the last run, the first 1,000."""
         return [_decode_finding(text) for text in await self._store.command("LRANGE", _FINDINGS, 0, -1)]
 
-    async def find(self, run: str, number: int) -> Finding:
+    async def find(self, run: str, number: int) -> AuditFinding:
         """Return one violation of a run. Raises NotFound FINDING_NOT_FOUND, also if there is a later run."""
         last = await self.last()
         text = await self._store.command("LINDEX", _FINDINGS, number) if last and last.id == run else None
@@ -141,7 +141,7 @@ class BackgroundAudits:
             raise NotFound("FINDING_NOT_FOUND", "The last audit has no such finding.")
         return _decode_finding(text)
 
-    async def repair(self, run: str, number: int) -> Finding:
+    async def repair(self, run: str, number: int) -> AuditFinding:
         """Repair one violation: the function checks again and changes only what is still wrong. Raises NotFound
         FINDING_NOT_FOUND, Conflict NO_SAFE_REPAIR.
         """
@@ -168,7 +168,7 @@ async def _run(url: str, shards: int, run: AuditRun) -> None:
     except AdaError as fault:
         log.warning("the audit could not begin: %s", fault)
         return
-    running = _Running(store, run)
+    running = _RunningAudit(store, run)
     beating = asyncio.create_task(running.keep())
     try:
         await running.find()
@@ -186,7 +186,7 @@ async def _run(url: str, shards: int, run: AuditRun) -> None:
         await store.close()
 
 
-class _Running:
+class _RunningAudit:
     """The audit of the thread."""
 
     def __init__(self, store: Store, run: AuditRun) -> None:
@@ -199,7 +199,7 @@ class _Running:
             number = self._run.violations
             self._run = replace(self._run, violations=number + 1)
             if number < MOST_FINDINGS:
-                await self._store.command("RPUSH", _FINDINGS, _encoded(Finding.of(number, violation)))
+                await self._store.command("RPUSH", _FINDINGS, _encoded(AuditFinding.of(number, violation)))
                 await self._store.command("PEXPIRE", _FINDINGS, _KEPT_MS)
 
     async def keep(self) -> None:

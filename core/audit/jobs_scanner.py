@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from core.audit.directory_scanner import ScanKey, check_implications, entries_of
 from core.audit.invariants.invariant import Violation
-from core.audit.invariants.jobs import KINDS, Standing, Standings, count_violations, job_implications, record_of
+from core.audit.invariants.jobs import KINDS, JobStanding, Standings, count_violations, job_implications, record_of
 from core.redis.keys import KEYS, Key
 from core.redis.store import Store
 
@@ -41,13 +41,13 @@ class JobsScanner:
         return list(count_violations(self._shard, tenant, stored, before, after))
 
     async def _standings(self, tenant: str) -> Standings:
-        listed, found = KEYS["jobs"].at(self._shard, tenant), dict[str, Standing]()
+        listed, found = KEYS["jobs"].at(self._shard, tenant), dict[str, JobStanding]()
         start = 0
         while jobs := await self._store.command("ZRANGE", listed, start, start + _PAGE - 1):
             words = [word for job in jobs for word in ("HGET", KEYS["job"].at(self._shard, job), "record")]
             records = map(record_of, await self._store.run("audit_directory", self._shard, *words))
             found |= {
-                job: Standing(record.generation, record.state)
+                job: JobStanding(record.generation, record.state)
                 for job, record in zip(jobs, records, strict=True)
                 if record is not None
             }

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from core.audit.directory_scanner import ScanKey, entries_of
 from core.audit.invariants.invariant import Repair, Violation
-from core.audit.scan_record import Seen
+from core.audit.scan_record import SeenTasks
 from core.redis.keys import Key
 from core.redis.store import Store
 
 
-def orphan_steps(store: Store, shard: int, seen: Seen) -> Mapping[str, ScanKey]:
+def orphan_steps(store: Store, shard: int, seen: SeenTasks) -> Mapping[str, ScanKey]:
     """Return what checks a key of taken tasks or of progress, by its kind."""
 
     async def taken(name: str, key: Key, parts: Sequence[str]) -> list[Violation]:

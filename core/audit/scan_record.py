@@ -12,7 +12,7 @@ PAGE = 100
 
 
 @dataclass(slots=True)
-class Seen:
+class SeenTasks:
     """The findings of a scan in one shard. `numbers`: (order or token, number) → the task that has it. `duplicates`:
     two tasks that have one number. `deliveries`: suffix → tenant. `broken`: tasks and deliveries that violate an
     invariant of indexes. `unread`: deliveries that changed during every read.

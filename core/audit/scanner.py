@@ -30,7 +30,7 @@ from core.audit.invariants.lanes import (
 from core.audit.invariants.tasks import Numbers, task_snapshot, task_violations
 from core.audit.jobs_scanner import jobs_steps
 from core.audit.orphans import orphan_steps
-from core.audit.scan_record import PAGE, Seen, pages
+from core.audit.scan_record import PAGE, SeenTasks, pages
 from core.redis.keys import KEYS, Key
 from core.redis.store import Store
 
@@ -58,7 +58,7 @@ class Scanner:
         self._store = store
         self.shard = shard
         self.snapshots = SnapshotReader(store, shard)
-        self.seen = Seen(EventLog(store, shard))
+        self.seen = SeenTasks(EventLog(store, shard))
         self._later: list[Place] = []
         self._orphans: set[str] = set()  # suffixes of keys whose history was not seen before
         self._steps: dict[str, Callable[[str, Key, Sequence[str]], Step]] = {

@@ -6,10 +6,10 @@ import re
 from core.backup.refusals import PATIENCE
 from core.errors import SetupError
 from core.model.text.plurals import counted
-from core.redis.connection import NAME, Connection
+from core.redis.connection import NAME, StoreConnection
 
 
-async def check_unused(connection: Connection, database: int) -> None:
+async def check_unused(connection: StoreConnection, database: int) -> None:
     """Check that no other connection of Ada uses the database. Raises SetupError, RedisError, TimeoutError."""
     async with asyncio.timeout(PATIENCE):
         own = await connection.request("CLIENT", "ID")

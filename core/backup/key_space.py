@@ -12,7 +12,7 @@ from core.backup.refusals import PATIENCE, explain
 from core.backup.values import GONE, Command, StoredValue, read_entry, reading, writing
 from core.errors import StoreUnavailable
 from core.redis.cluster.cluster_nodes import ClusterNodes, newest_view
-from core.redis.connection import Connection, Reply, ServerAddress, Word
+from core.redis.connection import Reply, ServerAddress, StoreConnection, Word
 from core.redis.keys import is_ours
 
 _PAGE = 100
@@ -29,8 +29,8 @@ class KeySpace:
     name: str
     setting: str
     address: ServerAddress
-    connections: Sequence[Connection]
-    owner_of: Callable[[bytes], Connection]
+    connections: Sequence[StoreConnection]
+    owner_of: Callable[[bytes], StoreConnection]
 
     async def pages(self) -> AsyncIterator[list[bytes]]:
         """Emit the names of all keys of Ada, some at a time, each at least once."""
@@ -66,13 +66,13 @@ class KeySpace:
 
     async def _each(self, calls: Sequence[tuple[bytes, Sequence[Command]]]) -> list[list[Reply]]:
         """Send the commands of each key to its primary. Return the replies by call."""
-        of_owner: dict[Connection, list[Command]] = {}
+        of_owner: dict[StoreConnection, list[Command]] = {}
         for key, commands in calls:
             of_owner.setdefault(self.owner_of(key), []).extend(commands)
         replies = {owner: iter(await self._ask(owner, commands)) for owner, commands in of_owner.items()}
         return [[next(replies[self.owner_of(key)]) for _ in commands] for key, commands in calls]
 
-    async def _ask(self, connection: Connection, commands: Sequence[Command]) -> list[Reply]:
+    async def _ask(self, connection: StoreConnection, commands: Sequence[Command]) -> list[Reply]:
         if not commands:
             return []
         try:
@@ -109,13 +109,13 @@ async def open_cluster(nodes: ClusterNodes, setting: str) -> AsyncIterator[KeySp
     view = await newest_view(nodes, nodes.places)
     if sum(one.last - one.first + 1 for one in view.slots) < _SLOTS:
         raise StoreUnavailable(f"not every slot of {nodes} has a primary; see CLUSTER SLOTS of its nodes")
-    primaries: dict[tuple[str, int], Connection] = {}
+    primaries: dict[tuple[str, int], StoreConnection] = {}
     address = ServerAddress.parse(nodes.url_of(nodes.places[0]))
     try:
         for place in sorted({one.owner for one in view.slots}):
             primaries[place] = await _open(ServerAddress.parse(nodes.url_of(place)), setting)
 
-        def owner_of(key: bytes) -> Connection:
+        def owner_of(key: bytes) -> StoreConnection:
             place = view.owner_of(key_slot(key))
             assert place, "every slot has a primary"
             return primaries[place]
@@ -126,8 +126,8 @@ async def open_cluster(nodes: ClusterNodes, setting: str) -> AsyncIterator[KeySp
             connection.close()
 
 
-async def _open(address: ServerAddress, setting: str) -> Connection:
+async def _open(address: ServerAddress, setting: str) -> StoreConnection:
     try:
-        return await Connection.open(address, encoding=None)
+        return await StoreConnection.open(address, encoding=None)
     except (RedisError, OSError, TimeoutError) as fault:
         raise explained(fault, address, setting) from None

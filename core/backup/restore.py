@@ -19,7 +19,7 @@ from core.backup.refusals import PATIENCE, explain
 from core.backup.values import Command, StoredValue, writing
 from core.errors import SetupError
 from core.model.text.plurals import counted
-from core.redis.connection import Connection, Reply, ServerAddress, Word
+from core.redis.connection import Reply, ServerAddress, StoreConnection, Word
 from core.redis.keys import is_ours, layout_of_shards
 
 _MARK = "ada:restore"
@@ -59,7 +59,7 @@ async def restore(archive: Iterable[StoredValue], address: ServerAddress, *, rep
     nothing has changed. `replaces`: data that are there are removed, in the same step.
     """
     try:
-        connection = await Connection.open(address, encoding=None)
+        connection = await StoreConnection.open(address, encoding=None)
         try:
             await _Target(connection, address.database).restore(archive, replaces=replaces)
         finally:
@@ -71,7 +71,7 @@ async def restore(archive: Iterable[StoredValue], address: ServerAddress, *, rep
 class _Target:
     """A database of a server, and the one beside it."""
 
-    def __init__(self, connection: Connection, database: int) -> None:
+    def __init__(self, connection: StoreConnection, database: int) -> None:
         self._connection = connection
         self._database = database
 

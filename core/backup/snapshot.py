@@ -20,7 +20,7 @@ from core.backup.archive import ArchiveWriter, End
 from core.backup.refusals import PATIENCE, explain
 from core.backup.values import GONE, Command, StoredValue, read_entry, reading
 from core.errors import SetupError
-from core.redis.connection import Connection, Reply, ServerAddress, Word
+from core.redis.connection import Reply, ServerAddress, StoreConnection, Word
 from core.redis.keys import is_ours
 
 _PAGE = 100
@@ -51,7 +51,7 @@ async def take_snapshot(address: ServerAddress, archive: ArchiveWriter) -> End:
 @asynccontextmanager
 async def _open_reader(address: ServerAddress, archive: ArchiveWriter) -> "AsyncIterator[_ServerReader]":
     reader = _ServerReader(archive)
-    reader.connection = await Connection.open(address, on_push=reader.note, encoding=None)
+    reader.connection = await StoreConnection.open(address, on_push=reader.note, encoding=None)
     try:
         await reader.request("CLIENT", "TRACKING", "ON", "BCAST")
         yield reader
@@ -62,7 +62,7 @@ async def _open_reader(address: ServerAddress, archive: ArchiveWriter) -> "Async
 class _ServerReader:
     """Reads keys over one connection into the archive. `changed`: those whose last entry is older than their value."""
 
-    connection: Connection
+    connection: StoreConnection
 
     def __init__(self, archive: ArchiveWriter) -> None:
         self.changed: set[bytes] = set()

@@ -23,7 +23,7 @@ from core.deliveries.histories.recipient_search import RecipientSearch
 from core.deliveries.histories.sent_message import SentMessage
 from core.deliveries.idempotent_results import read_first_result, repeat_hash
 from core.deliveries.of_person import DeliveriesOfPerson
-from core.deliveries.references import References
+from core.deliveries.references import MessageReferences
 from core.deliveries.retry import Retrier
 from core.errors import (
     Conflict,
@@ -286,7 +286,7 @@ class Deliveries:
 
     async def record_report_by_reference(self, channel: str, account: str, reference: str, status: Status) -> bool:
         """Do the same for a report that has only the provider's id. Raises NotFound REFERENCE_UNKNOWN."""
-        return await References(self._store, self._delivery_reports, channel, account).report(reference, status)
+        return await MessageReferences(self._store, self._delivery_reports, channel, account).report(reference, status)
 
 
 def _enqueue_arguments(

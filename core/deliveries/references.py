@@ -36,7 +36,7 @@ class Reference(NamedTuple):
     entry: EntryName
 
 
-class References:
+class MessageReferences:
     """Of one account of one channel; one per process."""
 
     def __init__(self, store: Store, reports: DeliveryReports, channel: str, account: str) -> None:

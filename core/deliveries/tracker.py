@@ -18,7 +18,7 @@ from core.deliveries.histories.projection import HistoryFields, read_outcome
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import NotFound
 from core.model.clock import from_ms
-from core.model.history import Change, History
+from core.model.history import History, HistoryChange
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState
 from core.redis.store import Store
@@ -45,7 +45,7 @@ class Tracker:
         The history is None while its key is only reserved. Raises NotFound HISTORY_NOT_FOUND.
         """
         deadline = asyncio.get_running_loop().time() + timeout
-        progress = _Progress(touch_count)
+        progress = _TrackerProgress(touch_count)
         async with self._events.subscribe(key, progress.on_event):
             history = await self._current(key, tenant)
             while not _enough(history, touch_count):
@@ -79,7 +79,7 @@ class Tracker:
         del self._reads[key]
         return await self._reader.page(key, tenant, 0, _RECIPIENTS)
 
-    async def follow(self, key: HistoryKey, tenant: str, after: int = 0) -> AsyncGenerator[Change, None]:
+    async def follow(self, key: HistoryKey, tenant: str, after: int = 0) -> AsyncGenerator[HistoryChange, None]:
         """Yield every change with a version over `after`, in order: of outcomes, of the due time, and at last the end.
         Each has a version of its own. A delivery report after the end moves the end behind itself. Raises NotFound
         HISTORY_NOT_FOUND.
@@ -106,7 +106,7 @@ class Tracker:
                 # The delivery has ended or has a new time, or events were missed: read the history again.
                 fields = await self._reader.fields(key, tenant)
 
-    async def changes(self, key: HistoryKey, tenant: str) -> list[Change]:
+    async def changes(self, key: HistoryKey, tenant: str) -> list[HistoryChange]:
         """Return the latest change of each outcome and, if the delivery has ended, its end; the oldest first. Raises
         NotFound HISTORY_NOT_FOUND.
         """
@@ -114,7 +114,7 @@ class Tracker:
         changes = await self._outcomes_so_far(key, fields, 0)
         return [*changes, _end(fields)] if fields["finished"] else changes
 
-    async def _outcomes_so_far(self, key: HistoryKey, fields: HistoryFields, after: int) -> list[Change]:
+    async def _outcomes_so_far(self, key: HistoryKey, fields: HistoryFields, after: int) -> list[HistoryChange]:
         recipients = await self._reader.recipients(key, fields) if int(fields["version"] or 0) > after else []
         channels = projection.channels_of(fields)
         outcomes = await self._reader.outcomes(key, projection.outcome_fields(recipients, channels))
@@ -122,7 +122,7 @@ class Tracker:
         return sorted((change for change in changes if change.version > after), key=lambda change: change.version)
 
 
-class _Progress:
+class _TrackerProgress:
     """Wakes its waiter when enough channels may have reported."""
 
     def __init__(self, touch_count: int) -> None:
@@ -150,7 +150,7 @@ def _enough(history: History | None, touch_count: int) -> bool:
     return history.reported >= min(touch_count, len(history.channels)) or history.finished_at is not None
 
 
-async def _changes_from(events: "asyncio.Queue[HistoryEvent | None]", version: int) -> AsyncIterator[Change]:
+async def _changes_from(events: "asyncio.Queue[HistoryEvent | None]", version: int) -> AsyncIterator[HistoryChange]:
     """Yield changes with a version over `version` until the end of the delivery, until events were missed (versions
     have no gap), or until its time was changed, which the event does not have.
     """
@@ -169,11 +169,11 @@ async def _changes_from(events: "asyncio.Queue[HistoryEvent | None]", version: i
             return
 
 
-def read_change(line: str, event: HistoryEvent) -> Change:
+def read_change(line: str, event: HistoryEvent) -> HistoryChange:
     """Parse one line of `HistoryEvent.changes`."""
     recipient, channel, text = line.split("\t", 2)
     outcome = read_outcome(text, over=False)
-    return Change(outcome.version, _typed_id(recipient), channel, outcome, DeliveryState(event.state))
+    return HistoryChange(outcome.version, _typed_id(recipient), channel, outcome, DeliveryState(event.state))
 
 
 def _typed_id(recipient: str) -> Id:
@@ -182,18 +182,18 @@ def _typed_id(recipient: str) -> Id:
 
 def _changes_of(
     recipient: StoredRecipient, channels: list[str], fields: HistoryFields, outcomes: HistoryFields
-) -> list[Change]:
+) -> list[HistoryChange]:
     state, over = DeliveryState(fields["state"] or ""), fields["finished"] is not None
     changes = []
     for channel, contacts in zip(channels, recipient.contacts, strict=True):
         for contact in range(contacts):
             if text := outcomes.get(outcome_field(recipient.id, channel, contact)):
                 outcome = read_outcome(text, over)
-                changes.append(Change(outcome.version, recipient.id, channel, outcome, state))
+                changes.append(HistoryChange(outcome.version, recipient.id, channel, outcome, state))
     return changes
 
 
-def _with_new_time(changes: list[Change], fields: HistoryFields, after: int) -> list[Change]:
+def _with_new_time(changes: list[HistoryChange], fields: HistoryFields, after: int) -> list[HistoryChange]:
     """Return the changes and, if it came after `after`, the latest change of the due time."""
     version = int(fields["rescheduled"] or 0)
     if version <= after or fields["finished"]:
@@ -201,10 +201,10 @@ def _with_new_time(changes: list[Change], fields: HistoryFields, after: int) -> 
     return sorted([*changes, _of_delivery(version, fields)], key=lambda change: change.version)
 
 
-def _end(fields: HistoryFields) -> Change:
+def _end(fields: HistoryFields) -> HistoryChange:
     return _of_delivery(int(fields["version"] or 0), fields)
 
 
-def _of_delivery(version: int, fields: HistoryFields) -> Change:
+def _of_delivery(version: int, fields: HistoryFields) -> HistoryChange:
     """Return a change of the delivery itself."""
-    return Change(version, None, None, None, DeliveryState(fields["state"] or ""), from_ms(fields["due"] or 0))
+    return HistoryChange(version, None, None, None, DeliveryState(fields["state"] or ""), from_ms(fields["due"] or 0))

@@ -9,6 +9,6 @@ deliveries; `core.orders` combines both.
 """
 
 from core.directory.directory import Directory
-from core.directory.paging import Page
+from core.directory.paging import DirectoryPage
 
-__all__ = ["Directory", "Page"]
+__all__ = ["Directory", "DirectoryPage"]

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
-from core.directory.paging import Page, all_ids, page_of_ids
+from core.directory.paging import DirectoryPage, all_ids, page_of_ids
 from core.directory.records import (
     PAGE,
     Records,
@@ -122,12 +122,12 @@ class Collections(Generic[C, M]):
         """Return the collections with these ids, in their order and without their members; None for an unknown one."""
         return await self._records.values(tenant, self._kind.value, [id_text(one) for one in ids])
 
-    async def page(self, tenant: str, *, cursor: str | None = None, limit: int = 100) -> Page[C]:
+    async def page(self, tenant: str, *, cursor: str | None = None, limit: int = 100) -> DirectoryPage[C]:
         """Return a page of collections, sorted by id as text. Raises Invalid CURSOR_MALFORMED."""
         key = self._records.store.tenant_key("collectionids", tenant, self._kind.name)
         ids, following = await page_of_ids(self._records.store, key, cursor, limit)
         found = await self._records.values(tenant, self._kind.value, ids)
-        return Page([await self._with_members(tenant, one) for one in found if one], following)
+        return DirectoryPage([await self._with_members(tenant, one) for one in found if one], following)
 
     async def with_member(self, tenant: str, member: Id) -> list[C]:
         """Return the collections that have a member, sorted by id as text; none for an unknown member."""
@@ -161,7 +161,7 @@ class Collections(Generic[C, M]):
         score = await self._records.store.command("ZSCORE", self.key_of_members(tenant, given), id_text(member))
         return score is not None
 
-    async def members(self, tenant: str, given: Id, *, cursor: str | None = None, limit: int = 100) -> Page[M]:
+    async def members(self, tenant: str, given: Id, *, cursor: str | None = None, limit: int = 100) -> DirectoryPage[M]:
         """Return a page of the members, sorted by id as text. Raises NotFound <KIND>_NOT_FOUND, Invalid
         CURSOR_MALFORMED.
         """
@@ -169,7 +169,7 @@ class Collections(Generic[C, M]):
         key = self.key_of_members(tenant, given)
         ids, following = await page_of_ids(self._records.store, key, cursor, limit)
         found = await self._records.values(tenant, self._kind.member, ids)
-        return Page([one for one in found if one], following)
+        return DirectoryPage([one for one in found if one], following)
 
     async def member_ids(self, tenant: str, given: Id) -> list[str]:
         """Return the ids of all members, sorted as text; none for an unknown collection."""

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from core.directory.csv_cells import CONTACTS, Cells, FileKind, group_cells, supergroup_cells, user_cells
 from core.directory.directory import Directory
-from core.directory.paging import Page
+from core.directory.paging import DirectoryPage
 from core.directory.records import PAGE
 from core.errors import NotFound
 from core.model.people import User
@@ -96,7 +96,7 @@ def _row(given: int | str, cells: Cells, columns: Sequence[str]) -> Sequence[str
     return (str(given), *(cells.get(column, "") for column in columns))
 
 
-async def _all(read: Callable[[str | None], Awaitable[Page[T]]]) -> AsyncIterator[Sequence[T]]:
+async def _all(read: Callable[[str | None], Awaitable[DirectoryPage[T]]]) -> AsyncIterator[Sequence[T]]:
     """Emit the items of every page."""
     cursor: str | None = None
     while True:

@@ -16,7 +16,7 @@ from core.redis.store import Store
 T = TypeVar("T")
 
 
-class Page(Struct, Generic[T], frozen=True):
+class DirectoryPage(Struct, Generic[T], frozen=True):
     """A part of a list. `next`: the cursor of the next page, None on the last."""
 
     items: Sequence[T]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from core.directory.collections import Groups
 from core.directory.merging import Merge, merged
 from core.directory.name_search import by_name
-from core.directory.paging import Page, pages_of_ids, read_cursor, write_cursor
+from core.directory.paging import DirectoryPage, pages_of_ids, read_cursor, write_cursor
 from core.directory.records import (
     PAGE,
     Records,
@@ -177,7 +177,7 @@ class Users:
         role: str | None = None,
         cursor: str | None = None,
         limit: int = 100,
-    ) -> Page[User]:
+    ) -> DirectoryPage[User]:
         """Return a page of people, sorted by id as text. `contact`: channel and address. Several conditions must all be
         true. An unknown group has no members. A page may end early, with a cursor. `name`: the beginnings of words of
         the name, in any case; the page is sorted by the word then.
@@ -187,7 +187,7 @@ class Users:
         wanted = _Filter(name, email, contact, group, role)
         after = read_cursor(cursor)
         if email is not None or contact is not None:
-            return Page([one for one in await self._by_index(tenant, wanted) if id_text(one.id) > after])
+            return DirectoryPage([one for one in await self._by_index(tenant, wanted) if id_text(one.id) > after])
         if name is not None:
             return await self._by_name(tenant, name, wanted, after, limit)
         found: list[User] = []
@@ -196,23 +196,23 @@ class Users:
         async for page in pages_of_ids(self._records.store, self._index_of(tenant, wanted), after, size):
             for user_id, user in zip(page, await self.lookup(tenant, page), strict=True):
                 if len(found) == limit or read == _MOST_READ:
-                    return Page(found, write_cursor(after))
+                    return DirectoryPage(found, write_cursor(after))
                 after, read = user_id, read + 1
                 if user and (role is None or user.role == role):
                     found.append(user)
-        return Page(found)
+        return DirectoryPage(found)
 
-    async def _by_name(self, tenant: str, name: str, wanted: _Filter, after: str, limit: int) -> Page[User]:
+    async def _by_name(self, tenant: str, name: str, wanted: _Filter, after: str, limit: int) -> DirectoryPage[User]:
         found: list[User] = []
         read = 0
         async for hits in by_name(self._records, tenant, name, after, PAGE):
             for entry, user in hits:
                 if len(found) == limit or read == _MOST_READ:
-                    return Page(found, write_cursor(after))
+                    return DirectoryPage(found, write_cursor(after))
                 after, read = entry, read + 1
                 if user and await self._fits(tenant, user, wanted):
                     found.append(user)
-        return Page(found)
+        return DirectoryPage(found)
 
     async def _fits(self, tenant: str, user: User, wanted: _Filter) -> bool:
         """Return whether a person is in the group and has the role that are wanted."""

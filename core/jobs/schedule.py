@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from core.errors import Invalid
 from core.model.clock import from_wall
-from core.model.cron import Cron
+from core.model.cron import CronExpression
 
 SHORTEST = timedelta(seconds=1)
 LONGEST = timedelta(days=366)
@@ -50,7 +50,7 @@ class Schedule:
         if self.cron and self.period is not None:
             raise Invalid("SCHEDULE_AMBIGUOUS", "A schedule has a period or a cron expression, and not both.", "cron")
         if self.cron:
-            Cron.parse(self.cron)
+            CronExpression.parse(self.cron)
 
     @property
     def is_once(self) -> bool:
@@ -59,7 +59,7 @@ class Schedule:
 
     def first(self, now: datetime, timezone: tzinfo) -> datetime:
         """Return when the first iteration of a job that is started now is due."""
-        return self.in_window(Cron.parse(self.cron).next(now, timezone) if self.cron else now, timezone)
+        return self.in_window(CronExpression.parse(self.cron).next(now, timezone) if self.cron else now, timezone)
 
     def next(self, anchor: datetime, begun: datetime, now: datetime, timezone: tzinfo) -> datetime:
         """Return when the next iteration is due: on the grid from `anchor`, or by the cron expression, after the last
@@ -68,7 +68,7 @@ class Schedule:
         if self.period is not None:
             following = anchor + ((begun - anchor) // self.period + 1) * self.period
         else:
-            following = Cron.parse(self.cron).next(begun, timezone) if self.cron else now
+            following = CronExpression.parse(self.cron).next(begun, timezone) if self.cron else now
         return self.in_window(max(following, now), timezone)
 
     def in_window(self, at: datetime, timezone: tzinfo) -> datetime:

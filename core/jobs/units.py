@@ -43,7 +43,7 @@ class UnitStatus(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Outcome(StrEnum):
+class UnitOutcome(StrEnum):
     """The outcome that an operator enters for a unit whose own is not known."""
 
     DONE = "done"
@@ -117,18 +117,18 @@ class JobUnits:
         ]
 
     async def resolve(
-        self, job_id: JobId, unit: str, outcome: Outcome, result: Any = None, by: Actor = Actor.ADMIN
+        self, job_id: JobId, unit: str, outcome: UnitOutcome, result: Any = None, by: Actor = Actor.ADMIN
     ) -> None:
         """Record what became of something unknown: it counts as done, with this result, or is done again. An item that
         was unknown because of this effect is handled again.
 
         Raises NotFound UNIT_NOT_FOUND; Conflict UNIT_NOT_UNCLEAR, UNIT_IN_HAND; Invalid RESULT_NOT_JSON.
         """
-        after = msgspec.Raw(_checked(result)) if outcome is Outcome.DONE else None
+        after = msgspec.Raw(_checked(result)) if outcome is UnitOutcome.DONE else None
         await self._mend(job_id, unit, after, f"{unit}: resolved as {outcome.replace('_', ' ')} by {by}", True)
 
     async def resolve_all(
-        self, job_id: JobId, prefix: str, outcome: Outcome, result: Any = None, by: Actor = Actor.ADMIN
+        self, job_id: JobId, prefix: str, outcome: UnitOutcome, result: Any = None, by: Actor = Actor.ADMIN
     ) -> int:
         """Resolve all units and effects of a job that are unknown and whose ids begin with `prefix`. Returns how many.
         Raises as `resolve`; a repetition goes on with the rest.

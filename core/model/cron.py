@@ -31,7 +31,7 @@ _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Cron:
+class CronExpression:
     """An expression that was checked. Each field: the values at which it holds."""
 
     minutes: frozenset[int]
@@ -42,7 +42,7 @@ class Cron:
     either_day: bool
 
     @classmethod
-    def parse(cls, text: str) -> "Cron":
+    def parse(cls, text: str) -> "CronExpression":
         """Read an expression of five fields. Raises Invalid CRON_MALFORMED, also for one that never holds."""
         words = text.lower().split()
         if len(words) != len(_FIELDS):

@@ -80,7 +80,7 @@ class History(Struct, frozen=True):
     personal: Sequence[str] = ()
 
 
-class Change(Struct, frozen=True):
+class HistoryChange(Struct, frozen=True):
     """One outcome that changed; without one, a new `deliver_at` or the end of the delivery. `version` counts the
     changes of a history from 1.
     """

@@ -28,7 +28,7 @@ class PartState(StrEnum):
     STOPPED = "stopped"
 
 
-class Part(Struct, frozen=True, kw_only=True):
+class UpPart(Struct, frozen=True, kw_only=True):
     """`name`: as in the output of `./ada up`. `ends`: how often it has ended in a row; `reason`: the last time how.
     Unix ms: `at`: when `state` began; `since`: of the first of these ends, or of the start if there was none.
     """
@@ -59,6 +59,6 @@ class Part(Struct, frozen=True, kw_only=True):
         return "should run and is not ready"
 
 
-def faulty(parts: Iterable[Part], now: int) -> Sequence[Part]:
+def faulty(parts: Iterable[UpPart], now: int) -> Sequence[UpPart]:
     """Return the parts that do not run as they should. `now`: Unix ms."""
     return [part for part in parts if part.is_faulty(now)]

@@ -7,7 +7,7 @@ from core.monitoring.figures import FigureReader, Figures
 from core.monitoring.lanes import LanePage, Lanes, LongestLanes
 from core.monitoring.overview import Overview, Overviews
 from core.monitoring.recorder import Recorder
-from core.monitoring.samples import Step
+from core.monitoring.samples import SampleStep
 
 __all__ = [
     "BulkChanges",
@@ -19,7 +19,7 @@ __all__ = [
     "Overview",
     "Overviews",
     "Recorder",
-    "Step",
+    "SampleStep",
     "TaskChanges",
     "TaskCount",
     "check_selection",

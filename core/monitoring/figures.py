@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import msgspec
 
-from core.monitoring.samples import Sample, Samples, Step, TubeSample
+from core.monitoring.samples import Sample, Samples, SampleStep, TubeSample
 from core.queue import Queue
 from core.redis.store import Store
 
@@ -72,12 +72,16 @@ class FigureReader:
         self._store = store
         self._samples = Samples(store, queue)
 
-    async def read(self, step: int = Step.FINE, tube: str = "", begin: int = 0, end: int | None = None) -> Figures:
+    async def read(
+        self, step: int = SampleStep.FINE, tube: str = "", begin: int = 0, end: int | None = None
+    ) -> Figures:
         """Return what is kept between two moments (Unix ms), a point for each `step` seconds at most: below ten minutes
         of the last hour, else of the last week. `tube`: only this one; its outcomes are those of the channel of this
         name.
         """
-        kept = await self._samples.kept(Step.COARSE if step >= Step.COARSE else Step.FINE, self._now_ms())
+        kept = await self._samples.kept(
+            SampleStep.COARSE if step >= SampleStep.COARSE else SampleStep.FINE, self._now_ms()
+        )
         samples = [one for one in kept if begin <= one.at and (end is None or one.at <= end)]
         if tube:
             samples = [found for one in samples if (found := one.of_tube(tube))]
@@ -85,7 +89,7 @@ class FigureReader:
 
     async def outcomes(self) -> Sequence[OutcomeCount]:
         """Return the outcomes of the last hour, the most frequent first; it costs less than `read`."""
-        return _outcomes_of(await self._samples.kept(Step.FINE, self._now_ms()))
+        return _outcomes_of(await self._samples.kept(SampleStep.FINE, self._now_ms()))
 
     async def rates(self) -> dict[str, float]:
         """Return tube → tasks ended per second in the last minute; {} if it was not recorded."""

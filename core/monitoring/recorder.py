@@ -8,7 +8,7 @@ import logging
 import time
 
 from core.errors import StoreError
-from core.monitoring.samples import Samples, Step
+from core.monitoring.samples import Samples, SampleStep
 from core.queue import Queue
 from core.redis.store import Store
 
@@ -25,15 +25,15 @@ class Recorder:
     async def run(self) -> None:
         """Record until cancelled. While the server is away nothing is recorded."""
         while True:
-            await asyncio.sleep(Step.FINE - self._now_ms() / 1000 % Step.FINE)
+            await asyncio.sleep(SampleStep.FINE - self._now_ms() / 1000 % SampleStep.FINE)
             try:
                 await self.record(self._now_ms())
             except StoreError as fault:
                 log.warning("no figures are recorded: %s", fault)
 
-    async def record(self, at: int) -> list[Step]:
+    async def record(self, at: int) -> list[SampleStep]:
         """Take the samples of this moment, unless another process has. Returns the steps that were recorded."""
-        steps = [step for step in Step if await self._samples.has_turn(step, at)]
+        steps = [step for step in SampleStep if await self._samples.has_turn(step, at)]
         if steps:
             sample = await self._samples.take(at)
             for step in steps:

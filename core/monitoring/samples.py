@@ -18,14 +18,14 @@ TUBES = 100
 _SHARD = 0
 
 
-class Step(IntEnum):
+class SampleStep(IntEnum):
     """Seconds between two samples."""
 
     FINE = 10
     COARSE = 600
 
 
-KEPT = {Step.FINE: 361, Step.COARSE: 1009}
+KEPT = {SampleStep.FINE: 361, SampleStep.COARSE: 1009}
 """Samples of each step: an hour, and seven days."""
 
 
@@ -101,7 +101,7 @@ class Samples:
     def __init__(self, store: Store, queue: Queue) -> None:
         self._store = store
         self._queue = queue
-        self._asked: dict[Step, int] = {}  # the last sample of each step whose turn was asked for
+        self._asked: dict[SampleStep, int] = {}  # the last sample of each step whose turn was asked for
 
     async def take(self, at: int) -> Sample:
         """Return the counters as they are now."""
@@ -112,12 +112,12 @@ class Samples:
         outcomes = await self._queue.inspector.sums_by_tube("outcome_counts")
         return Sample(at, dict(tubes[:TUBES]), outcomes, others)
 
-    async def save(self, step: Step, sample: Sample) -> None:
+    async def save(self, step: SampleStep, sample: Sample) -> None:
         """Put a sample in the place of the oldest."""
         place, text = _number(step, sample.at) % KEPT[step], msgspec.json.encode(sample).decode()
         await self._store.command("HSET", KEYS["figures"].at(_SHARD, str(int(step))), place, text)
 
-    async def has_turn(self, step: Step, at: int) -> bool:
+    async def has_turn(self, step: SampleStep, at: int) -> bool:
         """Return whether this process takes the sample of this step; only one does, the first that asks, once."""
         number = _number(step, at)
         if self._asked.get(step) == number:
@@ -127,20 +127,20 @@ class Samples:
         self._asked[step] = number
         return is_first
 
-    async def kept(self, step: Step, now: int) -> list[Sample]:
+    async def kept(self, step: SampleStep, now: int) -> list[Sample]:
         """Return the samples of the last hour or week, the oldest first."""
         ring: Mapping[str, str] = await self._store.command("HGETALL", KEYS["figures"].at(_SHARD, str(int(step))))
         return _read(list(ring.values()), now - KEPT[step] * step * 1000)
 
     async def newest(self, count: int, now: int) -> list[Sample]:
         """Return the last fine samples, the oldest first; those that were not taken are missing."""
-        newest = _number(Step.FINE, now)
-        places = [(newest - n) % KEPT[Step.FINE] for n in range(count)]
-        texts = await self._store.command("HMGET", KEYS["figures"].at(_SHARD, str(int(Step.FINE))), *places)
-        return _read([text for text in texts if text], now - count * Step.FINE * 1000)
+        newest = _number(SampleStep.FINE, now)
+        places = [(newest - n) % KEPT[SampleStep.FINE] for n in range(count)]
+        texts = await self._store.command("HMGET", KEYS["figures"].at(_SHARD, str(int(SampleStep.FINE))), *places)
+        return _read([text for text in texts if text], now - count * SampleStep.FINE * 1000)
 
 
-def _number(step: Step, at: int) -> int:
+def _number(step: SampleStep, at: int) -> int:
     return at // (step * 1000)
 
 

@@ -14,7 +14,7 @@ from core.errors import Invalid, InvalidMany
 from core.model.content import Content, ParseMode
 from core.model.delivery import NewDelivery, Recipient
 from core.model.text.characters import is_blank
-from core.model.text.personal import Personal, Template, Values, values_in
+from core.model.text.personal import Personal, PersonalTemplate, Values, values_in
 from core.model.text.plurals import counted
 from core.orders.content_rules import check_content
 
@@ -34,7 +34,7 @@ def make_personal(delivery: NewDelivery) -> NewDelivery:
     Raises Invalid FIELDS_TOO_MANY, VALUES_TOO_LARGE, those of `check_content`; InvalidMany VALUE_MISSING, TEXT_EMPTY,
     TEXT_TOO_LONG.
     """
-    template = Template(delivery.text, delivery.content)
+    template = PersonalTemplate(delivery.text, delivery.content)
     if not template.fields:
         return replace(delivery, text=template.text({}), content=template.content({}))
     if len(template.fields) > MOST_FIELDS:
@@ -73,7 +73,7 @@ _OWN: Mapping[str, Callable[[Recipient, NewDelivery], str | None]] = {
 }
 
 
-def _missing(template: Template, recipients: Sequence[Recipient], rows: Sequence[Row]) -> Iterator[Invalid]:
+def _missing(template: PersonalTemplate, recipients: Sequence[Recipient], rows: Sequence[Row]) -> Iterator[Invalid]:
     required = [(number, field) for number, field in enumerate(template.fields) if field in template.required]
     for recipient, row in zip(recipients, rows, strict=True):
         for number, field in required:
@@ -86,7 +86,7 @@ def _shown(recipient: Recipient) -> str:
     return f"{recipient.name} ({recipient.id})" if recipient.name else f"The recipient {recipient.id}"
 
 
-def _check_shapes(delivery: NewDelivery, template: Template, rows: Sequence[Row]) -> None:
+def _check_shapes(delivery: NewDelivery, template: PersonalTemplate, rows: Sequence[Row]) -> None:
     """Check the content and the marks of one text of each shape: what is escaped never breaks a mark, but a value that
     is there, or is not, may.
     """
@@ -99,11 +99,11 @@ def _check_shapes(delivery: NewDelivery, template: Template, rows: Sequence[Row]
         check_content(_filled(delivery, template, values))
 
 
-def _filled(delivery: NewDelivery, template: Template, values: Values) -> NewDelivery:
+def _filled(delivery: NewDelivery, template: PersonalTemplate, values: Values) -> NewDelivery:
     return replace(delivery, text=template.text(values), content=template.content(values))
 
 
-def _unfit(template: Template, delivery: NewDelivery, rows: Sequence[Row]) -> Iterator[Invalid]:
+def _unfit(template: PersonalTemplate, delivery: NewDelivery, rows: Sequence[Row]) -> Iterator[Invalid]:
     content = delivery.content or Content()
     may_be_empty = bool(content.attachments or (content.edit and content.inline))
     for recipient, row in zip(delivery.recipients, rows, strict=True):

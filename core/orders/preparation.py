@@ -14,7 +14,7 @@ from core.admission.quotas import Quotas
 from core.directory import Directory
 from core.errors import Forbidden, Invalid
 from core.model.delivery import NewDelivery, Sender
-from core.model.text.personal import Template
+from core.model.text.personal import PersonalTemplate
 from core.orders.addressing import Addressed, Addressing
 from core.orders.attached_uploads import AttachedUploads
 from core.orders.content_rules import check_content
@@ -111,6 +111,6 @@ class Preparation:
 
 def _neutral(given: NewDelivery) -> NewDelivery:
     """Return the delivery with a letter in place of each value. Raises Invalid FIELD_MALFORMED."""
-    template = Template(given.text, given.content)
+    template = PersonalTemplate(given.text, given.content)
     values = dict.fromkeys(template.fields, "x")
     return replace(given, text=template.text(values), content=template.content(values))

@@ -13,7 +13,7 @@ from core.model.content import Content
 from core.model.delivery import NewDelivery, Recipient, Strategy
 from core.model.quota import QuotaState
 from core.model.states import Reason, Status
-from core.model.text.personal import Template, values_in
+from core.model.text.personal import PersonalTemplate, values_in
 from core.orders.preparation import Prepared
 
 
@@ -68,8 +68,8 @@ class Preview(Struct, frozen=True, dict=True):
         return template.text(values), template.content(values)
 
     @cached_property
-    def _template(self) -> Template:
-        return Template(self.delivery.text, self.delivery.content)
+    def _template(self) -> PersonalTemplate:
+        return PersonalTemplate(self.delivery.text, self.delivery.content)
 
     def find(self, recipient: str) -> int | None:
         """Return the number of the person with this id, else of the first with this part of a name; None if the

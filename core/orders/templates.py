@@ -21,7 +21,7 @@ MOST = 100
 _OF_ALL = "all"
 
 
-class Template(Struct, frozen=True, kw_only=True):
+class MessageTemplate(Struct, frozen=True, kw_only=True):
     """`message`: the fields of a delivery, as the API takes them. `shared`: it belongs to the tenant."""
 
     id: str = ""
@@ -30,22 +30,22 @@ class Template(Struct, frozen=True, kw_only=True):
     shared: bool = False
 
 
-_decode = msgspec.json.Decoder(Template).decode
+_decode = msgspec.json.Decoder(MessageTemplate).decode
 
 
-class Templates:
+class MessageTemplates:
     """Those of all tenants. `person` None: those of the tenant."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def list(self, tenant: str, person: Id | None) -> Sequence[Template]:
+    async def list(self, tenant: str, person: Id | None) -> Sequence[MessageTemplate]:
         """Return the templates that a person may use, its own first, by title."""
         owners = [None] if person is None else [person, None]
         found = [await self._store.command("HVALS", self._key(tenant, owner)) for owner in owners]
         return [one for texts in found for one in sorted(map(_decode, texts), key=lambda one: one.title.casefold())]
 
-    async def save(self, tenant: str, person: Id | None, template: Template) -> Template:
+    async def save(self, tenant: str, person: Id | None, template: MessageTemplate) -> MessageTemplate:
         """Keep a template under a new id. Raises Conflict TOO_MANY_TEMPLATES."""
         key = self._key(tenant, person)
         if await self._store.command("HLEN", key) >= MOST:

@@ -68,7 +68,7 @@ LOSS_REMEDY = (
 )
 
 
-class _Mark(NamedTuple):
+class _InstallationMark(NamedTuple):
     """The mark of a shard. `id` "": there is none. `at`: when a process was there last, by the server's clock."""
 
     id: str
@@ -84,7 +84,7 @@ class InstallationMark:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: Sequence[_Mark] = [_Mark("", 0)] * store.shards
+        self._known: Sequence[_InstallationMark] = [_InstallationMark("", 0)] * store.shards
 
     async def begin(self) -> None:
         """Mark the shards that have no mark, and take the data that are there for ours."""
@@ -109,7 +109,7 @@ class InstallationMark:
         pairs = list(zip(self._known, found, strict=True))
         kinds = {shard: kind for shard, pair in enumerate(pairs) if (kind := _loss(*pair))}
         if not kinds:
-            self._known = [_Mark(new.id, max(new.at, old.at)) for old, new in pairs]
+            self._known = [_InstallationMark(new.id, max(new.at, old.at)) for old, new in pairs]
             return None
         until = max(self._known[shard].at for shard in kinds)
         noted = await last_loss(self._store)
@@ -130,9 +130,9 @@ class InstallationMark:
     def _keys(self) -> Sequence[str]:
         return [KEYS["installation"].at(shard) for shard in range(self._store.shards)]
 
-    async def _read(self) -> Sequence[_Mark]:
+    async def _read(self) -> Sequence[_InstallationMark]:
         found = await asyncio.gather(*(self._store.read_hash(key, "id", "at") for key in self._keys()))
-        return [_Mark(name or "", int(at or 0)) for name, at in found]
+        return [_InstallationMark(name or "", int(at or 0)) for name, at in found]
 
     async def _now(self, shard: int) -> int:
         """Return the time of the server that has a shard, in Unix ms: one clock for all processes."""
@@ -141,7 +141,7 @@ class InstallationMark:
         return int(seconds) * 1000 + int(micros) // 1000
 
 
-def _loss(known: _Mark, found: _Mark) -> LossKind | None:
+def _loss(known: _InstallationMark, found: _InstallationMark) -> LossKind | None:
     if not known.id:
         return None
     if not found.id:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec import Struct
 
 from core.deliveries.channels import Channels
-from core.model.parts import Part
+from core.model.parts import UpPart
 from core.processes.record import ProcessRecord
 from core.processes.register import ProcessRegister
 from core.queue import Queue
@@ -52,7 +52,7 @@ class FaultyPart(Struct, frozen=True):
     """A part of the `./ada up` on a machine that should run and does not."""
 
     host: str
-    part: Part
+    part: UpPart
 
 
 class ProcessOverview(Struct, frozen=True):

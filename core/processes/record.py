@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from core.model.parts import Part
+from core.model.parts import UpPart
 
 BEAT = timedelta(seconds=10)
 """How often a process writes its entry."""
@@ -51,7 +51,7 @@ class ProcessRecord(Struct, frozen=True, kw_only=True):
     account: str = ""
     balance: float | None = None
     low_balance: float | None = None
-    faulty_parts: Sequence[Part] = ()
+    faulty_parts: Sequence[UpPart] = ()
 
     @property
     def command(self) -> str:

@@ -20,7 +20,7 @@ from core.queue.checks import check_type
 from core.queue.executor import Executor
 from core.queue.handler import Handler
 from core.queue.queue import Queue
-from core.queue.replies import ANYBODY, Replies, TaskEnd
+from core.queue.replies import ANYBODY, CallReplies, TaskEnd
 from core.queue.task import NewTask, TaskOptions
 from core.queue.tubes import Tubes
 from core.queue.workers.worker import Worker, WorkerOptions
@@ -48,7 +48,7 @@ class QueueClient:
         self._store = store
         self.queue = Queue(store)
         self.tubes = Tubes(store)
-        self.replies = Replies(store, self.queue, client or self.queue.ids.client)
+        self.replies = CallReplies(store, self.queue, client or self.queue.ids.client)
 
     async def put(self, tube: str, body: str, **options: Unpack[TaskOptions]) -> str:
         """Add a task and return its id. Raises TypeError, Invalid."""

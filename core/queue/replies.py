@@ -47,7 +47,7 @@ class _Reply:
     end: TaskEnd
 
 
-class Replies:
+class CallReplies:
     """One per process. `client`: a name; with the same one a restarted process gets the answers to its old calls."""
 
     def __init__(self, store: Store, queue: Queue, client: str) -> None:

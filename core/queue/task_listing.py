@@ -54,7 +54,7 @@ class TaskPosition(NamedTuple):
         return cls(int(found[1]), found[2] + rest, after)
 
 
-class Part(NamedTuple):
+class ListingPart(NamedTuple):
     """The result of one read of a source: (where it ends if it ends with this task, task), …, and where the next read
     begins, None at the end of the source.
     """
@@ -63,7 +63,7 @@ class Part(NamedTuple):
     next: str | None
 
 
-Read = Callable[[str], Awaitable[Part]]
+Read = Callable[[str], Awaitable[ListingPart]]
 
 
 class TaskListing:
@@ -116,29 +116,29 @@ class TaskListing:
         return {f"{source}\t{one}": self._offers(shard, tube, one) for one in sorted(tenants)}
 
     def _offers(self, shard: int, tube: str, tenant: str) -> Read:
-        async def read(after: str) -> Part:
+        async def read(after: str) -> ListingPart:
             part = await self._members(KEYS["ready"].at(shard, tube, tenant), after)
             lanes = [member[1:] for _, member in part.found if member.startswith("@")]
             firsts = await self._store.command("HMGET", KEYS["head"].at(shard, tube), *lanes) if lanes else []
             first_of = {f"@{lane}": first for lane, first in zip(lanes, firsts, strict=True)}
             named = [(one, first_of.get(member, member)) for one, member in part.found]
-            return Part([(one, name) for one, name in named if name], part.next)
+            return ListingPart([(one, name) for one, name in named if name], part.next)
 
         return read
 
     def _by_time(self, index: str) -> Read:
-        async def read(after: str) -> Part:
+        async def read(after: str) -> ListingPart:
             found, end = await self._members(index, after)
-            return Part([one for one in found if not one[1].startswith(_ORDER_MARK)], end)
+            return ListingPart([one for one in found if not one[1].startswith(_ORDER_MARK)], end)
 
         return read
 
-    async def _members(self, index: str, after: str) -> Part:
+    async def _members(self, index: str, after: str) -> ListingPart:
         """Read on in a sorted set. `after`: score and name of a member, because many may have one score."""
         start = await self._rank_after(index, after) if after else 0
         rows = await self._store.command("ZRANGE", index, start, start + _PAGE - 1, "WITHSCORES")
         found = [(f"{score:.0f} {member}", str(member)) for member, score in rows]
-        return Part(found, found[-1][0] if len(found) == _PAGE else None)
+        return ListingPart(found, found[-1][0] if len(found) == _PAGE else None)
 
     async def _rank_after(self, index: str, after: str) -> int:
         """Return the rank behind a member; if it has left or moved, of the first member that has its former score."""
@@ -155,7 +155,7 @@ class TaskListing:
         `after`: where HSCAN found the lane, the lane and the order of the task.
         """
 
-        async def read(after: str) -> Part:
+        async def read(after: str) -> ListingPart:
             position, lane, order = _place_in_lanes(after)
             scanned, rows = await self._store.command("HSCAN", KEYS["head"].at(shard, tube), position, "COUNT", _PAGE)
             lanes = sorted(one for one in rows[::2] if one >= lane)
@@ -166,8 +166,8 @@ class TaskListing:
             for one, page in zip(lanes, pages, strict=True):
                 found += [(f"{position} {score:.0f} {one}", str(name)) for name, score in page]
                 if len(found) >= _PAGE:
-                    return Part(found, found[-1][0])
-            return Part(found, str(scanned) if int(scanned) else None)
+                    return ListingPart(found, found[-1][0])
+            return ListingPart(found, str(scanned) if int(scanned) else None)
 
         return read
 

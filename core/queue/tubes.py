@@ -83,7 +83,7 @@ _OPTIONS = (
 _PAUSED = ":paused"
 
 
-class Pause(msgspec.Struct, frozen=True):
+class TubePause(msgspec.Struct, frozen=True):
     """Who paused a tube, why, and when (Unix ms)."""
 
     by: str
@@ -127,18 +127,18 @@ class Tubes:
 
     async def pause(self, name: str, by: str, reason: str) -> bool:
         """Let no task of a tube be claimed until `resume`. Returns False if it was paused before; that note stays."""
-        note = msgspec.json.encode(Pause(by, reason, int(time.time() * 1000))).decode()
+        note = msgspec.json.encode(TubePause(by, reason, int(time.time() * 1000))).decode()
         return any([await self._store.run("pause", shard, name, note) for shard in range(self._store.shards)])
 
     async def resume(self, name: str) -> bool:
         """Let the tasks of a tube be claimed again, at once. Returns whether it was paused."""
         return any([await self._store.run("resume", shard, name) for shard in range(self._store.shards)])
 
-    async def pauses(self) -> dict[str, Pause]:
+    async def pauses(self) -> dict[str, TubePause]:
         """Return tube → who paused it and why, for those that are paused."""
         flat = await self._store.command("HGETALL", KEYS["options"].at(0))
         return {
-            name.removesuffix(_PAUSED): msgspec.json.decode(note, type=Pause)
+            name.removesuffix(_PAUSED): msgspec.json.decode(note, type=TubePause)
             for name, note in flat.items()
             if name.endswith(_PAUSED)
         }

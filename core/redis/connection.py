@@ -123,7 +123,7 @@ def nothing_to_resume() -> None:
     """Do nothing: nothing waits for the connection to become writable."""
 
 
-class Connection(asyncio.Protocol):
+class StoreConnection(asyncio.Protocol):
     """An open connection. `lost` holds the reason once it is closed. `paused`: the server does not read fast enough;
     `on_resume` is called when it does again. `is_replica`: what the server said of itself at the login.
     """
@@ -151,12 +151,12 @@ class Connection(asyncio.Protocol):
         on_push: OnReply = ignore,
         on_resume: Callable[[], None] = nothing_to_resume,
         encoding: str | None = "utf-8",
-    ) -> "Connection":
+    ) -> "StoreConnection":
         """Connect and log in. `on_reply` gets the replies in order, errors as values; `on_push` gets what the server
         sends unasked; `encoding`: of both, None for bytes. Raises RedisError, OSError or TimeoutError.
         """
 
-        def make() -> Connection:
+        def make() -> StoreConnection:
             return cls(on_reply, on_push, on_resume, encoding)
 
         loop = asyncio.get_running_loop()

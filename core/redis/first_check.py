@@ -3,7 +3,7 @@
 from redis.exceptions import OutOfMemoryError, ResponseError
 
 from core.errors import SetupError, StoreFull, StoreUnavailable
-from core.redis.connection import Connection
+from core.redis.connection import StoreConnection
 from core.redis.keys import KEYS
 from core.redis.library import Library, is_loaded
 from core.redis.topology import Topology
@@ -32,7 +32,7 @@ async def check_primary(primary: Topology, library: Library, shard: int | None) 
         connection.close()
 
 
-async def _load(connection: Connection, library: Library) -> None:
+async def _load(connection: StoreConnection, library: Library) -> None:
     try:
         await connection.request("FUNCTION", "LOAD", library.text)
     except ResponseError as refusal:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from redis.exceptions import RedisError, ResponseError
 
 from core.redis import library
-from core.redis.connection import Connection, Reply, encoded
+from core.redis.connection import Reply, StoreConnection, encoded
 from core.redis.keys import KEYS
 
 GRACE_MS = 5000
@@ -35,7 +35,7 @@ class Primary:
         keys = self._keys[shard], KEYS["guard"].at(shard)
         return ("FCALL", self._function, len(keys), *keys, f"{{{shard}}}", 0, GRACE_MS)
 
-    async def note(self, connection: Connection) -> None:
+    async def note(self, connection: StoreConnection) -> None:
         """Note the server at the other end, if it is another one than before. Raises RedisError.
 
         A shard without data is noted at the first start (`core.redis.server_checks`); one that another primary of the
@@ -50,7 +50,7 @@ class Primary:
             if found and _text(known) not in ("", found[1]):
                 await self._note_in(connection, shard)
 
-    async def _note_in(self, connection: Connection, shard: int) -> None:
+    async def _note_in(self, connection: StoreConnection, shard: int) -> None:
         try:
             await connection.request(*self._call(shard))
         except ResponseError as refusal:
@@ -60,7 +60,7 @@ class Primary:
             await connection.request(*self._call(shard))
 
 
-async def _load(connection: Connection) -> None:
+async def _load(connection: StoreConnection) -> None:
     try:
         await connection.request("FUNCTION", "LOAD", library.current().text)
     except ResponseError as refusal:

@@ -23,7 +23,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.connection import Connection, OnReply, Reply, ServerAddress, encoded, ignore, nothing_to_resume
+from core.redis.connection import OnReply, Reply, ServerAddress, StoreConnection, encoded, ignore, nothing_to_resume
 from core.redis.sentinels import SentinelSet, ask, find_primary, is_sentinel_url
 from core.redis.sentinels.finding import ANSWER
 
@@ -42,11 +42,11 @@ class PrimaryMoved(RedisConnectionError):
         super().__init__("the primary is another server now")
 
 
-async def _nothing_first(connection: Connection) -> None:
+async def _nothing_first(connection: StoreConnection) -> None:
     """Call nothing first."""
 
 
-def _refuse_replica(connection: Connection) -> None:
+def _refuse_replica(connection: StoreConnection) -> None:
     """Close a connection to a replica. Raises RedisError then."""
     if connection.is_replica:
         connection.close()
@@ -64,10 +64,10 @@ class Topology:
         first = self.sentinels.sentinels[0] if self.sentinels else None
         self.url = self.sentinels.url_of(first.host, first.port) if self.sentinels and first else url
         self.address = ServerAddress.parse(self.url)
-        self.first_call: Callable[[Connection], Awaitable[None]] = _nothing_first
+        self.first_call: Callable[[StoreConnection], Awaitable[None]] = _nothing_first
         self.must_be_primary = must_be_primary
         self._is_current = self.sentinels is None
-        self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._connections: weakref.WeakSet[StoreConnection] = weakref.WeakSet()
         self._moved: asyncio.Future[None] | None = None
         self._watching: list[asyncio.Task[None]] = []
         self._epoch = 0
@@ -88,10 +88,10 @@ class Topology:
         on_push: OnReply = ignore,
         on_resume: Callable[[], None] = nothing_to_resume,
         encoding: str | None = "utf-8",
-    ) -> Connection:
-        """Open a connection to the primary, as `Connection.open` does. Raises RedisError, OSError or TimeoutError."""
+    ) -> StoreConnection:
+        """Connect to the primary, as `StoreConnection.open` does. Raises RedisError, OSError or TimeoutError."""
         if self.sentinels is None:
-            connection = await Connection.open(self.address, on_reply, on_push, on_resume, encoding)
+            connection = await StoreConnection.open(self.address, on_reply, on_push, on_resume, encoding)
             if self.must_be_primary:
                 _refuse_replica(connection)
         else:
@@ -110,20 +110,20 @@ class Topology:
         on_push: OnReply,
         on_resume: Callable[[], None],
         encoding: str | None,
-    ) -> Connection:
+    ) -> StoreConnection:
         self._watch(sentinels)
         if not self._is_current:
             self._move(*await find_primary(sentinels))
         self._is_current = False  # until this connection has shown that it leads to the primary
         address = self.address
-        connection = await self._unless_moved(Connection.open(address, on_reply, on_push, on_resume, encoding))
+        connection = await self._unless_moved(StoreConnection.open(address, on_reply, on_push, on_resume, encoding))
         _refuse_replica(connection)
         self._is_current = address == self.address
         self._connections.add(connection)
         connection.lost.add_done_callback(partial(self._note_loss, address))
         return connection
 
-    async def _unless_moved(self, opening: Awaitable[Connection]) -> Connection:
+    async def _unless_moved(self, opening: Awaitable[StoreConnection]) -> StoreConnection:
         """Wait for a connection; end the attempt when the primary turns out to be another server."""
         attempt = asyncio.ensure_future(opening)
         try:
@@ -182,7 +182,7 @@ class Topology:
     async def _listen(self, sentinels: SentinelSet, sentinel: ServerAddress) -> None:
         """Follow what one Sentinel reports until it cannot be reached. A move before the subscription is looked up."""
         async with asyncio.timeout(ANSWER):
-            connection = await Connection.open(sentinel, on_push=partial(self._take_report, sentinel))
+            connection = await StoreConnection.open(sentinel, on_push=partial(self._take_report, sentinel))
         try:
             connection.write(encoded("SUBSCRIBE", _SWITCH))
             self._move(*await find_primary(sentinels))

@@ -26,7 +26,7 @@ LIFETIME_OF_KEYS = timedelta(hours=12)
 LIFETIME_OF_PEOPLE = timedelta(days=14)
 
 
-class _Session(Struct, frozen=True, omit_defaults=True):
+class _StoredSession(Struct, frozen=True, omit_defaults=True):
     """The stored record of a session. Either `person` or `key` (the hash of an API key) is set."""
 
     tenant: str
@@ -56,15 +56,15 @@ class Sessions:
         key = await self._api_keys.use(key_secret)
         if key is None:
             raise Forbidden("KEY_UNKNOWN", "This API key is unknown or revoked.", "key")
-        stored = _Session(key.tenant, datetime.now(UTC), key=hash_of(key_secret))
+        stored = _StoredSession(key.tenant, datetime.now(UTC), key=hash_of(key_secret))
         return await self._begin(stored, LIFETIME_OF_KEYS)
 
     async def begin_as_person(self, tenant: str, person: Id) -> NewSession:
         """Begin a session of a person who has proved who it is. Raises Forbidden SESSION_ENDED if it was deleted."""
-        stored = _Session(tenant, datetime.now(UTC), person=id_text(person))
+        stored = _StoredSession(tenant, datetime.now(UTC), person=id_text(person))
         return await self._begin(stored, LIFETIME_OF_PEOPLE)
 
-    async def _begin(self, session: _Session, lifetime: timedelta) -> NewSession:
+    async def _begin(self, session: _StoredSession, lifetime: timedelta) -> NewSession:
         shard = self._store.shard_of_tenant(session.tenant)
         secret = new_secret(shard, 32)
         hashed = hash_of(secret)
@@ -87,9 +87,9 @@ class Sessions:
         hashed = hash_of(secret)
         key = KEYS["session"].at(shard_in(secret, self._store.shards), hashed)
         stored = await self._store.command("GET", key)
-        return await self._identity(msgspec.json.decode(stored, type=_Session), hashed) if stored else None
+        return await self._identity(msgspec.json.decode(stored, type=_StoredSession), hashed) if stored else None
 
-    async def _identity(self, session: _Session, hashed: str) -> Identity | None:
+    async def _identity(self, session: _StoredSession, hashed: str) -> Identity | None:
         if session.key:
             key = await self._api_keys.use_hashed(session.key)
             return Identity(key, session=hashed) if key else None

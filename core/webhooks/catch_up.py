@@ -13,7 +13,7 @@ from core.deliveries.histories.reader import HistoryReader
 from core.deliveries.tracker import Tracker
 from core.errors import NotFound, StoreUnavailable
 from core.model.clock import to_ms
-from core.model.history import Change, History
+from core.model.history import History, HistoryChange
 from core.model.history_key import HistoryKey
 from core.redis.constants import DAY_MS
 from core.redis.keys import KEYS
@@ -118,7 +118,7 @@ def _mark_of(found: tuple[Mark, WebhookMessage]) -> Mark:
     return found[0]
 
 
-def _place(webhook: Webhook, history: History, change: Change) -> Mark | None:
+def _place(webhook: Webhook, history: History, change: HistoryChange) -> Mark | None:
     """Return the place of a change; None if the webhook does not want it."""
     if change.outcome is None:
         wanted, at = EventType.FINISHED in webhook.events, history.finished_at
@@ -129,7 +129,7 @@ def _place(webhook: Webhook, history: History, change: Change) -> Mark | None:
     return Mark(to_ms(at), change.version, history.key.suffix)
 
 
-def _message(webhook: Webhook, history: History, change: Change) -> WebhookMessage:
+def _message(webhook: Webhook, history: History, change: HistoryChange) -> WebhookMessage:
     if change.outcome is None:
         return finished_message(webhook, history, change.version)
     return outcome_message(webhook, history.key, change)

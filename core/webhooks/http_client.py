@@ -23,7 +23,7 @@ _MOST_HEADER_BYTES = 2**13
 _MOST_WAIT = 3600
 
 
-class Response:
+class ReceiverResponse:
     """The response of a receiver. `wait`: seconds that it asked for in Retry-After, 0 if it did not."""
 
     def __init__(self, status: int | None, error: str, wait: int = 0) -> None:
@@ -60,22 +60,22 @@ class WebhookClient:
         )
         return record, response.wait
 
-    async def _post(self, webhook: Webhook, message: WebhookMessage) -> Response:
+    async def _post(self, webhook: Webhook, message: WebhookMessage) -> ReceiverResponse:
         """Post a message. All faults of a call are values: none is a fault of Ada."""
         try:
             targets.host_of(webhook.url)
             return await self._exchange(webhook, message)
         except aiohttp.ClientConnectorCertificateError:
-            return Response(None, "certificate")
+            return ReceiverResponse(None, "certificate")
         except aiohttp.ClientConnectorError as fault:
             forbidden = isinstance(fault.os_error, targets.TargetForbidden)
-            return Response(None, "target_forbidden" if forbidden else "connection")
+            return ReceiverResponse(None, "target_forbidden" if forbidden else "connection")
         except TimeoutError:
-            return Response(None, "timeout")
+            return ReceiverResponse(None, "timeout")
         except (aiohttp.ClientError, OSError, ValueError, Invalid):
-            return Response(None, "connection")
+            return ReceiverResponse(None, "connection")
 
-    async def _exchange(self, webhook: Webhook, message: WebhookMessage) -> Response:
+    async def _exchange(self, webhook: Webhook, message: WebhookMessage) -> ReceiverResponse:
         headers = signed_headers(webhook, message, datetime.now(UTC))
         async with self._open().post(
             webhook.url, data=message.body.encode(), headers=headers, allow_redirects=False
@@ -83,7 +83,7 @@ class WebhookClient:
             error = _error_of(response.status)
             if not await _is_short(response):
                 response.close()
-            return Response(response.status, error, _wait_of(response))
+            return ReceiverResponse(response.status, error, _wait_of(response))
 
     def _open(self) -> aiohttp.ClientSession:
         """Return the session, made at the first call: it belongs to the running event loop. No cookies are kept."""

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from core.model.clock import from_ms
-from core.model.history import Change, History
+from core.model.history import History, HistoryChange
 from core.model.history_key import HistoryKey
 from core.model.states import OPEN
 from core.webhooks.webhook import EventType, Webhook
@@ -85,7 +85,7 @@ class FinishedData(msgspec.Struct):
     finished_at: datetime | None
 
 
-def is_outcome(change: Change) -> bool:
+def is_outcome(change: HistoryChange) -> bool:
     """Return whether a change is an outcome; `queued` and `sending` are steps towards one."""
     return change.outcome is not None and change.outcome.status not in OPEN
 
@@ -95,7 +95,7 @@ def message_id(webhook: Webhook, key: HistoryKey, version: int) -> str:
     return f"msg_{blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
-def outcome_message(webhook: Webhook, key: HistoryKey, change: Change) -> WebhookMessage:
+def outcome_message(webhook: Webhook, key: HistoryKey, change: HistoryChange) -> WebhookMessage:
     """Return the message of an outcome. `change`: `is_outcome` is true of it."""
     outcome = change.outcome
     assert outcome is not None

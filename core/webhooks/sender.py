@@ -35,7 +35,7 @@ class RetryRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class WebhookFailure:
     """A failed attempt. Times are the server's ms. `since`: when the message was put, or replayed. `first`: its
     first failure. `succeeded`: the last success of the webhook. `wait`: seconds that the receiver asked for.
     """
@@ -48,7 +48,7 @@ class Failure:
     wait: int = 0
 
 
-def decide(failure: Failure, rules: RetryRules) -> Retry | Bury:
+def decide(failure: WebhookFailure, rules: RetryRules) -> Retry | Bury:
     """Return whether a message is sent again. Pure."""
     age = timedelta(milliseconds=failure.now - failure.since)
     others_got_through = failure.succeeded > failure.first
@@ -91,5 +91,5 @@ class WebhookSender:
         first = int(attempt.checkpoint or 0)
         first = first if first > replayed else now
         since = max(int(put_ms(attempt.task.id) or 0), replayed)
-        result = decide(Failure(record.attempt, now, since, first, succeeded, wait), self._rules)
+        result = decide(WebhookFailure(record.attempt, now, since, first, succeeded, wait), self._rules)
         return replace(result, error=f"{record.error} {record.status or ''}".strip())

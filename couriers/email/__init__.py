@@ -14,11 +14,12 @@ from couriers.email.link_codes import LinkCodeMailer
 from couriers.email.mailer import Mailer
 from couriers.email.message import MailFile, MailMessage, checked_address, sender_address
 from couriers.email.server import Encryption, MailServer
-from couriers.email.template import LOCALES, Templates
+from couriers.email.template import LOCALES, EmailTemplates
 
 __all__ = [
     "LOCALES",
     "PLACE",
+    "EmailTemplates",
     "Encryption",
     "Invalid",
     "LinkCodeMailer",
@@ -33,7 +34,6 @@ __all__ = [
     "MailUnclear",
     "Mailer",
     "Phase",
-    "Templates",
     "checked_address",
     "html_of",
     "html_of_marked",

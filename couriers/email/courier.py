@@ -15,18 +15,18 @@ from urllib.parse import quote
 from couriers.email import (
     LOCALES,
     PLACE,
+    EmailTemplates,
     Invalid,
     Mailer,
     MailError,
     MailMessage,
     MailServer,
-    Templates,
     html_of,
     html_of_marked,
     sender_address,
 )
 from couriers.email.files import Attached, MailFiles
-from couriers.email.limits import Limits as MailLimits
+from couriers.email.limits import EmailLimits as MailLimits
 from couriers.email.outcomes import outcome_of, remedy
 from couriers.sending import (
     BEGINNING,
@@ -34,9 +34,9 @@ from couriers.sending import (
     NEVER,
     Content,
     Feature,
-    Files,
     Limits,
     Message,
+    MessageFiles,
     Outcome,
     Reason,
     Rejected,
@@ -90,7 +90,7 @@ class Email:
     announces: Literal[True] = True
     shows = EVERY_FEATURE - {Feature.INLINE, Feature.REPLY, Feature.REQUEST_CONTACT, Feature.EDIT, Feature.REMOVE}
 
-    def __init__(self, settings: Settings, mailer: Mailer, templates: Templates, files: Files) -> None:
+    def __init__(self, settings: Settings, mailer: Mailer, templates: EmailTemplates, files: MessageFiles) -> None:
         self._settings, self._mailer, self._templates = settings, mailer, templates
         self._files, self._mail_files, self._limits = files, MailFiles(files), MailLimits()
         self.limits = Limits(subject=self._filled("any@example.org", "", BEGINNING).subject)
@@ -163,8 +163,8 @@ async def open(settings: Settings, directory: Path) -> Email:  # noqa: A001 - th
     """
     server = MailServer.parse(settings.url, settings.ca)
     mailer = Mailer(server, settings.timeout, settings.connections)
-    files = Files(settings.most_files_mb * 2**20, allow_private=settings.allow_private)
-    courier = Email(settings, mailer, Templates(settings.templates), files)
+    files = MessageFiles(settings.most_files_mb * 2**20, allow_private=settings.allow_private)
+    courier = Email(settings, mailer, EmailTemplates(settings.templates), files)
     try:
         await mailer.check()
     except MailError as error:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from couriers.email import Invalid, MailFile
-from couriers.sending import Attachment, FileNotLoaded, Files, label_of
+from couriers.sending import Attachment, FileNotLoaded, MessageFiles, label_of
 
 
 class Attached(NamedTuple):
@@ -18,7 +18,7 @@ class Attached(NamedTuple):
 class MailFiles:
     """One per courier. The files of the delivery used last are kept. `most_bytes`: of all files of one mail."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: MessageFiles) -> None:
         self._files = files
         self._last: tuple[str, asyncio.Task[Attached]] | None = None
 

@@ -5,7 +5,7 @@ from couriers.email.outcomes import is_limit, is_of_recipient, over_limit
 from couriers.sending import Outcome
 
 
-class Limits:
+class EmailLimits:
     """One per courier. The account waits if two recipients in a row got such an answer, and no mail was accepted
     between them. One recipient alone never stops the channel.
     """

@@ -7,13 +7,13 @@ from core.directory.linking import NotMailed
 from core.model.people import User
 from couriers.email.errors import MailError, MailUnclear
 from couriers.email.message import MailMessage
-from couriers.email.template import Templates
+from couriers.email.template import EmailTemplates
 
 _CHANNEL_TITLES = {"telegram": "Telegram", "telegram-bot": "Telegram", "vk": "VK", "max": "MAX", "sms": "SMS"}
 """As people know them; a channel of another system has its own name."""
 
 
-class Sender(Protocol):
+class EmailSender(Protocol):
     """Transfers a mail: `couriers.email.Mailer`."""
 
     async def send(self, message: MailMessage) -> object: ...
@@ -22,9 +22,9 @@ class Sender(Protocol):
 class LinkCodeMailer:
     """Mails a code in the person's language, by the template `link-code`."""
 
-    def __init__(self, mailer: Sender, templates: Templates | None = None) -> None:
+    def __init__(self, mailer: EmailSender, templates: EmailTemplates | None = None) -> None:
         self._mailer = mailer
-        self._templates = templates or Templates()
+        self._templates = templates or EmailTemplates()
 
     async def send_code(self, to: User, channel: str, code: str, lifetime: timedelta) -> None:
         """Mail the code. A mail that may have arrived counts as sent: its reader can use the code.

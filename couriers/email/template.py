@@ -32,7 +32,7 @@ _HEADERS = {"Subject", "From"}
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class EmailTemplate:
     """One file. `sender` is "" if it names none."""
 
     subject: str
@@ -40,7 +40,7 @@ class Template:
     text: str
 
 
-class Templates:
+class EmailTemplates:
     """All templates in all languages. Raises SetupError for a file that is not a template."""
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -70,7 +70,7 @@ def _file(folder: Path | None, name: str) -> Path:
     return folder / name
 
 
-def _read(file: Path, allowed: frozenset[str]) -> Template:
+def _read(file: Path, allowed: frozenset[str]) -> EmailTemplate:
     try:
         template = _parse(file.read_text(encoding="utf-8-sig"))
     except (ValueError, OSError) as error:
@@ -81,7 +81,7 @@ def _read(file: Path, allowed: frozenset[str]) -> Template:
     return template
 
 
-def _parse(content: str) -> Template:
+def _parse(content: str) -> EmailTemplate:
     """Read a template. Raises ValueError with the mistake."""
     head, _, text = content.partition("\n\n")
     headers = dict(_header(line) for line in head.splitlines())
@@ -92,7 +92,7 @@ def _parse(content: str) -> Template:
         _ = sender_address(sender) if sender else None
     except Invalid as error:
         raise ValueError(f"From: {error}") from error
-    return Template(headers["Subject"], sender, text.removesuffix("\n"))
+    return EmailTemplate(headers["Subject"], sender, text.removesuffix("\n"))
 
 
 def _header(line: str) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 import logging
 
 from core.updates.bot_calls import BotCall, TypingMark
-from couriers.max.client import Client
+from couriers.max.client import MaxClient
 from couriers.max.errors import MaxRefused, MaxUnavailable
 
 log = logging.getLogger(__name__)
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 class MaxCalls:
     """Makes the calls as one bot."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: MaxClient) -> None:
         self._client = client
 
     async def make(self, call: BotCall) -> bool:

@@ -4,18 +4,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from couriers.max import outcomes
-from couriers.max.client import FAILURES, Client
+from couriers.max.client import FAILURES, MaxClient
 from couriers.max.pauses import Throttles
 from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent
 
 Json = dict[str, Any]
 
 
-class CallRefused(Exception):
+class MaxCallRefused(Exception):
     """MAX refuses this call for good; other calls may go on."""
 
 
-class CallDeferred(Exception):
+class MaxCallDeferred(Exception):
     """This call cannot be made now, so the message is not sent now. `outcome`: what that means for the message."""
 
     def __init__(self, outcome: Outcome) -> None:
@@ -23,10 +23,10 @@ class CallDeferred(Exception):
         self.outcome = outcome
 
 
-class Calls:
+class MaxCaller:
     """One per courier."""
 
-    def __init__(self, client: Client, throttles: Throttles) -> None:
+    def __init__(self, client: MaxClient, throttles: Throttles) -> None:
         self._client = client
         self._throttles = throttles
 
@@ -37,25 +37,25 @@ class Calls:
         try:
             answer = await self._client.request(method, path, query, body)
         except FAILURES as error:
-            raise CallDeferred(_repeatable(outcomes.outcome_of_error(error))) from None
+            raise MaxCallDeferred(_repeatable(outcomes.outcome_of_error(error))) from None
         outcome = outcomes.outcome_of(answer)
         is_done = answer.status == 200 and isinstance(answer.body, dict) and not answer.body.get("code")
         if isinstance(outcome, Sent) or is_done:
             return dict(answer.body)
         if isinstance(outcome, Rejected):
-            raise CallRefused(outcome.detail)
+            raise MaxCallRefused(outcome.detail)
         if isinstance(outcome, Deferred) and outcome.reason is Reason.THROTTLED:
             outcome = self._throttles.refused(address, outcome)
-        raise CallDeferred(_repeatable(outcome))
+        raise MaxCallDeferred(_repeatable(outcome))
 
     async def upload(self, url: str, name: str, media_type: str, data: bytes) -> Any:
         """Transfer a file to an address that MAX named. Raises CallRefused, CallDeferred."""
         try:
             answer = await self._client.upload(url, name, media_type, data)
         except FAILURES as error:
-            raise CallDeferred(_no_host(error)) from None
+            raise MaxCallDeferred(_no_host(error)) from None
         if answer.status != 200:
-            raise CallRefused(f"the upload was refused with {answer.status}")
+            raise MaxCallRefused(f"the upload was refused with {answer.status}")
         return answer.body
 
 

@@ -17,7 +17,7 @@ from yarl import URL
 from core.errors import SetupError
 from couriers.announcing_connector import AnnouncingConnector
 from couriers.max import API_URL
-from couriers.max.errors import TOKEN_REFUSED, MaxRefused, MaxUnavailable, NotJson, TokenRefused, error_of
+from couriers.max.errors import TOKEN_REFUSED, MaxRefused, MaxTokenRefused, MaxUnavailable, NotJson, error_of
 from providers.certificates import tls_context
 
 FAILURES = (aiohttp.ClientError, OSError, NotJson)
@@ -35,7 +35,7 @@ class Answer:
     retry_after: int | None = None
 
 
-class Client:
+class MaxClient:
     """The client of one bot. Safe for concurrent calls. Raises SetupError for a malformed address or a `ca` that cannot
     be read.
     """
@@ -77,7 +77,7 @@ class Client:
             raise unreachable(error) from None
         code, detail = error_of(answer.body)
         if answer.status == 401 or code == "verify.token":
-            raise TokenRefused(TOKEN_REFUSED)
+            raise MaxTokenRefused(TOKEN_REFUSED)
         if answer.status == 429 or answer.status >= 500:
             text = f"{method} /{path}: {answer.status} {code}".rstrip()
             raise MaxUnavailable(text, is_throttle=answer.status == 429, after=answer.retry_after or 0)
@@ -110,11 +110,11 @@ class Client:
         return self._session
 
 
-async def check_token(client: Client) -> Json:
+async def check_token(client: MaxClient) -> Json:
     """Return what MAX says about the bot. Raises SetupError, whose text says what to change."""
     try:
         me = await client.call("GET", "me")
-    except TokenRefused as refusal:
+    except MaxTokenRefused as refusal:
         raise SetupError(str(refusal)) from None
     except (MaxUnavailable, MaxRefused) as fault:
         raise SetupError(f"MAX does not sign in this bot now ({fault}): a new bot waits for its moderation") from None

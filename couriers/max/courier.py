@@ -11,24 +11,24 @@ from typing import Any, Literal
 
 from couriers.announcing_connector import announcing
 from couriers.max import keyboard, outcomes
-from couriers.max.calls import CallDeferred, CallRefused, Calls
-from couriers.max.client import FAILURES, Client, check_token
-from couriers.max.drafts import Body, Draft, draft, edited_body, files_of
+from couriers.max.calls import MaxCallDeferred, MaxCaller, MaxCallRefused
+from couriers.max.client import FAILURES, MaxClient, check_token
+from couriers.max.drafts import Body, MaxDraft, draft, edited_body, files_of
 from couriers.max.pauses import Repetitions, Throttles
 from couriers.max.presence import Presence
 from couriers.max.settings import Settings
 from couriers.max.texts import LONGEST
-from couriers.max.uploads import Uploads
+from couriers.max.uploads import MaxUploads
 from couriers.sending import (
     EVERY_FEATURE,
     NEVER,
     Content,
     Deferred,
     Feature,
-    Files,
     KnownIds,
     Limits,
     Message,
+    MessageFiles,
     Outcome,
     Partly,
     Reason,
@@ -62,12 +62,12 @@ class Max:
     shows = EVERY_FEATURE
     limits = Limits(text=LONGEST, splits=True, splits_content=True, keyboard=keyboard.LIMITS)
 
-    def __init__(self, account: str, client: Client, files: Files, dialogs: KnownIds) -> None:
+    def __init__(self, account: str, client: MaxClient, files: MessageFiles, dialogs: KnownIds) -> None:
         self.account = account
         self._client, self._files = client, files
         self._throttles = Throttles()
-        self._calls = Calls(client, self._throttles)
-        self._uploads = Uploads(self._calls, files)
+        self._calls = MaxCaller(client, self._throttles)
+        self._uploads = MaxUploads(self._calls, files)
         self._presence = Presence(client, dialogs, account)
         self._repetitions = {
             outcomes.NOT_READY: Repetitions(_NOT_READY_PAUSES),
@@ -88,7 +88,7 @@ class Max:
             return await self._send(message, draft(message.text))
         try:
             return await self._show(message, message.content)
-        except CallDeferred as deferred:
+        except MaxCallDeferred as deferred:
             return deferred.outcome
 
     async def _show(self, message: Message, content: Content) -> Outcome:
@@ -117,18 +117,18 @@ class Max:
         """Return the files of a message; none if MAX does not show the message."""
         try:
             found = await self._calls.call("GET", "messages", {"message_ids": mid}, address=address)
-        except CallRefused:
+        except MaxCallRefused:
             return []
         return [file for one in found.get("messages") or () for file in files_of(one)]
 
     async def _is_done(self, method: str, address: str, mid: str, body: dict[str, object] | None = None) -> bool:
         try:
             await self._calls.call(method, "messages", {"message_id": mid}, body, address)
-        except CallRefused as refusal:
+        except MaxCallRefused as refusal:
             return method == "DELETE" and str(refusal) == outcomes.GONE
         return True
 
-    async def _send(self, message: Message, planned: Draft) -> Outcome:
+    async def _send(self, message: Message, planned: MaxDraft) -> Outcome:
         """Send the parts in order. A part that was sent is not sent again."""
         mids, not_shown = list[str](), planned.not_shown
         for body in planned.bodies:
@@ -187,11 +187,11 @@ async def open(settings: Settings, directory: Path) -> Max:  # noqa: A001 - the 
 
     Raises SetupError if MAX cannot be reached or refuses the token.
     """
-    client = Client(settings.token, settings.api_url, settings.timeout, settings.ca)
+    client = MaxClient(settings.token, settings.api_url, settings.timeout, settings.ca)
     try:
         me = await check_token(client)
     except BaseException:  # whatever it is, also a cancellation: the connections are closed
         await client.close()
         raise
-    files = Files(settings.most_file_mb * 2**20, allow_private=settings.allow_private)
+    files = MessageFiles(settings.most_file_mb * 2**20, allow_private=settings.allow_private)
     return Max(str(me["user_id"]), client, files, KnownIds(directory / "dialogs"))

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from couriers.max.keyboard import keyboard
-from couriers.max.texts import Part, parts
+from couriers.max.texts import MaxPart, parts
 from couriers.sending import Content, Feature
 
 MOST_FILES = 11
@@ -30,14 +30,14 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class MaxDraft:
     """The calls of one message, in order. `not_shown`: as in `couriers.sending.Sent`."""
 
     bodies: Sequence[Body]
     not_shown: tuple[str, ...] = ()
 
 
-def draft(text: str, content: Content = NOTHING, files: Sequence[Json] = (), missing: Sequence[str] = ()) -> Draft:
+def draft(text: str, content: Content = NOTHING, files: Sequence[Json] = (), missing: Sequence[str] = ()) -> MaxDraft:
     """Return the calls. `missing`: the files that could not be transferred."""
     texts, shows_marks = parts(text, content.parse_mode)
     not_shown = list(missing)
@@ -45,10 +45,10 @@ def draft(text: str, content: Content = NOTHING, files: Sequence[Json] = (), mis
         not_shown.append(Feature.PARSE_MODE)
     if content.inline and content.reply is not None:
         not_shown.append(Feature.REPLY)  # a message has one keyboard
-    return Draft(list(_bodies(texts, content, files)), tuple(not_shown))
+    return MaxDraft(list(_bodies(texts, content, files)), tuple(not_shown))
 
 
-def _bodies(texts: Sequence[Part], content: Content, files: Sequence[Json]) -> Iterator[Body]:
+def _bodies(texts: Sequence[MaxPart], content: Content, files: Sequence[Json]) -> Iterator[Body]:
     groups = [files[start : start + MOST_FILES] for start in range(0, len(files), MOST_FILES)]
     last = max(len(texts), len(groups)) - 1
     for number, (part, group) in enumerate(zip_longest(texts, groups)):
@@ -60,7 +60,7 @@ def _bodies(texts: Sequence[Part], content: Content, files: Sequence[Json]) -> I
         yield Body(body | ({"attachments": attachments} if attachments else {}), part.shown if part else "")
 
 
-def _text(part: Part | None) -> Json:
+def _text(part: MaxPart | None) -> Json:
     if part is None:
         return {}
     return {"text": part.text, "format": "html"} if part.has_marks else {"text": part.text}

@@ -27,7 +27,7 @@ class MaxRefused(Exception):
         self.code = code
 
 
-class TokenRefused(Exception):
+class MaxTokenRefused(Exception):
     """The token was withdrawn; only an operator can help."""
 
 

@@ -8,7 +8,7 @@ recognised by its name.
 import asyncio
 import time
 
-from couriers.max.client import Client
+from couriers.max.client import MaxClient
 from couriers.max.errors import MaxRefused, MaxUnavailable
 from couriers.max.updates import WAIT, poll, unsubscribe_all
 from couriers.receiving.poller import Page, is_lower
@@ -22,7 +22,7 @@ class MaxLongPoll:
 
     faults: tuple[type[Exception], ...] = (MaxUnavailable, MaxRefused)
 
-    def __init__(self, client: Client, wait: int = WAIT) -> None:
+    def __init__(self, client: MaxClient, wait: int = WAIT) -> None:
         self._client = client
         self._wait = wait
         self._polled_at = float("-inf")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from couriers.max.client import FAILURES, Client
+from couriers.max.client import FAILURES, MaxClient
 from couriers.sending import KnownIds
 
 _LOOKED_AT = 50
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 K = TypeVar("K")
 
 
-class Call:
+class PresenceCall:
     """One call that sends. `is_alone`: no other one with this text to this address was under way meanwhile."""
 
     def __init__(self) -> None:
@@ -35,18 +35,18 @@ class Call:
 class Presence:
     """Of one courier. `dialogs`: the id of the dialog by the id of the person, as the answers name it."""
 
-    def __init__(self, client: Client, dialogs: KnownIds, bot: str) -> None:
+    def __init__(self, client: MaxClient, dialogs: KnownIds, bot: str) -> None:
         self._client = client
         self._dialogs = dialogs
         self._bot = bot
-        self._under_way: dict[tuple[str, str], list[Call]] = {}
+        self._under_way: dict[tuple[str, str], list[PresenceCall]] = {}
         self._named: OrderedDict[str, None] = OrderedDict()
         self._unknown: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     @contextmanager
-    def call(self, address: str, text: str) -> Iterator[Call]:
+    def call(self, address: str, text: str) -> Iterator[PresenceCall]:
         """Note a call while it is under way."""
-        key, call = (address, text), Call()
+        key, call = (address, text), PresenceCall()
         others = self._under_way.setdefault(key, [])
         others.append(call)
         if len(others) > 1 or key in self._unknown:
@@ -66,7 +66,7 @@ class Presence:
         if isinstance(chat, int) and not address.startswith("-"):
             self._dialogs.store(address, str(chat))
 
-    async def find(self, address: str, text: str, call: Call) -> str:
+    async def find(self, address: str, text: str, call: PresenceCall) -> str:
         """Return the id of the message, "" if its presence is not proven."""
         found = await self._find(address, text, call)
         if found:
@@ -75,7 +75,7 @@ class Presence:
             _keep(self._unknown, (address, text))
         return found
 
-    async def _find(self, address: str, text: str, call: Call) -> str:
+    async def _find(self, address: str, text: str, call: PresenceCall) -> str:
         chat = address if address.startswith("-") else self._dialogs.get(address)
         if not (chat and text):
             return ""
@@ -86,7 +86,7 @@ class Presence:
         found = next((mid for mid in self._mids(answer.body, text, call) if mid not in self._named), "")
         return found if call.is_alone else ""  # another one may have begun meanwhile
 
-    def _mids(self, body: Any, text: str, call: Call) -> Iterator[str]:
+    def _mids(self, body: Any, text: str, call: PresenceCall) -> Iterator[str]:
         try:
             for one in reversed(body["messages"]):
                 is_ours = str(one["sender"]["user_id"]) == self._bot

@@ -3,11 +3,11 @@
 from functools import partial
 
 from couriers.max.bot_calls import MaxCalls
-from couriers.max.client import Client
-from couriers.max.errors import TokenRefused
+from couriers.max.client import MaxClient
+from couriers.max.errors import MaxTokenRefused
 from couriers.max.long_poll import MaxLongPoll
 from couriers.max.settings import Settings
-from couriers.max.webhook import Webhook
+from couriers.max.webhook import MaxWebhook
 from couriers.receiving.receiver import Receiver
 
 
@@ -16,11 +16,11 @@ def open_receiver(settings: Settings, *, polls: bool) -> Receiver:
     secret cannot be used.
     """
     url = None if polls else settings.webhook_url
-    webhook = Webhook(url, settings.webhook_secret or "") if url else None
-    client = Client(settings.token, settings.api_url, settings.timeout, settings.ca)
+    webhook = MaxWebhook(url, settings.webhook_secret or "") if url else None
+    client = MaxClient(settings.token, settings.api_url, settings.timeout, settings.ca)
     return Receiver(
         client,
-        TokenRefused,
+        MaxTokenRefused,
         client.close,
         source=None if webhook else MaxLongPoll(client),
         keep_subscription=partial(webhook.keep, client) if webhook else None,

@@ -16,7 +16,7 @@ _TRIED = (4000, 3000, 2000, 1000, 500)
 """Lengths of parts without marks, until they are short enough with them."""
 
 
-class Part(NamedTuple):
+class MaxPart(NamedTuple):
     """A part of a text. `shown`: without marks, as the person sees it."""
 
     text: str
@@ -24,27 +24,27 @@ class Part(NamedTuple):
     has_marks: bool = False
 
 
-def parts(text: str, mode: ParseMode = ParseMode.PLAIN) -> tuple[Sequence[Part], bool]:
+def parts(text: str, mode: ParseMode = ParseMode.PLAIN) -> tuple[Sequence[MaxPart], bool]:
     """Return the parts, and whether all marks are shown: MAX has no spoilers and no custom emoji."""
     if not text.strip():
         return (), True
     plain, found = (text, []) if mode is ParseMode.PLAIN else spans(text, mode)
     known = [one for one in found if one.kind in _SHOWN]
     if not known:
-        return [Part(one, one) for one in split_text(plain, LONGEST)], not found
+        return [MaxPart(one, one) for one in split_text(plain, LONGEST)], not found
     for longest in _TRIED:
         made = list(_marked(split_text(plain, longest), known))
         if max(utf16_length(part.text) for part in made) <= LONGEST:
             return made, len(known) == len(found)
-    return [Part(one, one) for one in split_text(plain, LONGEST)], False
+    return [MaxPart(one, one) for one in split_text(plain, LONGEST)], False
 
 
-def _marked(texts: Sequence[str], found: Sequence[Span]) -> Iterator[Part]:
+def _marked(texts: Sequence[str], found: Sequence[Span]) -> Iterator[MaxPart]:
     start = 0
     for text in texts:
         end = start + utf16_length(text)
         inner = [_entity(one, start, end) for one in found if one.offset < end and one.offset + one.length > start]
-        yield Part(marked(text, inner, ParseMode.HTML), text, has_marks=True)
+        yield MaxPart(marked(text, inner, ParseMode.HTML), text, has_marks=True)
         start = end
 
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from couriers.max.calls import CallRefused, Calls
-from couriers.sending import Attachment, AttachmentType, FileNotLoaded, Files, Transfers, label_of
+from couriers.max.calls import MaxCaller, MaxCallRefused
+from couriers.sending import Attachment, AttachmentType, FileNotLoaded, MessageFiles, Transfers, label_of
 
 _TYPES = {
     AttachmentType.PHOTO: ("image",),
@@ -24,10 +24,10 @@ _TOKEN = re.compile(r"[!-~]{1,512}")
 Json = dict[str, Any]
 
 
-class Uploads:
+class MaxUploads:
     """One per courier."""
 
-    def __init__(self, calls: Calls, files: Files) -> None:
+    def __init__(self, calls: MaxCaller, files: MessageFiles) -> None:
         self._calls = calls
         self._files = files
         self._transfers = Transfers[Json | None]()
@@ -54,7 +54,7 @@ class Uploads:
             server = await self._calls.call("POST", "uploads", {"type": kind})
             body = await self._calls.upload(str(server["url"]), file.name, file.media_type, file.data)
             return _attachment(kind, _token_of(server, body))
-        except (FileNotLoaded, CallRefused, LookupError, TypeError):  # the last two: MAX answers something else
+        except (FileNotLoaded, MaxCallRefused, LookupError, TypeError):  # the last two: MAX answers something else
             return None
 
 

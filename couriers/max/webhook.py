@@ -4,7 +4,7 @@ import asyncio
 import logging
 from datetime import timedelta
 
-from couriers.max.client import Client
+from couriers.max.client import MaxClient
 from couriers.max.errors import MaxRefused, MaxUnavailable
 from couriers.max.updates import subscribe, subscribed
 from couriers.receiving import webhook
@@ -15,7 +15,7 @@ LOOKS_EVERY = timedelta(minutes=5)
 """MAX drops a subscription after eight hours without a success."""
 
 
-class Webhook(webhook.Webhook):
+class MaxWebhook(webhook.WebhookReceiver):
     """The subscription of a bot."""
 
     path = "/v1/updates/max"
@@ -23,7 +23,7 @@ class Webhook(webhook.Webhook):
     secret_setting = "ADA_MAX_WEBHOOK_SECRET"
     shortest_secret = 5
 
-    async def keep(self, client: Client, every: timedelta = LOOKS_EVERY) -> None:
+    async def keep(self, client: MaxClient, every: timedelta = LOOKS_EVERY) -> None:
         """Subscribe, and again whenever MAX has dropped the subscription. Any number of processes may do so. Raises
         TokenRefused.
         """

@@ -10,7 +10,7 @@ _SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 
 
 @dataclass(frozen=True)
-class Webhook:
+class WebhookReceiver:
     """`url`: the HTTP API as the service reaches it, without a path. `secret`: what the service proves itself with."""
 
     path: ClassVar[str]

@@ -6,7 +6,7 @@ scope. A crash doubles no message where the provider recognises a repeat, and ot
 attempt that may have sent the message, no status claims that it was not sent.
 
 This package exports all that a courier may import of core: `Message` in with its `Content`, `Outcome` out, reasons,
-`SetupError`, `e164`, `split_text`, `cut_text`, `sms_parts`, `Files`, `Transfers`,
+`SetupError`, `e164`, `split_text`, `cut_text`, `sms_parts`, `MessageFiles`, `Transfers`,
 `KnownIds`. The process is `couriers.sending.runtime.Runtime`.
 
 Neighbours: `core.queue` (claims), `core.deliveries` (outcomes, delivery reports), `couriers/` (the channels), `cli`
@@ -25,7 +25,7 @@ from core.model.text.text_entities import marked
 from core.model.text.text_marks import Span, cut_text, plain_text, spans
 from core.model.text.text_parts import split_text, utf16_length
 from couriers.sending.content.content_for_channel import without_contact_buttons
-from couriers.sending.content.files import FileNotLoaded, Files, LoadedFile, file_name, label_of
+from couriers.sending.content.files import FileNotLoaded, LoadedFile, MessageFiles, file_name, label_of
 from couriers.sending.content.transfers import Transfers
 from couriers.sending.grouping import File, find_files, media_groups
 from couriers.sending.interface import (
@@ -63,13 +63,13 @@ __all__ = [
     "Feature",
     "File",
     "FileNotLoaded",
-    "Files",
     "Halted",
     "KeyboardLimits",
     "KnownIds",
     "Limits",
     "LoadedFile",
     "Message",
+    "MessageFiles",
     "NotWanted",
     "Outcome",
     "ParseMode",

@@ -12,7 +12,7 @@ from core.deliveries.histories.encoding import PAGE, load_recipients
 from core.deliveries.histories.parcels import Entry
 from core.deliveries.histories.reader import HistoryReader
 from core.model.content import Button, Content
-from core.model.text.personal import Template, Values, values_in
+from core.model.text.personal import PersonalTemplate, Values, values_in
 from couriers.sending.content.content_for_channel import Presented, present
 from couriers.sending.interface import Message, WritesAsText
 from couriers.sending.parcels.parcel import Parcel
@@ -31,7 +31,7 @@ class Messages:
         self._channel = services.courier.channel
         self._seed = f"{parcel.history_key.id}:{self._channel}:{parcel.group}"
         self._has_choices = parcel.content is not None and isinstance(services.courier, WritesAsText)
-        self._template = Template(parcel.text, parcel.content) if parcel.is_personal else None
+        self._template = PersonalTemplate(parcel.text, parcel.content) if parcel.is_personal else None
         self._values: dict[int, Values] = {}
         self.shared = self._present(parcel.text, parcel.content)
 

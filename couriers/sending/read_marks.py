@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from core.deliveries.delivery_reports import DeliveryReports, EntryName
 from core.deliveries.histories.parcels import Entry
-from core.deliveries.references import Reference, References
+from core.deliveries.references import MessageReferences, Reference
 from core.errors import StoreError
 from core.redis.store import Store
 from couriers.sending.interface import Courier, ReadMark, ReadMarkSource, Sent
@@ -29,7 +29,7 @@ class ReadMarks:
 
     def __init__(self, store: Store, reports: DeliveryReports, courier: Courier) -> None:
         self._courier = courier
-        self._references = References(store, reports, courier.channel, courier.account)
+        self._references = MessageReferences(store, reports, courier.channel, courier.account)
 
     async def note(self, parcel: Parcel, sent: Sequence[tuple[Entry, Sent]]) -> None:
         """Note the messages whose dialog reports reading. If the store fails, they never become `read`."""

@@ -25,7 +25,7 @@ from couriers.sending import (
 )
 from couriers.sms import outcomes
 from couriers.sms.base import SmsCourier
-from couriers.sms.profile import Balance, Profile, Read, Request, Rule, decide, decoded, read_answer, value_at
+from couriers.sms.profile import Balance, Profile, Read, Rule, SmsRequest, decide, decoded, read_answer, value_at
 
 _FAILURES = (aiohttp.ClientError, OSError)
 
@@ -126,7 +126,7 @@ class ProfileSms(SmsCourier):
             raise SetupError(detail) from None
         return _balance(balance, Read(status, body, value_at(decoded(body), balance.code)), self.account)
 
-    async def _request(self, request: Request, values: Mapping[str, str]) -> tuple[int, str]:
+    async def _request(self, request: SmsRequest, values: Mapping[str, str]) -> tuple[int, str]:
         """Return status and body of one request. It holds the password and must not be shown."""
         url = URL(request.url.format(**_quoted(values)))
         if self._base is not None:
@@ -145,7 +145,7 @@ class ProfileSms(SmsCourier):
             return response.status, await response.text(errors="replace")
 
 
-def _authorization(request: Request, values: Mapping[str, str]) -> str:
+def _authorization(request: SmsRequest, values: Mapping[str, str]) -> str:
     if request.auth == "basic":
         return aiohttp.encode_basic_auth(values["username"], values["password"])
     return f"Bearer {values['password']}" if request.auth == "bearer" else ""

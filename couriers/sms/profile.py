@@ -26,7 +26,7 @@ Meaning = Literal["sent", "failed", "deferred", "stop", "unknown"]
 PLACEHOLDERS = frozenset({"username", "password", "sender", "number", "digits", "text", "own_id", "id", "report_url"})
 
 
-class Request(Struct, frozen=True, forbid_unknown_fields=True):
+class SmsRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """One HTTP request. A field whose value is empty is left out."""
 
     url: Annotated[str, Meta(pattern="^https?://")]
@@ -60,7 +60,7 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-class Answer(Struct, frozen=True, forbid_unknown_fields=True):
+class SmsAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     """`id`, `code`: paths in JSON, such as `sms.*.sms_id`; of several paths of the code the first with a value. With
     `format: text` numbers of lines, from 0.
     """
@@ -71,11 +71,11 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True):
     code: str | Sequence[str] = ""
 
 
-class Status(Struct, frozen=True, forbid_unknown_fields=True):
+class SmsStatus(Struct, frozen=True, forbid_unknown_fields=True):
     """How to ask for a message by our own id; `sent` in its rules: the provider has it."""
 
-    request: Request
-    answer: Answer
+    request: SmsRequest
+    answer: SmsAnswer
 
 
 class Reports(Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,7 +94,7 @@ class Reports(Struct, frozen=True, forbid_unknown_fields=True):
 class Balance(Struct, frozen=True, forbid_unknown_fields=True):
     """How to ask for the money on the account; `refused`: the rules of a wrong account."""
 
-    request: Request
+    request: SmsRequest
     path: Path_
     refused: Sequence[Rule] = ()
     code: str = ""
@@ -104,9 +104,9 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """`needs`: the settings without which it cannot be used."""
 
     name: Annotated[str, Meta(pattern="^[a-z0-9.-]{1,32}$")]
-    send: Request
-    answer: Answer
-    status: Status | None = None
+    send: SmsRequest
+    answer: SmsAnswer
+    status: SmsStatus | None = None
     reports: Reports | None = None
     balance: Balance | None = None
     most_parts: Annotated[int, Meta(ge=1, le=255)] = 10
@@ -169,7 +169,7 @@ def _check_placeholders(profile: Profile, name: str) -> None:
                 raise SetupError(f"ADA_SMS_PROFILE: {name}: {text!r} has a wrong placeholder ({error})") from None
 
 
-def read_answer(answer: Answer, http: int, body: str) -> Read:
+def read_answer(answer: SmsAnswer, http: int, body: str) -> Read:
     """Return the content of an answer. An answer that cannot be read has no code and no id."""
     codes = [answer.code] if isinstance(answer.code, str) else answer.code
     lines = body.splitlines() if answer.format == "text" else []

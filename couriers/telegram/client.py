@@ -10,7 +10,7 @@ from telethon.tl import types
 from couriers.sending import ReadMark
 
 
-class Client(TelegramClient):  # type: ignore[misc] # Telethon has no types
+class AccountClient(TelegramClient):  # type: ignore[misc] # Telethon has no types
     """A TelegramClient that keeps only read marks of private chats and discards all other updates."""
 
     def __init__(self, *args: Any, **options: Any) -> None:

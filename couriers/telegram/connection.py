@@ -16,7 +16,7 @@ from telethon.errors import AuthKeyNotFound, RPCError
 FAILURES = (RPCError, OSError, AuthKeyNotFound)  # raised by `connect` and `request`; a TimeoutError is an OSError
 
 
-class Connection:
+class TelegramConnection:
     """Call `connect` before `request`: if `connect` fails, nothing was sent; if `request` fails, it may have been."""
 
     def __init__(self, client: TelegramClient, timeout: timedelta) -> None:

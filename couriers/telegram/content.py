@@ -27,26 +27,26 @@ _ENTITIES = {
 Request = Any  # Telethon has no types
 
 
-class Requests(NamedTuple):
+class TelegramRequests(NamedTuple):
     """`not_shown`: as in `couriers.sending.Sent`."""
 
     requests: Sequence[Request]
     not_shown: tuple[str, ...] = ()
 
 
-def text_requests(peer: Any, message: Message) -> Requests:
+def text_requests(peer: Any, message: Message) -> TelegramRequests:
     """Return the requests that send the text, each with its own random id: without content one for each part of the
     text."""
     send = functions.messages.SendMessageRequest
     content = message.content
     if content is None:
         parts = enumerate(split_text(message.text))
-        return Requests([send(peer, text, random_id=message.random_id(part)) for part, text in parts])
+        return TelegramRequests([send(peer, text, random_id=message.random_id(part)) for part, text in parts])
     if not message.text.strip():
-        return Requests([])
+        return TelegramRequests([])
     text, entities, not_shown = cut_and_marked(message, content, LONGEST_TEXT)
     around = {"entities": entities, "reply_markup": keyboard(content), "reply_to": reply_to(content)}
-    return Requests([send(peer, text, random_id=message.random_id(), **around)], not_shown)
+    return TelegramRequests([send(peer, text, random_id=message.random_id(), **around)], not_shown)
 
 
 def reply_to(content: Content) -> Any:

@@ -30,12 +30,12 @@ from couriers.sending import (
     Sent,
 )
 from couriers.telegram import outcomes
-from couriers.telegram.connection import FAILURES, Connection
+from couriers.telegram.connection import FAILURES, TelegramConnection
 from couriers.telegram.content import (
     LONGEST_CAPTION,
     LONGEST_TEXT,
     USER_FEATURES,
-    Requests,
+    TelegramRequests,
     edit_request,
     remove_request,
     text_requests,
@@ -44,7 +44,7 @@ from couriers.telegram.files import content_requests
 from couriers.telegram.keyboard import KEYBOARD, keyboards_as_text
 from couriers.telegram.peers import Peers
 from couriers.telegram.session_files import LockedSession
-from couriers.telegram.uploads import Uploads
+from couriers.telegram.uploads import TelegramUploads
 
 RECONNECT_SECONDS = 15  # without a connection no read mark comes
 REFUSALS = (BadRequestError, ForbiddenError)
@@ -62,7 +62,7 @@ class Telegram:
     def __init__(
         self,
         account: str,
-        connection: Connection,
+        connection: TelegramConnection,
         peers: Peers,
         session: LockedSession,
         marks: asyncio.Queue[ReadMark] | None = None,
@@ -72,7 +72,7 @@ class Telegram:
         self.account = account
         self._connection, self._peers, self._session = connection, peers, session
         self._marks = marks
-        self._uploads = Uploads(connection.request)
+        self._uploads = TelegramUploads(connection.request)
         self.shows = EVERY_FEATURE if is_bot else USER_FEATURES
         keyboard = KEYBOARD if is_bot else None
         self.limits = Limits(
@@ -113,7 +113,7 @@ class Telegram:
         try:
             is_removed = await self._remove(peer, content)
             edited = await self._edit(peer, message, content)
-            planned = Requests(()) if edited else await content_requests(peer, message, content, self._uploads)
+            planned = TelegramRequests(()) if edited else await content_requests(peer, message, content, self._uploads)
         except PeerIdInvalidError:
             raise
         except FAILURES as error:
@@ -123,7 +123,7 @@ class Telegram:
             return outcome
         return replace(outcome, not_shown=(*outcome.not_shown, Feature.REMOVE))
 
-    async def _send_content(self, peer: Any, content: Content, planned: Requests) -> Outcome:
+    async def _send_content(self, peer: Any, content: Content, planned: TelegramRequests) -> Outcome:
         """Send the content of a message. Raises PeerIdInvalidError."""
         if not planned.requests:
             return Rejected(Reason.CONTENT_REFUSED, f"nothing is left without {', '.join(planned.not_shown)}")
@@ -165,7 +165,7 @@ class Telegram:
             return outcomes.send_outcome(error)
         return Sent(str(request.id), not_shown=not_shown)
 
-    async def _send_parts(self, peer: Any, planned: Requests) -> Outcome:
+    async def _send_parts(self, peer: Any, planned: TelegramRequests) -> Outcome:
         """Send the parts in order. After a failure the next attempt repeats them all, under the same random ids.
 
         Raises PeerIdInvalidError.

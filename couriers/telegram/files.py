@@ -8,18 +8,18 @@ from telethon.tl import functions, types
 from couriers.sending import Content, Feature, File, Message, find_files, label_of, media_groups
 from couriers.telegram.content import (
     LONGEST_CAPTION,
-    Requests,
+    TelegramRequests,
     cut_and_marked,
     keyboard,
     reply_to,
     text_requests,
 )
-from couriers.telegram.uploads import MAX_UPLOAD, Uploads
+from couriers.telegram.uploads import MAX_UPLOAD, TelegramUploads
 
 
-async def content_requests(peer: Any, message: Message, content: Content, uploads: Uploads) -> Requests:
+async def content_requests(peer: Any, message: Message, content: Content, uploads: TelegramUploads) -> TelegramRequests:
     """Return the requests that send a message with content. Files are uploaded here; nothing is sent yet. Raises what
-    `Uploads` raises.
+    `TelegramUploads` raises.
     """
     files, not_shown = find_files(content.attachments, MAX_UPLOAD)
     not_shown += [label_of(file.attachment) for file in files if file.attachment.provider_id]  # it has no ids for files
@@ -30,12 +30,12 @@ async def content_requests(peer: Any, message: Message, content: Content, upload
         requests, more = await _file_requests(peer, message, content, groups, uploads)
     else:
         requests, more = text_requests(peer, message)
-    return Requests(requests, (*not_shown, *more))
+    return TelegramRequests(requests, (*not_shown, *more))
 
 
 async def _file_requests(
-    peer: Any, message: Message, content: Content, groups: Sequence[Sequence[File]], uploads: Uploads
-) -> Requests:
+    peer: Any, message: Message, content: Content, groups: Sequence[Sequence[File]], uploads: TelegramUploads
+) -> TelegramRequests:
     """Return the requests for the files. A group cannot have a keyboard: then the text follows with it."""
     buttons = keyboard(content)
     is_text_last = buttons is not None and len(groups[0]) > 1
@@ -47,13 +47,13 @@ async def _file_requests(
         captioned = first.multi_media[0] if len(groups[0]) > 1 else first
         captioned.message, captioned.entities, not_shown = caption
         first.reply_markup = buttons
-        return Requests(requests, not_shown)
+        return TelegramRequests(requests, not_shown)
     text, more = text_requests(peer, message)
     lost = () if text else (Feature.INLINE if content.inline else Feature.REPLY,)
-    return Requests([*requests, *text], (*more, *lost))
+    return TelegramRequests([*requests, *text], (*more, *lost))
 
 
-async def _file_request(peer: Any, message: Message, files: Sequence[File], uploads: Uploads) -> Any:
+async def _file_request(peer: Any, message: Message, files: Sequence[File], uploads: TelegramUploads) -> Any:
     """Send one file, or several as a group. The random ids stay the same if a file is missing in a later attempt."""
     if len(files) == 1:
         media = await uploads.media(files[0].attachment)

@@ -8,8 +8,8 @@ from telethon.errors import AuthKeyError, AuthKeyNotFound, FloodWaitError, RPCEr
 
 from couriers.sending import SetupError
 from couriers.telegram import outcomes
-from couriers.telegram.client import Client
-from couriers.telegram.connection import Connection
+from couriers.telegram.client import AccountClient
+from couriers.telegram.connection import TelegramConnection
 from couriers.telegram.courier import Telegram
 from couriers.telegram.peers import Peers
 from couriers.telegram.phone_cache import PhoneCache
@@ -63,7 +63,7 @@ async def _open(settings: Settings, session: LockedSession) -> Telegram:
 
 async def _sign_in(settings: Settings, session: LockedSession) -> Telegram:
     client = _client(settings, session)
-    connection = Connection(client, settings.timeout)
+    connection = TelegramConnection(client, settings.timeout)
     try:
         await connection.connect()
         account = await connection.call(client.get_me()) or await _new_account(client, connection, settings)
@@ -79,9 +79,9 @@ async def _sign_in(settings: Settings, session: LockedSession) -> Telegram:
         raise
 
 
-def _client(settings: Settings, session: LockedSession) -> Client:
+def _client(settings: Settings, session: LockedSession) -> AccountClient:
     address = settings.address()
-    return Client(
+    return AccountClient(
         session.session,
         settings.api_id,
         settings.api_hash,
@@ -97,7 +97,7 @@ def _client(settings: Settings, session: LockedSession) -> Client:
     )
 
 
-async def _new_account(client: Client, connection: Connection, settings: Settings) -> Any:
+async def _new_account(client: AccountClient, connection: TelegramConnection, settings: Settings) -> Any:
     if settings.bot_token is None:
         raise SetupError("this session is not signed in: sign in again and set ADA_TELEGRAM_SESSION")
     try:

@@ -11,7 +11,7 @@ from typing import Any
 
 from telethon.tl import functions, types
 
-from couriers.sending import Attachment, AttachmentType, FileNotLoaded, Files
+from couriers.sending import Attachment, AttachmentType, FileNotLoaded, MessageFiles
 
 MAX_UPLOAD = 50 * 1024 * 1024  # bytes; Telegram takes more, but a courier uploads it again for each recipient
 _PART = 512 * 1024
@@ -27,12 +27,12 @@ _ATTRIBUTES = {
 Request = Callable[[Any], Awaitable[Any]]
 
 
-class Uploads:
+class TelegramUploads:
     """`request` makes one request. All methods raise what it raises, and OSError for a file that cannot be read."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._files = Files(MAX_UPLOAD)
+        self._files = MessageFiles(MAX_UPLOAD)
 
     async def media(self, attachment: Attachment) -> Any:
         """Return the file as Telegram's InputMedia, which can be sent once."""

@@ -69,7 +69,7 @@ class Unreadable(exceptions.ClientDecodeError):
         super().__init__(reason, ValueError(), "")
 
 
-class Client:
+class BotClient:
     """The client of one bot. Calls nothing by itself; safe for concurrent calls. `timeout`: of one call; a third of
     it for making the connection. Raises SetupError if the token or the URL is malformed.
     """
@@ -205,7 +205,7 @@ def _parsed(text: str) -> URL:
     return url
 
 
-async def check_token(client: Client) -> str:
+async def check_token(client: BotClient) -> str:
     """Return the bot's id; it is the account. Raises SetupError."""
     with setup_errors():
         me = await client(methods.GetMe())

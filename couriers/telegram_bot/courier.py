@@ -22,13 +22,13 @@ from couriers.sending import (
 )
 from couriers.telegram.keyboard import KEYBOARD, keyboards_as_text
 from couriers.telegram_bot import outcomes
-from couriers.telegram_bot.client import FAILURES, Client
+from couriers.telegram_bot.client import FAILURES, BotClient
 from couriers.telegram_bot.library import exceptions, methods
 from couriers.telegram_bot.requests import (
     LONGEST_CAPTION,
     LONGEST_TEXT,
+    BotRequests,
     Request,
-    Requests,
     edit_requests,
     edited_message,
     send_requests,
@@ -50,7 +50,7 @@ class TelegramBot:
     shows = EVERY_FEATURE
     limits = Limits(text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True, keyboard=KEYBOARD, follows_group=True)
 
-    def __init__(self, account: str, bot: Client, moved_groups: KnownIds) -> None:
+    def __init__(self, account: str, bot: BotClient, moved_groups: KnownIds) -> None:
         self.account = account
         self._bot = bot
         self._moved_groups = moved_groups
@@ -102,7 +102,7 @@ class TelegramBot:
             return Sent(edited_message(content), not_shown=not_shown)
         return None
 
-    async def _send(self, message: Message, planned: Requests) -> Outcome:
+    async def _send(self, message: Message, planned: BotRequests) -> Outcome:
         """Send the parts in order. A part that was sent is not sent again."""
         sent: list[Json] = []
         for request in planned.requests:

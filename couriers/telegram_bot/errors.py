@@ -3,19 +3,19 @@
 TOKEN_REFUSED = "Telegram does not accept the token: check ADA_BOT_TOKEN"
 
 
-class TokenRefused(Exception):
+class BotTokenRefused(Exception):
     """The token was withdrawn; only an operator can help."""
 
 
-class CallFailed(Exception):
+class BotCallFailed(Exception):
     """A call by `couriers.telegram_bot.named_calls` has no result. Its text is for people."""
 
 
-class CallRefused(CallFailed):
+class BotCallRefused(BotCallFailed):
     """The call, the chat or the message is wrong, or the bot may not do this; the text is Telegram's description."""
 
 
-class CallThrottled(CallFailed):
+class CallThrottled(BotCallFailed):
     """Telegram asks to wait `retry_after` seconds."""
 
     def __init__(self, text: str, retry_after: int) -> None:

@@ -6,16 +6,16 @@ from typing import IO, Any
 
 from pydantic import ValidationError
 
-from couriers.telegram_bot.client import REFUSALS, Client, NoAnswer
-from couriers.telegram_bot.errors import CallFailed, CallRefused, CallThrottled
+from couriers.telegram_bot.client import REFUSALS, BotClient, NoAnswer
+from couriers.telegram_bot.errors import BotCallFailed, BotCallRefused, CallThrottled
 from couriers.telegram_bot.library import build, exceptions, methods
 
 
 class NamedCalls:
-    """The calls of one bot. No text of an error has the token. Raises SetupError as `Client` does."""
+    """The calls of one bot. No text of an error has the token. Raises SetupError as `BotClient` does."""
 
     def __init__(self, token: str, api_url: str = "") -> None:
-        self._client = Client(token, api_url)
+        self._client = BotClient(token, api_url)
         self.id = self._client.id
 
     async def call(self, name: str, /, **parameters: Any) -> Any:
@@ -40,16 +40,16 @@ class NamedCalls:
             text = f"Telegram asks to repeat this in {error.retry_after} s"
             raise CallThrottled(text, error.retry_after) from None
         except NoAnswer as error:
-            raise CallFailed(f"Telegram could not be reached ({error.message})") from None
+            raise BotCallFailed(f"Telegram could not be reached ({error.message})") from None
         except REFUSALS as error:
-            raise CallRefused(self._shown(error.message)) from None
+            raise BotCallRefused(self._shown(error.message)) from None
         except exceptions.TelegramAPIError as error:
-            raise CallFailed(self._shown(error.message)) from None
+            raise BotCallFailed(self._shown(error.message)) from None
         except exceptions.AiogramError as error:
-            raise CallFailed(f"Telegram could not be reached ({type(error).__name__})") from None
+            raise BotCallFailed(f"Telegram could not be reached ({type(error).__name__})") from None
         except ValidationError as error:
             places = {".".join(map(str, one["loc"])) for one in error.errors()}
-            raise CallRefused(f"the Bot API does not take this: {', '.join(sorted(places))}") from None
+            raise BotCallRefused(f"the Bot API does not take this: {', '.join(sorted(places))}") from None
 
     def _shown(self, description: str) -> str:
         """Return the first line, which has what aiogram says of a group that has moved."""

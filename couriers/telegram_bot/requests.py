@@ -48,18 +48,20 @@ _MEDIA: Mapping[AttachmentType, Callable[..., types.InputMedia]] = {
 }
 
 
-class Requests(NamedTuple):
+class BotRequests(NamedTuple):
     """`not_shown`: as in `couriers.sending.Sent`."""
 
     requests: Sequence[Request]
     not_shown: tuple[str, ...] = ()
 
 
-def send_requests(message: Message) -> Requests:
+def send_requests(message: Message) -> BotRequests:
     """Return the requests that send a message. Without content its text is sent in as many parts as it needs."""
     content = message.content
     if content is None:
-        return Requests([methods.SendMessage(chat_id=message.address, text=text) for text in split_text(message.text)])
+        return BotRequests(
+            [methods.SendMessage(chat_id=message.address, text=text) for text in split_text(message.text)]
+        )
     files, not_shown = find_files(content.attachments, MAX_UPLOAD)
     if content.request_contact and not is_private(message.address):
         content = without_contact_buttons(content)
@@ -67,14 +69,14 @@ def send_requests(message: Message) -> Requests:
     if content.inline and content.reply is not None:
         not_shown.append(Feature.REPLY)  # a message has one keyboard
     sent = _file_requests(message, content, media_groups(files)) if files else _text_request(message, content)
-    return Requests(sent.requests, (*not_shown, *sent.not_shown))
+    return BotRequests(sent.requests, (*not_shown, *sent.not_shown))
 
 
-def _text_request(message: Message, content: Content) -> Requests:
+def _text_request(message: Message, content: Content) -> BotRequests:
     if not message.text.strip():
-        return Requests(())
+        return BotRequests(())
     request, not_shown = _text(message, content, _reply(content))
-    return Requests([request], not_shown)
+    return BotRequests([request], not_shown)
 
 
 def _text(message: Message, content: Content, more: Fields) -> tuple[Request, tuple[str, ...]]:
@@ -83,7 +85,7 @@ def _text(message: Message, content: Content, more: Fields) -> tuple[Request, tu
     return methods.SendMessage(chat_id=message.address, text=text, **fields), not_shown
 
 
-def _file_requests(message: Message, content: Content, files: Sequence[Sequence[File]]) -> Requests:
+def _file_requests(message: Message, content: Content, files: Sequence[Sequence[File]]) -> BotRequests:
     """Return the requests for the files. The text is the first caption. A group cannot have a keyboard: then the text
     follows with it.
     """
@@ -92,16 +94,16 @@ def _file_requests(message: Message, content: Content, files: Sequence[Sequence[
     text, not_shown = _cut(message, content, LONGEST_CAPTION)
     caption = {"caption": text, **_mode(content)} if text else {}
     first = _file_request(message, files[0], caption, {**_reply(content), **_markup(content)})
-    return Requests([first, *(_file_request(message, group) for group in files[1:])], not_shown)
+    return BotRequests([first, *(_file_request(message, group) for group in files[1:])], not_shown)
 
 
-def _groups_before_text(message: Message, content: Content, files: Sequence[Sequence[File]]) -> Requests:
+def _groups_before_text(message: Message, content: Content, files: Sequence[Sequence[File]]) -> BotRequests:
     requests = [_file_request(message, files[0], {}, _reply(content))]
     requests += [_file_request(message, group) for group in files[1:]]
     if not message.text.strip():
-        return Requests(requests, (Feature.INLINE if content.inline else Feature.REPLY,))
+        return BotRequests(requests, (Feature.INLINE if content.inline else Feature.REPLY,))
     last, not_shown = _text(message, content, {})
-    return Requests([*requests, last], not_shown)
+    return BotRequests([*requests, last], not_shown)
 
 
 def _file_request(

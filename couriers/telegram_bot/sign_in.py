@@ -7,7 +7,7 @@ address is the id of a chat, or the @name of a public group. The table of Telegr
 from pathlib import Path
 
 from couriers.sending import KnownIds
-from couriers.telegram_bot.client import Client, check_token
+from couriers.telegram_bot.client import BotClient, check_token
 from couriers.telegram_bot.courier import TelegramBot
 from couriers.telegram_bot.settings import Settings
 
@@ -19,7 +19,7 @@ async def open(settings: Settings, directory: Path) -> TelegramBot:  # noqa: A00
 
     Raises SetupError if the Bot API cannot be reached or refuses the token.
     """
-    bot = Client(settings.token, settings.api_url, settings.timeout)
+    bot = BotClient(settings.token, settings.api_url, settings.timeout)
     try:
         account = await check_token(bot)
     except BaseException:  # whatever it is, also a cancellation: the connections are closed

@@ -4,7 +4,7 @@ import json
 import logging
 
 from core.updates.bot_calls import BotCall, TypingMark
-from couriers.vk.client import Client
+from couriers.vk.client import VkClient
 from couriers.vk.errors import VkRefused, VkUnavailable
 
 log = logging.getLogger(__name__)
@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 class VkCalls:
     """Makes the calls as one community."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: VkClient) -> None:
         self._client = client
 
     async def make(self, call: BotCall) -> bool:

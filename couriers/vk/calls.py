@@ -32,7 +32,7 @@ class MessageKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class VkCall:
     """One messages.send. Its peers are distinct."""
 
     text: str
@@ -64,13 +64,13 @@ def message_key(message: Message) -> MessageKey | None:
     return MessageKey(message.text, message.shared_id(bits=31), int(message.address))
 
 
-def group_into_calls(keys: Sequence[MessageKey]) -> list[Call]:
+def group_into_calls(keys: Sequence[MessageKey]) -> list[VkCall]:
     """Return the calls for these messages, in their order. A message that occurs twice is sent once."""
     groups: dict[tuple[str, int, Parameters], dict[int, None]] = {}
     for key in keys:
         groups.setdefault((key.text, key.random_id, key.more), {})[key.peer] = None
     return [
-        Call(text, random_id, page, more)
+        VkCall(text, random_id, page, more)
         for (text, random_id, more), peers in groups.items()
         for page in _pages(tuple(peers))
     ]
@@ -80,5 +80,5 @@ def _pages(peers: tuple[int, ...]) -> list[tuple[int, ...]]:
     return [peers[start : start + MAX_PEERS] for start in range(0, len(peers), MAX_PEERS)]
 
 
-def execute_code(calls: Sequence[Call]) -> str:
+def execute_code(calls: Sequence[VkCall]) -> str:
     return f"return [{','.join(call.code() for call in calls)}];"

@@ -60,7 +60,7 @@ class _Answers(ABCResponseValidator):
         raise VKAPIError[code](error_msg=str(error.get("error_msg")), **picture)
 
 
-class Client(API):
+class VkClient(API):
     """The client of one community. Safe for concurrent calls. `api_url`: "…/method/" of a sandbox in place of VK.
 
     `request` returns VK's body; it raises VKAPIError or one of FAILURES.

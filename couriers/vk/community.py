@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from couriers.vk.client import Client, faults
+from couriers.vk.client import VkClient, faults
 from couriers.vk.errors import (
     AMBIGUOUS,
     NEEDS_PERSON,
@@ -17,7 +17,7 @@ from couriers.vk.library import VKAPIError
 LATER = "The token may be right; Ada tries again. Other programs that use this token share its limit."
 
 
-async def find_community(client: Client) -> int:
+async def find_community(client: VkClient) -> int:
     """Return the id of the token's community. Raises TokenRefused if it has none; VkUnavailable, VkRefused."""
     with faults("groups.getById"):
         try:

@@ -10,21 +10,21 @@ from dataclasses import dataclass, replace
 from couriers.sending import Content, Feature, Outcome, ParseMode, Sent, cut_text
 from couriers.vk.calls import MessageKey, Parameters
 from couriers.vk.keyboard import keyboard
-from couriers.vk.repeatable_calls import CallDeferred, CallRefused, RepeatableCalls
-from couriers.vk.uploads import Uploads, attached
+from couriers.vk.repeatable_calls import RepeatableCalls, VkCallDeferred, VkCallRefused
+from couriers.vk.uploads import VkUploads, attached
 
 LONGEST_TEXT = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class VkDraft:
     """A message to send. `not_shown`: as in `couriers.sending.Sent`. `otherwise`: what to send if VK refuses it because
     of the message it replies to.
     """
 
     key: MessageKey
     not_shown: tuple[str, ...] = ()
-    otherwise: "Draft | None" = None
+    otherwise: "VkDraft | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,19 @@ class _Shared:
 class Contents:
     """One per courier."""
 
-    def __init__(self, calls: RepeatableCalls, uploads: Uploads) -> None:
+    def __init__(self, calls: RepeatableCalls, uploads: VkUploads) -> None:
         self._calls = calls
         self._uploads = uploads
         self._last: _Shared | None = None
 
-    async def draft(self, key: MessageKey, content: Content, seed: str) -> Draft | Outcome:
+    async def draft(self, key: MessageKey, content: Content, seed: str) -> VkDraft | Outcome:
         """Upload the files, remove and edit; the draft of what is still to be sent, otherwise the outcome."""
         try:
             return await self._draft(key, content, seed)
-        except CallDeferred as deferred:
+        except VkCallDeferred as deferred:
             return deferred.outcome
 
-    async def _draft(self, key: MessageKey, content: Content, seed: str) -> Draft | Outcome:
+    async def _draft(self, key: MessageKey, content: Content, seed: str) -> VkDraft | Outcome:
         shared = self._last
         if shared is None or shared.seed != seed or shared.content != content:
             shared = self._last = await self._share(key.peer, content, seed)
@@ -66,8 +66,8 @@ class Contents:
         if content.edit and await self._is_edited(key, content.edit):
             return Sent(content.edit, not_shown=not_shown)
         if reply := _reply(key.peer, content.reply_to):
-            return Draft(replace(key, more=key.more + reply), not_shown, Draft(key, (*not_shown, Feature.REPLY_TO)))
-        return Draft(key, not_shown)
+            return VkDraft(replace(key, more=key.more + reply), not_shown, VkDraft(key, (*not_shown, Feature.REPLY_TO)))
+        return VkDraft(key, not_shown)
 
     async def _share(self, peer: int, content: Content, seed: str) -> _Shared:
         attachment, not_shown = await self._uploads.attach(seed, content.attachments, peer)
@@ -87,7 +87,7 @@ class Contents:
             if "attachment" not in more and (kept := await self._files_of(key.peer, number)):
                 more["attachment"] = kept
             await self._calls.call("messages.edit", **message, **more)
-        except CallRefused:
+        except VkCallRefused:
             return False
         return True
 
@@ -102,7 +102,7 @@ class Contents:
     async def _is_removed(self, peer: int, number: str) -> bool:
         try:
             removed = await self._calls.call("messages.delete", peer_id=peer, cmids=number, delete_for_all=1)
-        except CallRefused:
+        except VkCallRefused:
             return False
         return isinstance(removed, list) and all(one.get("response") == 1 for one in removed)
 

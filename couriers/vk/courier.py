@@ -12,9 +12,9 @@ from couriers.sending import (
     EVERY_FEATURE,
     Content,
     Feature,
-    Files,
     Limits,
     Message,
+    MessageFiles,
     Outcome,
     ReadMark,
     Reason,
@@ -25,14 +25,14 @@ from couriers.sending import (
 )
 from couriers.vk import keyboard, outcomes
 from couriers.vk.calls import MAX_CALLS, MAX_CODE, MAX_PEERS, MessageKey, execute_code, group_into_calls, message_key
-from couriers.vk.client import FAILURES, Client
+from couriers.vk.client import FAILURES, VkClient
 from couriers.vk.community import find_community
-from couriers.vk.content import LONGEST_TEXT, Contents, Draft
+from couriers.vk.content import LONGEST_TEXT, Contents, VkDraft
 from couriers.vk.errors import TokenRefused, VkUnavailable
 from couriers.vk.library import VKAPIError
 from couriers.vk.read_mark_poll import read_marks
 from couriers.vk.repeatable_calls import RepeatableCalls
-from couriers.vk.uploads import Uploads
+from couriers.vk.uploads import VkUploads
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a peer id of VK")
 TOO_LARGE = Split(Rejected(Reason.CONTENT_REFUSED, "more than one request can carry"))
@@ -61,10 +61,10 @@ class Vk:
     shows = EVERY_FEATURE - {Feature.PARSE_MODE, Feature.REQUEST_CONTACT}
     limits = Limits(text=LONGEST_TEXT, caption=LONGEST_TEXT, keyboard=keyboard.LIMITS)
 
-    def __init__(self, client: Client, community: int, files: Files, *, long_poll: bool = False) -> None:
+    def __init__(self, client: VkClient, community: int, files: MessageFiles, *, long_poll: bool = False) -> None:
         calls = RepeatableCalls(client)
         self._client, self._files = client, files
-        self._contents = Contents(calls, Uploads(calls, files))
+        self._contents = Contents(calls, VkUploads(calls, files))
         self._community, self._has_long_poll = community, long_poll
         self.account = f"club{community}"
 
@@ -74,21 +74,21 @@ class Vk:
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         prepared = [_plain(one) if one.content is None else await self._prepare(one, one.content) for one in messages]
-        sent = await self._send([one.key for one in prepared if isinstance(one, Draft)])
-        return [await self._outcome(one, sent) if isinstance(one, Draft) else one for one in prepared]
+        sent = await self._send([one.key for one in prepared if isinstance(one, VkDraft)])
+        return [await self._outcome(one, sent) if isinstance(one, VkDraft) else one for one in prepared]
 
-    async def _outcome(self, draft: Draft, sent: Mapping[MessageKey, Outcome]) -> Outcome:
+    async def _outcome(self, draft: VkDraft, sent: Mapping[MessageKey, Outcome]) -> Outcome:
         """Return the outcome of a draft; a reply to a message that is gone is sent as a message of its own."""
         if draft.otherwise and outcomes.is_parameter_refused(sent[draft.key]):
             return await self._outcome(draft.otherwise, await self._send([draft.otherwise.key]))
         return self._named(draft, sent[draft.key])
 
-    async def _prepare(self, message: Message, content: Content) -> Draft | Outcome:
+    async def _prepare(self, message: Message, content: Content) -> VkDraft | Outcome:
         """Return the draft of what is to be sent; the outcome if that is known already."""
         draft = _plain(message)
-        return await self._contents.draft(draft.key, content, message.seed) if isinstance(draft, Draft) else draft
+        return await self._contents.draft(draft.key, content, message.seed) if isinstance(draft, VkDraft) else draft
 
-    def _named(self, draft: Draft, outcome: Outcome) -> Outcome:
+    def _named(self, draft: VkDraft, outcome: Outcome) -> Outcome:
         """Name the dialog of a sent message, so that a read mark finds it, and what is not shown."""
         if not isinstance(outcome, Sent) or not (self._has_long_poll or draft.not_shown):
             return outcome
@@ -118,9 +118,9 @@ class Vk:
         await self._files.close()
 
 
-def _plain(message: Message) -> Draft | Outcome:
+def _plain(message: Message) -> VkDraft | Outcome:
     key = message_key(message)
-    return INVALID_ADDRESS if key is None else Draft(key)
+    return INVALID_ADDRESS if key is None else VkDraft(key)
 
 
 async def open(settings: Settings, directory: Path) -> Vk:  # noqa: A001 - the interface's name
@@ -128,7 +128,7 @@ async def open(settings: Settings, directory: Path) -> Vk:  # noqa: A001 - the i
 
     Raises SetupError if VK cannot be reached or refuses the token.
     """
-    client = Client(settings.token, settings.api_url, settings.timeout)
+    client = VkClient(settings.token, settings.api_url, settings.timeout)
     try:
         community = await find_community(client)
     except (VkUnavailable, TokenRefused) as fault:
@@ -137,5 +137,5 @@ async def open(settings: Settings, directory: Path) -> Vk:  # noqa: A001 - the i
     except BaseException:  # whatever it is, also a cancellation: the connections are closed
         await client.close()
         raise
-    files = Files(settings.most_file_mb * 2**20, allow_private=settings.allow_private)
+    files = MessageFiles(settings.most_file_mb * 2**20, allow_private=settings.allow_private)
     return Vk(client, community, files, long_poll=settings.long_poll)

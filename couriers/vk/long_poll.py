@@ -8,7 +8,7 @@ Source: dev.vk.com, "Bots Long Poll API".
 from typing import Any
 
 from couriers.receiving.poller import Page
-from couriers.vk.client import Client, faults
+from couriers.vk.client import VkClient, faults
 from couriers.vk.community import find_community
 from couriers.vk.errors import VkUnavailable
 from couriers.vk.library import BotPolling
@@ -24,7 +24,7 @@ class VkLongPoll:
 
     faults: tuple[type[Exception], ...] = (VkUnavailable,)
 
-    def __init__(self, client: Client, community: int = 0) -> None:
+    def __init__(self, client: VkClient, community: int = 0) -> None:
         """Without a community `sign_in` asks for it, before the first poll."""
         self._client, self._community = client, community
         self._server: dict[str, Any] = {}

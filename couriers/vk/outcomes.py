@@ -18,7 +18,7 @@ from typing import Any
 import aiohttp
 
 from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown
-from couriers.vk.calls import Call, MessageKey
+from couriers.vk.calls import MessageKey, VkCall
 from couriers.vk.errors import AMBIGUOUS, TOKEN_REFUSED
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
@@ -101,7 +101,7 @@ def outcome_of_error(error: Exception) -> Outcome:
     return Unknown(type(error).__name__)
 
 
-def outcomes_of(body: Any, calls: Sequence[Call]) -> dict[MessageKey, Outcome]:
+def outcomes_of(body: Any, calls: Sequence[VkCall]) -> dict[MessageKey, Outcome]:
     """Return the outcome of each message of a request that was not refused as a whole.
 
     What the answer does not state clearly is `Unknown`; a repeat is safe, because it has the same random id.
@@ -128,7 +128,7 @@ def _call_error_codes(body: dict[str, Any], answers: list[Any]) -> Iterator[int 
     return iter([error.get("error_code") for error in errors] if len(errors) == failures else [None] * failures)
 
 
-def _call_outcomes(call: Call, answer: Any, codes: Iterator[int | None]) -> Iterator[tuple[MessageKey, Outcome]]:
+def _call_outcomes(call: VkCall, answer: Any, codes: Iterator[int | None]) -> Iterator[tuple[MessageKey, Outcome]]:
     if answer is False:
         code = next(codes)
         outcome = Unknown("VK does not say which call failed") if code is None else call_outcome(code, len(call.peers))

@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 from couriers.sending import ReadMark
-from couriers.vk.client import Client
+from couriers.vk.client import VkClient
 from couriers.vk.errors import TokenRefused, VkUnavailable
 from couriers.vk.long_poll import VkLongPoll
 
 PAUSE = 5.0  # seconds after a failure
 
 
-async def read_marks(client: Client, community: int) -> AsyncIterator[ReadMark]:
+async def read_marks(client: VkClient, community: int) -> AsyncIterator[ReadMark]:
     """Emit the read marks of the community until cancelled."""
     long_poll, position = VkLongPoll(client, community), ""
     while True:

@@ -2,7 +2,7 @@
 
 from couriers.receiving.receiver import Receiver
 from couriers.vk.bot_calls import VkCalls
-from couriers.vk.client import Client
+from couriers.vk.client import VkClient
 from couriers.vk.courier import Settings
 from couriers.vk.errors import TokenRefused
 from couriers.vk.long_poll import VkLongPoll
@@ -10,6 +10,6 @@ from couriers.vk.long_poll import VkLongPoll
 
 def open_receiver(settings: Settings, *, polls: bool) -> Receiver:
     """Return the community; with ADA_VK_LONG_POLL, or `polls`, it is polled."""
-    client = Client(settings.token, settings.api_url)
+    client = VkClient(settings.token, settings.api_url)
     source = VkLongPoll(client) if polls or settings.long_poll else None
     return Receiver(client, TokenRefused, client.close, source=source, make=VkCalls(client).make)

@@ -5,15 +5,15 @@ from typing import Any
 
 from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope
 from couriers.vk import outcomes
-from couriers.vk.client import FAILURES, Client
+from couriers.vk.client import FAILURES, VkClient
 from couriers.vk.library import VKAPIError
 
 
-class CallRefused(Exception):
+class VkCallRefused(Exception):
     """VK refuses this call for good; other calls may go on."""
 
 
-class CallDeferred(Exception):
+class VkCallDeferred(Exception):
     """This call cannot be made now, so the message is not sent now. `outcome`: what that means for the message."""
 
     def __init__(self, outcome: Deferred | Halted) -> None:
@@ -24,7 +24,7 @@ class CallDeferred(Exception):
 class RepeatableCalls:
     """One per courier."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: VkClient) -> None:
         self._client = client
 
     async def call(self, method: str, **parameters: Any) -> Any:
@@ -39,17 +39,17 @@ class RepeatableCalls:
         except FAILURES as error:
             outcome = outcomes.outcome_of_error(error)
         if isinstance(outcome, Rejected):
-            raise CallRefused(outcome.detail)
-        raise CallDeferred(_repeatable(outcome))
+            raise VkCallRefused(outcome.detail)
+        raise VkCallDeferred(_repeatable(outcome))
 
     async def upload(self, url: str, field: str, name: str, media_type: str, data: bytes) -> dict[str, Any]:
         """Transfer a file to an address that VK named. Raises CallRefused, CallDeferred."""
         try:
             answer = await self._client.upload(url, field, name, media_type, data)
         except FAILURES as error:
-            raise CallDeferred(_no_host(error)) from None
+            raise VkCallDeferred(_no_host(error)) from None
         if not isinstance(answer, dict) or answer.get("error"):
-            raise CallRefused("the upload was refused")
+            raise VkCallRefused("the upload was refused")
         return answer
 
 

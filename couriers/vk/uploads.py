@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from couriers.sending import Attachment, AttachmentType, FileNotLoaded, Files, LoadedFile, Transfers, label_of
-from couriers.vk.repeatable_calls import CallRefused, RepeatableCalls
+from couriers.sending import Attachment, AttachmentType, FileNotLoaded, LoadedFile, MessageFiles, Transfers, label_of
+from couriers.vk.repeatable_calls import RepeatableCalls, VkCallRefused
 
 MOST_ATTACHMENTS = 10
 """Of one message."""
@@ -16,10 +16,10 @@ MOST_ATTACHMENTS = 10
 _OF_VK = re.compile(r"(?:photo|doc|video|audio|wall|poll|market|story)-?[0-9]+_[0-9]+(?:_\w+)?")
 
 
-class Uploads:
+class VkUploads:
     """One per courier."""
 
-    def __init__(self, calls: RepeatableCalls, files: Files) -> None:
+    def __init__(self, calls: RepeatableCalls, files: MessageFiles) -> None:
         self._calls = calls
         self._files = files
         self._transfers = Transfers[str]()
@@ -42,7 +42,7 @@ class Uploads:
             if attachment.type is AttachmentType.PHOTO and file.media_type.startswith("image/"):
                 return await self._photo(file, peer)
             return await self._document(file, attachment, peer)
-        except (FileNotLoaded, CallRefused, LookupError, TypeError):  # the last two: VK answers something else
+        except (FileNotLoaded, VkCallRefused, LookupError, TypeError):  # the last two: VK answers something else
             return ""
 
     async def _photo(self, file: LoadedFile, peer: int) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from core.audit.background import AuditRun, BackgroundAudits, Finding, RunState
+from core.audit.background import AuditFinding, AuditRun, BackgroundAudits, RunState
 from core.model.clock import from_ms
 from core.redis.library import function
 from delivery.http.context import Request, Response
@@ -61,7 +61,7 @@ class FindingView(Struct, frozen=True):
     changes: Sequence[str] | None
 
     @classmethod
-    def of(cls, one: Finding) -> "FindingView":
+    def of(cls, one: AuditFinding) -> "FindingView":
         what = function(one.repair).purpose if one.repair else None
         return cls(one.number, one.rule, one.key, one.found, one.wanted, what, one.why, one.changes)
 

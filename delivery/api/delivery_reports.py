@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from core.errors import NotFound
 from core.model.states import Status
 from couriers.sms.profile import Profile, read_reports
-from delivery.http.context import Context, Response
+from delivery.http.context import ApiContext, Response
 from delivery.http.fields.types import INT64
 from delivery.http.input.decoding import QueryReader, parse
 from delivery.http.input.receiving import receive
@@ -67,7 +67,7 @@ FORM_LIMIT = 2**14
 _query = QueryReader(DeliveryReportQuery)
 
 
-def receive_sms(context: Context) -> Handler:
+def receive_sms(context: ApiContext) -> Handler:
     """Return the handler of SMS delivery reports. A report may be repeated any number of times."""
 
     async def handle(request: web.Request) -> web.Response:
@@ -79,7 +79,7 @@ def receive_sms(context: Context) -> Handler:
     return handle
 
 
-def receive_by_profile(context: Context) -> Handler:
+def receive_by_profile(context: ApiContext) -> Handler:
     """Return the handler of reports of an SMS provider, read as its profile says. What has no meaning there is
     acknowledged.
     """
@@ -98,7 +98,7 @@ def receive_by_profile(context: Context) -> Handler:
     return handle
 
 
-async def _record(context: Context, request: web.Request, profile: Profile, reference: str, status: Status) -> None:
+async def _record(context: ApiContext, request: web.Request, profile: Profile, reference: str, status: Status) -> None:
     """Record a delivery report. Raises NotFound, so that a report that came before its message was noted is repeated;
     Forbidden.
     """

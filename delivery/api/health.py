@@ -14,7 +14,7 @@ from core.redis.notifications import Notifications, ensure_notifications
 from core.redis.server_checks import notification_problem
 from delivery.http import metrics
 from delivery.http.authentication import authenticate, bearer_token
-from delivery.http.context import Context, Response
+from delivery.http.context import ApiContext, Response
 from delivery.http.fields.types import RequestModel
 from delivery.http.input.decoding import QueryReader
 from delivery.http.responses.problems import problem, respond
@@ -56,7 +56,7 @@ _nonce = QueryReader(ProofQuery)
 _OK = Response(HealthResponse("ok"))
 
 
-def live(context: Context) -> Handler:
+def live(context: ApiContext) -> Handler:
     """Return whether the process answers. It does not ask the store: a restart would not repair the store."""
 
     async def handle(request: web.Request) -> web.Response:
@@ -65,7 +65,7 @@ def live(context: Context) -> Handler:
     return handle
 
 
-def ready(context: Context) -> Handler:
+def ready(context: ApiContext) -> Handler:
     """Return whether requests should be sent here: the store answers, its data are those with which the process began,
     and the process is not shutting down.
 
@@ -92,7 +92,7 @@ def _readiness(state: Notifications, loss: DataLoss | None) -> Response:
     return Response(ReadinessResponse("ok", changed=state.changed))
 
 
-def prove(context: Context) -> Handler:
+def prove(context: ApiContext) -> Handler:
     """Proves to a program on this machine that this is the server of its data directory."""
 
     async def handle(request: web.Request) -> web.Response:
@@ -107,7 +107,7 @@ def prove(context: Context) -> Handler:
     return handle
 
 
-def show_metrics(context: Context) -> Handler:
+def show_metrics(context: ApiContext) -> Handler:
     """Return the metrics, for Prometheus: with the key in ADA_METRICS_KEY, or an API key with the scope operator."""
 
     async def handle(request: web.Request) -> web.Response:

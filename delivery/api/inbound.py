@@ -20,7 +20,7 @@ from msgspec import Meta, Struct, field
 from core.model.contacts.phone_numbers import e164
 from couriers import sms, vk
 from couriers.channel import receiving
-from delivery.http.context import Context
+from delivery.http.context import ApiContext
 from delivery.http.input.decoding import QueryReader, parse
 from delivery.http.input.receiving import receive
 from delivery.http.options import Options
@@ -64,7 +64,7 @@ _sms_query = QueryReader(InboundSmsQuery)
 Pairs = Sequence[tuple[str, str]]
 
 
-def receive_sms(context: Context) -> Handler:
+def receive_sms(context: ApiContext) -> Handler:
     """Return the handler of incoming SMS. The response is empty: Kannel would send its text back."""
 
     async def handle(request: web.Request) -> web.Response:
@@ -127,7 +127,7 @@ def _decoded(value: str, charset: str) -> str:
 _CHARSETS = frozenset({"utf-8", "utf-16-be", "cp1251", "cp1252", "koi8-r", "iso8859-1", "iso8859-5", "iso8859-15"})
 
 
-def receive_vk(context: Context) -> Handler:
+def receive_vk(context: ApiContext) -> Handler:
     """Return the handler of VK's callback API. It confirms the address, and answers `ok` to each event that was
     stored."""
 
@@ -142,7 +142,7 @@ def receive_vk(context: Context) -> Handler:
     return handle
 
 
-def receive_updates(channel: str, context: Context) -> Handler:
+def receive_updates(channel: str, context: ApiContext) -> Handler:
     """Return the handler of a channel's webhook. An update that is no event is acknowledged, so that it is not
     repeated.
     """

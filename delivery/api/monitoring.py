@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from core.monitoring import FigureReader, Figures, Overview, Overviews, Step
+from core.monitoring import FigureReader, Figures, Overview, Overviews, SampleStep
 from delivery.http.context import Request, Response
 from delivery.http.fields.timestamps import read_time
 from delivery.http.fields.types import Name, RequestModel, Time
@@ -55,9 +55,9 @@ def _time(request: FigureRequest, field: str, name: str) -> datetime | None:
     return read_time(given, name, request.options.max_days_ahead) if given else None
 
 
-def _step_since(begin: datetime | None) -> Step:
+def _step_since(begin: datetime | None) -> SampleStep:
     """Return the finest step that is kept from this moment on."""
-    return Step.COARSE if begin and begin.timestamp() < time.time() - _HOUR else Step.FINE
+    return SampleStep.COARSE if begin and begin.timestamp() < time.time() - _HOUR else SampleStep.FINE
 
 
 async def show_overview(request: Request[None, NoParameters]) -> Response:

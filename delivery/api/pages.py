@@ -11,13 +11,13 @@ from importlib import resources
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
-from delivery.http.context import JSON_HEADERS, Context
+from delivery.http.context import JSON_HEADERS, ApiContext
 from delivery.http.route import OpenRoute, Routes
 
 HTML = "text/html; charset=utf-8"
 
 
-def openapi(context: Context) -> Handler:
+def openapi(context: ApiContext) -> Handler:
     """Return the OpenAPI document."""
 
     async def handle(request: web.Request) -> web.Response:
@@ -26,7 +26,7 @@ def openapi(context: Context) -> Handler:
     return handle
 
 
-def docs(context: Context) -> Handler:
+def docs(context: ApiContext) -> Handler:
     """Return the page about the API."""
     return _page("docs.html")
 

@@ -13,7 +13,7 @@ from core.sessions.codes import Proven
 from core.sessions.sessions import NewSession
 from delivery.api.me import Me, describe
 from delivery.http.authentication import SESSION_COOKIE, came_from_elsewhere
-from delivery.http.context import Context, Request, Response, no_content
+from delivery.http.context import ApiContext, Request, Response, no_content
 from delivery.http.fields.types import Email, RequestModel, ShortText
 from delivery.http.input.decoding import JSON_TYPES, BodyReader, check_content_type
 from delivery.http.input.receiving import read_body
@@ -72,7 +72,7 @@ _read_session_request = BodyReader(SessionRequest).read
 _read_code_request = BodyReader(CodeBody).read
 
 
-def sign_in(context: Context) -> Handler:
+def sign_in(context: ApiContext) -> Handler:
     """Begin a session; the response says who is signed in. The secret of the session is only in the cookie."""
     limiter = _limiter()
 
@@ -88,7 +88,7 @@ def sign_in(context: Context) -> Handler:
     return handle
 
 
-def mail_code(context: Context) -> Handler:
+def mail_code(context: ApiContext) -> Handler:
     """Mail a code to sign in. The response is the same for an unknown address."""
     limiter = _limiter()
 
@@ -124,7 +124,7 @@ async def _begin_as(proven: Proven, services: ApiServices) -> NewSession:
     return await services.sessions.begin_as_person(proven.tenant, proven.person)
 
 
-async def _body(request: web.Request, context: Context) -> bytes:
+async def _body(request: web.Request, context: ApiContext) -> bytes:
     """Read a body that a page has sent. Raises Forbidden CROSS_SITE: a page of another site cannot sign a person in."""
     if came_from_elsewhere(request, context):
         raise Forbidden("CROSS_SITE", "Sign in on a page of this server.")
@@ -139,7 +139,7 @@ def _set_cookie(response: web.Response, session: NewSession, *, is_secure: bool)
     )
 
 
-def _is_secure(request: web.Request, context: Context) -> bool:
+def _is_secure(request: web.Request, context: ApiContext) -> bool:
     """Return whether the browser uses HTTPS: its page says so. Without a page the address of the settings decides."""
     origin = request.headers.get(hdrs.ORIGIN)
     return request.secure or (origin or context.options.public_url).startswith("https:")

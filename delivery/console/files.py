@@ -18,7 +18,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from delivery.api.pages import HTML
-from delivery.http.context import Context
+from delivery.http.context import ApiContext
 from delivery.http.responses.error_handling import no_route
 from delivery.http.route import OpenRoute, Routes
 
@@ -110,7 +110,7 @@ def _console_file(name: str, content: bytes, cache_control: str) -> ConsoleFile:
     return ConsoleFile(content, gzip.compress(content, mtime=0), headers)
 
 
-def index(context: Context) -> Handler:
+def index(context: ApiContext) -> Handler:
     """Return the handler of the page that loads the console."""
     return _page("index.html")
 

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from aiohttp import hdrs, web
 
-from core.admission.actions import MAX_REASON, Action
+from core.admission.actions import MAX_REASON, OperatorAction
 from core.errors import StoreError
 from delivery.http.context import Request, Response
 from delivery.http.route import People, Route
@@ -37,7 +37,7 @@ async def write_action(route: Route, request: Request[Any, Any], response: Respo
     """Write the entry. A log that cannot be written does not undo the change, so it is only reported."""
     person, http = request.identity.person, request.http
     agent = http.headers.get(hdrs.USER_AGENT, "")
-    action = Action(
+    action = OperatorAction(
         who=f"person:{person.id}" if person else request.key.id,
         name=request.key.name,
         via="console" if request.identity.session else "cli" if agent.startswith(CLI_AGENT) else "api",

@@ -12,7 +12,7 @@ from aiohttp import hdrs, web
 from core.errors import Forbidden
 from core.sessions import Identity
 from core.sessions.sessions import session_ended
-from delivery.http.context import Context
+from delivery.http.context import ApiContext
 from delivery.http.route import People
 
 SESSION_COOKIE = "ada_session"
@@ -21,7 +21,7 @@ _SEC_FETCH_SITE = "Sec-Fetch-Site"
 
 
 async def authenticate(
-    request: web.Request, scope: str, context: Context, people: People = People.REFUSED, *, reads: bool = False
+    request: web.Request, scope: str, context: ApiContext, people: People = People.REFUSED, *, reads: bool = False
 ) -> Identity:
     """Return whose request it is. `reads`: it changes nothing. Raises `Forbidden` KEY_MISSING,
     KEY_UNKNOWN, SESSION_ENDED, CROSS_SITE,
@@ -45,7 +45,7 @@ def _missing(identity: Identity, scope: str) -> str:
     return f"This needs an API key with the scope {scope}."
 
 
-async def identify(request: web.Request, context: Context) -> Identity:
+async def identify(request: web.Request, context: ApiContext) -> Identity:
     """Return whose key or session the request has; a key comes first. Raises `Forbidden` KEY_MISSING, KEY_UNKNOWN,
     SESSION_ENDED.
     """
@@ -61,7 +61,7 @@ async def identify(request: web.Request, context: Context) -> Identity:
     return Identity(key)
 
 
-async def is_still_known(request: web.Request, context: Context) -> bool:
+async def is_still_known(request: web.Request, context: ApiContext) -> bool:
     """Return whether the key or the session of an open stream still exists."""
     try:
         await identify(request, context)
@@ -70,7 +70,7 @@ async def is_still_known(request: web.Request, context: Context) -> bool:
     return True
 
 
-def is_same_origin(request: web.Request, context: Context) -> bool:
+def is_same_origin(request: web.Request, context: ApiContext) -> bool:
     """Return whether a page of this server has sent the request. Browsers send Sec-Fetch-Site only over HTTPS and from
     this machine; over plain HTTP the origin of the page must be the address of the request.
     """
@@ -81,7 +81,7 @@ def is_same_origin(request: web.Request, context: Context) -> bool:
     return bool(origin) and origin in (request.host.lower(), _host_of(context.options.public_url))
 
 
-def came_from_elsewhere(request: web.Request, context: Context) -> bool:
+def came_from_elsewhere(request: web.Request, context: ApiContext) -> bool:
     """Return whether the request says that a page of another site has sent it. A program says nothing."""
     says = _SEC_FETCH_SITE in request.headers or hdrs.ORIGIN in request.headers
     return says and not is_same_origin(request, context)

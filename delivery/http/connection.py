@@ -45,7 +45,7 @@ class ConnectionLimits:
     backlog: int = field(default_factory=lambda: _share_of_files()[1])
 
 
-class Connection(web.RequestHandler):
+class HttpConnection(web.RequestHandler):
     """One connection. Bodies are not decompressed here: that waits until the client is authenticated."""
 
     __slots__ = (
@@ -177,10 +177,10 @@ class OpenConnections:
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
-        self._open: set[Connection] = set()
-        self._waiting: dict[Connection, None] = {}  # in the order in which they began to wait
+        self._open: set[HttpConnection] = set()
+        self._waiting: dict[HttpConnection, None] = {}  # in the order in which they began to wait
 
-    def add(self, connection: Connection) -> None:
+    def add(self, connection: HttpConnection) -> None:
         """Add a new connection. If there are too many, close the one that has waited longest: if all others are busy,
         the new one.
         """
@@ -190,14 +190,14 @@ class OpenConnections:
             log.warning("more than %d connections: the one that waited longest is closed", self.limits.connections)
             next(iter(self._waiting)).abort()
 
-    def remove(self, connection: Connection) -> None:
+    def remove(self, connection: HttpConnection) -> None:
         self._open.discard(connection)
         self._waiting.pop(connection, None)
 
-    def set_busy(self, connection: Connection) -> None:
+    def set_busy(self, connection: HttpConnection) -> None:
         self._waiting.pop(connection, None)
 
-    def set_waiting(self, connection: Connection) -> None:
+    def set_waiting(self, connection: HttpConnection) -> None:
         if connection in self._open:
             self._waiting[connection] = None
 
@@ -206,7 +206,7 @@ class OpenConnections:
 async def track_requests(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Return the outermost middleware: a connection is busy while its request is handled."""
     connection = request.protocol
-    assert isinstance(connection, Connection), "only `delivery.http.server` listens"
+    assert isinstance(connection, HttpConnection), "only `delivery.http.server` listens"
     connection.request_started()
     try:
         return await handler(request)

@@ -31,7 +31,7 @@ _READS = (hdrs.METH_GET, hdrs.METH_HEAD)
 
 
 @dataclass(slots=True)
-class Context:
+class ApiContext:
     """The objects that all requests of one process share."""
 
     services: ApiServices
@@ -46,7 +46,7 @@ class Request(Struct, Generic[B, Q]):
     """One request. `body` and `query` have the types that the route declares; `http` is aiohttp's request."""
 
     http: web.Request
-    context: Context
+    context: ApiContext
     identity: Identity
     body: B
     query: Q

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from delivery.http.action_log import is_logged, write_action
 from delivery.http.authentication import authenticate
-from delivery.http.context import Context, Request, Response
+from delivery.http.context import ApiContext, Request, Response
 from delivery.http.idempotency import IDEMPOTENCY_KEY, repeat_of, respond_once
 from delivery.http.input.decoding import JSON_TYPES, BodyReader, QueryReader, check_content_type
 from delivery.http.input.receiving import read_body
@@ -22,7 +22,7 @@ from delivery.http.rate_limit import add_rate_limit
 from delivery.http.route import Repeats, Route
 
 
-def make_handler(route: Route, context: Context) -> Handler:
+def make_handler(route: Route, context: ApiContext) -> Handler:
     """Return the handler of `route`."""
     decode_body, decode_query = _body_decoder(route), _query_decoder(route)
 

@@ -11,7 +11,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from msgspec import Struct
 
-from delivery.http.context import Context, Request, Response
+from delivery.http.context import ApiContext, Request, Response
 from delivery.http.responses import csv, sse
 
 _QUESTIONS = frozenset(
@@ -83,7 +83,7 @@ class OpenRoute:
     method: str
     path: str
     summary: str
-    make_handler: Callable[[Context], Handler]
+    make_handler: Callable[[ApiContext], Handler]
     response: type[Any] | str
     query: type[Struct] = NoParameters
     body: type[Struct] | None = None  # for the document; the handler reads the body itself

@@ -1,7 +1,7 @@
 """Listens for HTTP and runs the application, with public parts of aiohttp only (docs/decisions/0028).
 
 What fails before there is a request (malformed HTTP, a head that is too long) does not reach the application. aiohttp
-answers it in plain text and logs a traceback; `Connection` makes it a problem document and one log line.
+answers it in plain text and logs a traceback; `HttpConnection` makes it a problem document and one log line.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from delivery.http import connection
-from delivery.http.connection import Connection, ConnectionLimits, OpenConnections, track_requests
+from delivery.http.connection import ConnectionLimits, HttpConnection, OpenConnections, track_requests
 from delivery.http.log_limit import limited_logs
 from delivery.http.responses import error_handling
 
@@ -42,7 +42,7 @@ async def listening(
     connections = OpenConnections(limits)
     try:
         server = await asyncio.get_running_loop().create_server(
-            lambda: Connection(manager, connections),
+            lambda: HttpConnection(manager, connections),
             host,
             port,
             backlog=limits.backlog,

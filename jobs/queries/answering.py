@@ -17,7 +17,7 @@ import msgspec
 
 from core.errors import Conflict, Invalid, Refused
 from core.jobs import Jobs, StoredJob
-from core.jobs.mending.queries import LONGEST, Answer, Question, unknown_query
+from core.jobs.mending.queries import LONGEST, QueryAnswer, Question, unknown_query
 from core.jobs.units import STEP
 from core.jobs.views import view_of
 from core.queue import Attempt, Result
@@ -38,7 +38,7 @@ LARGEST_ANSWER = 60 * 1024
 """Bytes of JSON."""
 
 
-class Answers:
+class QueryAnswers:
     """One per process. `kinds`: those whose code it has."""
 
     def __init__(self, jobs: Jobs, kinds: Mapping[str, type[Job]], longest: timedelta = LONGEST) -> None:
@@ -52,7 +52,7 @@ class Answers:
         question = msgspec.json.decode(attempt.body, type=Question)
         return msgspec.json.encode(await self.answer(question)).decode()
 
-    async def answer(self, question: Question) -> Answer:
+    async def answer(self, question: Question) -> QueryAnswer:
         """Return the answer, or why there is none."""
         kind = self._kinds[question.job.kind]
         try:
@@ -64,14 +64,14 @@ class Answers:
             steps = await self._jobs.storage.steps(question.job)
             return await self._in_thread(lambda: _answer(kind, queries[question.name], job, steps, question))
         except Refused as refusal:
-            return Answer(code=refusal.code, detail=refusal.detail)
+            return QueryAnswer(code=refusal.code, detail=refusal.detail)
 
-    async def _in_thread(self, call: Callable[[], Answer]) -> Answer:
+    async def _in_thread(self, call: Callable[[], QueryAnswer]) -> QueryAnswer:
         """Raises Conflict QUERY_TOOK_TOO_LONG, QUERY_FAILED if too many were left behind."""
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         if len(self._threads) >= AT_ONCE:
             raise Conflict("QUERY_TOOK_TOO_LONG", f"{AT_ONCE} queries before this one have not ended in this process.")
-        future: Future[Answer] = Future()
+        future: Future[QueryAnswer] = Future()
         future.set_running_or_notify_cancel()
         thread = Thread(target=lambda: future.set_result(call()), name="query", daemon=True)
         self._threads.append(thread)
@@ -93,7 +93,7 @@ def _check_parameters(asked: Query, question: Question) -> None:
         raise Invalid("QUERY_MALFORMED", detail, "parameters") from None
 
 
-def _answer(kind: type[Job], asked: Query, job: StoredJob, steps: Mapping[str, str], question: Question) -> Answer:
+def _answer(kind: type[Job], asked: Query, job: StoredJob, steps: Mapping[str, str], question: Question) -> QueryAnswer:
     """Call a query. Whatever it raises is the answer."""
     try:
         snapshot = _snapshot(kind, job, steps)
@@ -103,11 +103,11 @@ def _answer(kind: type[Job], asked: Query, job: StoredJob, steps: Mapping[str, s
         after = _stored(kind, snapshot)
     except BaseException as fault:  # noqa: BLE001 - the code of a job
         log.warning("job %s: the query %s failed: %s", job.id.name, question.name, reason_for_operator(fault))
-        return Answer(code="QUERY_FAILED", detail=f"The query has failed: {reason_for_user(fault)}.")
+        return QueryAnswer(code="QUERY_FAILED", detail=f"The query has failed: {reason_for_user(fault)}.")
     if after != before:
         detail = f"The query {question.name!r} has changed the state or the parameters: it may only read them."
-        return Answer(code="QUERY_CHANGED_STATE", detail=detail)
-    return Answer(result)
+        return QueryAnswer(code="QUERY_CHANGED_STATE", detail=detail)
+    return QueryAnswer(result)
 
 
 def _snapshot(kind: type[Job], job: StoredJob, steps: Mapping[str, str]) -> Snapshot:

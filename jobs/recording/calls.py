@@ -38,7 +38,7 @@ class RetryPolicy:
 
 
 @dataclass(slots=True)
-class _Running:
+class _RunningCalls:
     """The call that runs in this task. `limit`: until its next heartbeat."""
 
     name: str
@@ -46,7 +46,7 @@ class _Running:
     every: timedelta | None = None
 
 
-_RUNNING: ContextVar[_Running | None] = ContextVar("running", default=None)
+_RUNNING: ContextVar[_RunningCalls | None] = ContextVar("running", default=None)
 
 
 class Calls:
@@ -65,7 +65,7 @@ class Calls:
 
         async def limited(*arguments: Any, **options: Any) -> Any:
             async with asyncio.timeout(_seconds(timeout)), asyncio.timeout(_seconds(heartbeat)) as limit:
-                token = _RUNNING.set(_Running(name, limit if heartbeat else None, heartbeat))
+                token = _RUNNING.set(_RunningCalls(name, limit if heartbeat else None, heartbeat))
                 try:
                     return await call(*arguments, **options)
                 finally:
@@ -106,7 +106,7 @@ class Calls:
         await self._guard.record_line(line, place, str(failures))
         raise self._guard.suspend(self._now() + pause, [], line)
 
-    def _running(self) -> _Running:
+    def _running(self) -> _RunningCalls:
         running = _RUNNING.get()
         if running is None:
             raise Invalid("HEARTBEAT_OUTSIDE", "Only the call of a step or an effect has a heartbeat.")

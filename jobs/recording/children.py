@@ -17,7 +17,7 @@ from core.jobs import Actor, JobId, Jobs
 from core.jobs.record import Parent
 from jobs.recording.guard import Guard
 from jobs.recording.results import returned_form
-from jobs.recording.waiting import Waiting
+from jobs.recording.waiting import JobWaiting
 
 
 class ChildFailed(AdaError):
@@ -35,7 +35,7 @@ class ChildEnd(Struct, frozen=True):
 class Child:
     """A child of the iteration. `id`: as in the API."""
 
-    def __init__(self, job_id: JobId, parent: Parent, waiting: Waiting, guard: Guard, jobs: Jobs) -> None:
+    def __init__(self, job_id: JobId, parent: Parent, waiting: JobWaiting, guard: Guard, jobs: Jobs) -> None:
         self.id = job_id.name
         self._job_id = job_id
         self._parent = parent
@@ -62,7 +62,7 @@ class Child:
 class Children:
     """Those of one attempt. `steps`: what the iteration has stored."""
 
-    def __init__(self, guard: Guard, steps: Mapping[str, str], waiting: Waiting, jobs: Jobs) -> None:
+    def __init__(self, guard: Guard, steps: Mapping[str, str], waiting: JobWaiting, jobs: Jobs) -> None:
         self._guard = guard
         self._steps = steps
         self._waiting = waiting

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from core.errors import Invalid
-from jobs.recording.effects import Call, Effect, Effects, Exists
+from jobs.recording.effects import Call, Effect, Exists, JobEffects
 from jobs.recording.places import UNIT
 
 _IN_ITEM = (
@@ -27,7 +27,7 @@ class Compensations:
             raise Invalid("COMPENSATION_IN_ITEM", _IN_ITEM)
         self._named.append(Effect(f"compensate {name}", call, arguments, exists, True, idempotent_for, Any))
 
-    async def run(self, effects: Effects) -> None:
+    async def run(self, effects: JobEffects) -> None:
         """Call all of them, the last one first; those that are recorded are skipped. Raises what a call raises."""
         for effect in reversed(self._named):
             await effects.do(effect)

@@ -45,7 +45,7 @@ class Effect:
         return EFFECT + self.name
 
 
-class Effects:
+class JobEffects:
     """The effects of one attempt."""
 
     def __init__(self, guard: Guard, now: Callable[[], datetime]) -> None:

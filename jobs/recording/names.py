@@ -11,7 +11,7 @@ LONGEST_NAME = 500
 _HINT = "put what differs into the name, for example f'letter {id}'"
 
 
-class Names:
+class StepNames:
     """One per attempt."""
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ class _Answer(StrEnum):
     TIMED_OUT = "timed_out"
 
 
-class _Wait(Struct, frozen=True, omit_defaults=True):
+class _JobWait(Struct, frozen=True, omit_defaults=True):
     """The stored record of a wait. `until`: its limit (ms), 0 for none. `data`: of the signal."""
 
     answer: _Answer
@@ -40,7 +40,7 @@ class _Wait(Struct, frozen=True, omit_defaults=True):
     data: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class Waiting:
+class JobWaiting:
     """The sleeps and waits of one attempt. `steps`: what the iteration has stored."""
 
     def __init__(self, guard: Guard, steps: Mapping[str, str], now: Callable[[], datetime]) -> None:
@@ -66,29 +66,29 @@ class Waiting:
         """
         name = self._name(f"wait {signal}")
         stored = self._steps.get(name)
-        wait = msgspec.json.decode(stored, type=_Wait) if stored else self._first(timeout)
+        wait = msgspec.json.decode(stored, type=_JobWait) if stored else self._first(timeout)
         if wait.answer is _Answer.WAITING:
             wait = await self._looked(name, signal, wait, returns, is_stored=stored is not None)
         if wait.answer is _Answer.TIMED_OUT:
             raise TimeoutError(f"no signal {signal!r} came in time")
         return returned_form(f"the signal {signal}", wait.data, returns)
 
-    def _first(self, timeout: timedelta | None) -> _Wait:
-        return _Wait(_Answer.WAITING, to_ms(self._now() + timeout) if timeout is not None else 0)
+    def _first(self, timeout: timedelta | None) -> _JobWait:
+        return _JobWait(_Answer.WAITING, to_ms(self._now() + timeout) if timeout is not None else 0)
 
-    async def _looked(self, name: str, signal: str, wait: _Wait, returns: Any, *, is_stored: bool) -> _Wait:
+    async def _looked(self, name: str, signal: str, wait: _JobWait, returns: Any, *, is_stored: bool) -> _JobWait:
         """Return what has become of a wait by now. Raises Suspended if nothing has."""
         self._guard.check()
         entries, now = await self._guard.signals(), self._now()
         entry = next((one for one in entries if _signal(one).name == signal), None)
         if entry is not None:
-            received = _Wait(_Answer.RECEIVED, wait.until, msgspec.Raw(msgspec.json.encode(_signal(entry).data)))
+            received = _JobWait(_Answer.RECEIVED, wait.until, msgspec.Raw(msgspec.json.encode(_signal(entry).data)))
             is_dropped = await self._dropped(entry, received, returns)
             if not is_dropped and await self._guard.take_signal(entry, name, _json(received)):
                 return received
             return await self._looked(name, signal, wait, returns, is_stored=is_stored)
         if wait.until and now >= from_ms(wait.until):
-            timed_out = _Wait(_Answer.TIMED_OUT, wait.until)
+            timed_out = _JobWait(_Answer.TIMED_OUT, wait.until)
             await self._guard.record_step(name, _json(timed_out))
             return timed_out
         if not is_stored:
@@ -96,7 +96,7 @@ class Waiting:
         until = min(from_ms(wait.until), now + LONGEST_SUSPENSION) if wait.until else now + LONGEST_SUSPENSION
         raise self._guard.suspend(until, [signal])
 
-    async def _dropped(self, entry: str, received: _Wait, returns: Any) -> bool:
+    async def _dropped(self, entry: str, received: _JobWait, returns: Any) -> bool:
         """Drop a signal whose data the job cannot take. Returns whether it was one."""
         signal = _signal(entry)
         try:
@@ -118,5 +118,5 @@ def _signal(entry: str) -> Signal:
     return msgspec.json.decode(entry, type=Signal)
 
 
-def _json(wait: _Wait) -> str:
+def _json(wait: _JobWait) -> str:
     return msgspec.json.encode(wait).decode()

@@ -19,7 +19,7 @@ from core.services import Services, open_services
 from jobs.external_services import Outside
 from jobs.job import Job
 from jobs.notices.notifier import Notifier
-from jobs.queries.answering import Answers
+from jobs.queries.answering import QueryAnswers
 from jobs.registry import Registry
 from jobs.testing.crashes import Crashes, CrashingStorage, Double, Killed
 from jobs.testing.server import server_url
@@ -53,7 +53,7 @@ class JobTest:
         registry, killable = Registry(kinds), Jobs(self.store)
         killable.storage = CrashingStorage(self.store, self._crashes)
         self.worker = JobWorker(self.store, self._core.client, registry, outside=self._outside, jobs=killable)
-        self._answers = Answers(self.jobs, registry.kinds)
+        self._answers = QueryAnswers(self.jobs, registry.kinds)
         handlers = {tube_of(name): self.worker.handle for name in registry.kinds}
         self._handlers = {**handlers, NOTICES: Notifier(self._core).handle}
 

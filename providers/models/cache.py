@@ -25,14 +25,14 @@ _LONGEST_WORK = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _CacheEntry:
     path: Path
     size: int
     used: float
 
 
 @dataclass(slots=True)
-class _Turn:
+class _CacheTurn:
     """One name: the task that has the lock works, `tasks` counts it and those that wait."""
 
     lock: asyncio.Lock
@@ -46,7 +46,7 @@ class FileCache:
         self.folder = folder
         self._limit, self._retention = limit, retention.total_seconds()
         self._written = limit  # bytes since the last clean-up; the first file begins with one
-        self._turns: dict[str, _Turn] = {}
+        self._turns: dict[str, _CacheTurn] = {}
 
     @classmethod
     def nowhere(cls) -> Self:
@@ -82,7 +82,7 @@ class FileCache:
     @asynccontextmanager
     async def _alone(self, name: str) -> AsyncIterator[None]:
         """Let one task per name run at a time. A lock that no task needs is forgotten."""
-        turn = self._turns.setdefault(name, _Turn(asyncio.Lock()))
+        turn = self._turns.setdefault(name, _CacheTurn(asyncio.Lock()))
         turn.tasks += 1
         try:
             async with turn.lock:
@@ -113,7 +113,7 @@ class FileCache:
             if total > self._limit or entry.used < now - self._retention:
                 entry.path.unlink(missing_ok=True)
 
-    def _entries(self, now: float) -> Iterator[_Entry]:
+    def _entries(self, now: float) -> Iterator[_CacheEntry]:
         """Emit the finished files. Deletes what a process has left unfinished."""
         for found in os.scandir(self.folder):
             try:
@@ -122,7 +122,7 @@ class FileCache:
                 continue
             path, used = Path(found.path), max(status.st_atime, status.st_mtime)
             if path.suffix != _UNFINISHED:
-                yield _Entry(path, status.st_size, used)
+                yield _CacheEntry(path, status.st_size, used)
             elif used < now - _LONGEST_WORK:
                 path.unlink(missing_ok=True)
 

@@ -30,7 +30,7 @@ _REPEATED = frozenset({429, 500, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelRequest:
     """One POST. `body` makes the arguments of aiohttp, `json` or `data`, anew for each attempt."""
 
     url: str
@@ -41,7 +41,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """The response of a service. `wait`: seconds that it asked for in Retry-After; None if it did not."""
 
     status: int
@@ -49,7 +49,7 @@ class Answer:
     wait: int | None = None
 
 
-class HttpClient:
+class ModelHttpClient:
     """Calls one service. `service` is its name in errors, `key_setting` the setting to correct if its key is refused.
 
     `time_limit` is that of each attempt. `ca`: a file with certificates to trust beside the system's.
@@ -69,22 +69,22 @@ class HttpClient:
         self._tls = tls_context(ca, "ADA_SPEECH_CA")
         self._session: aiohttp.ClientSession | None = None
 
-    async def post(self, request: Request) -> bytes:
+    async def post(self, request: ModelRequest) -> bytes:
         """Return the body of a successful answer. Raises AiError."""
         attempt = 1
         while True:
             outcome = await self._attempt(request)
-            if isinstance(outcome, Answer) and outcome.status == 200:
+            if isinstance(outcome, ModelAnswer) and outcome.status == 200:
                 return outcome.body
-            if isinstance(outcome, Answer) and outcome.status not in _REPEATED:
+            if isinstance(outcome, ModelAnswer) and outcome.status not in _REPEATED:
                 raise self._refusal(outcome)
-            wait = outcome.wait if isinstance(outcome, Answer) else None
+            wait = outcome.wait if isinstance(outcome, ModelAnswer) else None
             if self._backoff.spent(attempt) or (wait or 0) > LONGEST_WAIT:
                 raise self._gave_up(outcome)
             await asyncio.sleep(self._backoff.pause(attempt).total_seconds() if wait is None else wait)
             attempt += 1
 
-    async def post_json(self, request: Request) -> Any:
+    async def post_json(self, request: ModelRequest) -> Any:
         """Return the JSON of a successful answer. Raises AiError."""
         body = await self.post(request)
         try:
@@ -99,7 +99,7 @@ class HttpClient:
         if self._session is not None:
             await self._session.close()
 
-    async def _attempt(self, request: Request) -> Answer | str:
+    async def _attempt(self, request: ModelRequest) -> ModelAnswer | str:
         """Return the answer, or why there is none. Raises AiError if another attempt is of no use."""
         try:
             return await self._exchange(request)
@@ -115,13 +115,13 @@ class HttpClient:
         except (aiohttp.ClientError, OSError) as fault:
             return type(fault).__name__
 
-    async def _exchange(self, request: Request) -> Answer:
+    async def _exchange(self, request: ModelRequest) -> ModelAnswer:
         headers = {**request.headers, "Accept-Encoding": "identity"}
         async with self._open().post(
             request.url, params=request.query, headers=headers, allow_redirects=False, **request.body()
         ) as response:
             body = await self._read(response, request.most_bytes)
-            return Answer(response.status, body, _wait_of(response))
+            return ModelAnswer(response.status, body, _wait_of(response))
 
     async def _read(self, response: aiohttp.ClientResponse, most: int) -> bytes:
         parts, size = [], 0
@@ -133,12 +133,12 @@ class HttpClient:
             parts.append(part)
         return b"".join(parts)
 
-    def _refusal(self, answer: Answer) -> AiError:
+    def _refusal(self, answer: ModelAnswer) -> AiError:
         if answer.status in (401, 403):
             return AiRefused("KEY_REFUSED", f"{self._service} refuses the key; set {self._key_setting}")
         return AiRefused("REQUEST_REFUSED", f"{self._service} answered {answer.status}{complaint_of(answer.body)}")
 
-    def _gave_up(self, outcome: Answer | str) -> AiError:
+    def _gave_up(self, outcome: ModelAnswer | str) -> AiError:
         if isinstance(outcome, str):
             return AiUnavailable("SERVICE_UNREACHABLE", f"{self._service} cannot be reached ({outcome})")
         if outcome.status == 429:

@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 
 from providers.models.errors import AiRefused
-from providers.models.http_client import MOST_SOUND, HttpClient, Request
+from providers.models.http_client import MOST_SOUND, ModelHttpClient, ModelRequest
 from providers.models.interface import Completion, Prompt, SoundFormat, Speech
 
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -26,7 +26,7 @@ class OpenAi:
     `url` is the address up to `/v1`. Without a key no Authorization is sent, as local servers want it.
     """
 
-    def __init__(self, client: HttpClient, url: str, key: str, model: str, voice: str = "") -> None:
+    def __init__(self, client: ModelHttpClient, url: str, key: str, model: str, voice: str = "") -> None:
         self._client, self._url, self._model = client, url.rstrip("/"), model
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._voice = voice or DEFAULT_VOICE
@@ -63,7 +63,7 @@ class OpenAi:
         sound = await asyncio.to_thread(file.read_bytes)
         url = f"{self._url}/audio/transcriptions"
         answer = await self._client.post_json(
-            Request(url, self._headers, lambda: {"data": self._form(sound, language)})
+            ModelRequest(url, self._headers, lambda: {"data": self._form(sound, language)})
         )
         text = answer.get("text") if isinstance(answer, dict) else None
         if not isinstance(text, str):
@@ -77,8 +77,8 @@ class OpenAi:
         form.add_field("file", sound, filename="speech.ogg", content_type="audio/ogg")
         return form
 
-    def _request(self, path: str, body: Mapping[str, Any], most_bytes: int = 2**18) -> Request:
-        return Request(f"{self._url}{path}", self._headers, partial(dict, body), most_bytes)
+    def _request(self, path: str, body: Mapping[str, Any], most_bytes: int = 2**18) -> ModelRequest:
+        return ModelRequest(f"{self._url}{path}", self._headers, partial(dict, body), most_bytes)
 
     async def close(self) -> None:
         await self._client.close()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from providers.models.errors import AiRefused
-from providers.models.http_client import MOST_JSON, MOST_SOUND, HttpClient, Request
+from providers.models.http_client import MOST_JSON, MOST_SOUND, ModelHttpClient, ModelRequest
 from providers.models.interface import SoundFormat, Speech
 from providers.models.sound import convert
 
@@ -36,7 +36,7 @@ T = TypeVar("T")
 class SaluteTokens:
     """The token of one account. `key` is the authorization key: id and secret in Base64."""
 
-    def __init__(self, client: HttpClient, url: str, key: str, scope: str) -> None:
+    def __init__(self, client: ModelHttpClient, url: str, key: str, scope: str) -> None:
         self._client, self._url, self._key, self._scope = client, url, key, scope
         self._token, self._ends_at = "", 0.0
         self._asking = asyncio.Lock()
@@ -55,7 +55,9 @@ class SaluteTokens:
 
     async def _ask(self) -> None:
         headers = {"Authorization": f"Basic {self._key}", "RqUID": str(uuid.uuid4()), "Accept": "application/json"}
-        answer = await self._client.post_json(Request(self._url, headers, lambda: {"data": {"scope": self._scope}}))
+        answer = await self._client.post_json(
+            ModelRequest(self._url, headers, lambda: {"data": {"scope": self._scope}})
+        )
         try:
             self._token, self._ends_at = str(answer["access_token"]), int(answer["expires_at"]) / 1000
         except (LookupError, TypeError, ValueError):
@@ -65,7 +67,7 @@ class SaluteTokens:
 class Salute:
     """Implements Synthesis and Transcription. `url` is the address up to `/rest/v1`."""
 
-    def __init__(self, client: HttpClient, tokens: SaluteTokens, url: str, voice: str = "") -> None:
+    def __init__(self, client: ModelHttpClient, tokens: SaluteTokens, url: str, voice: str = "") -> None:
         self._client, self._tokens = client, tokens
         self._url, self._voice = url.rstrip("/"), voice or DEFAULT_VOICE
 
@@ -88,20 +90,20 @@ class Salute:
             await asyncio.to_thread(wav.write_bytes, sound)
             await convert(wav, file, SoundFormat.MP3, _CONVERSION)
 
-    def _synthesis(self, speech: Speech, token: str) -> Request:
+    def _synthesis(self, speech: Speech, token: str) -> ModelRequest:
         kind = "application/ssml" if speech.ssml else "application/text"
         query = {"format": _FORMATS[speech.format], "voice": speech.voice or self._voice}
         headers = {"Authorization": f"Bearer {token}", "Content-Type": kind}
         body = {"data": speech.text.encode()}
-        return Request(f"{self._url}/text:synthesize", headers, lambda: body, MOST_SOUND, query)
+        return ModelRequest(f"{self._url}/text:synthesize", headers, lambda: body, MOST_SOUND, query)
 
     async def transcribe(self, file: Path, language: str) -> str:
         body = {"data": await asyncio.to_thread(file.read_bytes)}
         query = {"language": language} if language else {}
 
-        def request(token: str) -> Request:
+        def request(token: str) -> ModelRequest:
             headers = {"Authorization": f"Bearer {token}", "Content-Type": "audio/ogg;codecs=opus"}
-            return Request(f"{self._url}/speech:recognize", headers, lambda: body, MOST_JSON, query)
+            return ModelRequest(f"{self._url}/speech:recognize", headers, lambda: body, MOST_JSON, query)
 
         answer = await self._with_token(lambda token: self._client.post_json(request(token)))
         parts = answer.get("result") if isinstance(answer, dict) else None

@@ -69,7 +69,7 @@ class StoredTokens(msgspec.Struct, frozen=True, omit_defaults=True):
         return cls(access, refresh, time.time() + _lifetime(token.get("expires_in")))
 
 
-class _Place(NamedTuple):
+class _TokenPlace(NamedTuple):
     """Whose tokens for which service."""
 
     tenant: str
@@ -100,14 +100,14 @@ class Tokens:
         """Return a token that is valid for at least a minute. Raises SignInExpired; ServiceUnavailable if it had to be
         refreshed and the service does not answer; KeyLost; Invalid SERVICE_UNKNOWN.
         """
-        place = _Place(tenant, service, user)
+        place = _TokenPlace(tenant, service, user)
         found = await self._read(place)
         return (found if found.is_valid else await self._refreshed(place)).tokens.access
 
     async def write(self, tenant: str, service: str, user: str, token: Mapping[str, Any]) -> None:
         """Store what the service has returned at the sign-in. Raises ServiceUnavailable, KeyLost."""
         await self.check_keys()
-        await self._replace(_Place(tenant, service, user), "", self._encrypted(StoredTokens.of(token)))
+        await self._replace(_TokenPlace(tenant, service, user), "", self._encrypted(StoredTokens.of(token)))
 
     async def exist(self, tenant: str, service: str, user: str) -> bool:
         """Return whether there are tokens of a user."""
@@ -141,12 +141,12 @@ class Tokens:
                 await self._store.command("HGETALL", tokens_key(self._store, tenant, user))
             ).items():
                 again = self._vault.encrypt(self._vault.decrypt(stored))
-                count += await self._replace(_Place(tenant, service, user), stored, again)
+                count += await self._replace(_TokenPlace(tenant, service, user), stored, again)
         for key in keys_by_shard(self._store) if others else ():
             await self._store.command("SREM", key, *others)
         return count
 
-    async def _refreshed(self, place: _Place) -> _Read:
+    async def _refreshed(self, place: _TokenPlace) -> _Read:
         """Return the tokens after a refresh by this process, or by another one that is faster."""
         service = find_service(self._services, place.service)
         shard, owner = shard_of(self._store, place.tenant, place.user), secrets.token_hex(8)
@@ -160,7 +160,7 @@ class Tokens:
             if await self._store.command("GET", lock) == owner:
                 await self._store.command("DEL", lock)
 
-    async def _refresh(self, place: _Place, service: Service, old: _Read) -> _Read:
+    async def _refresh(self, place: _TokenPlace, service: Service, old: _Read) -> _Read:
         try:
             tokens = StoredTokens.of(await _fetch_refreshed(service, old.tokens), old.tokens)
         except GrantRefused as refusal:
@@ -187,7 +187,7 @@ class Tokens:
         except (SignInExpired, ServiceUnavailable) as fault:
             log.warning("a token of %s was deleted here, but it was not revoked there: %s", name, fault)
 
-    async def _replace(self, place: _Place, expected: str, encrypted: str) -> bool:
+    async def _replace(self, place: _TokenPlace, expected: str, encrypted: str) -> bool:
         """Return False if the tokens are not the expected ones any more. Raises KeyLost."""
         words = (place.tenant, place.user, place.service, expected, encrypted)
         shard = shard_of(self._store, place.tenant, place.user)
@@ -196,7 +196,7 @@ class Tokens:
             raise KeyLost
         return bool(replaced == _REPLACED)
 
-    async def _read(self, place: _Place) -> _Read:
+    async def _read(self, place: _TokenPlace) -> _Read:
         """Return the tokens of a user. Raises SignInExpired, KeyLost."""
         stored = await self._store.command("HGET", self._key(place), place.service)
         if stored is None:
@@ -207,7 +207,7 @@ class Tokens:
             await self.check_keys()
             raise
 
-    def _key(self, place: _Place) -> str:
+    def _key(self, place: _TokenPlace) -> str:
         return tokens_key(self._store, place.tenant, place.user)
 
     def _decrypted(self, stored: str) -> StoredTokens:

@@ -5,7 +5,7 @@ drops. Guarantees: each action ends exactly once; a finished action wakes what w
 the limits, with a complaint that names it. No Redis, no YAML, no provider, no clock.
 """
 
-from scenarios.engine.run import DEFAULT_LIMITS, Effects, Ending, Limits, Path, Run, Splice, Step, Values
+from scenarios.engine.run import DEFAULT_LIMITS, Effects, Ending, Path, Run, RunLimits, Splice, Step, Values
 from scenarios.engine.states import OUTCOMES, Cause, State
 from scenarios.engine.transitions import IllegalMove, begin, end
 
@@ -16,9 +16,9 @@ __all__ = [
     "Effects",
     "Ending",
     "IllegalMove",
-    "Limits",
     "Path",
     "Run",
+    "RunLimits",
     "Splice",
     "State",
     "Step",

@@ -6,10 +6,10 @@ A complaint names the loop, so that an author finds it.
 from collections.abc import Mapping, Sequence
 
 from scenarios.bot import Scenario
-from scenarios.engine.run import Limits, Path, Splice, Step
+from scenarios.engine.run import Path, RunLimits, Splice, Step
 
 
-def refusal(steps: Mapping[Path, Step], step: Step, splice: Splice, limits: Limits) -> str:
+def refusal(steps: Mapping[Path, Step], step: Step, splice: Splice, limits: RunLimits) -> str:
     """Return why this `scenario` action may not splice; empty if it may."""
     for scenario in splice.scenarios:
         names = [*ancestors(steps, step), scenario.name]
@@ -20,7 +20,7 @@ def refusal(steps: Mapping[Path, Step], step: Step, splice: Splice, limits: Limi
     return ""
 
 
-def too_many(present: int, scenarios: Sequence[Scenario], limits: Limits) -> str:
+def too_many(present: int, scenarios: Sequence[Scenario], limits: RunLimits) -> str:
     """Return a complaint if these scenarios would make more actions than one event may start."""
     wanted = present + sum(len(scenario.actions) for scenario in scenarios)
     if wanted <= limits.actions:

@@ -102,14 +102,14 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RunLimits:
     """The loop guard (C-90): actions of one event, and how deep scenarios may splice in others."""
 
     actions: int = 1000
     depth: int = 20
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = RunLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Run:
     steps: Mapping[Path, Step] = field(default_factory=dict)
     followers: Mapping[Path, tuple[Path, ...]] = field(default_factory=dict)
     unfinished: int = 0
-    limits: Limits = DEFAULT_LIMITS
+    limits: RunLimits = DEFAULT_LIMITS
 
     @property
     def is_over(self) -> bool:

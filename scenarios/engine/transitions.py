@@ -10,7 +10,7 @@ from typing import Any
 
 from scenarios.bot import Scenario
 from scenarios.engine import guard
-from scenarios.engine.run import DEFAULT_LIMITS, Effects, Ending, Limits, Path, Run, Splice, Step, Values
+from scenarios.engine.run import DEFAULT_LIMITS, Effects, Ending, Path, Run, RunLimits, Splice, Step, Values
 from scenarios.engine.states import OUTCOMES, Cause, State, may_move
 
 _NO_VALUES = Values()
@@ -20,7 +20,7 @@ class IllegalMove(Exception):
     """The table of states has no such transition: the caller has ended an action that was not released."""
 
 
-def begin(scenarios: Sequence[Scenario], limits: Limits = DEFAULT_LIMITS, at: int = 0) -> tuple[Run, Effects]:
+def begin(scenarios: Sequence[Scenario], limits: RunLimits = DEFAULT_LIMITS, at: int = 0) -> tuple[Run, Effects]:
     """Return a run of these scenarios, side by side. Actions without a chain, and first actions, are released (C-24,
     C-26).
 

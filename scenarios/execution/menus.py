@@ -17,14 +17,14 @@ from msgspec.structs import asdict
 from core.errors import StoreError
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from couriers.telegram_bot.errors import CallFailed, CallRefused
+from couriers.telegram_bot.errors import BotCallFailed, BotCallRefused
 from scenarios.bot import Command
 from scenarios.check.reloading import ActiveBot
 from scenarios.context.telegram import Telegram
 
 log = logging.getLogger(__name__)
 
-_FAULTS = (CallFailed, StoreError)
+_FAULTS = (BotCallFailed, StoreError)
 _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
 
 
@@ -84,7 +84,7 @@ class Menus:
         """Report what Telegram refuses for good, for example a chat in which the bot is no member."""
         try:
             await self._telegram.call(method, scope=telegram_scope(scope), **parameters)
-        except CallRefused as refusal:
+        except BotCallRefused as refusal:
             log.warning("Telegram refuses the menu for %s: %s", scope, refusal)
 
     async def _registered(self) -> list[Scope]:
@@ -97,7 +97,7 @@ class Menus:
 
 
 def _words(fault: Exception) -> str:
-    return str(fault)[:200] if isinstance(fault, CallFailed) else type(fault).__name__
+    return str(fault)[:200] if isinstance(fault, BotCallFailed) else type(fault).__name__
 
 
 def menus_of(commands: Iterable[Command]) -> dict[Scope, list[dict[str, str]]]:

@@ -17,7 +17,7 @@ from scenarios.execution.conversations import StoredConversations
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ScenarioOptions:
     """The settings of a bot of scenarios. `telegram`: opens the client of the Bot API; None for a bot that is not in
     Telegram. `models`: the caller closes them. `pictures`: where actions draw.
     """
@@ -33,14 +33,14 @@ class Options:
 
 
 @asynccontextmanager
-async def open_services(store: Store, options: Options) -> AsyncIterator[ScenarioServices]:
+async def open_services(store: Store, options: ScenarioOptions) -> AsyncIterator[ScenarioServices]:
     """Open the services of one bot, until the end of the block. Raises SetupError."""
     async with open_core(store, options.policy) as core, bot_services(core, options) as services:
         yield services
 
 
 @asynccontextmanager
-async def bot_services(core: Services, options: Options) -> AsyncIterator[ScenarioServices]:
+async def bot_services(core: Services, options: ScenarioOptions) -> AsyncIterator[ScenarioServices]:
     """Open what a bot has besides the services that all bots of a process share. Raises SetupError."""
     telegram = options.telegram() if options.telegram else None
     try:

@@ -10,7 +10,7 @@ from typing import Any
 from core import errors
 from core.errors import Conflict
 from couriers.telegram_bot import CHANNEL
-from couriers.telegram_bot.errors import CallFailed, CallThrottled
+from couriers.telegram_bot.errors import BotCallFailed, CallThrottled
 from scenarios.context import Context
 from scenarios.context.telegram import Telegram
 
@@ -38,7 +38,7 @@ async def call(context: Context, method: str, **parameters: Any) -> Any:
             if waited > LONGEST_WAIT:
                 raise TelegramRefused(str(error), error.retry_after) from None
             await asyncio.sleep(error.retry_after)
-        except CallFailed as error:
+        except BotCallFailed as error:
             raise TelegramRefused(str(error)) from None
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from core.errors import Invalid, NotFound
 from core.model.user_files import inner_path
-from couriers.telegram_bot.errors import CallFailed, CallRefused
+from couriers.telegram_bot.errors import BotCallFailed, BotCallRefused
 from providers.models import AiUnavailable
 from scenarios.context import Context
 
@@ -65,9 +65,9 @@ async def _download(context: Context, file_id: str, target: Path) -> None:
             raise _too_large()
         with _Bounded(target, "w") as file:
             await telegram.download(found["file_path"], file)
-    except CallRefused:
+    except BotCallRefused:
         raise NotFound("AUDIO_FILE_NOT_FOUND", "Telegram has no file with this id", "audio_file_id") from None
-    except CallFailed:
+    except BotCallFailed:
         raise AiUnavailable("AUDIO_UNAVAILABLE", "Telegram did not send the file") from None
 
 

@@ -19,11 +19,11 @@ from core.queue import QueueClient
 from core.updates.events import decode, dialogs_tube
 from couriers import max as max_provider
 from couriers.inbound import dialogs_ingress
-from couriers.max.client import Client
-from couriers.max.errors import TokenRefused
+from couriers.max.client import MaxClient
+from couriers.max.errors import MaxTokenRefused
 from couriers.max.long_poll import MaxLongPoll
 from couriers.max.updates import WAIT
-from couriers.max.webhook import Webhook
+from couriers.max.webhook import MaxWebhook
 from couriers.receiving.poller import Poller
 from sandbox.events import Fault, Rule
 from sandbox.max import MaxServer
@@ -82,14 +82,14 @@ async def max_server() -> AsyncIterator[MaxServer]:
 
 
 @pytest.fixture
-async def max_client(max_server: MaxServer) -> AsyncIterator[Client]:
-    opened = Client(max_server.token, max_server.url)
+async def max_client(max_server: MaxServer) -> AsyncIterator[MaxClient]:
+    opened = MaxClient(max_server.token, max_server.url)
     yield opened
     await opened.close()
 
 
 @asynccontextmanager
-async def polling(stack: Stack, max_client: Client, wait: int = WAIT) -> AsyncIterator[None]:
+async def polling(stack: Stack, max_client: MaxClient, wait: int = WAIT) -> AsyncIterator[None]:
     """A process that polls."""
     ingress = dialogs_ingress(QueueClient(stack.store), TENANT, Directory(stack.store))[max_provider.CHANNEL]
     await ingress.open()
@@ -126,7 +126,7 @@ def polls(max_server: MaxServer) -> int:
 
 @pytest.mark.row("M-03")
 async def test_each_update_is_read_once_by_one_of_two_processes_with_two_requests_a_second(
-    stack: Stack, max_server: MaxServer, max_client: Client
+    stack: Stack, max_server: MaxServer, max_client: MaxClient
 ) -> None:
     async with polling(stack, max_client), polling(stack, max_client):
         await until(lambda: polls(max_server) >= 1)
@@ -138,7 +138,7 @@ async def test_each_update_is_read_once_by_one_of_two_processes_with_two_request
 
 @pytest.mark.row("M-03")
 async def test_what_is_written_while_no_process_polls_is_read_by_the_next_one_and_nothing_twice(
-    stack: Stack, max_server: MaxServer, max_client: Client
+    stack: Stack, max_server: MaxServer, max_client: MaxClient
 ) -> None:
     max_server.people.write(PERSON, "before the first start, and not the last")
     max_server.people.write(PERSON, "last")
@@ -154,7 +154,7 @@ async def test_what_is_written_while_no_process_polls_is_read_by_the_next_one_an
 
 @pytest.mark.row("M-03")
 async def test_a_process_that_ended_before_it_stored_the_marker_puts_nothing_twice(
-    stack: Stack, max_server: MaxServer, max_client: Client
+    stack: Stack, max_server: MaxServer, max_client: MaxClient
 ) -> None:
     ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[max_provider.CHANNEL]
     await ingress.open()
@@ -168,7 +168,7 @@ async def test_a_process_that_ended_before_it_stored_the_marker_puts_nothing_twi
 
 @pytest.mark.row("M-03")
 async def test_after_the_server_has_lost_its_data_and_counts_anew_nothing_is_missed_or_put_twice(
-    stack: Stack, max_server: MaxServer, max_client: Client, caplog: pytest.LogCaptureFixture
+    stack: Stack, max_server: MaxServer, max_client: MaxClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It gave nothing until its numbers had passed the stored marker, and what had come until then never (39.34)."""
     max_server.people.write(PERSON, "before")
@@ -199,7 +199,7 @@ async def test_a_server_that_refuses_a_marker_beyond_its_own_or_answers_with_a_l
     app = web.Application()
     app.router.add_get("/updates", answer)
     async with TestServer(app) as server:
-        client = Client("token", f"http://127.0.0.1:{server.port}")
+        client = MaxClient("token", f"http://127.0.0.1:{server.port}")
         page = await MaxLongPoll(client, wait=0).poll("1000")
         await client.close()
     assert page.position == "3"
@@ -207,7 +207,7 @@ async def test_a_server_that_refuses_a_marker_beyond_its_own_or_answers_with_a_l
 
 
 async def test_polling_goes_on_after_faults_of_the_provider(
-    stack: Stack, max_server: MaxServer, max_client: Client
+    stack: Stack, max_server: MaxServer, max_client: MaxClient
 ) -> None:
     max_server._state.add_rule(Rule("max", Fault("server_error"), method="getUpdates", times=1))
     max_server._state.add_rule(Rule("max", Fault("flood_wait", 1), method="getUpdates", times=1))
@@ -218,16 +218,16 @@ async def test_polling_goes_on_after_faults_of_the_provider(
 
 
 async def test_a_refused_token_ends_the_poller_with_what_to_do(stack: Stack, max_server: MaxServer) -> None:
-    wrong = Client("wrong", max_server.url)
+    wrong = MaxClient("wrong", max_server.url)
     ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[max_provider.CHANNEL]
-    with pytest.raises(TokenRefused, match="ADA_MAX_TOKEN"):
+    with pytest.raises(MaxTokenRefused, match="ADA_MAX_TOKEN"):
         await Poller(stack.store, MaxLongPoll(wrong), ingress).run()
     await wrong.close()
 
 
 @pytest.mark.row("M-04")
-async def test_a_subscription_that_max_has_dropped_is_made_again(max_server: MaxServer, max_client: Client) -> None:
-    keeping = asyncio.create_task(Webhook("http://127.0.0.1:9", SECRET).keep(max_client, timedelta(milliseconds=50)))
+async def test_a_subscription_that_max_has_dropped_is_made_again(max_server: MaxServer, max_client: MaxClient) -> None:
+    keeping = asyncio.create_task(MaxWebhook("http://127.0.0.1:9", SECRET).keep(max_client, timedelta(milliseconds=50)))
     try:
         for times in (1, 2):
             await until(lambda: max_server._state.counter("max", "subscribe") == times)  # noqa: B023 - awaited at once
@@ -239,7 +239,7 @@ async def test_a_subscription_that_max_has_dropped_is_made_again(max_server: Max
 
 @pytest.mark.row("M-04")
 async def test_a_process_that_polls_ends_the_subscription(
-    stack: Stack, max_server: MaxServer, max_client: Client
+    stack: Stack, max_server: MaxServer, max_client: MaxClient
 ) -> None:
     await max_client.call("POST", "subscriptions", body={"url": "http://127.0.0.1:9", "secret": SECRET})
     async with polling(stack, max_client):
@@ -251,14 +251,14 @@ async def test_a_process_that_polls_ends_the_subscription(
 @pytest.mark.parametrize(("url", "secret"), [("nonsense", SECRET), ("https://x", ""), ("https://x", "four")])
 def test_a_webhook_needs_an_address_and_a_secret(url: str, secret: str) -> None:
     with pytest.raises(SetupError, match="ADA_MAX_WEBHOOK_"):
-        Webhook(url, secret)
+        MaxWebhook(url, secret)
 
 
 # the teacher's dialog
 
 
 @pytest.fixture
-async def school(stack: Stack, bot_api: BotApi, max_client: Client) -> AsyncIterator[School]:
+async def school(stack: Stack, bot_api: BotApi, max_client: MaxClient) -> AsyncIterator[School]:
     """The school of the Telegram bot; the bot that runs is that of MAX."""
     opened, replies = await open_school(stack, bot_api), Replies(max_client)
     workers = await button_workers(opened.services, max_provider.CHANNEL, replies.send, replies.edit)

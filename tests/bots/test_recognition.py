@@ -3,7 +3,7 @@
 import pytest
 
 from bots.conversation.addressees import Choice
-from bots.conversation.recognition import Recognised, Unclear, recognise
+from bots.conversation.recognition import Recognised, UnclearWords, recognise
 
 ONE = Choice("group", "g1", "ИВТ-101")
 TWO = Choice("group", 102, "ИВТ-102")
@@ -41,22 +41,22 @@ def test_the_addressee_is_the_first_words_or_line_and_the_rest_is_the_text(
     "written", ["", "   ", "Пары не будет", "ИВТ-103 Пары не будет", "Ёл Пары не будет?", ":", "\n"]
 )
 def test_what_begins_with_no_whole_title_goes_to_nobody(written: str) -> None:
-    assert isinstance(recognise(written, ALL), Unclear)
+    assert isinstance(recognise(written, ALL), UnclearWords)
 
 
 def test_the_beginning_of_several_titles_names_them() -> None:
-    assert recognise("ивт: Пары не будет", ALL) == Unclear([ONE, TWO])
-    assert recognise("ивт Пары не будет", ALL) == Unclear([ONE, TWO])
+    assert recognise("ивт: Пары не будет", ALL) == UnclearWords([ONE, TWO])
+    assert recognise("ивт Пары не будет", ALL) == UnclearWords([ONE, TWO])
 
 
 @pytest.mark.row("D-24")
 def test_a_word_that_only_begins_a_title_is_no_addressee_without_a_colon() -> None:
     group = Choice("group", "g12", "А-12")
-    assert recognise("А пары не будет", [group]) == Unclear([group])
+    assert recognise("А пары не будет", [group]) == UnclearWords([group])
     assert recognise("А: пары не будет", [group]) == Recognised(group, "пары не будет")
 
 
 def test_a_title_that_two_have_is_unclear() -> None:
     other = Choice("supergroup", "s9", "ивт-101")
-    assert recognise("ИВТ-101 Пары не будет", (*ALL, other)) == Unclear([ONE, other])
+    assert recognise("ИВТ-101 Пары не будет", (*ALL, other)) == UnclearWords([ONE, other])
     assert recognise("s9 Пары не будет", (*ALL, other)) == Recognised(other, "Пары не будет")

@@ -16,7 +16,7 @@ from couriers import vk as vk_provider
 from couriers.inbound import dialogs_ingress, events_ingress
 from couriers.receiving.poller import Poller
 from couriers.vk.bot_calls import VkCalls
-from couriers.vk.client import Client
+from couriers.vk.client import VkClient
 from couriers.vk.community import find_community
 from couriers.vk.errors import TokenRefused, VkUnavailable
 from couriers.vk.long_poll import VkLongPoll
@@ -36,8 +36,8 @@ async def vk() -> AsyncIterator[VkServer]:
 
 
 @asynccontextmanager
-async def vk_client(token: str, url: str) -> AsyncIterator[Client]:
-    client = Client(token, url)
+async def vk_client(token: str, url: str) -> AsyncIterator[VkClient]:
+    client = VkClient(token, url)
     yield client
     await client.close()
 

@@ -11,7 +11,7 @@ import pytest
 from msgspec import json
 
 from cli.processes.supervisor import PART
-from core.model.parts import Part
+from core.model.parts import UpPart
 from tests.cli.installation import Installation, have_ended, new_installation
 from tests.support.servers import await_sync
 
@@ -58,7 +58,7 @@ def test_a_verb_that_fails_is_started_again_and_one_that_cannot_work_ends_alone(
     await_sync(lambda: "ready {" in installation.log.read_text(), what="the sandbox")
     assert "courier nosuch stopped for good (exit code 2)" in installation.log.read_text()
     lines = [line for line in installation.log.read_text().splitlines() if line.startswith(PART)]
-    parts = {part.name: part for part in (json.decode(line.removeprefix(PART), type=Part) for line in lines)}
+    parts = {part.name: part for part in (json.decode(line.removeprefix(PART), type=UpPart) for line in lines)}
     assert {name: part.state for name, part in parts.items() if name != "processes"} == {
         "courier nosuch": "stopped",
         "sandbox": "running",

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from cli.client.http_client import HttpClient, Upload
+from cli.client.http_client import ClientUpload, HttpClient
 from cli.command import CommandFailed
 from core.errors import SetupError
 
@@ -49,7 +49,7 @@ async def test_a_server_that_refuses_a_body_before_its_end_is_understood() -> No
 
     async with client_of(serve) as api:
         with pytest.raises(CommandFailed, match="BODY_TOO_LARGE: At most 5 bytes"):
-            await api.upload("/v1/import", Upload(b"x" * 2**22, "text/csv"), {"kind": "users"})
+            await api.upload("/v1/import", ClientUpload(b"x" * 2**22, "text/csv"), {"kind": "users"})
 
 
 async def test_a_call_that_is_cancelled_leaves_no_thread_waiting() -> None:

@@ -16,7 +16,7 @@ from cli.processes.noted_process import NotedProcess, noted_process
 from cli.processes.parts import UpNote, now_ms, write_note
 from cli.processes.startup import StartAgain, run_with_restarts, stop_requested
 from core.deliveries.channels import Channels
-from core.model.parts import Part, PartState
+from core.model.parts import PartState, UpPart
 from core.monitoring.overview import MatterKind, Overviews
 from core.processes import (
     DataLoss,
@@ -130,8 +130,8 @@ async def test_a_process_that_was_killed_is_silent_and_its_entry_ends_by_itself(
 @pytest.mark.row("W-11", "W-14")
 async def test_the_faulty_parts_of_up_are_named_while_it_runs(stack: Stack, tmp_path: Path) -> None:
     now = now_ms()
-    stopped = Part(name="bot vk", state=PartState.STOPPED, at=now, since=now, ends=1, reason="exit code 2: no token")
-    write_note(tmp_path, [Part(name="valkey", state=PartState.RUNNING, at=now, since=now), stopped])
+    stopped = UpPart(name="bot vk", state=PartState.STOPPED, at=now, since=now, ends=1, reason="exit code 2: no token")
+    write_note(tmp_path, [UpPart(name="valkey", state=PartState.RUNNING, at=now, since=now), stopped])
     webhooks = Webhooks(stack.store, stack.queue, WebhookClient(allow_private=True))
     overviews = Overviews(stack.store, stack.queue, Channels(stack.store), webhooks)
     async with noted_process(stack.store, "serve", data=tmp_path):

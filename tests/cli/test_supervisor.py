@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from cli.processes.parts import PartTracker, now_ms
-from cli.processes.supervisor import Announcement, ChildFailed, ChildSpec, Supervisor
+from cli.processes.supervisor import Announcement, ChildSpec, ProcessFailed, Supervisor
 from core.model.parts import PartState, faulty
 from tests.support.waiting import until
 
@@ -141,14 +141,14 @@ async def test_a_child_that_needs_an_operator_is_not_restarted(children: Recordi
 
 
 async def test_a_child_that_ends_before_it_is_ready_raises_an_error(children: RecordingSupervisor) -> None:
-    with pytest.raises(ChildFailed, match="child stopped for good"):
+    with pytest.raises(ProcessFailed, match="child stopped for good"):
         await children.start("raise SystemExit(2)")
 
 
 async def test_a_child_that_others_need_is_not_started_again_if_it_was_never_ready(
     children: RecordingSupervisor,
 ) -> None:
-    with pytest.raises(ChildFailed, match=r"^child stopped for good \(exit code 1\): the port is taken$"):
+    with pytest.raises(ProcessFailed, match=r"^child stopped for good \(exit code 1\): the port is taken$"):
         await children.start("import sys; sys.exit('ada: the port is taken')", needed=True)
     assert children.lines() == ["ada: the port is taken", "stopped for good (exit code 1)"]
 

@@ -4,7 +4,7 @@ import pytest
 
 from couriers.email import MailDeferred, MailRefused, MailUnavailable, MailUnclear, Phase
 from couriers.email.errors import answered, unanswered
-from couriers.email.limits import Limits
+from couriers.email.limits import EmailLimits
 from couriers.email.outcomes import HOUR, MINUTE, RECONNECT_AFTER, outcome_of, remedy
 from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
 
@@ -121,7 +121,7 @@ def test_a_limit_of_the_account_throttles_it(phase: Phase, status: int, text: st
 def test_a_limit_named_for_a_recipient_is_the_accounts_if_the_next_recipient_gets_it_too(
     phase: Phase, status: int, text: str
 ) -> None:
-    error, limits = answered(phase, status, text), Limits()
+    error, limits = answered(phase, status, text), EmailLimits()
     assert outcome_of(error) == Deferred(Reason.THROTTLED, None, Scope.RECIPIENT, f"{status} {text}")
     assert [limits.refused(address, error) for address in ("a", "a")] == [None, None]
     limits.accepted()

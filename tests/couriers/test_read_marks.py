@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.deliveries.delivery_reports import DeliveryReports, EntryName
-from core.deliveries.references import Reference, References
+from core.deliveries.references import MessageReferences, Reference
 from core.model.backoff import Backoff
 from core.model.delivery import Recipient, Strategy
 from core.model.history_key import HistoryKey
@@ -165,12 +165,14 @@ async def test_a_courier_without_long_poll_asks_vk_for_no_events(stack: Stack) -
 # the index of references
 
 
-async def delivered(stack: Stack) -> tuple[References, Callable[[int], Reference], Callable[[], Awaitable[list[str]]]]:
+async def delivered(
+    stack: Stack,
+) -> tuple[MessageReferences, Callable[[int], Reference], Callable[[], Awaitable[list[str]]]]:
     """References of one account, a message to the n-th recipient, and the statuses of all."""
     await stack.courier(FakeCourier())
     key = (await stack.deliver(*people(3))).key
     await stack.finished(key)
-    references = References(stack.store, DeliveryReports(stack.store), "echo", "ada")
+    references = MessageReferences(stack.store, DeliveryReports(stack.store), "echo", "ada")
 
     def message_to(number: int) -> Reference:
         name = EntryName(key.shard, key.suffix, "echo", 0, number + 1, number, 0, 1)
@@ -193,7 +195,7 @@ async def test_the_dialogs_of_an_account_are_noted_by_shard_and_read_one_by_one(
     await stack.courier(FakeCourier())
     key = (await stack.deliver(*people(20))).key
     await stack.finished(key)
-    references = References(stack.store, DeliveryReports(stack.store), "echo", "ada")
+    references = MessageReferences(stack.store, DeliveryReports(stack.store), "echo", "ada")
     names = [EntryName(key.shard, key.suffix, "echo", 0, number + 1, number, 0, 1) for number in range(20)]
     await references.mark_read("dialog 3", 7)
     await references.note([Reference(f"dialog {n}", 7, str(n), name) for n, name in enumerate(names)])
@@ -272,7 +274,7 @@ async def test_read_marks_go_on_after_a_fault_of_the_courier(stack: Stack) -> No
     await stack.courier(source)
     key = (await stack.deliver(*people(1))).key
     await stack.finished(key)
-    references = References(stack.store, DeliveryReports(stack.store), "echo", "ada")
+    references = MessageReferences(stack.store, DeliveryReports(stack.store), "echo", "ada")
     name = EntryName(key.shard, key.suffix, "echo", 0, 1, 0, 0, 1)
     await references.note([Reference("dialog", 10, "10", name)])
     await until_statuses(stack, key, "echo", "read")

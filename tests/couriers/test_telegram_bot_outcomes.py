@@ -9,7 +9,7 @@ import pytest
 
 from couriers.sending import Deferred, Halted, Reason, Rejected, Scope, Unknown
 from couriers.telegram_bot import outcomes
-from couriers.telegram_bot.client import Client, NoAnswer
+from couriers.telegram_bot.client import BotClient, NoAnswer
 from couriers.telegram_bot.errors import TOKEN_REFUSED
 from couriers.telegram_bot.library import exceptions, methods
 
@@ -17,7 +17,7 @@ from couriers.telegram_bot.library import exceptions, methods
 def error_of(status: int, body: Any) -> exceptions.AiogramError:
     """The error of an answer without a result."""
     with pytest.raises(exceptions.AiogramError) as error:
-        Client("1:x").read(status, json.dumps(body).encode())
+        BotClient("1:x").read(status, json.dumps(body).encode())
     return error.value
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from couriers.vk.calls import Call, MessageKey, execute_code, group_into_calls, message_key
+from couriers.vk.calls import MessageKey, VkCall, execute_code, group_into_calls, message_key
 from sandbox.vkscript import Value, execute
 from tests.couriers.contract import UNUSUAL_TEXTS, message
 
@@ -27,7 +27,7 @@ def run(code: str) -> list[tuple[str, dict[str, Value]]]:
 @pytest.mark.row("D-25")
 @given(st.one_of(st.sampled_from(UNUSUAL_TEXTS), st.text(min_size=1)))
 def test_no_text_can_end_its_literal(text: str) -> None:
-    code = execute_code([Call(text, 7, (1, 2)), Call("next", 8, (3,))])
+    code = execute_code([VkCall(text, 7, (1, 2)), VkCall("next", 8, (3,))])
     assert code.isascii()
     assert run(code) == [
         ("messages.send", {"peer_ids": [1, 2], "message": text, "random_id": 7}),
@@ -38,7 +38,7 @@ def test_no_text_can_end_its_literal(text: str) -> None:
 def test_the_code_is_one_return_of_literals() -> None:
     wanted = {"peer_ids": [1], "message": "я\u2028", "random_id": 7}
     literal = json.dumps(wanted, ensure_ascii=True, separators=(",", ":"))
-    assert execute_code([Call("я\u2028", 7, (1,))]) == f"return [API.messages.send({literal})];"
+    assert execute_code([VkCall("я\u2028", 7, (1,))]) == f"return [API.messages.send({literal})];"
 
 
 @pytest.mark.row("D-21")
@@ -50,13 +50,13 @@ def test_2500_recipients_are_25_calls_of_100() -> None:
 
 def test_a_repeated_recipient_gets_one_message() -> None:
     assert group_into_calls([MessageKey("hello", 7, 1), MessageKey("hello", 7, 2), MessageKey("hello", 7, 1)]) == [
-        Call("hello", 7, (1, 2))
+        VkCall("hello", 7, (1, 2))
     ]
 
 
 def test_texts_and_deliveries_are_separate_calls() -> None:
     keys = [MessageKey("a", 7, 1), MessageKey("b", 7, 1), MessageKey("a", 8, 1)]
-    assert group_into_calls(keys) == [Call("a", 7, (1,)), Call("b", 7, (1,)), Call("a", 8, (1,))]
+    assert group_into_calls(keys) == [VkCall("a", 7, (1,)), VkCall("b", 7, (1,)), VkCall("a", 8, (1,))]
 
 
 @pytest.mark.row("D-21")

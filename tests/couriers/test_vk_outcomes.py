@@ -10,7 +10,7 @@ import pytest
 
 from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown
 from couriers.vk import outcomes
-from couriers.vk.calls import Call, MessageKey
+from couriers.vk.calls import MessageKey, VkCall
 
 
 def rejected(reason: Reason, code: int) -> Rejected:
@@ -108,7 +108,7 @@ def test_only_a_failed_connect_has_surely_sent_nothing() -> None:
 
 # matching the answer to the request
 
-CALLS = [Call("a", 1, (1, 2)), Call("b", 2, (3,)), Call("c", 3, (4,))]
+CALLS = [VkCall("a", 1, (1, 2)), VkCall("b", 2, (3,)), VkCall("c", 3, (4,))]
 GOOD = {1: [{"peer_id": 1, "message_id": 11}, {"peer_id": 2, "message_id": 12}]}
 B, C = [{"peer_id": 3, "message_id": 13}], [{"peer_id": 4, "message_id": 14}]
 ERROR_7, ERROR_900 = ({"method": "messages.send", "error_code": code, "error_msg": ""} for code in (7, 900))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from couriers.sending import ReadMark
-from couriers.vk.client import Client
+from couriers.vk.client import VkClient
 from couriers.vk.read_mark_poll import read_marks
 from tests.couriers.recorded_vk import Answer, RecordedVk
 from tests.support.serving import serving
@@ -25,7 +25,7 @@ async def first_mark(*polls: Any, servers: tuple[Any, ...] = ()) -> tuple[ReadMa
         server = {"response": {"server": vk.url.replace("method/", POLL), "key": "k", "ts": "1"}}
         vk.played[SERVER_METHOD] = [Answer(json.dumps(one)) for one in (*servers, server)]
         vk.played[POLL] = [Answer(json.dumps(one)) for one in polls]
-        client = Client(vk.token, vk.url)
+        client = VkClient(vk.token, vk.url)
         marks = read_marks(client, 1)
         found = await anext(marks)
         await marks.aclose()  # type: ignore[attr-defined]

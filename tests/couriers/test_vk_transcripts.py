@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from core.updates.bot_calls import PressAnswer, TypingMark
-from couriers.sending import Attachment, AttachmentType, Button, Content, Files, Message
+from couriers.sending import Attachment, AttachmentType, Button, Content, Message, MessageFiles
 from couriers.vk import courier as vk
 from couriers.vk.bot_calls import VkCalls
-from couriers.vk.client import Client
+from couriers.vk.client import VkClient
 from couriers.vk.community import find_community
 from couriers.vk.long_poll import VkLongPoll
 from sandbox.vk.server import TOKEN
@@ -101,7 +101,7 @@ async def _record_batch(directory: Path) -> Transcripts:
 async def _record_bot(directory: Path) -> Transcripts:
     """What a bot calls, and the pages of its long poll: new events, a new key, a position that is lost."""
     async with serving(RecordedVk()) as server:
-        client = Client(server.token, server.url)
+        client = VkClient(server.token, server.url)
         calls, poll = VkCalls(client), VkLongPoll(client)
         answer = PressAnswer("event", int(PERSON), int(PERSON))
         made: list[Any] = [
@@ -209,52 +209,52 @@ OF_LONG_POLL = {
     "failed 3": Answer('{"failed":3}'),
 }
 
-Try = Callable[[Client, Path], Awaitable[Any]]
+Try = Callable[[VkClient, Path], Awaitable[Any]]
 
 
-async def _try_execute(client: Client, directory: Path) -> Any:
+async def _try_execute(client: VkClient, directory: Path) -> Any:
     return await _attempt(client, [message(PERSON), message("200002")])
 
 
-async def _try_photo(client: Client, directory: Path) -> Any:
+async def _try_photo(client: VkClient, directory: Path) -> Any:
     return await _try_content(client, attachments=[Attachment(AttachmentType.PHOTO, path=str(directory / "menu.png"))])
 
 
-async def _try_document(client: Client, directory: Path) -> Any:
+async def _try_document(client: VkClient, directory: Path) -> Any:
     path = str(directory / "menu.png")
     return await _try_content(client, attachments=[Attachment(AttachmentType.DOCUMENT, path=path)])
 
 
-async def _try_edit(client: Client, directory: Path) -> Any:
+async def _try_edit(client: VkClient, directory: Path) -> Any:
     return await _try_content(client, edit="1")
 
 
-async def _try_removal(client: Client, directory: Path) -> Any:
+async def _try_removal(client: VkClient, directory: Path) -> Any:
     return await _try_content(client, remove="1")
 
 
-async def _try_content(client: Client, **content: Any) -> Any:
+async def _try_content(client: VkClient, **content: Any) -> Any:
     return await _attempt(client, [Message(PERSON, "Меню", "delivery", "1", "", content=Content(**content))])
 
 
-async def _attempt(client: Client, messages: list[Message]) -> Any:
-    return await vk.Vk(client, 1, Files(2**20)).attempt(messages)
+async def _attempt(client: VkClient, messages: list[Message]) -> Any:
+    return await vk.Vk(client, 1, MessageFiles(2**20)).attempt(messages)
 
 
-async def _try_sign_in(client: Client, directory: Path) -> Any:
+async def _try_sign_in(client: VkClient, directory: Path) -> Any:
     return await find_community(client)
 
 
-async def _try_typing(client: Client, directory: Path) -> Any:
+async def _try_typing(client: VkClient, directory: Path) -> Any:
     return await VkCalls(client).make(TypingMark(1))
 
 
-async def _try_first_poll(client: Client, directory: Path) -> Any:
+async def _try_first_poll(client: VkClient, directory: Path) -> Any:
     poll = VkLongPoll(client)
     return await poll.sign_in(), await poll.poll("")
 
 
-async def _try_poll(client: Client, directory: Path) -> Any:
+async def _try_poll(client: VkClient, directory: Path) -> Any:
     poll = VkLongPoll(client)
     return await poll.sign_in(), await poll.poll("1")
 
@@ -282,7 +282,7 @@ async def _record_answers(method: str, directory: Path) -> Transcripts:
     recorded: dict[str, list[str]] = {}
     for name, answer in answers.items():
         async with serving(RecordedVk()) as server, AsyncExitStack() as closing:
-            client = Client(server.token, server.url, SHORT if answer.lost == "silence" else LONG)
+            client = VkClient(server.token, server.url, SHORT if answer.lost == "silence" else LONG)
             closing.push_async_callback(client.close)
             server.write(PERSON, "a message that may be edited")
             server.played[method] = answer

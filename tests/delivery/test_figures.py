@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from core.monitoring import Step
+from core.monitoring import SampleStep
 from core.monitoring.samples import Samples
 from core.queue import NewTask
 from core.redis.store import Store
@@ -25,7 +25,7 @@ def query(**parameters: object) -> str:
     return "/v1/figures?" + "&".join(f"{name}={value}" for name, value in {**texts, **parameters}.items())
 
 
-async def record(api: Api, store: Store, step: Step, moments: range) -> None:
+async def record(api: Api, store: Store, step: SampleStep, moments: range) -> None:
     """Takes a sample for each of these moments (Unix ms), and puts a task before each."""
     samples = Samples(store, api.services.core.queue)
     for at in moments:
@@ -37,7 +37,7 @@ async def record(api: Api, store: Store, step: Step, moments: range) -> None:
 async def test_figures_are_read_between_two_moments_in_steps(api: Api, store: Store) -> None:
     now = int(time.time()) * 1000
     start = now - now % MINUTE - 20 * MINUTE
-    await record(api, store, Step.FINE, range(start, start + 10 * MINUTE, 10_000))
+    await record(api, store, SampleStep.FINE, range(start, start + 10 * MINUTE, 10_000))
     begin, end = start + 2 * MINUTE, start + 6 * MINUTE
     whole = (await api.call("GET", query())).json
     assert (whole["step"], len(whole["points"])) == (10, 60)
@@ -56,7 +56,7 @@ async def test_the_command_figures_prints_what_the_api_returns_and_a_table(
     monkeypatch.setenv("ADA_HTTP", api.url.removeprefix("http://"))
     monkeypatch.setenv("ADA_API_KEY", ADMIN)
     now = int(time.time()) * 1000
-    await record(api, store, Step.FINE, range(now - 30 * MINUTE, now, 10_000))
+    await record(api, store, SampleStep.FINE, range(now - 30 * MINUTE, now, 10_000))
     assert await asyncio.to_thread(main, ["figures", "--tube", "t", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == (await api.call("GET", query(step=300, tube="t"))).json
     assert await asyncio.to_thread(main, ["figures"]) == 0
@@ -67,7 +67,7 @@ async def test_the_command_figures_prints_what_the_api_returns_and_a_table(
 @pytest.mark.row("W-11")
 async def test_without_a_step_figures_have_the_finest_that_is_kept(api: Api, store: Store) -> None:
     now = int(time.time()) * 1000
-    await record(api, store, Step.COARSE, range(now - 120 * MINUTE, now, 10 * MINUTE))
+    await record(api, store, SampleStep.COARSE, range(now - 120 * MINUTE, now, 10 * MINUTE))
     assert (await api.call("GET", query(begin=now - 50 * MINUTE))).json == {"step": 10, "points": [], "outcomes": []}
     older = (await api.call("GET", query(begin=now - 90 * MINUTE))).json
     assert (older["step"], len(older["points"])) == (600, 9)

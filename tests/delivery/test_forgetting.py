@@ -9,7 +9,7 @@ from core.jobs import JobId, JobState, Schedule
 from core.model.compact_json import compact_json
 from core.model.content import Button
 from core.model.people import User
-from core.orders.templates import Template, Templates
+from core.orders.templates import MessageTemplate, MessageTemplates
 from core.redis.keys import kind_of
 from providers.sign_in import Tokens, Vault
 from providers.sign_in.vault import new_key
@@ -56,7 +56,7 @@ async def live(api: Api) -> None:
     assert (await api.call("POST", "/v1/groups", {"id": "crew"})).status < 300
     assert (await api.call("PUT", f"/v1/groups/crew/members/{ID}")).status < 300
     await api.services.sessions.begin_as_person(TENANT, ID)
-    await Templates(store).save(TENANT, ID, Template(title="Mine", message={"text": "Zaphoda"}))
+    await MessageTemplates(store).save(TENANT, ID, MessageTemplate(title="Mine", message={"text": "Zaphoda"}))
     await people_writes(api)
     await core.jobs.kinds.publish({"hunt": Schedule(timedelta(hours=1))})
     await core.jobs.start(JobId(TENANT, "hunt", str(ID)), {"query": "Zaphoda"})

@@ -10,7 +10,7 @@ import pytest
 from core.jobs import DailyWindow, JobRecord, JobState
 from core.model.clock import to_ms
 from jobs import Iteration, Job, RetryPolicy, RollBack, Schedule, Unclear
-from jobs.failures import BACKOFF, LEAST, MOST, Verdict, failure_of
+from jobs.failures import BACKOFF, LEAST, MOST, AfterFailure, failure_of
 from jobs.testing import JobTest
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -51,25 +51,25 @@ FAULT = ConnectionError()
 @pytest.mark.parametrize(
     ("schedule", "most", "before", "fault", "verdict"),
     [
-        (Schedule(), None, 0, FAULT, Verdict.AGAIN),
-        (Schedule(), None, MOST - 2, FAULT, Verdict.AGAIN),
-        (Schedule(), None, MOST - 1, FAULT, Verdict.FAILED),
-        (Schedule(), 3, 2, FAULT, Verdict.FAILED),
-        (Schedule(MINUTE), None, LEAST - 2, FAULT, Verdict.AGAIN),
-        (Schedule(MINUTE), None, 6, FAULT, Verdict.NEXT),
-        (Schedule(MINUTE), None, 10_000, FAULT, Verdict.NEXT),
-        (Schedule(MINUTE), 3, 2, FAULT, Verdict.FAILED),
-        (Schedule(DAY), None, 10_000, FAULT, Verdict.AGAIN),
-        (Schedule(DAY, OPEN), None, LEAST, FAULT, Verdict.AGAIN),
-        (Schedule(cron="* * * * *"), None, 6, FAULT, Verdict.NEXT),
-        (Schedule(cron="0 9 * * *"), None, 10_000, FAULT, Verdict.AGAIN),
-        (Schedule(MINUTE), None, 0, RollBack("no"), Verdict.FAILED),
-        (Schedule(MINUTE), None, LEAST - 1, Unclear("lost"), Verdict.FAILED),
-        (Schedule(), None, LEAST - 1, Unclear("lost"), Verdict.FAILED),
+        (Schedule(), None, 0, FAULT, AfterFailure.AGAIN),
+        (Schedule(), None, MOST - 2, FAULT, AfterFailure.AGAIN),
+        (Schedule(), None, MOST - 1, FAULT, AfterFailure.FAILED),
+        (Schedule(), 3, 2, FAULT, AfterFailure.FAILED),
+        (Schedule(MINUTE), None, LEAST - 2, FAULT, AfterFailure.AGAIN),
+        (Schedule(MINUTE), None, 6, FAULT, AfterFailure.NEXT),
+        (Schedule(MINUTE), None, 10_000, FAULT, AfterFailure.NEXT),
+        (Schedule(MINUTE), 3, 2, FAULT, AfterFailure.FAILED),
+        (Schedule(DAY), None, 10_000, FAULT, AfterFailure.AGAIN),
+        (Schedule(DAY, OPEN), None, LEAST, FAULT, AfterFailure.AGAIN),
+        (Schedule(cron="* * * * *"), None, 6, FAULT, AfterFailure.NEXT),
+        (Schedule(cron="0 9 * * *"), None, 10_000, FAULT, AfterFailure.AGAIN),
+        (Schedule(MINUTE), None, 0, RollBack("no"), AfterFailure.FAILED),
+        (Schedule(MINUTE), None, LEAST - 1, Unclear("lost"), AfterFailure.FAILED),
+        (Schedule(), None, LEAST - 1, Unclear("lost"), AfterFailure.FAILED),
     ],
 )
 def test_what_follows_after_a_failure(
-    schedule: Schedule, most: int | None, before: int, fault: Exception, verdict: Verdict
+    schedule: Schedule, most: int | None, before: int, fault: Exception, verdict: AfterFailure
 ) -> None:
     record = JobRecord(JobState.RUNNING, anchor=to_ms(NOON), last_run=to_ms(NOON), failures=before)
     failure = failure_of(kind_with(schedule, most), record, fault, NOON)

@@ -13,7 +13,7 @@ from core.jobs import Actor, JobId, JobState
 from core.jobs.listing import Wanted
 from core.jobs.mending.bulk import BulkJobs, JobChanges
 from core.jobs.mending.steps import point_of
-from core.jobs.units import Outcome, UnitStatus
+from core.jobs.units import UnitOutcome, UnitStatus
 from tests.jobs.conftest import Playground
 from tests.support.paths import ROOT
 from tests.system.guides.blocks import commands_run_by
@@ -95,7 +95,7 @@ async def test_what_is_unknown_in_all_jobs_that_failed_for_one_reason_is_resolve
 
 
 async def _resolved(playground: Playground, job: JobId, prefix: str) -> bool:
-    return await playground.jobs.units.resolve_all(job, prefix, Outcome.DONE, 5) > 0
+    return await playground.jobs.units.resolve_all(job, prefix, UnitOutcome.DONE, 5) > 0
 
 
 @pytest.mark.row("U-29")

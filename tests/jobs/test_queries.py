@@ -14,11 +14,11 @@ from cli.commands.installation.jobs import declare
 from cli.commands.installation.jobs_mending import query as query_command
 from core.errors import Conflict, Invalid, NotFound, Refused, SetupError
 from core.jobs import Actor, JobId, Jobs, JobState
-from core.jobs.mending.queries import Answer, Question, ask
+from core.jobs.mending.queries import QueryAnswer, Question, ask
 from core.queue import QueueClient
 from core.redis.store import Store
 from jobs import Iteration, Job, JobWorker, Registry, Schedule, Snapshot, query
-from jobs.queries.answering import AT_ONCE, Answers
+from jobs.queries.answering import AT_ONCE, QueryAnswers
 from jobs.registry import installed
 from jobs.testing import JobTest
 from tests.jobs.conftest import ANNA, HOUR, Playground
@@ -242,11 +242,11 @@ async def test_a_query_that_does_not_end_holds_up_nothing_else(installation: Ins
     await installation.begin()
     GATE.clear()
     jobs = installation.playground.jobs
-    answers = Answers(jobs, {"hunt": Asked}, timedelta(milliseconds=200))
+    answers = QueryAnswers(jobs, {"hunt": Asked}, timedelta(milliseconds=200))
     try:
         for _ in range(AT_ONCE):
             answer = await answers.answer(Question(ANNA, "hangs", {}))
-            assert answer == Answer(code="QUERY_TOOK_TOO_LONG", detail="The query took longer than 0.2 s.")
+            assert answer == QueryAnswer(code="QUERY_TOOK_TOO_LONG", detail="The query took longer than 0.2 s.")
         full = await answers.answer(Question(ANNA, "progress", {}))
         assert (full.code, "before this one have not ended" in full.detail) == ("QUERY_TOOK_TOO_LONG", True)
         assert await installation.ask("progress") == PROGRESS, "the other process answers"
@@ -257,7 +257,7 @@ async def test_a_query_that_does_not_end_holds_up_nothing_else(installation: Ins
     await until(lambda: _is_free(answers))
 
 
-async def _is_free(answers: Answers) -> bool:
+async def _is_free(answers: QueryAnswers) -> bool:
     return not (await answers.answer(Question(ANNA, "progress", {}))).code
 
 

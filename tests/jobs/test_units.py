@@ -10,7 +10,7 @@ from cli.command import CommandFailed, add_json_option
 from cli.commands.installation.jobs import ACTIONS, declare
 from core.errors import Conflict, Invalid, NotFound
 from core.jobs import Actor, JobId, JobState
-from core.jobs.units import Outcome, UnitStatus
+from core.jobs.units import UnitOutcome, UnitStatus
 from core.redis.keys import KEYS
 from jobs import Iteration
 from tests.jobs.conftest import ANNA, HOUR, Playground
@@ -58,10 +58,10 @@ async def unclear(playground: Playground) -> Applications:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "calls", "result"), [(Outcome.DONE, 1, {"id": 5}), (Outcome.NOT_DONE, 2, "application 2")]
+    ("outcome", "calls", "result"), [(UnitOutcome.DONE, 1, {"id": 5}), (UnitOutcome.NOT_DONE, 2, "application 2")]
 )
 async def test_a_job_goes_on_after_an_operator_has_said_what_became_of_its_effect(
-    playground: Playground, outcome: Outcome, calls: int, result: Any
+    playground: Playground, outcome: UnitOutcome, calls: int, result: Any
 ) -> None:
     applications = await unclear(playground)
     (unit,) = (await playground.jobs.units.page(ANNA, UnitStatus.UNKNOWN))[0]
@@ -84,7 +84,7 @@ async def test_an_item_is_handled_again_after_its_effect_was_resolved(playground
     units, _ = await playground.jobs.units.page(ANNA)
     assert {unit.id: unit.status for unit in units} == {"unit:7": "unknown", EFFECT: "unknown"}
     assert {unit.unit for unit in units} == {None, "unit:7"}
-    await playground.jobs.units.resolve(ANNA, EFFECT, Outcome.NOT_DONE)
+    await playground.jobs.units.resolve(ANNA, EFFECT, UnitOutcome.NOT_DONE)
     playground.stack.advance_clock(HOUR)
     await playground.iterations(2)
     assert applications.results == ["application 2"]
@@ -100,7 +100,7 @@ async def test_what_was_reset_is_done_again(playground: Playground) -> None:
     await playground.jobs.start(ANNA)
     await playground.iterations(1)
     with pytest.raises(Conflict, match="What became of 'effect:apply' is known: done"):
-        await playground.jobs.units.resolve(ANNA, EFFECT, Outcome.NOT_DONE)
+        await playground.jobs.units.resolve(ANNA, EFFECT, UnitOutcome.NOT_DONE)
     await playground.jobs.units.reset(ANNA, EFFECT)
     playground.stack.advance_clock(HOUR)
     await playground.iterations(2)
@@ -130,7 +130,7 @@ async def test_an_effect_in_hand_is_neither_resolved_nor_reset_but_one_whose_pro
         if stop:
             await playground.jobs.stop(ANNA, Actor.USER)
         with pytest.raises(Conflict, match="being done at this moment"):
-            await units.resolve(ANNA, EFFECT, Outcome.NOT_DONE)
+            await units.resolve(ANNA, EFFECT, UnitOutcome.NOT_DONE)
         with pytest.raises(Conflict, match="being done at this moment"):
             await units.reset(ANNA, EFFECT)
     await playground.kill()
@@ -140,7 +140,7 @@ async def test_an_effect_in_hand_is_neither_resolved_nor_reset_but_one_whose_pro
     playground.start_worker()  # its claims take the lost task back
     await playground.jobs.start(other)
     await playground.iterations(1, other)
-    await units.resolve(ANNA, EFFECT, Outcome.NOT_DONE)
+    await units.resolve(ANNA, EFFECT, UnitOutcome.NOT_DONE)
     assert await units.page(ANNA) == ([], "")
 
 

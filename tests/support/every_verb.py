@@ -14,7 +14,7 @@ from bots.dialogs import Dialogs
 from core.admission.quotas import Quotas
 from core.deliveries.delivery_reports import DeliveryReports, EntryName
 from core.deliveries.histories.parcels import Entry, load_parcel
-from core.deliveries.references import Reference, References
+from core.deliveries.references import MessageReferences, Reference
 from core.directory import Directory
 from core.directory.csv_cells import FileKind
 from core.directory.importing import Importing
@@ -159,7 +159,7 @@ async def _call_delivery_verbs(stack: Stack) -> None:
     quotas = 0, TENANT, "another:1763712000000000000", 4, 1000
     for name in ("take_quota", "return_quota"):  # called only where a lane places a delivery elsewhere
         await stack.store.run(name, *quotas)
-    references = References(stack.store, DeliveryReports(stack.store), "echo", "ada")
+    references = MessageReferences(stack.store, DeliveryReports(stack.store), "echo", "ada")
     await references.note([Reference("p1", 1, "1", EntryName(key.shard, key.suffix, "echo", 0, 1, 0, 0, 1))])
     await references.mark_read("p1", 1)
     both = [person(1, "echo", "nobody")]

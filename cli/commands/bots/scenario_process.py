@@ -35,7 +35,7 @@ from scenarios.check.reloading import ActiveBot, fingerprint
 from scenarios.context import ScenarioServices
 from scenarios.context.telegram import Telegram
 from scenarios.execution.last_good import LastGood
-from scenarios.execution.opening import Options, bot_services
+from scenarios.execution.opening import ScenarioOptions, bot_services
 from scenarios.execution.process import Process, ProcessOptions
 from scenarios.execution.secrets import secret_variables
 from scenarios.execution.versions import Versions
@@ -138,9 +138,9 @@ async def _in_force(services: ScenarioServices, bot: ActiveBot) -> Mapping[str, 
     return bot.bot.settings
 
 
-def options_of(settings: Settings, tenant: str, models: Models, sign_in: SignIn | None) -> Options:
+def options_of(settings: Settings, tenant: str, models: Models, sign_in: SignIn | None) -> ScenarioOptions:
     """Return what the settings say to the actions of a tenant's bot."""
-    return Options(
+    return ScenarioOptions(
         tenant=tenant,
         timezone=settings.tenant_timezones.get(tenant, settings.timezone),
         policy=sending_policy_of(settings),

@@ -19,7 +19,7 @@ from couriers.sms import outcomes as sms
 from couriers.sms.profile import Rule, load_profile, own_profiles
 from couriers.telegram import outcomes as telegram
 from couriers.telegram_bot import outcomes as telegram_bot
-from couriers.telegram_bot.client import Client, NoAnswer
+from couriers.telegram_bot.client import BotClient, NoAnswer
 from couriers.telegram_bot.library import exceptions, methods
 from couriers.vk import outcomes as vk
 from couriers.vk.errors import AMBIGUOUS, TOKEN_REFUSED
@@ -135,7 +135,7 @@ def _telegram_bot() -> Iterator[Row]:
 
 def _bot_api_error(status: int, body: bytes) -> exceptions.AiogramError:
     try:
-        result = Client("1:x").read(status, body)
+        result = BotClient("1:x").read(status, body)
     except exceptions.AiogramError as error:
         return error
     raise AssertionError(result)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from cli.client.format_import import format_import
-from cli.client.http_client import HttpClient, JsonObject, Upload
+from cli.client.http_client import ClientUpload, HttpClient, JsonObject
 from cli.command import FAILURE, SUCCESS, Command
 from cli.commands.messages.deliveries import over_http, print_result
 from cli.progress_line import progress_line
@@ -39,7 +39,7 @@ async def run(api: HttpClient, arguments: Namespace) -> int:
     query = {"kind": arguments.kind, **({"dry_run": "1"} if arguments.dry_run else {})}
     if arguments.encoding:
         query["encoding"] = arguments.encoding
-    upload = Upload(read_input(arguments.file, Options().import_limit), "text/csv")
+    upload = ClientUpload(read_input(arguments.file, Options().import_limit), "text/csv")
     async with progress_line(partial(progress, api), _SECONDS_BETWEEN_READINGS, is_shown=not arguments.json):
         result = await api.upload("/v1/import", upload, query)
     if "errors" in result:

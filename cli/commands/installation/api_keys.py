@@ -10,7 +10,7 @@ from datetime import datetime
 from cli.command import SUCCESS, Command, add_json_option
 from cli.services.store import open_store
 from cli.settings.settings import load
-from core.admission.actions import Action, ActionLog
+from core.admission.actions import ActionLog, OperatorAction
 from core.admission.api_keys import ApiKey, ApiKeys
 from core.admission.scopes import SCOPES
 
@@ -66,10 +66,10 @@ async def revoke(keys: ApiKeys, log: ActionLog, arguments: Namespace) -> None:
     print(json.dumps({"revoked": arguments.id}) if arguments.json else f"revoked {arguments.id}")
 
 
-def action(what: str, key_id: str) -> Action:
+def action(what: str, key_id: str) -> OperatorAction:
     """Return an entry of the action log: here the caller is known only as a user of this machine."""
     user = os.environ.get("USER") or f"user {os.getuid()}"  # a container may have no name for its user
-    return Action(f"user:{user}", user, "cli", what, f"/v1/api-keys/{key_id}")
+    return OperatorAction(f"user:{user}", user, "cli", what, f"/v1/api-keys/{key_id}")
 
 
 def describe(key: ApiKey) -> str:

@@ -13,7 +13,7 @@ from core.jobs import Actor, JobId, Jobs, JobState
 from core.jobs.listing import Wanted
 from core.jobs.mending.bulk import BulkJobs, Change, JobChanges
 from core.jobs.mending.steps import point_of
-from core.jobs.units import Outcome
+from core.jobs.units import UnitOutcome
 from core.model.text.plurals import counted
 
 
@@ -102,7 +102,7 @@ def _reset(jobs: Jobs, arguments: Namespace) -> Change:
 def _resolve(jobs: Jobs, arguments: Namespace) -> Change:
     if not arguments.unit or not arguments.outcome:
         raise CommandFailed("resolve needs --unit and --outcome", WRONG_USAGE)
-    outcome, result = Outcome(arguments.outcome.replace("-", "_")), decoded("--result", arguments.result, Any)
+    outcome, result = UnitOutcome(arguments.outcome.replace("-", "_")), decoded("--result", arguments.result, Any)
 
     async def resolved(job: JobId) -> bool:
         return await jobs.units.resolve_all(job, arguments.unit, outcome, result) > 0

@@ -13,7 +13,7 @@ from core.errors import Invalid
 from core.jobs import Actor, JobId, Jobs, StoredJob
 from core.jobs.mending.queries import ask
 from core.jobs.mending.steps import point_of
-from core.jobs.units import Outcome, UnitStatus
+from core.jobs.units import UnitOutcome, UnitStatus
 from core.jobs.views import view_of
 from core.model.compact_json import compact_json
 from core.queue import QueueClient
@@ -97,7 +97,7 @@ async def list_units(jobs: Jobs, arguments: Namespace) -> int:
 
 
 async def resolve(jobs: Jobs, arguments: Namespace) -> int:
-    job, outcome = await jobs.find(job_of(arguments)), Outcome(arguments.outcome.replace("-", "_"))
+    job, outcome = await jobs.find(job_of(arguments)), UnitOutcome(arguments.outcome.replace("-", "_"))
     await jobs.units.resolve(job.id, arguments.unit, outcome, decoded("--result", arguments.result, Any))
     return shown(arguments, job)
 

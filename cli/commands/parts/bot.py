@@ -84,7 +84,7 @@ async def run_telegram(configuration: Configuration, services: BotServices, stop
     from bots.telegram.dialogs import DIALOGS
     from bots.telegram.events import events_mode
     from bots.telegram.webhook import Webhook
-    from couriers.telegram_bot.errors import TokenRefused
+    from couriers.telegram_bot.errors import BotTokenRefused
 
     settings = configuration.settings
     if not settings.bot_token:
@@ -100,7 +100,7 @@ async def run_telegram(configuration: Configuration, services: BotServices, stop
     stopping.add_done_callback(lambda _: bot.stop())
     try:
         await bot.run(lambda: ready(bot="telegram", account=bot.account))
-    except TokenRefused as refusal:
+    except BotTokenRefused as refusal:
         raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
     finally:
         await cancel_and_wait(stopping)

@@ -24,7 +24,7 @@ from cli.processes.embedded_valkey import DirectoryInUse, EmbeddedValkey, free_p
 from cli.processes.forked_process import start_fork_server
 from cli.processes.parts import keep_note
 from cli.processes.ports import check_is_free
-from cli.processes.supervisor import Announcement, ChildFailed, ChildSpec, PrintLine, Supervisor
+from cli.processes.supervisor import Announcement, ChildSpec, PrintLine, ProcessFailed, Supervisor
 from cli.settings.bot_folders import BotFolder, channels_of_bots, read_bots
 from cli.settings.parsing import Processes
 from cli.settings.secrets import BOT, receiver
@@ -285,7 +285,7 @@ async def start_required(supervisor: Supervisor, spec: ChildSpec) -> Announcemen
         return await asyncio.wait_for(supervisor.start(replace(spec, needed=True)), START_TIMEOUT)
     except TimeoutError:
         raise CommandFailed(f"{spec.name} was not ready within {START_TIMEOUT:.0f} s; see its output above") from None
-    except ChildFailed as error:
+    except ProcessFailed as error:
         raise CommandFailed(f"{error}; see its output above") from None
 
 
@@ -295,6 +295,6 @@ async def start_optional(supervisor: Supervisor, spec: ChildSpec, timeout: float
         await asyncio.wait_for(asyncio.shield(supervisor.start(spec)), timeout)
     except TimeoutError:
         return "not ready yet, keeps trying"
-    except ChildFailed as error:
+    except ProcessFailed as error:
         return str(error)
     return ""

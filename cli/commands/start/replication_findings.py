@@ -12,7 +12,7 @@ from cli.commands.start.cluster_findings import check_cluster
 from cli.commands.start.finding import Finding
 from core.errors import FunctionFault
 from core.model.durability import Durability
-from core.redis.connection import Connection, ServerAddress
+from core.redis.connection import ServerAddress, StoreConnection
 from core.redis.sentinels import SentinelSet
 from core.redis.sentinels.finding import ANSWER
 from core.redis.store import Store
@@ -124,7 +124,7 @@ async def _view_of(name: str, sentinel: ServerAddress) -> _View:
     commands = (("GET-MASTER-ADDR-BY-NAME", name), ("MYID",), ("SENTINELS", name))
     try:
         async with asyncio.timeout(ANSWER):
-            connection = await Connection.open(sentinel)
+            connection = await StoreConnection.open(sentinel)
             try:
                 found, own, others = await connection.request_all([("SENTINEL", *words) for words in commands])
             finally:

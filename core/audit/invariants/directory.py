@@ -21,7 +21,7 @@ _WHY = "which of the two is right is unknown"
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class AuditRead:
     """One value: of a field of a hash (HGET), the score of a member (ZSCORE), a fact of a task (TASK), or the ms
     that a key still has (PTTL), as text.
     """
@@ -39,7 +39,7 @@ class Read:
 class Premise:
     """A value that a finding rests on. `value` None: any."""
 
-    read: Read
+    read: AuditRead
     value: str | None = None
 
     def holds(self, found: str | None) -> bool:
@@ -52,13 +52,13 @@ class Implication:
 
     rule: str
     premises: Sequence[Premise]
-    conclusion: Read
+    conclusion: AuditRead
     holds: Callable[[str | None], bool]
     wanted: str
     why: str = _WHY
 
     @property
-    def reads(self) -> list[Read]:
+    def reads(self) -> list[AuditRead]:
         return [*(premise.read for premise in self.premises), self.conclusion]
 
     def violation(self, values: Sequence[str | None]) -> Violation | None:
@@ -90,11 +90,11 @@ def rule_of_ownership(
 ) -> Iterator[Implication]:
     """Yield the implications of I21. `groups`: those seen in the supergroup."""
     place = _DirectoryKey(shard, tenant, KEYS["owned"].at(shard, tenant, user))
-    owned = Premise(Read("ZSCORE", place.key, f"supergroup:{supergroup}"))
+    owned = Premise(AuditRead("ZSCORE", place.key, f"supergroup:{supergroup}"))
     for group in groups:
-        part = Premise(Read("ZSCORE", place.of("members", "supergroup", supergroup), group))
+        part = Premise(AuditRead("ZSCORE", place.of("members", "supergroup", supergroup), group))
         wanted = f"owned, as {supergroup} contains it"
-        yield Implication("I21", (owned, part), Read("ZSCORE", place.key, f"group:{group}"), _is_there, wanted)
+        yield Implication("I21", (owned, part), AuditRead("ZSCORE", place.key, f"group:{group}"), _is_there, wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +111,18 @@ class _DirectoryKey:
 
     def seen(self, field: str, value: str | None = None) -> Premise:
         """Return an entry of this key."""
-        return Premise(Read("ZSCORE" if value is None else "HGET", self.key, field), value)
+        return Premise(AuditRead("ZSCORE" if value is None else "HGET", self.key, field), value)
 
     def member(self, rule: str, seen: Premise, member: str, kind: str, *of: str) -> Implication:
         """Return that the sorted set `kind` of something has a member."""
         key = self.of(kind, *of)
-        return Implication(rule, (seen,), Read("ZSCORE", key, member), _is_there, f"there, as {self.key} has it")
+        return Implication(rule, (seen,), AuditRead("ZSCORE", key, member), _is_there, f"there, as {self.key} has it")
 
     def exists(self, seen: Premise, kind: str, object_id: str) -> Implication:
         """Return that there is a record of a user, group or supergroup (the kind)."""
         wanted = f"a record, as {self.key} names it"
         key = self.of("users") if kind == "user" else self.of("collections", kind)
-        return Implication("I20", (seen,), Read("HGET", key, object_id), _is_there, wanted)
+        return Implication("I20", (seen,), AuditRead("HGET", key, object_id), _is_there, wanted)
 
 
 def _is_there(value: str | None) -> bool:
@@ -139,7 +139,7 @@ def _is(wanted: str) -> Callable[[str | None], bool]:
 def _of_user(place: _DirectoryKey, _: Sequence[str], user_id: str, record: str) -> Iterator[Implication]:
     seen, user = place.seen(user_id, record), _user(record)
     if user is None:
-        conclusion = Read("HGET", place.key, user_id)
+        conclusion = AuditRead("HGET", place.key, user_id)
         yield Implication("I19", (seen,), conclusion, lambda value: _user(value) is not None, "the record of a person")
         return
     yield place.member("I19", seen, user_id, "userids")
@@ -148,7 +148,7 @@ def _of_user(place: _DirectoryKey, _: Sequence[str], user_id: str, record: str) 
     for word in name_words(user.name):
         yield place.member("I19", seen, f"{word} {user_id}", "names")
     for kind, entry in _unique_of(user):
-        conclusion = Read("HGET", place.of(kind), entry)
+        conclusion = AuditRead("HGET", place.of(kind), entry)
         yield Implication("I19", (seen,), conclusion, _is(user_id), f"the id of {user_id}, who has it")
 
 
@@ -175,14 +175,14 @@ def _of_unique(kind: str) -> "Make":
             user = _user(record)
             return user is not None and (kind, entry) in _unique_of(user)
 
-        conclusion = Read("HGET", place.of("users"), user_id)
+        conclusion = AuditRead("HGET", place.of("users"), user_id)
         yield Implication("I19", (place.seen(entry, user_id),), conclusion, has_it, f"a person with {entry}")
 
     return make
 
 
 def _of_user_id(place: _DirectoryKey, _: Sequence[str], user_id: str, __: str) -> Iterator[Implication]:
-    conclusion = Read("HGET", place.of("users"), user_id)
+    conclusion = AuditRead("HGET", place.of("users"), user_id)
     yield Implication("I19", (place.seen(user_id),), conclusion, _is_there, f"a person, as {place.key} has it")
 
 
@@ -193,7 +193,7 @@ def _of_role(place: _DirectoryKey, of: Sequence[str], user_id: str, _: str) -> I
         user = _user(record)
         return user is not None and user.role == role
 
-    conclusion = Read("HGET", place.of("users"), user_id)
+    conclusion = AuditRead("HGET", place.of("users"), user_id)
     yield Implication("I19", (place.seen(user_id),), conclusion, has_it, f"a person with the role {role}")
 
 
@@ -204,7 +204,7 @@ def _of_name(place: _DirectoryKey, of: Sequence[str], entry: str, _: str) -> Ite
         user = _user(record)
         return user is not None and word in name_words(user.name)
 
-    conclusion = Read("HGET", place.of("users"), user_id)
+    conclusion = AuditRead("HGET", place.of("users"), user_id)
     yield Implication("I19", (place.seen(entry),), conclusion, has_it, f"a person whose name has the word {word}")
 
 

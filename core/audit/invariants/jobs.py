@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from core.audit.invariants.directory import Entries, Implication, Premise, Read
+from core.audit.invariants.directory import AuditRead, Entries, Implication, Premise
 from core.audit.invariants.invariant import LIVE, Violation
 from core.redis.keys import KEYS
 
@@ -62,32 +62,42 @@ def _of_job(shard: int, job: str, field: str, value: str) -> Iterator[Implicatio
     if field != "record":
         return
     key, record = KEYS["job"].at(shard, job), record_of(value)
-    seen = Premise(Read("HGET", key, field), value)
+    seen = Premise(AuditRead("HGET", key, field), value)
     if record is None:
-        yield Implication("I23", (seen,), Read("HGET", key, field), lambda found: record_of(found) is not None, "a job")
+        yield Implication(
+            "I23", (seen,), AuditRead("HGET", key, field), lambda found: record_of(found) is not None, "a job"
+        )
         return
     tenant = job.partition("/")[0]
     for read, holds, wanted in _places(shard, tenant, job, record):
         yield Implication("I23", (seen,), read, holds, wanted)
     for kept in ("job_steps", "job_order"):
         left, wanted = _LEFT[record.state in _ENDED, record.begun]
-        yield Implication("I24", (seen,), Read("PTTL", KEYS[kept].at(shard, job), ""), left, wanted)
+        yield Implication("I24", (seen,), AuditRead("PTTL", KEYS[kept].at(shard, job), ""), left, wanted)
     if record.next is not None:
         yield from _of_task(shard, job, seen, record)
 
 
-def _places(shard: int, tenant: str, job: str, record: Record) -> Iterator[tuple[Read, "Holds", str]]:
+def _places(shard: int, tenant: str, job: str, record: Record) -> Iterator[tuple[AuditRead, "Holds", str]]:
     due = record.next
-    yield Read("HGET", KEYS["job"].at(shard, job), "state"), lambda found: found == record.state, record.state
-    yield Read("ZSCORE", KEYS["jobs"].at(shard, tenant), job), _is_there, "in the list of its tenant"
-    yield Read("HGET", KEYS["job_counts"].at(shard, tenant), record.state), _is_there, f"a count, as {job} has it"
-    yield Read("ZSCORE", KEYS["jobs_due"].at(shard), job), _is_score(due), f"{'absent' if due is None else due}"
+    yield AuditRead("HGET", KEYS["job"].at(shard, job), "state"), lambda found: found == record.state, record.state
+    yield AuditRead("ZSCORE", KEYS["jobs"].at(shard, tenant), job), _is_there, "in the list of its tenant"
+    yield (
+        AuditRead("HGET", KEYS["job_counts"].at(shard, tenant), record.state),
+        _is_there,
+        f"a count, as {job} has it",
+    )
+    yield (
+        AuditRead("ZSCORE", KEYS["jobs_due"].at(shard), job),
+        _is_score(due),
+        f"{'absent' if due is None else due}",
+    )
 
 
 def _of_task(shard: int, job: str, seen: Premise, record: Record) -> Iterator[Implication]:
     wanted = f"jobs.{job.partition('/')[2].partition('.')[0].partition('~')[0]}"
     key = KEYS["task"].at(shard, record.task.partition(".")[2])
-    live, tube = Read("TASK", key, "state"), Read("TASK", key, "tube")
+    live, tube = AuditRead("TASK", key, "state"), AuditRead("TASK", key, "tube")
     yield Implication("I22", (seen,), live, lambda found: found in LIVE, "a live task of its job", _TASK_WHY)
     yield Implication("I22", (seen,), tube, lambda found: found == wanted, f"in the tube {wanted}", _TASK_WHY)
 
@@ -97,8 +107,10 @@ def _of_due(shard: int, _: str, job: str, __: str) -> Iterator[Implication]:
         record = record_of(found)
         return record is not None and record.next is not None
 
-    seen = Premise(Read("ZSCORE", KEYS["jobs_due"].at(shard), job))
-    yield Implication("I23", (seen,), Read("HGET", KEYS["job"].at(shard, job), "record"), is_due, "a job with work")
+    seen = Premise(AuditRead("ZSCORE", KEYS["jobs_due"].at(shard), job))
+    yield Implication(
+        "I23", (seen,), AuditRead("HGET", KEYS["job"].at(shard, job), "record"), is_due, "a job with work"
+    )
 
 
 def _of_ended(shard: int, _: str, job: str, __: str) -> Iterator[Implication]:
@@ -106,26 +118,32 @@ def _of_ended(shard: int, _: str, job: str, __: str) -> Iterator[Implication]:
         record = record_of(found)
         return record is not None and record.state in _ENDED and record.parent is not None
 
-    seen = Premise(Read("ZSCORE", KEYS["jobs_ended"].at(shard), job))
-    yield Implication("I23", (seen,), Read("HGET", KEYS["job"].at(shard, job), "record"), has_ended, "an ended child")
+    seen = Premise(AuditRead("ZSCORE", KEYS["jobs_ended"].at(shard), job))
+    yield Implication(
+        "I23", (seen,), AuditRead("HGET", KEYS["job"].at(shard, job), "record"), has_ended, "an ended child"
+    )
 
 
 def _of_listed(shard: int, tenant: str, job: str, _: str) -> Iterator[Implication]:
-    seen = Premise(Read("ZSCORE", KEYS["jobs"].at(shard, tenant), job))
-    yield Implication("I23", (seen,), Read("HGET", KEYS["job"].at(shard, job), "record"), _is_there, "a job, as listed")
+    seen = Premise(AuditRead("ZSCORE", KEYS["jobs"].at(shard, tenant), job))
+    yield Implication(
+        "I23", (seen,), AuditRead("HGET", KEYS["job"].at(shard, job), "record"), _is_there, "a job, as listed"
+    )
 
 
 def _of_step(shard: int, job: str, step: str, _: str) -> Iterator[Implication]:
-    yield from _of_work(shard, job, Read("HGET", KEYS["job_steps"].at(shard, job), step))
+    yield from _of_work(shard, job, AuditRead("HGET", KEYS["job_steps"].at(shard, job), step))
 
 
 def _of_order(shard: int, job: str, name: str, _: str) -> Iterator[Implication]:
-    yield from _of_work(shard, job, Read("ZSCORE", KEYS["job_order"].at(shard, job), name))
+    yield from _of_work(shard, job, AuditRead("ZSCORE", KEYS["job_order"].at(shard, job), name))
 
 
-def _of_work(shard: int, job: str, read: Read) -> Iterator[Implication]:
+def _of_work(shard: int, job: str, read: AuditRead) -> Iterator[Implication]:
     seen = Premise(read)
-    yield Implication("I24", (seen,), Read("HGET", KEYS["job"].at(shard, job), "record"), _is_there, "a job with steps")
+    yield Implication(
+        "I24", (seen,), AuditRead("HGET", KEYS["job"].at(shard, job), "record"), _is_there, "a job with steps"
+    )
 
 
 Holds = Callable[[str | None], bool]
@@ -161,7 +179,7 @@ KINDS = tuple(_BY_KIND)
 """The kinds of keys that are checked by implications."""
 
 
-class Standing(NamedTuple):
+class JobStanding(NamedTuple):
     """The state of a job. Within a generation a state never returns, so equal standings at two times mean that it did
     not change between them.
     """
@@ -170,7 +188,7 @@ class Standing(NamedTuple):
     state: str
 
 
-Standings = Mapping[str, Standing]
+Standings = Mapping[str, JobStanding]
 """Job → standing."""
 
 

@@ -21,7 +21,7 @@ from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, 
 from core.model.history import ChannelRecord, History, OutcomeRecord, RecipientRecord
 from core.model.history_key import HistoryKey, Id
 from core.model.states import REACHED, DeliveryState, Reason, Status, best, verdict
-from core.model.text.personal import Template, values_in
+from core.model.text.personal import PersonalTemplate, values_in
 
 # The fields of a history except its counters, pages and parcels.
 FIELDS = (
@@ -149,7 +149,7 @@ def recipient_records(
 def _texts(recipients: Iterable[StoredRecipient], fields: HistoryFields) -> Iterator[str | None]:
     """Emit the personal text of each recipient; None where its data were deleted."""
     named: list[str] = json.loads(fields["personal"] or "[]")
-    template = Template(fields["text"] or "", load_content(fields["content"]))
+    template = PersonalTemplate(fields["text"] or "", load_content(fields["content"]))
     for one in recipients:
         yield template.text(values_in(named, one.values)) if one.values else None
 

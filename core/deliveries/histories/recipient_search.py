@@ -137,11 +137,11 @@ class RecipientSearch:
             if cursor is None:
                 return
 
-    async def _places(self, key: HistoryKey, fields: HistoryFields, wanted: RecipientFilter) -> list["_Place"]:
+    async def _places(self, key: HistoryKey, fields: HistoryFields, wanted: RecipientFilter) -> list["_RecipientPlace"]:
         """Return the recipients in the order of the list: those not reached first."""
         total = int(fields["recipients"] or 0)
         reached = await self._reached(key, total)
-        places = [_Place(number in reached, number) for number in range(total)]
+        places = [_RecipientPlace(number in reached, number) for number in range(total)]
         return sorted(one for one in places if wanted.reached in (None, one.is_reached))
 
     async def _reached(self, key: HistoryKey, total: int) -> set[int]:
@@ -168,14 +168,14 @@ class RecipientSearch:
         return [by_page[number // PAGE][number % PAGE] for number in numbers]
 
 
-class _Place(NamedTuple):
+class _RecipientPlace(NamedTuple):
     """Sorts those who were not reached before the others, each in the order of the delivery."""
 
     is_reached: bool
     number: int
 
 
-def _start_of(places: Sequence[_Place], cursor: str | None) -> int:
+def _start_of(places: Sequence[_RecipientPlace], cursor: str | None) -> int:
     """Return the index at which a page begins. A person that changes sides between two pages is not lost: who is
     reached meanwhile comes again behind those who are not.
     """
@@ -184,11 +184,11 @@ def _start_of(places: Sequence[_Place], cursor: str | None) -> int:
     side, number = cursor[:1], cursor[1:]
     if side not in ("n", "r") or not number.isascii() or not number.isdecimal() or len(number) > 9:
         raise malformed_cursor()
-    first = _Place(side == "r", int(number))
+    first = _RecipientPlace(side == "r", int(number))
     return next((index for index, place in enumerate(places) if place >= first), len(places))
 
 
-def _cursor(places: Sequence[_Place], index: int) -> str | None:
+def _cursor(places: Sequence[_RecipientPlace], index: int) -> str | None:
     if index >= len(places):
         return None
     return f"{'r' if places[index].is_reached else 'n'}{places[index].number}"

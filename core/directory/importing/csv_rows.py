@@ -34,7 +34,7 @@ Record = tuple[int, list[str]]
 """A row with its number."""
 
 
-class Row(Struct, frozen=True, gc=False):  # 100,000 of them would make each garbage collection a pause of 40 ms
+class CsvRow(Struct, frozen=True, gc=False):  # 100,000 of them would make each garbage collection a pause of 40 ms
     """One row. `number`: as a spreadsheet shows it; `cells`: column → text without outer spaces; `written`: column →
     how the file names it.
     """
@@ -47,7 +47,7 @@ class Row(Struct, frozen=True, gc=False):  # 100,000 of them would make each gar
         return RowError(self.number, self.written.get(column, column), code, message)
 
 
-def read_rows(file: IO[bytes], columns: Columns, encoding: str = "") -> list[Row]:
+def read_rows(file: IO[bytes], columns: Columns, encoding: str = "") -> list[CsvRow]:
     """Return all rows of a file. `encoding`: as in `decoded`. Raises ImportRefused with the errors of its form."""
     with decoded(file, encoding) as text:
         source = _Source(text)
@@ -62,9 +62,9 @@ def read_rows(file: IO[bytes], columns: Columns, encoding: str = "") -> list[Row
 # rows
 
 
-def _named(records: Iterator[Record], header: Header, source: "_Source") -> tuple[list[Row], list[RowError]]:
+def _named(records: Iterator[Record], header: Header, source: "_Source") -> tuple[list[CsvRow], list[RowError]]:
     """Return the rows, and the errors of those that do not fit the header."""
-    rows: list[Row] = []
+    rows: list[CsvRow] = []
     errors: list[RowError] = []
     for number, cells in records:
         if error := _misplaced(number, cells, header) or _cut_off(number, cells, header, source):
@@ -76,13 +76,13 @@ def _named(records: Iterator[Record], header: Header, source: "_Source") -> tupl
     return rows, errors
 
 
-def _row(number: int, cells: Sequence[str], header: Header) -> Row:
+def _row(number: int, cells: Sequence[str], header: Header) -> CsvRow:
     """Return a row. Excel leaves out empty cells at its end."""
     places = zip_longest(header.columns, cells[: len(header.columns)], fillvalue="")
     named = {name: cell for name, cell in places if name}
     if header.parts:
         named[header.whole] = " ".join(cell for part in header.parts if (cell := named.pop(part)))
-    return Row(number, named, header.written)
+    return CsvRow(number, named, header.written)
 
 
 def _misplaced(number: int, cells: Sequence[str], header: Header) -> RowError | None:

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from msgspec.structs import replace
 
 from core.directory.csv_cells import group_cells
-from core.directory.importing.csv_rows import Row
+from core.directory.importing.csv_rows import CsvRow
 from core.directory.importing.journal import Step
 from core.directory.importing.kinds import as_row_errors, group_fields, parse_id
 from core.directory.importing.page import CheckedPage
-from core.directory.importing.reader import Reader, in_pages
+from core.directory.importing.reader import RowReader, in_pages
 from core.directory.records import encode_record
 from core.model.people import Group, canonical_group, faults_of_group, id_text
 from core.redis.constants import RELATIONS
@@ -19,7 +19,7 @@ from core.redis.constants import RELATIONS
 _BLANK = group_cells(Group(0))
 
 
-async def check_groups(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
+async def check_groups(reader: RowReader, rows: Sequence[CsvRow]) -> AsyncIterator[CheckedPage]:
     """Yield checked pages: each row creates a group or changes the fields that the file has."""
     for some in in_pages(rows):
         page = CheckedPage(len(some))
@@ -31,7 +31,7 @@ async def check_groups(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Che
         yield page
 
 
-def _check_group(row: Row, old: Group | None, page: CheckedPage) -> None:
+def _check_group(row: CsvRow, old: Group | None, page: CheckedPage) -> None:
     new = canonical_group(replace(old or Group(parse_id(row.cells["id"])), **group_fields(row)))
     page.errors += as_row_errors(row, faults_of_group(new))
     before = group_cells(old) if old else None
@@ -42,7 +42,7 @@ def _check_group(row: Row, old: Group | None, page: CheckedPage) -> None:
 # members
 
 
-async def check_members(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
+async def check_members(reader: RowReader, rows: Sequence[CsvRow]) -> AsyncIterator[CheckedPage]:
     """Yield checked pages: each row adds a person to a group."""
     memberships = Memberships(reader)
     for some in in_pages(rows):
@@ -62,18 +62,18 @@ async def check_members(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Ch
         yield page
 
 
-def member_steps(rows: Iterable[Row]) -> list[Step]:
+def member_steps(rows: Iterable[CsvRow]) -> list[Step]:
     return [("join_group", row.cells["group"], row.cells["user"]) for row in rows]
 
 
 class Memberships:
     """Brings people into groups. Counts the groups of each, with those of the file."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: RowReader) -> None:
         self._reader = reader
         self._counts = Counter[str]()
 
-    async def add(self, rows: Sequence[Row], page: CheckedPage) -> list[Row]:
+    async def add(self, rows: Sequence[CsvRow], page: CheckedPage) -> list[CsvRow]:
         """Return the rows, with the columns group and user, whose person is not in the group yet. Their errors are
         added to the page.
         """
@@ -91,11 +91,11 @@ class Memberships:
                 page.errors.append(row.error("user", "LIMIT_REACHED", f"A person is in at most {RELATIONS} groups."))
         return joining
 
-    async def _joining(self, rows: Sequence[Row]) -> list[Row]:
-        by_group: defaultdict[str, list[Row]] = defaultdict(list)
+    async def _joining(self, rows: Sequence[CsvRow]) -> list[CsvRow]:
+        by_group: defaultdict[str, list[CsvRow]] = defaultdict(list)
         for row in rows:
             by_group[row.cells["group"]].append(row)
-        joining: list[Row] = []
+        joining: list[CsvRow] = []
         for group, some in by_group.items():
             members = await self._reader.among([row.cells["user"] for row in some], "members", "group", group)
             joining += [row for row in some if row.cells["user"] not in members]

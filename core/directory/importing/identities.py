@@ -9,11 +9,11 @@ from hashlib import sha256
 from msgspec.structs import replace
 
 from core.directory.csv_cells import CONTACTS
-from core.directory.importing.csv_rows import Row
+from core.directory.importing.csv_rows import CsvRow
 from core.directory.importing.errors import RowError
 from core.directory.importing.kinds import contact_cells
 from core.directory.importing.page import CheckedPage
-from core.directory.importing.reader import Reader
+from core.directory.importing.reader import RowReader
 from core.model.contacts.addresses import canonical
 
 _DIGITS = 12
@@ -23,7 +23,7 @@ Owners = Mapping[str, Collection[str]]
 """Address → ids of the people that have it."""
 
 
-def addresses_of(row: Row) -> dict[str, str]:
+def addresses_of(row: CsvRow) -> dict[str, str]:
     """Return the addresses of a row, as `<channel>:<address>` in their canonical form, with their columns."""
     cells = [("email", [row.cells.get("email", "")])]
     cells += [(f"{CONTACTS}{channel}", some) for channel, some in contact_cells(row).items()]
@@ -44,19 +44,19 @@ def made_id(addresses: Collection[str]) -> str:
 class Identities:
     """Gives every row of a file an id. Two rows may not be about the same person."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: RowReader) -> None:
         self._reader = reader
         self._rows: dict[str, int] = {}
 
-    async def resolve(self, rows: Sequence[Row], page: CheckedPage) -> list[Row]:
+    async def resolve(self, rows: Sequence[CsvRow], page: CheckedPage) -> list[CsvRow]:
         """Return the rows with their ids; a row whose person is not clear is an error of the page."""
         nameless = [row for row in rows if not row.cells.get("id")]
         owners = await self._owners({one for row in nameless for one in addresses_of(row)})
         taken = await self._taken(nameless, owners)
-        found: list[Row] = []
+        found: list[CsvRow] = []
         for row in rows:
             named = row if row.cells.get("id") else _identified(row, owners, taken)
-            if isinstance(named, Row) and (repeated := self._repeated(named)):
+            if isinstance(named, CsvRow) and (repeated := self._repeated(named)):
                 named = repeated
             if isinstance(named, RowError):
                 page.errors.append(named)
@@ -75,20 +75,20 @@ class Identities:
             found[address] |= {owner} if owner is not None else set()
         return found
 
-    async def _taken(self, rows: Sequence[Row], owners: Owners) -> set[str]:
+    async def _taken(self, rows: Sequence[CsvRow], owners: Owners) -> set[str]:
         """Return those of the made ids that are people."""
         new = [addresses_of(row) for row in rows]
         made = {made_id(some) for some in new if not any(owners[one] for one in some)}
         return await self._reader.known_users(made)
 
-    def _repeated(self, row: Row) -> RowError | None:
+    def _repeated(self, row: CsvRow) -> RowError | None:
         number = self._rows.setdefault(row.cells["id"], row.number)
         if number == row.number:
             return None
         return row.error("id", "DUPLICATE_ROW", f"Row {number} is the same person, {row.cells['id']}.")
 
 
-def _identified(row: Row, owners: Owners, taken: Collection[str]) -> Row | RowError:
+def _identified(row: CsvRow, owners: Owners, taken: Collection[str]) -> CsvRow | RowError:
     """Return the row with the id of the person that has its addresses, or with a new id."""
     addresses = addresses_of(row)
     found = sorted({owner for address in addresses for owner in owners[address]})

@@ -18,14 +18,14 @@ from msgspec.structs import replace
 from core.directory.csv_cells import FileKind
 from core.directory.directory import Directory
 from core.directory.importing import journal
-from core.directory.importing.csv_rows import Row, read_rows
+from core.directory.importing.csv_rows import CsvRow, read_rows
 from core.directory.importing.errors import MOST_ERRORS, ImportRefused, RowError
 from core.directory.importing.groups import check_groups, check_members
 from core.directory.importing.journal import ImportLost, Journal, Step
 from core.directory.importing.kinds import COLUMNS, KEY_COLUMNS, form_errors, row_key
 from core.directory.importing.page import Check, CheckedPage, RowChange
 from core.directory.importing.people import check_contacts, check_users
-from core.directory.importing.reader import Reader
+from core.directory.importing.reader import RowReader
 from core.directory.importing.relations import check_ownerships, check_supergroups
 from core.errors import StoreError, StoreUnavailable
 from core.redis.store import Store
@@ -87,7 +87,7 @@ class Importing:
         whether the file is imported; a repeat is safe.
         """
         rows, errors = await asyncio.to_thread(_read, kind, file, encoding)
-        reader = Reader(self._store, self._directory, tenant, channels)
+        reader = RowReader(self._store, self._directory, tenant, channels)
         checking = _Checking(kind, reader, rows)
         if dry_run or errors:
             await checking.run(None)
@@ -133,7 +133,7 @@ class Importing:
 # the form of the file
 
 
-def _read(kind: FileKind, file: IO[bytes], encoding: str) -> tuple[list[Row], list[RowError]]:
+def _read(kind: FileKind, file: IO[bytes], encoding: str) -> tuple[list[CsvRow], list[RowError]]:
     """Return the rows without errors of their own, and the errors of the others. Raises ImportRefused."""
     rows = read_rows(file, COLUMNS[kind], encoding)
     errors = [error for row in rows for error in form_errors(kind, row)]
@@ -144,7 +144,7 @@ def _read(kind: FileKind, file: IO[bytes], encoding: str) -> tuple[list[Row], li
     return [row for row in valid if row.number not in wrong], errors + repeated
 
 
-def _repeated(kind: FileKind, rows: Iterable[Row]) -> Iterator[RowError]:
+def _repeated(kind: FileKind, rows: Iterable[CsvRow]) -> Iterator[RowError]:
     first: dict[tuple[str, ...], int] = {}
     for row in rows:
         key = row_key(kind, row)
@@ -159,7 +159,7 @@ def _repeated(kind: FileKind, rows: Iterable[Row]) -> Iterator[RowError]:
 class _Checking:
     """Checks the rows of a file; puts what is to be written into a journal, until there is an error."""
 
-    def __init__(self, kind: FileKind, reader: Reader, rows: Sequence[Row]) -> None:
+    def __init__(self, kind: FileKind, reader: RowReader, rows: Sequence[CsvRow]) -> None:
         self.kind = kind
         self.rows = rows
         self.errors: list[RowError] = []

@@ -11,7 +11,7 @@ from typing import Any
 
 from core.directory.csv_cells import CONTACTS, FileKind, listed
 from core.directory.importing import russian
-from core.directory.importing.csv_rows import Row
+from core.directory.importing.csv_rows import CsvRow
 from core.directory.importing.errors import RowError
 from core.directory.importing.headers import Columns
 from core.errors import Invalid
@@ -65,7 +65,7 @@ def parse_id(text: str) -> Id:
     return text
 
 
-def form_errors(kind: FileKind, row: Row) -> Iterator[RowError]:
+def form_errors(kind: FileKind, row: CsvRow) -> Iterator[RowError]:
     """Emit the errors of a row that show without the directory, except those that the model finds in a whole value."""
     for column in KEY_COLUMNS[kind]:
         if kind is FileKind.USERS and not row.cells.get(column):
@@ -83,20 +83,20 @@ def form_errors(kind: FileKind, row: Row) -> Iterator[RowError]:
         yield row.error("kind", "WRONG_VALUE", f"Allowed values: {', '.join(OBJECT_KINDS)}.")
 
 
-def _errors_without_id(row: Row) -> Iterator[RowError]:
+def _errors_without_id(row: CsvRow) -> Iterator[RowError]:
     if not row.cells.get("email") and not any(contact_cells(row).values()):
         message = "The row has neither an id nor an address that says who is meant: fill in one of them."
         yield row.error("id", "PERSON_UNIDENTIFIED", message)
 
 
-def as_row_errors(row: Row, faults: Iterator[Invalid]) -> Iterator[RowError]:
+def as_row_errors(row: CsvRow, faults: Iterator[Invalid]) -> Iterator[RowError]:
     """Yield the faults of a value as errors of its row. The path "contacts.sms.0" is in the column contacts.sms."""
     for fault in faults:
         column = next((name for name in row.cells if f"{fault.path}.".startswith(f"{name}.")), fault.path)
         yield row.error(column, fault.code, fault.detail)
 
 
-def row_key(kind: FileKind, row: Row) -> tuple[str, ...] | None:
+def row_key(kind: FileKind, row: CsvRow) -> tuple[str, ...] | None:
     """Return what a row is about: two rows of a file may not be about the same. None for people, whose rows may have
     no id.
     """
@@ -114,7 +114,7 @@ def row_key(kind: FileKind, row: Row) -> tuple[str, ...] | None:
 # the fields that a row sets
 
 
-def user_fields(row: Row) -> dict[str, Any]:
+def user_fields(row: CsvRow) -> dict[str, Any]:
     """Return the fields of a person that the file has, without contacts."""
     found: dict[str, Any] = {name: row.cells[name] or None for name in ("name", "email") if name in row.cells}
     if "role" in row.cells:
@@ -132,17 +132,17 @@ def _translated(cell: str, names: Mapping[str, str], values: Collection[str]) ->
     return names.get(name, name if name in values else cell)
 
 
-def object_kind(row: Row) -> str:
+def object_kind(row: CsvRow) -> str:
     """Return the kind of an ownership: "group", "supergroup", or a text that is neither."""
     return _translated(row.cells["kind"], russian.OBJECT_KINDS, OBJECT_KINDS)
 
 
-def contact_cells(row: Row) -> dict[str, list[str]]:
+def contact_cells(row: CsvRow) -> dict[str, list[str]]:
     """Return channel → addresses, for the channels that the file has."""
     return {name.removeprefix(CONTACTS): listed(cell) for name, cell in row.cells.items() if name.startswith(CONTACTS)}
 
 
-def group_fields(row: Row) -> dict[str, Any]:
+def group_fields(row: CsvRow) -> dict[str, Any]:
     """Return the fields of a group or supergroup that the file has, without its groups."""
     found: dict[str, Any] = {"title": row.cells["title"] or None} if "title" in row.cells else {}
     if "virtual" in row.cells:
@@ -150,7 +150,7 @@ def group_fields(row: Row) -> dict[str, Any]:
     return found
 
 
-def group_ids(row: Row) -> list[Id] | None:
+def group_ids(row: CsvRow) -> list[Id] | None:
     """Return the groups of a supergroup, each once; None if the file has no such column."""
     if "groups" not in row.cells:
         return None

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from core.directory.csv_cells import Cells
-from core.directory.importing.csv_rows import Row
+from core.directory.importing.csv_rows import CsvRow
 from core.directory.importing.errors import RowError
 from core.directory.importing.journal import Step
-from core.directory.importing.reader import Reader
+from core.directory.importing.reader import RowReader
 
 
 class FieldChange(Struct, frozen=True):
@@ -43,7 +43,7 @@ class CheckedPage:
 
     def note(
         self,
-        row: Row,
+        row: CsvRow,
         subject: str,
         old: Cells | None,
         new: Cells,
@@ -73,5 +73,5 @@ def _changed(old: Cells, new: Cells) -> list[FieldChange]:
     ]
 
 
-Check = Callable[[Reader, Sequence[Row]], AsyncIterator[CheckedPage]]
+Check = Callable[[RowReader, Sequence[CsvRow]], AsyncIterator[CheckedPage]]
 """Checks the rows of a file against the directory, in pages."""

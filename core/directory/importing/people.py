@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from msgspec.structs import replace
 
 from core.directory.csv_cells import CONTACTS, joined, listed, user_cells
-from core.directory.importing.csv_rows import Row
+from core.directory.importing.csv_rows import CsvRow
 from core.directory.importing.errors import RowError
 from core.directory.importing.groups import Memberships, member_steps
 from core.directory.importing.identities import Identities
 from core.directory.importing.kinds import as_row_errors, contact_cells, parse_id, user_fields
 from core.directory.importing.page import CheckedPage
-from core.directory.importing.reader import Reader, in_pages
+from core.directory.importing.reader import RowReader, in_pages
 from core.directory.records import encode_record
 from core.errors import Invalid
 from core.model.contacts.addresses import canonical
@@ -26,7 +26,7 @@ from core.model.people import (
     too_many_addresses,
 )
 
-Candidate = tuple[Row, User | None, User]
+Candidate = tuple[CsvRow, User | None, User]
 """A row, the person as it is stored, and as it will be."""
 
 
@@ -41,14 +41,14 @@ class Claims:
         self._code = code
         self._rows: dict[str, tuple[str, int]] = {}
 
-    def take(self, value: str, user: str, row: Row, page: CheckedPage, column: str = "") -> None:
+    def take(self, value: str, user: str, row: CsvRow, page: CheckedPage, column: str = "") -> None:
         """Note that the row gives the value to this person. An error if another row gave it to another one."""
         other, number = self._rows.setdefault(value, (user, row.number))
         if other != user:
             message = f"Row {number} gives it to another person."
             page.errors.append(row.error(column or self._column, self._code, message))
 
-    def refuse(self, row: Row, owner: str, page: CheckedPage, column: str = "") -> None:
+    def refuse(self, row: CsvRow, owner: str, page: CheckedPage, column: str = "") -> None:
         """Add the error for a value that another person of the directory has."""
         page.errors.append(row.error(column or self._column, self._code, f"The person {owner} has it already."))
 
@@ -64,7 +64,7 @@ class Claimed:
 # people
 
 
-async def check_users(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
+async def check_users(reader: RowReader, rows: Sequence[CsvRow]) -> AsyncIterator[CheckedPage]:
     """Yield checked pages: each row creates a person or changes the fields that the file has."""
     claimed, memberships, identities = Claimed(), Memberships(reader), Identities(reader)
     for in_file in in_pages(rows):
@@ -88,16 +88,16 @@ async def check_users(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[Chec
         yield page
 
 
-def _membership_rows(candidates: Sequence[Candidate]) -> list[Row]:
+def _membership_rows(candidates: Sequence[Candidate]) -> list[CsvRow]:
     """Return a row with the columns group and user for each group that the rows name."""
     return [
-        Row(row.number, {"group": group, "user": id_text(new.id)}, {"group": row.written["groups"]})
+        CsvRow(row.number, {"group": group, "user": id_text(new.id)}, {"group": row.written["groups"]})
         for row, _, new in candidates
         for group in dict.fromkeys(listed(row.cells.get("groups", "")))
     ]
 
 
-def _candidate(row: Row, old: User | None, reader: Reader, page: CheckedPage) -> Candidate | None:
+def _candidate(row: CsvRow, old: User | None, reader: RowReader, page: CheckedPage) -> Candidate | None:
     """Return the person that the row makes; None, with errors in the page, if it is not valid."""
     base, fields, given = old or User(parse_id(row.cells["id"])), user_fields(row), contact_cells(row)
     contacts = {channel: some for channel, some in {**base.contacts, **given}.items() if some}
@@ -110,14 +110,14 @@ def _candidate(row: Row, old: User | None, reader: Reader, page: CheckedPage) ->
     return None if errors else (row, old, canonical_user(new))
 
 
-def _channels(reader: Reader, user: User) -> Collection[str] | None:
+def _channels(reader: RowReader, user: User) -> Collection[str] | None:
     """Return the known channels, and those that the person has already: an exported file imports again also when a
     channel has gone.
     """
     return None if reader.channels is None else {*reader.channels, *user.contacts, *user.opt_out}
 
 
-async def _check_emails(reader: Reader, candidates: Sequence[Candidate], claims: Claims, page: CheckedPage) -> None:
+async def _check_emails(reader: RowReader, candidates: Sequence[Candidate], claims: Claims, page: CheckedPage) -> None:
     mailed = [(row, id_text(new.id), new.email) for row, _, new in candidates if new.email]
     owners = await reader.owners_of_emails([email for _, _, email in mailed])
     for (row, user, email), owner in zip(mailed, owners, strict=True):
@@ -126,7 +126,9 @@ async def _check_emails(reader: Reader, candidates: Sequence[Candidate], claims:
             claims.refuse(row, str(owner), page)
 
 
-async def _check_contacts(reader: Reader, candidates: Sequence[Candidate], claims: Claims, page: CheckedPage) -> None:
+async def _check_contacts(
+    reader: RowReader, candidates: Sequence[Candidate], claims: Claims, page: CheckedPage
+) -> None:
     given = [
         (row, id_text(new.id), f"{channel}:{address}", f"contacts.{channel}")
         for row, _, new in candidates
@@ -143,9 +145,9 @@ async def _check_contacts(reader: Reader, candidates: Sequence[Candidate], claim
 # contacts
 
 
-async def check_contacts(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
+async def check_contacts(reader: RowReader, rows: Sequence[CsvRow]) -> AsyncIterator[CheckedPage]:
     """Yield checked pages: each row adds one contact to a person."""
-    by_user: defaultdict[str, list[Row]] = defaultdict(list)
+    by_user: defaultdict[str, list[CsvRow]] = defaultdict(list)
     for row in rows:
         by_user[row.cells["user"]].append(row)
     claims = Claimed().contacts
@@ -158,7 +160,9 @@ async def check_contacts(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[C
         yield page
 
 
-async def _check_owners(reader: Reader, rows: Mapping[str, Sequence[Row]], claims: Claims, page: CheckedPage) -> None:
+async def _check_owners(
+    reader: RowReader, rows: Mapping[str, Sequence[CsvRow]], claims: Claims, page: CheckedPage
+) -> None:
     """Check that no other person, in the directory or in the file, has any of these contacts."""
     given = [(user, row, _contact(row)) for user, some in rows.items() for row in some]
     owners = await reader.owners_of_contacts([contact for _, _, contact in given])
@@ -168,12 +172,12 @@ async def _check_owners(reader: Reader, rows: Mapping[str, Sequence[Row]], claim
             claims.refuse(row, str(owner), page)
 
 
-def _contact(row: Row) -> str:
+def _contact(row: CsvRow) -> str:
     channel = row.cells["channel"]
     return f"{channel}:{canonical(channel, row.cells['address'])}"
 
 
-def _add_contacts(rows: Sequence[Row], user: User | None, reader: Reader, page: CheckedPage) -> None:
+def _add_contacts(rows: Sequence[CsvRow], user: User | None, reader: RowReader, page: CheckedPage) -> None:
     """Add the contacts of the rows to one person."""
     if user is None:
         page.errors += [row.error("user", "USER_NOT_FOUND", "There is no person with this id.") for row in rows]
@@ -192,7 +196,7 @@ def _add_contacts(rows: Sequence[Row], user: User | None, reader: Reader, page: 
         page.steps.append(("user", id_text(user.id), encode_record(new)))
 
 
-def _faults_of_last(channel: str, addresses: Sequence[str], reader: Reader) -> list[Invalid]:
+def _faults_of_last(channel: str, addresses: Sequence[str], reader: RowReader) -> list[Invalid]:
     """Return the faults that the last of these addresses brings; those of another row are errors of that row."""
     return [
         *faults_of_contacts({channel: [addresses[-1]]}, reader.channels),
@@ -200,6 +204,6 @@ def _faults_of_last(channel: str, addresses: Sequence[str], reader: Reader) -> l
     ]
 
 
-def _contact_error(row: Row, fault: Invalid) -> RowError:
+def _contact_error(row: CsvRow, fault: Invalid) -> RowError:
     column = "channel" if fault.code == "UNKNOWN_CHANNEL" else "address"
     return row.error(column, fault.code, fault.detail)

@@ -23,7 +23,7 @@ def in_pages(items: Iterable[T]) -> Iterable[list[T]]:
         yield page
 
 
-class Reader:
+class RowReader:
     """Reads the directory of one tenant. Ids are given as text. `channels`: the known ones, None if all are allowed."""
 
     def __init__(self, store: Store, directory: Directory, tenant: str, channels: Collection[str] | None) -> None:

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from msgspec.structs import replace
 
 from core.directory.csv_cells import supergroup_cells
-from core.directory.importing.csv_rows import Row
+from core.directory.importing.csv_rows import CsvRow
 from core.directory.importing.kinds import as_row_errors, group_fields, group_ids, object_kind, parse_id
 from core.directory.importing.page import CheckedPage
-from core.directory.importing.reader import Reader, in_pages
+from core.directory.importing.reader import RowReader, in_pages
 from core.directory.records import encode_record
 from core.model.people import Supergroup, canonical_group, faults_of_group, id_text
 from core.redis.constants import RELATIONS
@@ -21,7 +21,7 @@ from core.redis.constants import RELATIONS
 # supergroups
 
 
-async def check_supergroups(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
+async def check_supergroups(reader: RowReader, rows: Sequence[CsvRow]) -> AsyncIterator[CheckedPage]:
     """Yield checked pages: each row creates a supergroup or changes the fields that the file has; its groups are
     replaced as a whole.
     """
@@ -36,7 +36,7 @@ async def check_supergroups(reader: Reader, rows: Sequence[Row]) -> AsyncIterato
 
 
 async def _check_supergroup(
-    reader: Reader, row: Row, old: Supergroup | None, known: set[str], joined: Counter[str], page: CheckedPage
+    reader: RowReader, row: CsvRow, old: Supergroup | None, known: set[str], joined: Counter[str], page: CheckedPage
 ) -> None:
     new = canonical_group(replace(old or Supergroup(parse_id(row.cells["id"])), **group_fields(row), groups=()))
     page.errors += as_row_errors(row, faults_of_group(new))
@@ -51,8 +51,8 @@ async def _check_supergroup(
 
 
 async def _check_members(
-    reader: Reader,
-    row: Row,
+    reader: RowReader,
+    row: CsvRow,
     members: Sequence[str],
     wanted: Sequence[str],
     known: set[str],
@@ -70,7 +70,7 @@ async def _check_members(
 
 
 async def _check_limits(
-    reader: Reader, row: Row, wanted: Sequence[str], added: Iterable[str], joined: Counter[str], page: CheckedPage
+    reader: RowReader, row: CsvRow, wanted: Sequence[str], added: Iterable[str], joined: Counter[str], page: CheckedPage
 ) -> None:
     if len(wanted) > RELATIONS:
         page.errors.append(row.error("groups", "LIMIT_REACHED", f"A supergroup has at most {RELATIONS} groups."))
@@ -84,7 +84,7 @@ async def _check_limits(
             page.errors.append(row.error("groups", "LIMIT_REACHED", message))
 
 
-async def _check_owners_of_members(reader: Reader, row: Row, added: Sequence[str], page: CheckedPage) -> None:
+async def _check_owners_of_members(reader: RowReader, row: CsvRow, added: Sequence[str], page: CheckedPage) -> None:
     """Report the owners of the supergroup that do not own a group which is added to it."""
     owners = await reader.related("owners", f"supergroup:{row.cells['id']}") if added else []
     for owner in owners:
@@ -98,9 +98,9 @@ async def _check_owners_of_members(reader: Reader, row: Row, added: Sequence[str
 # ownerships
 
 
-async def check_ownerships(reader: Reader, rows: Sequence[Row]) -> AsyncIterator[CheckedPage]:
+async def check_ownerships(reader: RowReader, rows: Sequence[CsvRow]) -> AsyncIterator[CheckedPage]:
     """Yield checked pages: each row makes a person an owner of a group or supergroup. Rows may be in any order."""
-    by_user: defaultdict[str, list[Row]] = defaultdict(list)
+    by_user: defaultdict[str, list[CsvRow]] = defaultdict(list)
     for row in rows:
         by_user[row.cells["user"]].append(row)
     owners = Counter[str]()  # object → its owners, with those of the file
@@ -113,11 +113,11 @@ async def check_ownerships(reader: Reader, rows: Sequence[Row]) -> AsyncIterator
         yield page
 
 
-def _object(row: Row) -> str:
+def _object(row: CsvRow) -> str:
     return f"{object_kind(row)}:{row.cells['id']}"
 
 
-async def _check_objects(reader: Reader, rows: Sequence[Row], page: CheckedPage) -> None:
+async def _check_objects(reader: RowReader, rows: Sequence[CsvRow], page: CheckedPage) -> None:
     users = await reader.known_users({row.cells["user"] for row in rows})
     groups = await reader.known_groups({row.cells["id"] for row in rows if object_kind(row) == "group"})
     supergroups = await reader.known_supergroups({row.cells["id"] for row in rows if object_kind(row) != "group"})
@@ -130,7 +130,9 @@ async def _check_objects(reader: Reader, rows: Sequence[Row], page: CheckedPage)
             page.errors.append(row.error("id", "SUPERGROUP_NOT_FOUND", "There is no supergroup with this id."))
 
 
-async def _check_owner(reader: Reader, user: str, rows: Sequence[Row], owners: Counter[str], page: CheckedPage) -> None:
+async def _check_owner(
+    reader: RowReader, user: str, rows: Sequence[CsvRow], owners: Counter[str], page: CheckedPage
+) -> None:
     """Check the rows of one person."""
     owned = set(await reader.related("owned", user))
     new = [row for row in rows if _object(row) not in owned]
@@ -147,7 +149,7 @@ async def _check_owner(reader: Reader, user: str, rows: Sequence[Row], owners: C
         page.steps.append(("own", user, _object(row)))
 
 
-async def _check_owners(reader: Reader, row: Row, owners: Counter[str], page: CheckedPage) -> None:
+async def _check_owners(reader: RowReader, row: CsvRow, owners: Counter[str], page: CheckedPage) -> None:
     if _object(row) not in owners:
         owners[_object(row)] = await reader.count("owners", _object(row))
     owners[_object(row)] += 1
@@ -155,7 +157,7 @@ async def _check_owners(reader: Reader, row: Row, owners: Counter[str], page: Ch
         page.errors.append(row.error("id", "LIMIT_REACHED", f"A group has at most {RELATIONS} owners."))
 
 
-async def _check_groups_owned(reader: Reader, row: Row, owned: set[str], page: CheckedPage) -> None:
+async def _check_groups_owned(reader: RowReader, row: CsvRow, owned: set[str], page: CheckedPage) -> None:
     for group in await reader.related("members", "supergroup", row.cells["id"]):
         if f"group:{group}" not in owned:
             message = f"The supergroup has the group {group!r}, which the person does not own."

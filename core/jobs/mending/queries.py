@@ -32,7 +32,7 @@ class Question(Struct, frozen=True):
     parameters: dict[str, Any]
 
 
-class Answer(Struct, frozen=True, omit_defaults=True):
+class QueryAnswer(Struct, frozen=True, omit_defaults=True):
     """`result`: JSON. `code`, `detail`: why there is none."""
 
     result: msgspec.Raw = msgspec.Raw(b"null")
@@ -82,7 +82,7 @@ async def ask(
         seconds = f"{timeout.total_seconds():g} s"
         detail = f"No process that runs jobs of the kind {job_id.kind!r} has answered in {seconds}. Ask again."
         raise Conflict("QUERY_UNANSWERED", detail) from None
-    return msgspec.json.decode(answer, type=Answer).value()
+    return msgspec.json.decode(answer, type=QueryAnswer).value()
 
 
 async def _check_asked(jobs: Jobs, kind: str, name: str) -> None:

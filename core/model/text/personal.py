@@ -41,7 +41,7 @@ class Personal(Struct, frozen=True):
     values: Sequence[Sequence[str | None]]
 
 
-class _Mark(NamedTuple):
+class _PersonalMark(NamedTuple):
     field: str
     default: str | None
 
@@ -49,20 +49,20 @@ class _Mark(NamedTuple):
 class PersonalText:
     """One text with its marks. `escape`: writes a value into it."""
 
-    def __init__(self, parts: Sequence[str | _Mark], escape: Callable[[str], str]) -> None:
+    def __init__(self, parts: Sequence[str | _PersonalMark], escape: Callable[[str], str]) -> None:
         self._parts = parts
         self._escape = escape
-        self.marks = [part for part in parts if isinstance(part, _Mark)]
+        self.marks = [part for part in parts if isinstance(part, _PersonalMark)]
 
     def filled(self, values: Values) -> str:
         return "".join(part if isinstance(part, str) else self._value(part, values) for part in self._parts)
 
-    def _value(self, mark: _Mark, values: Values) -> str:
+    def _value(self, mark: _PersonalMark, values: Values) -> str:
         value = values.get(mark.field)
         return (mark.default or "") if value is None else self._escape(value)
 
 
-class Template:
+class PersonalTemplate:
     """The text and the content of a delivery with their marks. `fields`: those that they name, each once. `required`:
     those of them that have no default somewhere. Making one raises Invalid FIELD_MALFORMED for braces that are no mark.
     """
@@ -132,7 +132,7 @@ def _read(text: str, path: str, mode: ParseMode, escape: Callable[[str], str] | 
     """Return a text with its marks. Raises Invalid FIELD_MALFORMED."""
     if "{{" not in text:
         return PersonalText([text], str)
-    parts: list[str | _Mark] = []
+    parts: list[str | _PersonalMark] = []
     end = 0
     pattern = _IN_MARKDOWN if mode is ParseMode.MARKDOWN_V2 else _IN_TEXT
     for found in pattern.finditer(text):
@@ -146,7 +146,7 @@ def _read(text: str, path: str, mode: ParseMode, escape: Callable[[str], str] | 
     return PersonalText(parts, escape or partial(escaped, mode=mode))
 
 
-def _mark(named: str | None, text: str, start: int, path: str, mode: ParseMode) -> _Mark:
+def _mark(named: str | None, text: str, start: int, path: str, mode: ParseMode) -> _PersonalMark:
     """Return a mark. Raises Invalid FIELD_MALFORMED."""
     name, bar, default = (named or "").partition("|")
     if mode is ParseMode.MARKDOWN_V2:
@@ -158,4 +158,4 @@ def _mark(named: str | None, text: str, start: int, path: str, mode: ParseMode) 
             f" {LONGEST_FIELD} characters; \\{{{{ writes two braces."
         )
         raise Invalid("FIELD_MALFORMED", detail, path)
-    return _Mark(field, default if bar else None)
+    return _PersonalMark(field, default if bar else None)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.connection import Connection, Reply, ServerAddress
+from core.redis.connection import Reply, ServerAddress, StoreConnection
 from core.redis.sentinels import PrimaryNotFound
 from core.redis.sentinels.finding import ANSWER
 from core.redis.sentinels.sentinel_set import server_places
@@ -127,7 +127,7 @@ async def newest_view(nodes: ClusterNodes, places: Collection[Place]) -> Cluster
 async def view_of(nodes: ClusterNodes, place: Place) -> ClusterView:
     """Return the cluster as this node sees it. Raises RedisError, OSError or TimeoutError."""
     async with asyncio.timeout(ANSWER):
-        connection = await Connection.open(ServerAddress.parse(nodes.url_of(place)))
+        connection = await StoreConnection.open(ServerAddress.parse(nodes.url_of(place)))
         try:
             ranges = await connection.request("CLUSTER", "SLOTS")
             info = str(await connection.request("CLUSTER", "INFO"))

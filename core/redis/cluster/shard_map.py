@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable
 from redis.crc import key_slot
 
 from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, Place, host_of, is_cluster_url, newest_view
-from core.redis.connection import Connection
+from core.redis.connection import StoreConnection
 from core.redis.keys import KEYS
 from core.redis.sentinels import PrimaryNotFound
 from core.redis.topology import Topology
@@ -38,7 +38,7 @@ class ShardMap:
     def __init__(self, url: str, shards: int) -> None:
         self.cluster = ClusterNodes.parse(url) if is_cluster_url(url) else None
         self.shards = shards
-        self.first_call: Callable[[Connection], Awaitable[None]] | None = None
+        self.first_call: Callable[[StoreConnection], Awaitable[None]] | None = None
         self._known: dict[Place, Topology] = {}
         self._view: ClusterView | None = None
         first = self._at(self.cluster.places[0]) if self.cluster else Topology(url)
@@ -80,7 +80,7 @@ class ShardMap:
         """Return the home of a key `WITHOUT_SHARD`; 0 for what is no key."""
         return self.shards + WITHOUT_SHARD.index(key) if key in WITHOUT_SHARD else 0
 
-    def call_first(self, first_call: Callable[[Connection], Awaitable[None]]) -> None:
+    def call_first(self, first_call: Callable[[StoreConnection], Awaitable[None]]) -> None:
         """Have this awaited on every new connection to a primary before it is used."""
         self.first_call = first_call
         for primary in {*self._homes, *self._known.values()}:

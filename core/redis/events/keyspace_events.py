@@ -18,7 +18,7 @@ from redis.exceptions import RedisError
 
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.cluster import ShardMap
-from core.redis.connection import Connection, Reply, encoded
+from core.redis.connection import Reply, StoreConnection, encoded
 from core.redis.notifications import ensure_notifications
 from core.redis.outage_log import OutageLog
 from core.redis.refusals import is_about_rights, missing_rights
@@ -77,7 +77,7 @@ class _Listener:
         self._signals = [_SIGNAL.format(home) for home in by_home] if shard_map.cluster else []
         self._listeners = {channel: call for listeners in by_home.values() for channel, call in listeners.items()}
         self._unconfirmed = len(self._listeners)
-        self._connection: Connection | None = None
+        self._connection: StoreConnection | None = None
         self._outage = OutageLog(log, "no keyspace events, so work is looked for every few seconds")
 
     async def run(self) -> None:

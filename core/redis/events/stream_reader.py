@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from redis.exceptions import RedisError
 
-from core.redis.connection import Connection
+from core.redis.connection import StoreConnection
 from core.redis.outage_log import OutageLog
 from core.redis.store import Store
 
@@ -63,14 +63,14 @@ class StreamReader:
             is_first = False
             await self._shard_map.pause(self._shard_map.of(self._home), _PAUSE)
 
-    async def _return_to_stream(self, connection: Connection) -> None:
+    async def _return_to_stream(self, connection: StoreConnection) -> None:
         """Go back to the newest entry if the last one read is ahead of it: else nothing would be read up to there."""
         found = await connection.request("XREVRANGE", self._key, "+", "-", "COUNT", 1)
         newest = found[0][0] if found else "0-0"
         if self._last != _FROM_NOW and _numbers(newest) < _numbers(self._last):
             self._last = newest
 
-    async def _read(self, connection: Connection) -> None:
+    async def _read(self, connection: StoreConnection) -> None:
         """Read until the connection is lost. Raises RedisError or TimeoutError."""
         try:
             while True:

@@ -20,9 +20,9 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from core.errors import StoreUnavailable
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.connection import Connection, Reply, Word, encoded
+from core.redis.connection import Reply, StoreConnection, Word, encoded
 from core.redis.outage_log import OutageLog
-from core.redis.pipelines.call import Call, fail, fault_of
+from core.redis.pipelines.call import StoreCall, fail, fault_of
 from core.redis.pipelines.primary_notes import PrimaryNotes
 from core.redis.pipelines.refusal_times import FAIL_OVER, RefusalTimes
 from core.redis.pipelines.routes import Routes
@@ -59,16 +59,16 @@ class Pipeline:
         self.topology = topology
         self._patience = patience
         self._silence = silence
-        self._waiting: deque[Call] = deque()
-        self._in_flight: deque[Call] = deque()
+        self._waiting: deque[StoreCall] = deque()
+        self._in_flight: deque[StoreCall] = deque()
         self._notes = PrimaryNotes(notes)
         self._routes = routes
         self._refusals = RefusalTimes(fail_over)
-        self._refused: list[Call] = []  # to be repeated when no reply is due
+        self._refused: list[StoreCall] = []  # to be repeated when no reply is due
         self._refusal: RedisError | None = None  # why, if the connection has to end
         self._is_passing_on = False
         self._has_passed_on = False
-        self._connection: Connection | None = None
+        self._connection: StoreConnection | None = None
         self._flushing = False
         self._task: asyncio.Task[None] | None = None
         self._answered = 0
@@ -85,11 +85,11 @@ class Pipeline:
         """Do `call` for a command in the protocol's form."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Reply] = loop.create_future()
-        self.resume(Call(command, answer, time.monotonic() + self._patience, home))
+        self.resume(StoreCall(command, answer, time.monotonic() + self._patience, home))
         self.commands += 1
         return answer
 
-    def resume(self, call: Call) -> None:
+    def resume(self, call: StoreCall) -> None:
         """Send a call behind all that wait."""
         self._waiting.append(call)
         if not self._in_flight or len(self._waiting) >= _EARLY:
@@ -103,7 +103,7 @@ class Pipeline:
         """Note the primary of a home before its first call: another one had it before."""
         self._notes.add(home)
 
-    def give_up(self, homes: Collection[int]) -> list[Call]:
+    def give_up(self, homes: Collection[int]) -> list[StoreCall]:
         """Remove the waiting calls of these homes; return them in order."""
         calls, self._waiting = self._waiting, deque()
         self._waiting.extend(call for call in calls if call.home not in homes)
@@ -145,7 +145,7 @@ class Pipeline:
             await self.topology.pause(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
-    async def _connect(self) -> Connection | None:
+    async def _connect(self) -> StoreConnection | None:
         try:
             connection = await self.topology.open(self._take, on_resume=self._write)
         except (AuthenticationError, ResponseError) as fault:
@@ -160,7 +160,7 @@ class Pipeline:
             return connection
         return None
 
-    async def _serve(self, connection: Connection) -> None:
+    async def _serve(self, connection: StoreConnection) -> None:
         """Write commands and take replies until the connection is lost."""
         self._connection, self._refusal = connection, None
         watching = asyncio.create_task(self._watch(connection), name="redis silence")
@@ -189,7 +189,7 @@ class Pipeline:
         while self._waiting and connection and not connection.paused and not connection.lost.done():
             connection.write(self._next_batch(connection))
 
-    def _next_batch(self, connection: Connection) -> bytes:
+    def _next_batch(self, connection: StoreConnection) -> bytes:
         notes = self._notes.next(connection)
         self._in_flight.extend(notes)
         batch, size = [note.packed for note in notes], 0
@@ -207,7 +207,7 @@ class Pipeline:
         if self._refused or self._is_passing_on:
             self._flush_soon()
 
-    def _answer(self, call: Call, reply: Reply) -> None:
+    def _answer(self, call: StoreCall, reply: Reply) -> None:
         if call.answer.done():
             return
         if not isinstance(reply, RedisError):
@@ -217,7 +217,7 @@ class Pipeline:
         else:
             call.answer.set_exception(fault_of(call, reply))
 
-    def _is_repeated(self, call: Call, refusal: RedisError) -> bool:
+    def _is_repeated(self, call: StoreCall, refusal: RedisError) -> bool:
         """Return whether a call goes to another primary, or is worth repeating here."""
         if self._goes_elsewhere(call, refusal):
             return True
@@ -225,7 +225,7 @@ class Pipeline:
             self._refusal = refusal
         return is_new
 
-    def _goes_elsewhere(self, call: Call, refusal: RedisError) -> bool:
+    def _goes_elsewhere(self, call: StoreCall, refusal: RedisError) -> bool:
         """Return whether a call is to be passed on, because the refusal names its primary."""
         is_disputed = call.redirections >= _REDIRECTIONS
         if is_disputed or not self._routes or not self._routes.is_redirected(self.topology, call.home, refusal):
@@ -263,7 +263,7 @@ class Pipeline:
             if not call.answer.done():
                 call.answer.set_exception(fault_of(call, refusal))
 
-    def _unanswered(self) -> list[Call]:
+    def _unanswered(self) -> list[StoreCall]:
         """Return the calls without an answer whose connection is lost, in order, and forget them."""
         for call in self._in_flight:
             call.is_unclear = True
@@ -276,7 +276,7 @@ class Pipeline:
         """Return whether the server owes a reply."""
         return bool(self._in_flight)
 
-    async def _watch(self, connection: Connection) -> None:
+    async def _watch(self, connection: StoreConnection) -> None:
         """Cut the connection when replies are due and none came for `silence` seconds."""
         while True:
             answered, is_due = self._answered, self._is_due()

@@ -6,9 +6,9 @@ from functools import partial
 
 from redis.exceptions import ResponseError
 
-from core.redis.connection import Connection, Reply
+from core.redis.connection import Reply, StoreConnection
 from core.redis.library import is_missing
-from core.redis.pipelines.call import Call
+from core.redis.pipelines.call import StoreCall
 from core.redis.refusals import may_pass
 
 
@@ -27,7 +27,7 @@ class PrimaryNotes:
     def forget(self, homes: Collection[int]) -> None:
         self._due.difference_update(homes)
 
-    def next(self, connection: Connection) -> list[Call]:
+    def next(self, connection: StoreConnection) -> list[StoreCall]:
         """Return the calls that go before a batch. A replica may be promoted at any moment, so all are due there."""
         if connection.is_replica:
             self._due.update(range(len(self._packed)))
@@ -35,10 +35,10 @@ class PrimaryNotes:
         for home in sorted(self._due):
             answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
             answer.add_done_callback(partial(self._take, connection, home))
-            calls.append(Call(self._packed[home], answer, 0.0, home))
+            calls.append(StoreCall(self._packed[home], answer, 0.0, home))
         return calls
 
-    def _take(self, connection: Connection, home: int, answer: "asyncio.Future[Reply]") -> None:
+    def _take(self, connection: StoreConnection, home: int, answer: "asyncio.Future[Reply]") -> None:
         fault = None if answer.cancelled() else answer.exception()
         if not answer.cancelled() and fault is None:
             connection.is_replica = False

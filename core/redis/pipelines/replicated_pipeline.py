@@ -31,9 +31,9 @@ from redis.exceptions import RedisError
 
 from core.errors import StoreRefuses, StoreUnavailable
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.connection import Connection, Reply, encoded
+from core.redis.connection import Reply, StoreConnection, encoded
 from core.redis.keys import KEYS
-from core.redis.pipelines.call import Call, fail
+from core.redis.pipelines.call import StoreCall, fail
 from core.redis.pipelines.pipeline import Pipeline
 from core.redis.topology import Topology
 from core.redis.witnesses import Witnesses
@@ -59,9 +59,9 @@ class ReplicatedPipeline(Pipeline):
         super().__init__(topology, patience, **options)
         self._witnesses = witnesses
         self._hearing: asyncio.Task[None] | None = None
-        self._held: list[tuple[Call, Reply]] = []
+        self._held: list[tuple[StoreCall, Reply]] = []
         self._is_confirming = False
-        self._marked: Call  # whose shard has the mark of the batch
+        self._marked: StoreCall  # whose shard has the mark of the batch
         self._mark: Reply = None  # the reply to it
         self._has_replica = False
         self._late_at = 0.0  # by time.monotonic
@@ -77,7 +77,7 @@ class ReplicatedPipeline(Pipeline):
         self._late_at, self._doubts = time.monotonic() + _LATE, _DOUBTS
         self._write_mark(connection, self._next_batch(connection) if self._has_replica else b"")
 
-    def _write_mark(self, connection: Connection, batch: bytes = b"") -> None:
+    def _write_mark(self, connection: StoreConnection, batch: bytes = b"") -> None:
         self._mark = None
         connection.write(batch + _mark(self._marked.home, in_cluster=self.topology.must_be_primary) + _WAIT)
 
@@ -106,7 +106,7 @@ class ReplicatedPipeline(Pipeline):
         else:
             self._refuse_batch(_without_replica(), _not_confirmed())
 
-    async def _hear(self, witnesses: Witnesses, connection: Connection) -> None:
+    async def _hear(self, witnesses: Witnesses, connection: StoreConnection) -> None:
         """Answer the calls of a batch if the witnesses confirm it, unless its connection was lost meanwhile."""
         is_sure = await witnesses.confirm(connection.address)
         if connection.lost.done():
@@ -138,7 +138,7 @@ class ReplicatedPipeline(Pipeline):
         self._has_replica = False
         self._write()
 
-    def _confirm_again(self, connection: Connection | None) -> None:
+    def _confirm_again(self, connection: StoreConnection | None) -> None:
         """Ask for the confirmation of a batch once more, unless it is repeated on another connection."""
         if connection and connection is self._connection and self._is_confirming:
             self._late_at = math.inf
@@ -157,7 +157,7 @@ class ReplicatedPipeline(Pipeline):
             await cancel_and_wait(self._hearing)
         await super().close()
 
-    def _unanswered(self) -> list[Call]:
+    def _unanswered(self) -> list[StoreCall]:
         for call, reply in self._held:
             call.is_unclear = call.is_unclear or not isinstance(reply, RedisError)
         calls = [call for call, _ in self._held] + super()._unanswered()
@@ -183,7 +183,7 @@ def _without_replica() -> StoreRefuses:
     )
 
 
-def _in_doubt(connection: Connection) -> StoreRefuses:
+def _in_doubt(connection: StoreConnection) -> StoreRefuses:
     return StoreRefuses(
         "STORE_PRIMARY_IN_DOUBT",
         f"Redis at {connection.address} may be about to be replaced: not enough of the Sentinels, or of the primaries "

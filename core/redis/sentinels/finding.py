@@ -10,7 +10,7 @@ from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.connection import Connection, ServerAddress
+from core.redis.connection import ServerAddress, StoreConnection
 from core.redis.sentinels.sentinel_set import SentinelSet
 
 ANSWER = 1.0
@@ -55,7 +55,7 @@ async def ask(name: str, sentinel: ServerAddress) -> tuple[int, str, int]:
     By GET-MASTER-ADDR-BY-NAME it names the new one.
     """
     async with asyncio.timeout(ANSWER):
-        connection = await Connection.open(sentinel)
+        connection = await StoreConnection.open(sentinel)
         try:
             facts = await connection.request("SENTINEL", "MASTER", name)
             host, port = await connection.request("SENTINEL", "GET-MASTER-ADDR-BY-NAME", name)

@@ -8,7 +8,7 @@ from typing import Protocol
 from redis.exceptions import RedisError
 
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.redis.connection import Connection, Reply, ServerAddress, Word
+from core.redis.connection import Reply, ServerAddress, StoreConnection, Word
 
 # Seconds for an answer, and from one attempt to reach a silent witness to the next.
 _ANSWER = 1.0
@@ -32,7 +32,7 @@ class Witness:
         self.is_silent = False
         self._address = address
         self._turn = asyncio.Lock()
-        self._connection: Connection | None = None
+        self._connection: StoreConnection | None = None
         self._asking: set[asyncio.Task[list[Reply]]] = set()
         self._next = 0.0  # by time.monotonic
 
@@ -63,9 +63,9 @@ class Witness:
         self.is_silent = False
         return replies
 
-    async def _open(self) -> Connection:
+    async def _open(self) -> StoreConnection:
         if self._connection is None or self._connection.lost.done():
-            self._connection = await Connection.open(self._address)
+            self._connection = await StoreConnection.open(self._address)
         return self._connection
 
     def _drop(self) -> None:

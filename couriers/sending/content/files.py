@@ -36,7 +36,7 @@ class FileNotLoaded(Exception):
     """The file is too large, is not there, or cannot be downloaded. The text has the reason and no address."""
 
 
-class Files:
+class MessageFiles:
     """One per courier. `most_bytes`: of one file. `close` it at the end."""
 
     def __init__(self, most_bytes: int, *, allow_private: bool = False, time_limit: timedelta = TIME_LIMIT) -> None:

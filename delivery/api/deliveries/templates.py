@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from core.model.history_key import Id
-from core.orders.templates import Template, Templates
+from core.orders.templates import MessageTemplate, MessageTemplates
 from delivery.api.deliveries.content import ContentRequest
 from delivery.api.deliveries.delivery_request import ChannelNames, Strategy, Text
 from delivery.http.context import Request, Response, no_content
@@ -39,7 +39,7 @@ class TemplateView(Struct, frozen=True):
     shared: bool
 
     @classmethod
-    def of(cls, one: Template) -> "TemplateView":
+    def of(cls, one: MessageTemplate) -> "TemplateView":
         return cls(one.id, one.title, one.message, one.shared)
 
 
@@ -57,7 +57,7 @@ async def list_all(request: Request[None, NoParameters]) -> Response:
 
 async def save(request: Request[TemplateRequest, NoParameters]) -> Response:
     """Keep a template."""
-    template = Template(title=request.body.title, message=to_builtins(request.body.message))
+    template = MessageTemplate(title=request.body.title, message=to_builtins(request.body.message))
     saved = await _templates(request).save(request.tenant, _owner(request), template)
     return Response(TemplateView.of(saved), 201)
 
@@ -68,8 +68,8 @@ async def delete(request: Request[None, NoParameters]) -> Response:
     return no_content()
 
 
-def _templates(request: Request[Any, Any]) -> Templates:
-    return Templates(request.services.core.store)
+def _templates(request: Request[Any, Any]) -> MessageTemplates:
+    return MessageTemplates(request.services.core.store)
 
 
 def _owner(request: Request[Any, Any]) -> Id | None:

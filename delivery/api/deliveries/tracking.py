@@ -11,12 +11,12 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from core.errors import Refused, StoreUnavailable
 from core.model import history
 from core.model.clock import write_optional_time
-from core.model.history import Change
+from core.model.history import HistoryChange
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState
 from delivery.api.deliveries.histories import HistoryResponse, OutcomeView
 from delivery.http.authentication import is_still_known
-from delivery.http.context import Context, Request, Response, encode
+from delivery.http.context import ApiContext, Request, Response, encode
 from delivery.http.fields.types import INT64, RequestModel
 from delivery.http.responses import sse
 from delivery.http.responses.problems import invalid_field
@@ -67,7 +67,7 @@ class StateChanged(Struct):
     deliver_at: str | None
 
 
-def change_data(change: history.Change) -> OutcomeChanged | StateChanged:
+def change_data(change: history.HistoryChange) -> OutcomeChanged | StateChanged:
     """Return the data of the event for a change."""
     if change.recipient is None or change.channel is None or change.outcome is None:
         return StateChanged(change.version, change.state, write_optional_time(change.deliver_at))
@@ -94,7 +94,7 @@ async def track(request: Request[TrackRequest, NoParameters]) -> Response:
     return Response(TrackResponse(HistoryResponse.of(history) if history else None, timed_out))
 
 
-async def _unless_closing(waiting: Coroutine[Any, Any, T], context: Context) -> T:
+async def _unless_closing(waiting: Coroutine[Any, Any, T], context: ApiContext) -> T:
     """Return the result of `waiting`. Raises `Refused` SHUTTING_DOWN as soon as the process is asked to end."""
     wait, closing = asyncio.ensure_future(waiting), asyncio.ensure_future(context.closing.wait())
     try:
@@ -132,7 +132,7 @@ def last_event_id(request: EventsRequest) -> int:
     return int(given)
 
 
-async def _changes(request: EventsRequest, key: HistoryKey, after: int) -> AsyncGenerator[Change, None]:
+async def _changes(request: EventsRequest, key: HistoryKey, after: int) -> AsyncGenerator[HistoryChange, None]:
     """Emit every change. The delivery need not exist yet: its key is enough to follow it (D-16)."""
     tracker = request.services.core.tracker
     while (await tracker.wait(key, request.tenant, 0, _POLL))[0] is None:
@@ -141,7 +141,9 @@ async def _changes(request: EventsRequest, key: HistoryKey, after: int) -> Async
         yield change
 
 
-async def _stream(changes: AsyncGenerator[Change, None], request: EventsRequest, response: web.StreamResponse) -> None:
+async def _stream(
+    changes: AsyncGenerator[HistoryChange, None], request: EventsRequest, response: web.StreamResponse
+) -> None:
     async for change in sse.with_heartbeats(changes, request.options.heartbeat, forced_end(request)):
         await response.write(sse.HEARTBEAT if change is None else event(change))
 
@@ -158,12 +160,12 @@ async def forced_end(request: Request[Any, Any]) -> None:
                 await closing.wait()
 
 
-def event(change: Change) -> bytes:
+def event(change: HistoryChange) -> bytes:
     """Return one event. Its id is the version, from which a lost stream resumes."""
     return sse.encode_event(change.version, _event_name(change), encode(change_data(change)))
 
 
-def _event_name(change: Change) -> str:
+def _event_name(change: HistoryChange) -> str:
     if change.outcome is not None:
         return "outcome"
     return "state" if change.state in ("scheduled", "released") else "finished"

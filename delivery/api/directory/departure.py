@@ -12,7 +12,7 @@ from core.directory.merging import Merge
 from core.jobs import Actor
 from core.jobs.transitions import PERSON_DELETED
 from core.model.people import User, id_text
-from core.orders.templates import Templates
+from core.orders.templates import MessageTemplates
 from core.redis.store import Store
 from delivery.services import ApiServices
 from providers.sign_in.signing_out import sign_out
@@ -29,7 +29,7 @@ async def delete_person(services: ApiServices, tenant: str, user: User) -> None:
     await _end_all(services, tenant, _names(user), PERSON_DELETED)
     await erase(tenant, id_text(user.id))
     await _forget_dialogs(services.core.store, tenant, user)
-    await Templates(services.core.store).delete_all(tenant, user.id)
+    await MessageTemplates(services.core.store).delete_all(tenant, user.id)
     await services.core.directory.users.delete(tenant, user.id)
     await _end_all(services, tenant, _names(user), PERSON_DELETED)
     for name in _names(user):

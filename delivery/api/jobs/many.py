@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, UnsetType
 from core.jobs import JobId
 from core.jobs.mending.bulk import BulkJobs, Change, JobChanges, JobCount
 from core.jobs.mending.steps import point_of
-from core.jobs.units import Outcome
+from core.jobs.units import UnitOutcome
 from delivery.api.jobs.reading import By, JobCursor, JobFilter, actor, wanted_by
 from delivery.http.context import Request, Response
 from delivery.http.fields.types import RequestModel, ShortText
@@ -50,7 +50,7 @@ class JobsResolution(JobsChange, frozen=True, kw_only=True):
     """The outcome of everything unknown whose id begins with `unit`. `result`: the value that a done effect returns."""
 
     unit: Annotated[str, Meta(min_length=1, max_length=2000, description="for example effect:apply")]
-    outcome: Outcome
+    outcome: UnitOutcome
     result: Any = None
 
 

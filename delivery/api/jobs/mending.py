@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.jobs.mending.queries import ask
 from core.jobs.mending.steps import StepView, point_of
-from core.jobs.units import Outcome, UnitStatus, UnitView
+from core.jobs.units import UnitOutcome, UnitStatus, UnitView
 from core.jobs.views import JobView, view_of
 from delivery.api.jobs.reading import By, actor, job_id
 from delivery.http.context import Request, Response, next_page_link
@@ -37,7 +37,7 @@ class UnitResolution(RequestModel, frozen=True):
     """The outcome of a unit or an effect whose own is not known. `result`: the value that a done effect returns."""
 
     unit: UnitId
-    outcome: Outcome
+    outcome: UnitOutcome
     result: Any = None
     by: By = "user"
 

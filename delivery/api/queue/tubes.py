@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from core.monitoring import FigureReader
 from core.queue import QueueStats, Tube, Tubes, TubeStats
 from core.queue.dead_letters import ChangedLetters, DeadLetterGroup, DeadLetters
-from core.queue.tubes import Pause
+from core.queue.tubes import TubePause
 from delivery.http.context import Request, Response
 from delivery.http.fields.types import RequestModel
 from delivery.http.input.reading import part
@@ -28,7 +28,7 @@ class TubeView(Struct, frozen=True):
     attempts: int
     pace: float | None
     rate: float | None
-    paused: Pause | None
+    paused: TubePause | None
 
 
 class TubeList(Struct, frozen=True):
@@ -134,7 +134,7 @@ async def _rates(request: Request[Any, Any]) -> Mapping[str, float]:
     return await FigureReader(core.store, core.queue).rates()
 
 
-def _view(tube: Tube, stats: QueueStats, paused: Pause | None, rate: float | None) -> TubeView:
+def _view(tube: Tube, stats: QueueStats, paused: TubePause | None, rate: float | None) -> TubeView:
     return TubeView(tube.name, stats.tubes.get(tube.name), tube.attempts, tube.pace, rate, paused)
 
 

@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from core.errors import NotFound, Refused
 from delivery.api.pages import HTML
 from delivery.api.sign_in.pages import confirmation, page_that_asks, refused_page, signed_in_page
-from delivery.http.context import Context, Request, Response, no_content
+from delivery.http.context import ApiContext, Request, Response, no_content
 from delivery.http.fields.types import IdField, RequestModel, ShortText
 from delivery.http.input.reading import part
 from delivery.http.input.receiving import receive
@@ -92,7 +92,7 @@ async def sign_out(request: PlainRequest) -> Response:
     return no_content()
 
 
-def ask(context: Context) -> Handler:
+def ask(context: ApiContext) -> Handler:
     """Return the handler of the page that names the person and the jobs, and asks. It changes nothing: programs open
     addresses, too, to show what is behind them.
     """
@@ -110,7 +110,7 @@ def ask(context: Context) -> Handler:
     return _with_pages(handle)
 
 
-def confirm(context: Context) -> Handler:
+def confirm(context: ApiContext) -> Handler:
     """Return the handler by which the person agrees. The form of another site is refused: it does not have what the
     page has for this browser.
     """
@@ -127,7 +127,7 @@ def confirm(context: Context) -> Handler:
     return _with_pages(handle)
 
 
-def finish(context: Context) -> Handler:
+def finish(context: ApiContext) -> Handler:
     """Return the page that the service leads the user to. Jobs that waited for the sign-in go on."""
 
     async def handle(request: web.Request) -> web.Response:

@@ -39,14 +39,14 @@ Errors = Iterator[FieldError]
 
 def field_errors(value: object, shape: type, *, numbers_are_text: bool = False) -> list[FieldError]:
     """Return the first `MAX_ERRORS` errors of `value`, none if it is valid. In a query numbers are text."""
-    return list(islice(_walk(value, _Place(_type_info(shape), numbers_are_text=numbers_are_text)), MAX_ERRORS))
+    return list(islice(_walk(value, _FieldPlace(_type_info(shape), numbers_are_text=numbers_are_text)), MAX_ERRORS))
 
 
 _type_info = lru_cache(inspect.type_info)
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _FieldPlace:
     """A place in the value: its path, the type expected there, and the codes that its bounds name."""
 
     expected: inspect.Type
@@ -54,9 +54,9 @@ class _Place:
     codes: Mapping[str, str] | None = None
     numbers_are_text: bool = False
 
-    def child(self, name: object, expected: inspect.Type) -> "_Place":
+    def child(self, name: object, expected: inspect.Type) -> "_FieldPlace":
         path = f"{self.path}.{name}" if self.path else str(name)
-        return _Place(expected, path, None, self.numbers_are_text)
+        return _FieldPlace(expected, path, None, self.numbers_are_text)
 
     def error(self, code: str, message: str) -> FieldError:
         code = (self.codes or {}).get(code, code)
@@ -68,7 +68,7 @@ def _quotable(text: str) -> str:
     return text[:200].encode(errors="backslashreplace").decode()
 
 
-def _walk(value: object, place: _Place) -> Errors:
+def _walk(value: object, place: _FieldPlace) -> Errors:
     if isinstance(place.expected, inspect.Metadata):
         return _walk(value, replace(place, expected=place.expected.type, codes=place.expected.extra))
     if isinstance(place.expected, inspect.UnionType):
@@ -111,7 +111,7 @@ def _is_integer_text(value: object) -> bool:
     return digits.isascii() and digits.isdigit() and len(digits) <= 19
 
 
-def _union(value: object, place: _Place, expected: inspect.UnionType) -> Errors:
+def _union(value: object, place: _FieldPlace, expected: inspect.UnionType) -> Errors:
     for member in expected.types:
         if _has_type(value, member, place.numbers_are_text):
             return _walk(value, replace(place, expected=member))
@@ -119,7 +119,7 @@ def _union(value: object, place: _Place, expected: inspect.UnionType) -> Errors:
     return iter([place.error("WRONG_TYPE", f"It must be of type {names}.")])
 
 
-def _struct(value: dict[str, Any], place: _Place, expected: inspect.StructType) -> Errors:
+def _struct(value: dict[str, Any], place: _FieldPlace, expected: inspect.StructType) -> Errors:
     known = {field.encode_name: field for field in expected.fields}
     for name in value:
         if name not in known and expected.forbid_unknown_fields:
@@ -132,14 +132,14 @@ def _struct(value: dict[str, Any], place: _Place, expected: inspect.StructType) 
             yield place.child(name, field.type).error("REQUIRED", f"{name} is missing.")
 
 
-def _mapping(value: dict[str, Any], place: _Place, expected: inspect.DictType) -> Errors:
+def _mapping(value: dict[str, Any], place: _FieldPlace, expected: inspect.DictType) -> Errors:
     yield from _length(value, place, expected)
     for name, item in value.items():
         yield from _walk(name, place.child(name, expected.key_type))
         yield from _walk(item, place.child(name, expected.value_type))
 
 
-def _list(value: list[Any], place: _Place, expected: inspect.ListType) -> Errors:
+def _list(value: list[Any], place: _FieldPlace, expected: inspect.ListType) -> Errors:
     yield from _length(value, place, expected)
     for number, item in enumerate(value):
         yield from _walk(item, place.child(number, expected.item_type))
@@ -148,7 +148,7 @@ def _list(value: list[Any], place: _Place, expected: inspect.ListType) -> Errors
 _Sized = inspect.StrType | inspect.ListType | inspect.DictType
 
 
-def _length(value: Any, place: _Place, expected: _Sized) -> Errors:
+def _length(value: Any, place: _FieldPlace, expected: _Sized) -> Errors:
     if expected.min_length is not None and len(value) < expected.min_length:
         place_with_codes = replace(place, codes=_codes_of_bound(place, "short"))
         yield place_with_codes.error("TOO_SHORT", f"The minimum length is {expected.min_length}.")
@@ -157,12 +157,12 @@ def _length(value: Any, place: _Place, expected: _Sized) -> Errors:
         yield place_with_codes.error("TOO_LONG", f"The maximum length is {expected.max_length}.")
 
 
-def _codes_of_bound(place: _Place, bound: str) -> dict[str, str] | None:
+def _codes_of_bound(place: _FieldPlace, bound: str) -> dict[str, str] | None:
     own = (place.codes or {}).get(bound)
     return {f"TOO_{bound.upper()}": own} if own else None
 
 
-def _string(value: str, place: _Place, expected: inspect.StrType) -> Errors:
+def _string(value: str, place: _FieldPlace, expected: inspect.StrType) -> Errors:
     yield from _length(value, place, expected)
     if "\0" in value:
         yield place.error("NUL_CHARACTER", "The NUL character is not allowed.")
@@ -173,20 +173,20 @@ def _string(value: str, place: _Place, expected: inspect.StrType) -> Errors:
         yield place.error(code, (code == "NOT_PRINTABLE" and refusal(value)) or f"It must match {expected.pattern}.")
 
 
-def _number(value: Any, place: _Place, expected: inspect.IntType | inspect.FloatType) -> Errors:
+def _number(value: Any, place: _FieldPlace, expected: inspect.IntType | inspect.FloatType) -> Errors:
     number = int(value) if place.numbers_are_text else value
     low, high = expected.ge, expected.le
     if (low is not None and not number >= low) or (high is not None and not number <= high):
         yield place.error("OUT_OF_RANGE", f"The range is {low} to {high}.")
 
 
-def _choice(value: str, place: _Place, expected: inspect.LiteralType | inspect.EnumType) -> Errors:
+def _choice(value: str, place: _FieldPlace, expected: inspect.LiteralType | inspect.EnumType) -> Errors:
     allowed = expected.values if isinstance(expected, inspect.LiteralType) else [one.value for one in expected.cls]
     if value not in allowed:
         yield place.error("WRONG_VALUE", f"Allowed values: {', '.join(map(str, allowed))}.")
 
 
-def _no_check(value: object, place: _Place, expected: inspect.Type) -> Errors:
+def _no_check(value: object, place: _FieldPlace, expected: inspect.Type) -> Errors:
     return iter(())
 
 

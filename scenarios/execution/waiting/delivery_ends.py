@@ -15,7 +15,7 @@ from functools import partial
 from core.deliveries.events import HistoryEvent, history_event
 from core.deliveries.tracker import read_change
 from core.errors import StoreError
-from core.model.history import Change, OutcomeRecord
+from core.model.history import HistoryChange, OutcomeRecord
 from core.model.history_key import HistoryKey
 from core.redis.events.stream_reader import StreamReader
 from core.redis.keys import KEYS
@@ -39,7 +39,7 @@ OnEnd = Callable[[], None]
 class _Seen:
     """The state of a delivery as far as events have shown it. `change`: the last outcome that came alone."""
 
-    change: Change | None = None
+    change: HistoryChange | None = None
     has_ended: bool = False
 
 

@@ -17,7 +17,7 @@ from core.updates.bot_calls import BotCalls
 from core.updates.events import MAX_BYTES, TUBE, decode
 from core.updates.gathering import WINDOW
 from couriers.telegram_bot import CHANNEL
-from couriers.telegram_bot.errors import TokenRefused
+from couriers.telegram_bot.errors import BotTokenRefused
 from sandbox.bot_api.state.parameters import Upload
 from tests.bots.telegram.chat import STUDENT, TEACHER, School
 from tests.sandbox.bot_api_clients import GROUP
@@ -270,7 +270,7 @@ async def test_a_revoked_token_ends_the_process_with_what_to_do(chats: Chats) ->
     server = chats.school.bot_api.server
     bot = await open_bot(server.token, server.url, chats.school.services, mode=events_mode())
     chats.school.bot_api.inject_fault("unauthorized", method="getUpdates")
-    with pytest.raises(TokenRefused, match="ADA_BOT_TOKEN") as refused:
+    with pytest.raises(BotTokenRefused, match="ADA_BOT_TOKEN") as refused:
         await asyncio.wait_for(bot.run(lambda: None), 30)
     await bot.close()
     assert server.token not in str(refused.value)

@@ -17,7 +17,7 @@ from bots.telegram.polling import Polling
 from bots.telegram.sending import Replies
 from bots.telegram.webhook import Webhook
 from core.updates.bot_calls import PressAnswer, TypingMark
-from couriers.telegram_bot.client import Client
+from couriers.telegram_bot.client import BotClient
 from tests.couriers.bot_api_relay import Relay
 from tests.couriers.bot_api_transcript import ANSWERS, MESSAGE, answer, compare, relay, what_came
 from tests.support.waiting import until
@@ -28,8 +28,8 @@ ANNA = "100002"
 
 
 @pytest.fixture
-async def client(relay: Relay) -> AsyncIterator[Client]:
-    client = Client(relay.server.token, relay.url)
+async def client(relay: Relay) -> AsyncIterator[BotClient]:
+    client = BotClient(relay.server.token, relay.url)
     yield client
     await client.close()
 
@@ -65,7 +65,7 @@ UNKNOWN = {"update_id": 7, "some_new_kind": {"id": 1}}
 
 
 async def test_updates_are_got_and_confirmed_whatever_is_answered(
-    relay: Relay, client: Client, caplog: pytest.LogCaptureFixture
+    relay: Relay, client: BotClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
     faults = ("throttled for nothing", "conflict", "bad gateway", "cut", "page")
@@ -86,7 +86,7 @@ async def test_updates_are_got_and_confirmed_whatever_is_answered(
     compare("polling", played, relay.server.token, caplog)
 
 
-async def test_an_update_without_a_number_keeps_no_other_back(relay: Relay, client: Client) -> None:
+async def test_an_update_without_a_number_keeps_no_other_back(relay: Relay, client: BotClient) -> None:
     kept = Kept()
     polling = Polling(client, kept, Held(), ("message",))  # type: ignore[arg-type]
     relay.answers.append(answer({"ok": True, "result": [{"message": {}}, "x", UPDATE, MALFORMED]}))
@@ -106,7 +106,7 @@ PRESS = DialogEvent("1", "telegram-bot", ANNA, callback="none", button="x", mess
 ROWS = ((Button("Да", "d:1"), Button("Нет", "d:2")),)
 
 
-async def test_a_bot_answers_and_begins(relay: Relay, client: Client, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_bot_answers_and_begins(relay: Relay, client: BotClient, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
     replies, calls = Replies(client), TelegramCalls(client)
     written = replace(PRESS, callback="", button="")

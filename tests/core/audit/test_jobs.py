@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.audit.invariants.jobs import Standing, count_violations
+from core.audit.invariants.jobs import JobStanding, count_violations
 from core.jobs import Actor, JobId, Jobs, Schedule
 from tests.core.audit.damages import Scene
 from tests.support.servers import Server
@@ -69,8 +69,8 @@ async def test_every_damage_of_a_job_is_found(damaged: Scene) -> None:
 
 
 def test_a_job_that_changes_while_jobs_are_counted_may_count_either_way() -> None:
-    before = {"a": Standing(1, "running"), "b": Standing(1, "running")}
-    after = {"a": Standing(1, "running"), "b": Standing(2, "paused"), "c": Standing(1, "running")}
+    before = {"a": JobStanding(1, "running"), "b": JobStanding(1, "running")}
+    after = {"a": JobStanding(1, "running"), "b": JobStanding(2, "paused"), "c": JobStanding(1, "running")}
     sound = ({"running": "2"}, {"running": "1", "paused": "1"}, {"running": "2", "paused": "1"})
     assert not [one for stored in sound for one in count_violations(0, TENANT, stored, before, after)]
     for stored in ({"running": "0", "paused": "0"}, {"running": "4"}):
@@ -78,5 +78,5 @@ def test_a_job_that_changes_while_jobs_are_counted_may_count_either_way() -> Non
 
 
 def test_a_job_that_leaves_its_state_and_returns_to_it_has_changed() -> None:
-    before, after = {"a": Standing(1, "running")}, {"a": Standing(3, "running")}
+    before, after = {"a": JobStanding(1, "running")}, {"a": JobStanding(3, "running")}
     assert not list(count_violations(0, TENANT, {"paused": "1", "running": "0"}, before, after))

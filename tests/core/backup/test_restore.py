@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from core.backup import ArchiveFault, ArchiveHeader, ArchiveReader, ArchiveWriter, check_archive, restore, take_snapshot
 from core.backup.values import StoredValue
 from core.errors import SetupError, StoreUnavailable
-from core.redis.connection import Connection, ServerAddress
+from core.redis.connection import ServerAddress, StoreConnection
 from core.redis.keys import LAYOUT
 from core.redis.store import Store
 from core.uploads import Uploads
@@ -94,7 +94,7 @@ async def test_a_server_that_has_no_other_empty_database_is_refused(server: Serv
 
 
 async def test_a_restore_refuses_a_database_that_ada_uses(server: Server, file: io.BytesIO) -> None:
-    ada = await Connection.open(ServerAddress.parse(server.url))
+    ada = await StoreConnection.open(ServerAddress.parse(server.url))
     with pytest.raises(SetupError, match="Ada uses this database over 1 connection; stop"):
         await put_back(file, server, replaces=True)
     ada.close()
@@ -191,7 +191,7 @@ async def test_a_user_without_a_right_learns_the_command_that_grants_it(server: 
 
 
 async def _administer(server: Server, *command: str) -> None:
-    administrator = await Connection.open(ServerAddress.parse(server.url))
+    administrator = await StoreConnection.open(ServerAddress.parse(server.url))
     await administrator.request(*command)
     administrator.close()
 

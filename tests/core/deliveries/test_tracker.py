@@ -8,7 +8,7 @@ import pytest
 
 from core.deliveries.tracker import Tracker
 from core.errors import NotFound
-from core.model.history import Change
+from core.model.history import HistoryChange
 from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState, Status
 from core.redis.keys import KEYS
@@ -272,7 +272,7 @@ async def with_a_delay(message: Message) -> Outcome:
     return sent(message)
 
 
-async def collect(stack: Stack, key: HistoryKey, after: int = 0, tracker: Tracker | None = None) -> list[Change]:
+async def collect(stack: Stack, key: HistoryKey, after: int = 0, tracker: Tracker | None = None) -> list[HistoryChange]:
     found = [change async for change in (tracker or stack.tracker).follow(key, TENANT, after)]
     assert await has_reported(stack, key, 0)
     return found

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from core.errors import Invalid
-from core.model.cron import Cron
+from core.model.cron import CronExpression
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -26,7 +26,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
     ],
 )
 def test_the_next_moment_of_an_expression(text: str, after: str, following: str) -> None:
-    assert Cron.parse(text).next(datetime.fromisoformat(after), UTC) == datetime.fromisoformat(following)
+    assert CronExpression.parse(text).next(datetime.fromisoformat(after), UTC) == datetime.fromisoformat(following)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,9 @@ def test_the_next_moment_of_an_expression(text: str, after: str, following: str)
     ],
 )
 def test_a_change_of_the_clock(after: str, following: str) -> None:
-    assert Cron.parse("30 2 * * *").next(datetime.fromisoformat(after), BERLIN) == datetime.fromisoformat(following)
+    assert CronExpression.parse("30 2 * * *").next(datetime.fromisoformat(after), BERLIN) == datetime.fromisoformat(
+        following
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,11 +61,11 @@ def test_a_change_of_the_clock(after: str, following: str) -> None:
 )
 def test_an_expression_that_never_holds_is_refused(text: str) -> None:
     with pytest.raises(Invalid, match="no cron expression") as refusal:
-        Cron.parse(text)
+        CronExpression.parse(text)
     assert refusal.value.code == "CRON_MALFORMED"
 
 
 def test_a_29_february_on_one_day_of_the_week_is_found_also_over_2100() -> None:
-    sundays = Cron.parse("0 0 29 2 */7")
+    sundays = CronExpression.parse("0 0 29 2 */7")
     assert sundays.next(datetime(2033, 1, 1, tzinfo=UTC), UTC) == datetime(2060, 2, 29, tzinfo=UTC)
     assert sundays.next(datetime(2089, 1, 1, tzinfo=UTC), UTC).year - 2089 < 40

@@ -5,7 +5,7 @@ import pytest
 from core.errors import Invalid
 from core.model.content import Button, Content, ParseMode
 from core.model.text.broken_marks import broken_mark
-from core.model.text.personal import Template
+from core.model.text.personal import PersonalTemplate
 from core.model.text.text_marks import plain_text
 
 HTML, MARKDOWN = ParseMode.HTML, ParseMode.MARKDOWN_V2
@@ -27,7 +27,7 @@ NASTY = "<b>*_`[x](y)\\{{name}} & Co. #1!"
 )
 def test_a_mark_is_filled_once(written: str, filled: str) -> None:
     values = {"name": "Anna", "учеба": "да", "mark": "{{name}}"}
-    assert Template(written, None).text(values) == filled
+    assert PersonalTemplate(written, None).text(values) == filled
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_mark_is_filled_once(written: str, filled: str) -> None:
 )
 def test_braces_that_name_no_field_are_refused_with_their_place(written: str) -> None:
     with pytest.raises(Invalid, match=f"Character {written.index('{{') + 1},") as refusal:
-        Template(written, None)
+        PersonalTemplate(written, None)
     assert refusal.value.code == "FIELD_MALFORMED"
 
 
@@ -50,20 +50,20 @@ def test_braces_that_name_no_field_are_refused_with_their_place(written: str) ->
     ],
 )
 def test_a_value_never_becomes_a_mark(mode: ParseMode, around: str) -> None:
-    text = Template(around.replace("VALUE", "{{value}}"), Content(mode)).text({"value": NASTY})
+    text = PersonalTemplate(around.replace("VALUE", "{{value}}"), Content(mode)).text({"value": NASTY})
     assert plain_text(text, mode) == NASTY
     assert broken_mark(text, mode) is None
 
 
 def test_markdown_has_its_own_backslashes() -> None:
-    template = Template(r"\{\{name\}\} \\{{first\_name}}", Content(MARKDOWN))
+    template = PersonalTemplate(r"\{\{name\}\} \\{{first\_name}}", Content(MARKDOWN))
     assert template.fields == ["first_name"]
     assert plain_text(template.text({"first_name": "A."}), MARKDOWN) == r"{{name}} \A."
 
 
 def test_buttons_are_filled_and_addresses_are_quoted() -> None:
     content = Content(inline=[[Button("Of {{name}}", "{{name}}"), Button("Site", url="https://e.org/{{name}}?a=1")]])
-    filled = Template("text", content).content({"name": "A/B & C"})
+    filled = PersonalTemplate("text", content).content({"name": "A/B & C"})
     assert filled
     assert filled.inline == [[Button("Of A/B & C", "A/B & C"), Button("Site", url="https://e.org/A%2FB%20%26%20C?a=1")]]
-    assert Template("{{name}}", Content(reply=[["Yes"]])).content({}) == Content(reply=[["Yes"]])
+    assert PersonalTemplate("{{name}}", Content(reply=[["Yes"]])).content({}) == Content(reply=[["Yes"]])

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from core.model.states import Reason, Status
-from core.monitoring import FigureReader, Recorder, Step
+from core.monitoring import FigureReader, Recorder, SampleStep
 from core.monitoring.figures import OutcomeCount
 from core.queue import NewTask, SettleResult
 from core.redis.keys import KEYS
@@ -56,24 +56,24 @@ async def test_one_process_takes_each_sample_and_what_was_not_recorded_is_a_gap(
     for n, seconds in enumerate((0, 10, 20, 300, 310)):
         await stack.queue.put_many("t", [NewTask("")] * (n + 1))
         taken = await asyncio.gather(*(one.record(start + seconds * SECOND) for one in recorders))
-        assert sum(Step.FINE in steps for steps in taken) == 1
+        assert sum(SampleStep.FINE in steps for steps in taken) == 1
     await stack.redis.hincrby(KEYS["outcome_counts"].at(0), "echo:failed|blocked", 7)
     (task,) = await stack.take()
     await stack.queue.settle(task, result=SettleResult.FAILED)
     await recorders[0].record(start + 320 * SECOND)
-    fine = await reader.read(Step.FINE)
+    fine = await reader.read(SampleStep.FINE)
     assert [point.flow.put if point.flow else None for point in fine.points] == [None, 2, 3, None, 5, 0]
     assert [point.ready for point in fine.points] == [1, 3, 6, 10, 15, 14]
     last = fine.points[-1].flow
     assert last
     assert (last.failed, last.not_reached, last.lag_ms) == (1, 7, None)
     assert fine.outcomes == [OutcomeCount("echo", "failed", "blocked", 7)]
-    assert [point.at for point in (await reader.read(Step.COARSE)).points] == [start]
-    assert [point.ready for point in (await reader.read(Step.FINE, "echo")).points] == [0] * 6
-    assert (await reader.read(Step.FINE, "t")).outcomes == []
+    assert [point.at for point in (await reader.read(SampleStep.COARSE)).points] == [start]
+    assert [point.ready for point in (await reader.read(SampleStep.FINE, "echo")).points] == [0] * 6
+    assert (await reader.read(SampleStep.FINE, "t")).outcomes == []
     minutes = await reader.read(60)
     assert [(point.ready, point.flow and point.flow.put) for point in minutes.points] == [(6, None), (14, None)]
-    part = await reader.read(Step.FINE, begin=start + 10 * SECOND, end=start + 300 * SECOND)
+    part = await reader.read(SampleStep.FINE, begin=start + 10 * SECOND, end=start + 300 * SECOND)
     assert [point.ready for point in part.points] == [3, 6, 10]
     assert list(await reader.outcomes()) == fine.outcomes
     await stack.audit()
@@ -91,11 +91,11 @@ async def test_an_hour_is_kept_fine_and_the_rate_of_the_last_minute_is_known(sta
         if seconds == 3940:
             await stack.finish_all()
     assert await reader.rates() == {"t": 0.5}
-    assert len((await reader.read(Step.FINE)).points) == 3
+    assert len((await reader.read(SampleStep.FINE)).points) == 3
 
 
 async def flows(reader: FigureReader, tube: str = "") -> list[int | None]:
-    return [point.flow.put if point.flow else None for point in (await reader.read(Step.FINE, tube)).points]
+    return [point.flow.put if point.flow else None for point in (await reader.read(SampleStep.FINE, tube)).points]
 
 
 @pytest.mark.row("W-11")
@@ -112,7 +112,7 @@ async def test_beyond_a_hundred_tubes_each_task_is_counted_once_and_in_its_time(
             await stack.queue.put_many(tube, [NewTask("")] * count)
         await recorder.record(start + n * 10 * SECOND)
     assert await flows(reader) == [None, 10, 5, 0, 1]
-    assert [point.ready for point in (await reader.read(Step.FINE)).points] == [17, 27, 32, 32, 33]
+    assert [point.ready for point in (await reader.read(SampleStep.FINE)).points] == [17, 27, 32, 32, 33]
     # Of one tube the samples are missing in which it is among the others.
     assert await flows(reader, "a") == [None, 0, None]
     assert await flows(reader, "c") == [None, 10, 0, 0]

@@ -17,7 +17,7 @@ from cli.commands.installation.cluster import print_plan
 from cli.commands.installation.queue import stats as print_stats
 from cli.commands.start.cluster_findings import check_cluster
 from cli.commands.start.replication_findings import check_replication
-from core.admission.actions import Action, ActionLog
+from core.admission.actions import ActionLog, OperatorAction
 from core.admission.api_keys import ApiKeys
 from core.audit.invariants.invariant import parse_key
 from core.directory import Directory
@@ -28,13 +28,13 @@ from core.model.durability import Durability
 from core.model.history_key import HistoryKey
 from core.model.people import Group, User
 from core.model.states import Status
-from core.orders.templates import Template, Templates
+from core.orders.templates import MessageTemplate, MessageTemplates
 from core.queue import NewTask, Queue, TaskFilter
 from core.queue.task import ClaimRequest
 from core.queue.task_search import SearchPosition
 from core.redis.cluster import ShardMap, cluster_nodes
 from core.redis.cluster.cluster_nodes import ClusterNodes, ClusterView, SlotRange
-from core.redis.connection import Connection
+from core.redis.connection import StoreConnection
 from core.redis.events.keyspace_events import KeyspaceEvents
 from core.redis.events.stream_reader import StreamReader
 from core.redis.keys import KEYS
@@ -144,7 +144,7 @@ async def test_a_node_that_is_cut_off_is_not_believed_although_its_epoch_is_the_
     assert shard_map.of(0).place == "b:1", "an older view"
 
 
-async def note_primary(connection: Connection) -> None:
+async def note_primary(connection: StoreConnection) -> None:
     """Stands for the first call on a new connection."""
 
 
@@ -533,8 +533,8 @@ async def furnish(store: Store, tenant: str) -> None:
     file, read = await Uploads(store).store(tenant, "a.txt", BytesIO(tenant.encode())), BytesIO()
     assert await Uploads(store).load(tenant, file.id, read)
     assert read.getvalue() == tenant.encode()
-    await Templates(store).save(tenant, 1, Template(title="Hello", message={"text": "hello"}))
-    await ActionLog(store).write(tenant, Action("Anna", "1", "api", "POST /v1/groups", "/v1/groups", 1, ""))
+    await MessageTemplates(store).save(tenant, 1, MessageTemplate(title="Hello", message={"text": "hello"}))
+    await ActionLog(store).write(tenant, OperatorAction("Anna", "1", "api", "POST /v1/groups", "/v1/groups", 1, ""))
     journal = Journal(store, tenant)
     await journal.begin("groups", 1)
     await journal.add([("group", "b", '{"id":"b","version":"x"}'), ("join_group", "b", "1")], 1)

@@ -18,7 +18,7 @@ from core.queue import Bury, Retry, TaskFilter
 from core.redis.keys import KEYS
 from core.webhooks import runtime
 from core.webhooks.registry import Webhooks
-from core.webhooks.sender import Failure, RetryRules, decide
+from core.webhooks.sender import RetryRules, WebhookFailure, decide
 from core.webhooks.webhook import EventType
 from couriers.sending.interface import Message, Outcome, Rejected, Sent
 from tests.core.webhooks.conftest import QUICK, Installation
@@ -285,21 +285,21 @@ DAY_MS = 86_400_000
 
 class TestTheDecisionAfterAFailure:
     def test_a_message_is_tried_for_a_day(self) -> None:
-        almost = Failure(attempt=300, now=DAY_MS - 1, since=0, first=10, succeeded=0)
+        almost = WebhookFailure(attempt=300, now=DAY_MS - 1, since=0, first=10, succeeded=0)
         assert isinstance(decide(almost, RULES), Retry)
-        assert isinstance(decide(Failure(300, DAY_MS, 0, 10, 0), RULES), Bury)
+        assert isinstance(decide(WebhookFailure(300, DAY_MS, 0, 10, 0), RULES), Bury)
 
     def test_a_message_that_only_fails_itself_is_given_up_after_eight_attempts(self) -> None:
-        assert isinstance(decide(Failure(8, 5000, 0, first=10, succeeded=20), RULES), Bury)
-        assert isinstance(decide(Failure(7, 5000, 0, first=10, succeeded=20), RULES), Retry)
-        assert isinstance(decide(Failure(8, 5000, 0, first=10, succeeded=5), RULES), Retry)
+        assert isinstance(decide(WebhookFailure(8, 5000, 0, first=10, succeeded=20), RULES), Bury)
+        assert isinstance(decide(WebhookFailure(7, 5000, 0, first=10, succeeded=20), RULES), Retry)
+        assert isinstance(decide(WebhookFailure(8, 5000, 0, first=10, succeeded=5), RULES), Retry)
 
     def test_the_pause_grows_to_five_minutes_and_is_at_least_what_the_receiver_asks_for(self) -> None:
-        pauses = [decide(Failure(n, 0, 0, 0, 0), RULES) for n in range(1, 60)]
+        pauses = [decide(WebhookFailure(n, 0, 0, 0, 0), RULES) for n in range(1, 60)]
         seconds = [one.after.total_seconds() for one in pauses if isinstance(one, Retry) and one.after]
         assert 2.5 <= seconds[0] <= 5
         assert 150 <= seconds[-1] <= 300
-        asked = decide(Failure(1, 0, 0, 0, 0, wait=1000), RULES)
+        asked = decide(WebhookFailure(1, 0, 0, 0, 0, wait=1000), RULES)
         assert isinstance(asked, Retry)
         assert asked.after == timedelta(seconds=1000)
 

@@ -1,4 +1,4 @@
-"""Templates of mails: the built-in ones, and an operator's own."""
+"""EmailTemplates of mails: the built-in ones, and an operator's own."""
 
 from pathlib import Path
 
@@ -6,22 +6,22 @@ import pytest
 
 from core.errors import SetupError
 from core.model.text.subjects import beginning_of
-from couriers.email import Invalid, Templates
+from couriers.email import EmailTemplates, Invalid
 from couriers.email.template import LOCALES, PLACEHOLDERS
 from tests.support.paths import ROOT
 
 VALUES = {"code": "K7Q2XM", "minutes": "24", "channel": "Telegram"}
 
 
-def own(folder: Path, content: str, name: str = "link-code.ru.txt") -> Templates:
+def own(folder: Path, content: str, name: str = "link-code.ru.txt") -> EmailTemplates:
     (folder / name).write_text(content, encoding="utf-8")
-    return Templates(folder)
+    return EmailTemplates(folder)
 
 
 @pytest.mark.row("D-35")
 @pytest.mark.parametrize("locale", LOCALES)
 def test_the_mail_with_a_code_names_it_in_the_readers_language(locale: str) -> None:
-    mail = Templates().message("link-code", locale, "anna@example.org", **VALUES)
+    mail = EmailTemplates().message("link-code", locale, "anna@example.org", **VALUES)
     assert (mail.to, mail.sender) == ("anna@example.org", "")
     assert all(value in mail.text for value in VALUES.values())
     assert "K7Q2XM" in mail.subject
@@ -29,12 +29,12 @@ def test_the_mail_with_a_code_names_it_in_the_readers_language(locale: str) -> N
 
 
 def test_another_locale_is_english() -> None:
-    assert "your code is" in Templates().message("link-code", "fr", "anna@example.org", **VALUES).text
+    assert "your code is" in EmailTemplates().message("link-code", "fr", "anna@example.org", **VALUES).text
 
 
 def test_the_text_of_a_message_is_unchanged_and_its_beginning_is_the_subject() -> None:
     text = "Моей пары сегодня не будет {text} {code}\n\n  Замена: «Сети».\n"
-    mail = Templates().message("message", "ru", "anna@example.org", text=text, beginning=beginning_of(text))
+    mail = EmailTemplates().message("message", "ru", "anna@example.org", text=text, beginning=beginning_of(text))
     assert (mail.subject, mail.text) == ("Моей пары сегодня не будет {text} {code}", text)
 
 
@@ -48,7 +48,7 @@ def test_an_operators_template_replaces_subject_sender_and_text(tmp_path: Path) 
 
 def test_a_template_may_be_written_on_windows(tmp_path: Path) -> None:
     (tmp_path / "link-code.ru.txt").write_bytes("\ufeffSubject: Код\r\n\r\n{code}\r\nконец\r\n".encode())
-    mail = Templates(tmp_path).message("link-code", "ru", "anna@example.org", **VALUES)
+    mail = EmailTemplates(tmp_path).message("link-code", "ru", "anna@example.org", **VALUES)
     assert (mail.subject, mail.text) == ("Код", "K7Q2XM\nконец")
 
 
@@ -73,12 +73,12 @@ def test_a_wrong_template_is_a_setup_error_that_names_the_file(tmp_path: Path, c
 def test_a_template_that_is_not_utf8_is_a_setup_error(tmp_path: Path) -> None:
     (tmp_path / "message.ru.txt").write_bytes("Subject: Код\n\n{text}".encode("cp1251"))
     with pytest.raises(SetupError, match=r"message\.ru\.txt cannot be used"):
-        Templates(tmp_path)
+        EmailTemplates(tmp_path)
 
 
 def test_a_missing_folder_is_a_setup_error(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="ADA_MAIL_TEMPLATES"):
-        Templates(tmp_path / "missing")
+        EmailTemplates(tmp_path / "missing")
 
 
 def test_a_link_out_of_the_folder_is_not_followed_and_nothing_of_its_file_is_shown(tmp_path: Path) -> None:
@@ -86,13 +86,13 @@ def test_a_link_out_of_the_folder_is_not_followed_and_nothing_of_its_file_is_sho
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "message.en.txt").symlink_to("../secrets")
     with pytest.raises(SetupError, match="is not followed") as refused:
-        Templates(tmp_path / "own")
+        EmailTemplates(tmp_path / "own")
     assert "hunter2" not in str(refused.value)
 
 
 def test_a_value_cannot_add_a_header_through_the_subject() -> None:
     with pytest.raises(Invalid, match="line breaks"):
-        Templates().message("link-code", "ru", "anna@example.org", **{**VALUES, "channel": "x\r\nBcc: eve@x.org"})
+        EmailTemplates().message("link-code", "ru", "anna@example.org", **{**VALUES, "channel": "x\r\nBcc: eve@x.org"})
 
 
 def test_every_template_exists_in_every_language() -> None:

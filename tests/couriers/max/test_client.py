@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from core.errors import SetupError
-from couriers.max.client import Answer, Client, check_token
-from couriers.max.errors import MaxRefused, MaxUnavailable, TokenRefused
+from couriers.max.client import Answer, MaxClient, check_token
+from couriers.max.errors import MaxRefused, MaxTokenRefused, MaxUnavailable
 from tests.support.http_double import HttpDouble
 
 
@@ -19,13 +19,13 @@ async def max_api() -> AsyncIterator[HttpDouble]:
 
 
 @pytest.fixture
-async def client(max_api: HttpDouble) -> AsyncIterator[Client]:
-    client = Client("secret", max_api.url)
+async def client(max_api: HttpDouble) -> AsyncIterator[MaxClient]:
+    client = MaxClient("secret", max_api.url)
     yield client
     await client.close()
 
 
-async def test_a_call_carries_the_token_and_returns_the_object(max_api: HttpDouble, client: Client) -> None:
+async def test_a_call_carries_the_token_and_returns_the_object(max_api: HttpDouble, client: MaxClient) -> None:
     max_api.answers(200, {"user_id": 1})
     assert await client.call("POST", "messages", {"chat_id": "5"}, {"text": "hello"}) == {"user_id": 1}
     (request,) = max_api.requests
@@ -36,8 +36,8 @@ async def test_a_call_carries_the_token_and_returns_the_object(max_api: HttpDoub
 @pytest.mark.parametrize(
     ("status", "body", "fault", "text"),
     [
-        (401, {}, TokenRefused, "check ADA_MAX_TOKEN"),
-        (403, {"code": "verify.token"}, TokenRefused, "check ADA_MAX_TOKEN"),
+        (401, {}, MaxTokenRefused, "check ADA_MAX_TOKEN"),
+        (403, {"code": "verify.token"}, MaxTokenRefused, "check ADA_MAX_TOKEN"),
         (403, {"code": "access.denied", "message": "no"}, MaxRefused, "access.denied: no"),
         (200, {"code": "attachment.not.ready", "message": 5}, MaxRefused, "attachment.not.ready: "),
         (200, {"error": "closed"}, MaxRefused, "closed: "),
@@ -52,7 +52,7 @@ async def test_a_call_carries_the_token_and_returns_the_object(max_api: HttpDoub
     ],
 )
 async def test_an_answer_without_a_result_is_an_error(
-    max_api: HttpDouble, client: Client, status: int, body: Any, fault: type[Exception], text: str
+    max_api: HttpDouble, client: MaxClient, status: int, body: Any, fault: type[Exception], text: str
 ) -> None:
     max_api.answers(status, body, {"Location": "/elsewhere"})
     with pytest.raises(fault) as raised:
@@ -73,7 +73,7 @@ async def test_an_answer_without_a_result_is_an_error(
     ],
 )
 async def test_a_throttle_has_the_pause_that_max_names(
-    max_api: HttpDouble, client: Client, status: int, headers: Mapping[str, str], is_throttle: bool, after: float
+    max_api: HttpDouble, client: MaxClient, status: int, headers: Mapping[str, str], is_throttle: bool, after: float
 ) -> None:
     max_api.answers(status, {}, headers)
     with pytest.raises(MaxUnavailable) as raised:
@@ -82,7 +82,7 @@ async def test_a_throttle_has_the_pause_that_max_names(
 
 
 async def test_an_address_without_a_server_is_unavailable() -> None:
-    client = Client("secret", "http://127.0.0.1:9", timedelta(seconds=5))
+    client = MaxClient("secret", "http://127.0.0.1:9", timedelta(seconds=5))
     with pytest.raises(MaxUnavailable, match=r"MAX cannot be reached \(ClientConnectorError\)"):
         await client.call("GET", "me")
     await client.close()
@@ -98,7 +98,7 @@ async def test_an_address_without_a_server_is_unavailable() -> None:
     ],
 )
 async def test_a_bot_that_cannot_sign_in_is_a_setup_error(
-    max_api: HttpDouble, client: Client, status: int, body: Any, message: str
+    max_api: HttpDouble, client: MaxClient, status: int, body: Any, message: str
 ) -> None:
     max_api.answers(status, body)
     with pytest.raises(SetupError, match=message):
@@ -109,7 +109,7 @@ async def test_a_bot_that_cannot_sign_in_is_a_setup_error(
     ("sent", "received"), [("<retval>1</retval>", "<retval>1</retval>"), ('{"token": "x"}', {"token": "x"})]
 )
 async def test_a_file_goes_to_the_named_address_without_the_token(
-    max_api: HttpDouble, client: Client, sent: str, received: Any
+    max_api: HttpDouble, client: MaxClient, sent: str, received: Any
 ) -> None:
     max_api.answers(200, sent)
     assert await client.upload(f"{max_api.url}/upload", "a.png", "image/png", b"PNG") == Answer(200, received)

@@ -8,7 +8,16 @@ import pytest
 
 from core.errors import StoreUnavailable
 from core.uploads import Uploads
-from couriers.sending import Attachment, AttachmentType, Content, FileNotLoaded, Files, file_name, find_files, label_of
+from couriers.sending import (
+    Attachment,
+    AttachmentType,
+    Content,
+    FileNotLoaded,
+    MessageFiles,
+    file_name,
+    find_files,
+    label_of,
+)
 from couriers.sending.content.uploaded_files import UploadedFiles
 from tests.couriers.file_server import PICTURE, FileServer, file_server
 
@@ -22,26 +31,28 @@ async def server() -> AsyncIterator[FileServer]:
 
 
 @pytest.fixture
-async def files() -> AsyncIterator[Files]:
-    opened = Files(2**20, allow_private=True)
+async def files() -> AsyncIterator[MessageFiles]:
+    opened = MessageFiles(2**20, allow_private=True)
     yield opened
     await opened.close()
 
 
-async def test_a_file_of_this_machine_is_read_with_its_name_and_type(files: Files, tmp_path: Path) -> None:
+async def test_a_file_of_this_machine_is_read_with_its_name_and_type(files: MessageFiles, tmp_path: Path) -> None:
     (tmp_path / 'ме"ню.png').write_bytes(PICTURE)
     loaded = await files.load(Attachment(PHOTO, path=str(tmp_path / 'ме"ню.png')))
     assert (loaded.name, loaded.media_type, loaded.data) == ("ме_ню.png", "image/png", PICTURE)
 
 
 @pytest.mark.parametrize("name", ["missing.png", "large.bin", "."])
-async def test_a_file_that_is_missing_or_too_large_is_not_loaded(files: Files, tmp_path: Path, name: str) -> None:
+async def test_a_file_that_is_missing_or_too_large_is_not_loaded(
+    files: MessageFiles, tmp_path: Path, name: str
+) -> None:
     (tmp_path / "large.bin").write_bytes(bytes(2**20 + 1))
     with pytest.raises(FileNotLoaded):
         await files.load(Attachment(PHOTO, path=str(tmp_path / name)))
 
 
-async def test_a_file_in_whose_place_a_link_was_put_meanwhile_is_not_sent(files: Files, tmp_path: Path) -> None:
+async def test_a_file_in_whose_place_a_link_was_put_meanwhile_is_not_sent(files: MessageFiles, tmp_path: Path) -> None:
     """The file was checked when the message was ordered, which may be days ago."""
     (tmp_path / "secrets").write_text("hunter2")
     (tmp_path / "bot").mkdir()
@@ -57,20 +68,22 @@ async def test_a_file_in_whose_place_a_link_was_put_meanwhile_is_not_sent(files:
 
 
 @pytest.mark.parametrize("path", ["/menu.png", "/moved"])
-async def test_a_file_is_downloaded_also_after_a_redirect(files: Files, server: FileServer, path: str) -> None:
+async def test_a_file_is_downloaded_also_after_a_redirect(files: MessageFiles, server: FileServer, path: str) -> None:
     loaded = await files.load(Attachment(PHOTO, url=server.url + path))
     assert (loaded.media_type, loaded.data) == ("image/png", PICTURE)
 
 
 @pytest.mark.parametrize("path", ["/big", "/round", "/gone"])
-async def test_a_download_that_is_too_large_or_fails_is_not_loaded(files: Files, server: FileServer, path: str) -> None:
+async def test_a_download_that_is_too_large_or_fails_is_not_loaded(
+    files: MessageFiles, server: FileServer, path: str
+) -> None:
     with pytest.raises(FileNotLoaded) as failed:
         await files.load(Attachment(PHOTO, url=server.url + path))
     assert server.url not in str(failed.value)
 
 
 async def test_a_private_address_is_not_connected_to_unless_that_is_allowed(server: FileServer) -> None:
-    careful = Files(2**20)
+    careful = MessageFiles(2**20)
     for url in (server.url, server.url.replace("127.0.0.1", "localhost"), "file:///etc/passwd", "http://[::1]:1/x"):
         with pytest.raises(FileNotLoaded):
             await careful.load(Attachment(PHOTO, url=f"{url}/menu.png"))

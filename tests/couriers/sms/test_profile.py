@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 
 from core.errors import SetupError
-from couriers.sms.profile import Answer, Read, Reports, Rule, decide, load_profile, read_answer, read_reports, value_at
+from couriers.sms.profile import (
+    Read,
+    Reports,
+    Rule,
+    SmsAnswer,
+    decide,
+    load_profile,
+    read_answer,
+    read_reports,
+    value_at,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,14 +47,14 @@ def test_a_path_leads_to_a_value_as_text(found: Any, path: str, value: str) -> N
 @pytest.mark.parametrize(
     ("answer", "body", "code", "number"),
     [
-        (Answer((), "text", id="1", code="0"), "100\n 000-1 \n", "100", "000-1"),
-        (Answer((), "text", id="2", code="x"), "100\n000-1", "", ""),
-        (Answer((), id="id", code=("error.code", "status")), '{"id": 1, "status": "OK"}', "OK", "1"),
-        (Answer((), id="id", code=("error.code", "status")), '{"error": {"code": 7}, "status": "NO"}', "7", ""),
-        (Answer((), id="id", code="status"), "<html>", "", ""),
+        (SmsAnswer((), "text", id="1", code="0"), "100\n 000-1 \n", "100", "000-1"),
+        (SmsAnswer((), "text", id="2", code="x"), "100\n000-1", "", ""),
+        (SmsAnswer((), id="id", code=("error.code", "status")), '{"id": 1, "status": "OK"}', "OK", "1"),
+        (SmsAnswer((), id="id", code=("error.code", "status")), '{"error": {"code": 7}, "status": "NO"}', "7", ""),
+        (SmsAnswer((), id="id", code="status"), "<html>", "", ""),
     ],
 )
-def test_an_answer_is_read_by_its_paths(answer: Answer, body: str, code: str, number: str) -> None:
+def test_an_answer_is_read_by_its_paths(answer: SmsAnswer, body: str, code: str, number: str) -> None:
     assert read_answer(answer, 200, body) == Read(200, body, code, number)
 
 

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from core.errors import SetupError
-from couriers.telegram_bot.client import Client, NoAnswer, Unreadable, check_token
+from couriers.telegram_bot.client import BotClient, NoAnswer, Unreadable, check_token
 from couriers.telegram_bot.library import TelegramMethod, methods, types
 from tests.support.serving import serving_app
 
@@ -36,7 +36,7 @@ def api(result: Any, received: list[Any]) -> web.Application:
 
 async def called(app: web.Application, method: TelegramMethod[Any]) -> Any:
     async with serving_app(app) as url:
-        client = Client(TOKEN, url)
+        client = BotClient(TOKEN, url)
         try:
             return await client(method)
         finally:
@@ -87,7 +87,7 @@ async def test_a_redirect_is_not_followed_because_it_would_take_the_token_elsewh
 
 
 async def test_no_error_of_a_broken_connection_shows_the_token() -> None:
-    client = Client(TOKEN, "http://127.0.0.1:1")
+    client = BotClient(TOKEN, "http://127.0.0.1:1")
     with pytest.raises(NoAnswer) as fault:
         await client(methods.GetMe())
     with pytest.raises(SetupError) as setup:

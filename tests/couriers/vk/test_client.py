@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from couriers.vk.client import Client
+from couriers.vk.client import VkClient
 from couriers.vk.community import find_community
 from couriers.vk.errors import TokenRefused, VkRefused, VkUnavailable
 from tests.support.http_double import HttpDouble
@@ -22,8 +22,8 @@ async def vk_api() -> AsyncIterator[HttpDouble]:
 
 
 @pytest.fixture
-async def client(vk_api: HttpDouble) -> AsyncIterator[Client]:
-    client = Client("secret", f"{vk_api.url}/method")
+async def client(vk_api: HttpDouble) -> AsyncIterator[VkClient]:
+    client = VkClient("secret", f"{vk_api.url}/method")
     yield client
     await client.close()
 
@@ -32,7 +32,7 @@ def error(code: int) -> dict[str, Any]:
     return {"error": {"error_code": code, "error_msg": "no"}}
 
 
-async def test_a_call_returns_the_response(vk_api: HttpDouble, client: Client) -> None:
+async def test_a_call_returns_the_response(vk_api: HttpDouble, client: VkClient) -> None:
     vk_api.answers(200, {"response": [1]})
     assert await client.call("messages.send", peer_id=5) == [1]
     assert vk_api.requests[0].path_qs.startswith("/method/messages.send?")
@@ -51,7 +51,7 @@ async def test_a_call_returns_the_response(vk_api: HttpDouble, client: Client) -
     ],
 )
 async def test_an_answer_without_a_response_is_an_error(
-    vk_api: HttpDouble, client: Client, body: Any, fault: type[Exception], text: str
+    vk_api: HttpDouble, client: VkClient, body: Any, fault: type[Exception], text: str
 ) -> None:
     vk_api.answers(200, body)
     with pytest.raises(fault) as raised:
@@ -61,7 +61,7 @@ async def test_an_answer_without_a_response_is_an_error(
 
 
 @pytest.mark.parametrize("found", [{"groups": [{"id": 5}, {"id": 6}]}, [{"id": 5}]])
-async def test_the_community_of_a_token_is_found(vk_api: HttpDouble, client: Client, found: Any) -> None:
+async def test_the_community_of_a_token_is_found(vk_api: HttpDouble, client: VkClient, found: Any) -> None:
     vk_api.answers(200, {"response": found})
     assert await find_community(client) == 5
 
@@ -83,7 +83,7 @@ async def test_the_community_of_a_token_is_found(vk_api: HttpDouble, client: Cli
     ],
 )
 async def test_a_token_without_a_community_is_an_error_that_says_who_can_help(
-    vk_api: HttpDouble, client: Client, body: Any, fault: type[Exception], text: str
+    vk_api: HttpDouble, client: VkClient, body: Any, fault: type[Exception], text: str
 ) -> None:
     vk_api.answers(200, body)
     with pytest.raises(fault) as raised:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import weakref
 
-from couriers.vk.client import Client
+from couriers.vk.client import VkClient
 from tests.support.http_double import HttpDouble
 
 IMPORT = """
@@ -26,7 +26,7 @@ def test_the_import_leaves_warnings_and_logs_of_the_process_alone() -> None:
 async def test_a_closed_client_is_not_kept() -> None:
     """Bots come and go: vkbottle registers each HTTP client for the end of the process."""
     async with HttpDouble() as vk:
-        client = Client("secret", vk.url)
+        client = VkClient("secret", vk.url)
         await client.call("users.get")
         kept = weakref.ref(client.http_client)
         await client.close()

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from cli.processes.embedded_valkey import running_url
-from core.model.parts import Part, PartState
-from core.monitoring import Step
+from core.model.parts import PartState, UpPart
+from core.monitoring import SampleStep
 from core.monitoring.samples import Samples
 from core.processes import ProcessRecord, ProcessRegister, ProcessState
 from core.queue import NewTask, Queue, SettleResult, connect
@@ -40,7 +40,7 @@ async def record_some(person: Person) -> None:
                 await store.command("HINCRBY", KEYS["outcome_counts"].at(0), name, n)
             for name, n in (("letters:promoted", 4), ("letters:lag_ms", 1000)):
                 await store.command("HINCRBY", KEYS["counters"].at(0), name, n)
-            await samples.save(Step.FINE, await samples.take(now - 1000 * seconds))
+            await samples.save(SampleStep.FINE, await samples.take(now - 1000 * seconds))
     finally:
         await store.close()
 
@@ -141,7 +141,7 @@ async def test_an_operator_sees_why_a_process_halted_and_which_command_is_missin
         )
         store = await Store.open(url)
         await ProcessRegister(store).write(halted)
-        part = Part(name="bot vk", state=PartState.STOPPED, at=now, since=now, ends=1, reason="no such community")
+        part = UpPart(name="bot vk", state=PartState.STOPPED, at=now, since=now, ends=1, reason="no such community")
         busy = replace(
             halted,
             id="busy",

@@ -12,7 +12,7 @@ import pytest
 
 from core.model.backoff import Backoff
 from providers.models import FileCache, LanguageModel, Models, NotSetUp, Synthesis, Transcription
-from providers.models.http_client import HttpClient
+from providers.models.http_client import ModelHttpClient
 from providers.models.openai import OpenAi
 from providers.models.salute import Salute, SaluteTokens
 from sandbox.models import KEY, MODEL, ModelsServer
@@ -45,20 +45,20 @@ async def service(state: SandboxState) -> AsyncIterator[ModelsServer]:
 
 
 @pytest.fixture
-async def client() -> AsyncIterator[HttpClient]:
+async def client() -> AsyncIterator[ModelHttpClient]:
     """A client whose pauses are short."""
-    opened = HttpClient("the service", "ADA_KEY", MINUTE, backoff=QUICK)
+    opened = ModelHttpClient("the service", "ADA_KEY", MINUTE, backoff=QUICK)
     yield opened
     await opened.close()
 
 
 @pytest.fixture
-def openai(client: HttpClient, service: ModelsServer) -> OpenAi:
+def openai(client: ModelHttpClient, service: ModelsServer) -> OpenAi:
     return OpenAi(client, service.url, KEY, MODEL)
 
 
 @pytest.fixture
-def salute(client: HttpClient, service: ModelsServer) -> Salute:
+def salute(client: ModelHttpClient, service: ModelsServer) -> Salute:
     tokens = SaluteTokens(client, service.token_url, AUTHORIZATION_KEY, "SALUTE_SPEECH_PERS")
     return Salute(client, tokens, service.salute_url)
 

@@ -22,7 +22,7 @@ from providers.models import (
     Synthesis,
     Transcription,
 )
-from providers.models.http_client import LONGEST_WAIT, HttpClient, Request, complaint_of
+from providers.models.http_client import LONGEST_WAIT, ModelHttpClient, ModelRequest, complaint_of
 from providers.models.openai import OpenAi
 from providers.models.salute import Salute, SaluteTokens
 from sandbox.http_listener import HttpListener
@@ -157,14 +157,16 @@ async def test_the_pause_that_a_throttled_service_names_is_kept(openai: Language
 
 async def test_an_answer_that_does_not_come_in_time_is_not_repeated(service: ModelsServer, state: SandboxState) -> None:
     state.add_rule(Rule("models", Fault("timeout")))
-    client = HttpClient("the service", "ADA_KEY", timedelta(seconds=0.2), backoff=QUICK)
+    client = ModelHttpClient("the service", "ADA_KEY", timedelta(seconds=0.2), backoff=QUICK)
     with pytest.raises(AiUnavailable, match="did not answer within"):
         await OpenAi(client, service.url, KEY, MODEL).complete(HELLO)
     await client.close()
     assert state.counter("models", "completion") <= 1
 
 
-async def test_a_wrong_key_is_named_by_its_setting_and_not_shown(client: HttpClient, service: ModelsServer) -> None:
+async def test_a_wrong_key_is_named_by_its_setting_and_not_shown(
+    client: ModelHttpClient, service: ModelsServer
+) -> None:
     with pytest.raises(AiRefused, match="set ADA_KEY") as error:
         await OpenAi(client, service.url, "wrong-secret", MODEL).complete(HELLO)
     assert "wrong-secret" not in str(error.value)
@@ -173,7 +175,7 @@ async def test_a_wrong_key_is_named_by_its_setting_and_not_shown(client: HttpCli
         await Salute(client, tokens, service.salute_url).transcribe(Path(__file__), "ru-RU")
 
 
-async def test_a_service_that_is_not_there_is_unreachable(client: HttpClient) -> None:
+async def test_a_service_that_is_not_there_is_unreachable(client: ModelHttpClient) -> None:
     with pytest.raises(AiUnavailable) as error:
         await OpenAi(client, "http://127.0.0.1:9/v1", KEY, MODEL).complete(HELLO)
     assert error.value.code == "SERVICE_UNREACHABLE"
@@ -198,7 +200,7 @@ class OtherServer(HttpListener):
     [b"[]", b"{}", b'{"choices": []}', b'{"choices": [{"message": {"content": null}}]}', b'{"choices": 5}', b"7",
      b'{"choices": [{"message": {"content": "  "}}]}', LONG],
 )  # fmt: skip
-async def test_an_answer_that_has_no_message_or_is_too_long_is_an_error(client: HttpClient, body: bytes) -> None:
+async def test_an_answer_that_has_no_message_or_is_too_long_is_an_error(client: ModelHttpClient, body: bytes) -> None:
     server = OtherServer(body)
     await server.start()
     try:
@@ -208,12 +210,12 @@ async def test_an_answer_that_has_no_message_or_is_too_long_is_an_error(client: 
         await server.stop()
 
 
-async def test_a_redirect_is_not_followed_because_it_would_carry_the_key_away(client: HttpClient) -> None:
+async def test_a_redirect_is_not_followed_because_it_would_carry_the_key_away(client: ModelHttpClient) -> None:
     server = OtherServer(b"{}", status=307)
     await server.start()
     try:
         with pytest.raises(AiRefused, match="answered 307"):
-            await client.post(Request(server.url, {}, dict))
+            await client.post(ModelRequest(server.url, {}, dict))
         assert server.calls == 1
     finally:
         await server.stop()
@@ -236,10 +238,10 @@ def test_the_complaint_of_a_service_is_shortened(body: bytes, complaint: str) ->
 
 def test_a_file_of_certificates_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match=r"ADA_SPEECH_CA is .*missing"):
-        HttpClient("the service", "ADA_KEY", MINUTE, ca=tmp_path / "missing")
+        ModelHttpClient("the service", "ADA_KEY", MINUTE, ca=tmp_path / "missing")
 
 
 def test_a_request_does_not_show_its_key_and_text() -> None:
-    request = Request("http://h", {"Authorization": "secret"}, lambda: {"data": "private"})
+    request = ModelRequest("http://h", {"Authorization": "secret"}, lambda: {"data": "private"})
     assert "secret" not in repr(request)
     assert "private" not in repr(request)

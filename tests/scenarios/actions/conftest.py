@@ -17,7 +17,7 @@ from scenarios.bot import Action, Bot, Place
 from scenarios.context import Context, ScenarioServices
 from scenarios.engine import Ending, State, Step, Values
 from scenarios.engine.results import failed
-from scenarios.execution.opening import Options, open_services
+from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.placeholders.attributes import prepare
 from scenarios.rehearsal import Memory, RehearsedStep, play
 from scenarios.rehearsal.memory import QuestionRun
@@ -117,7 +117,7 @@ def store(audited_store: Store) -> Store:
 
 @pytest.fixture
 async def bench(store: Store, bot_api: BotApi, tmp_path: Path) -> AsyncIterator[Bench]:
-    options = Options(
+    options = ScenarioOptions(
         TENANT,
         ZoneInfo("Europe/Moscow"),
         telegram=bot_api.named_calls,

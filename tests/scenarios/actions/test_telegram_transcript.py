@@ -9,7 +9,7 @@ from core.redis.store import Store
 from couriers.telegram_bot.named_calls import NamedCalls
 from scenarios.bot import Bot, Command
 from scenarios.execution.menus import Menus
-from scenarios.execution.opening import Options, open_services
+from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.telegram.authorisation import denial
 from tests.couriers.bot_api_relay import Relay
 from tests.couriers.bot_api_transcript import ANSWERS, compare, relay, shown, what_came
@@ -25,7 +25,7 @@ async def test_scenarios_call_the_bot_api(relay: Relay, store: Store, caplog: py
     caplog.set_level("DEBUG")
     relay.server.joining.set_up(GROUP, title="Клуб", username="club", creator=100_003, administrators=[100_001])
     relay.server.joining.join(ANNA, GROUP)
-    options = Options("university", telegram=lambda: NamedCalls(relay.server.token, relay.url))
+    options = ScenarioOptions("university", telegram=lambda: NamedCalls(relay.server.token, relay.url))
     played: Json = {}
     async with open_services(store, options) as services:
         bench = Bench(services, BotApi(None, relay.server, None))  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from scenarios.bot import ANY, Action, Place, Scenario
-from scenarios.engine import DEFAULT_LIMITS, Ending, Limits, Path, Run, Splice, State, Step, Values, begin, end
+from scenarios.engine import DEFAULT_LIMITS, Ending, Path, Run, RunLimits, Splice, State, Step, Values, begin, end
 
 PLACE = Place("scenarios/test.yaml")
 
@@ -32,7 +32,7 @@ def splice(*names: Scenario, parallel: bool = False) -> Ending:
 Decide = Callable[[Step], Ending]
 
 
-def play(scenarios: Iterable[Scenario], decide: Decide, limits: Limits = DEFAULT_LIMITS) -> Run:
+def play(scenarios: Iterable[Scenario], decide: Decide, limits: RunLimits = DEFAULT_LIMITS) -> Run:
     """Ends every released action with what `decide` returns, the first path first, until nothing is released."""
     run, effects = begin(list(scenarios), limits, at=1)
     ready, at = list(effects.released), 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scenarios.engine import Cause, Ending, Limits, State, Values, begin, end
+from scenarios.engine import Cause, Ending, RunLimits, State, Values, begin, end
 from scenarios.engine.states import OUTCOMES
 from tests.scenarios.engine.play import action, by_type, ending, outcomes, path_of, play, scenario, splice
 from tests.support.work import calls_of
@@ -217,7 +217,7 @@ def test_each_action_records_what_released_or_dropped_it_and_when() -> None:
 def test_a_scenario_that_splices_itself_ends_at_the_depth_with_a_complaint_that_names_the_loop() -> None:
     menu = scenario("menu.start", action("to_help"))
     guide = scenario("menu.help", action("to_menu"))
-    run = play([menu], by_type(to_help=splice(guide), to_menu=splice(menu)), Limits(depth=5))
+    run = play([menu], by_type(to_help=splice(guide), to_menu=splice(menu)), RunLimits(depth=5))
     last = run.in_order[-1]
     assert (len(run.steps), last.state) == (6, State.FAILED)
     assert last.ending is not None
@@ -228,7 +228,7 @@ def test_a_scenario_that_splices_itself_ends_at_the_depth_with_a_complaint_that_
 @pytest.mark.row("C-90")
 def test_branches_that_multiply_end_at_the_number_of_actions_and_the_rest_goes_on() -> None:
     many = scenario("many", action("scenario"), action("next", chain="any"))
-    run = play([many], by_type(scenario=splice(many, many, many, parallel=True)), Limits(actions=50, depth=20))
+    run = play([many], by_type(scenario=splice(many, many, many, parallel=True)), RunLimits(actions=50, depth=20))
     assert len(run.steps) <= 50
     assert run.is_over
     failed = [step.ending.error for step in run.in_order if step.state is State.FAILED and step.ending]

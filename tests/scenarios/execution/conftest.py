@@ -22,7 +22,7 @@ from scenarios.actions import installed_actions
 from scenarios.check.reloading import ActiveBot
 from scenarios.context import ScenarioServices
 from scenarios.execution.conversations import StoredConversations
-from scenarios.execution.opening import Options, open_services
+from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.execution.process import Process, ProcessOptions
 from scenarios.execution.runs import run_id
 from scenarios.inspection.runs import RunReader, RunView
@@ -101,7 +101,9 @@ class Installation(BotFolder):
         store = await kind.open(self.url, self.stack.store.shards)
         resources.push_async_callback(store.close)
         pictures = FileCache(self.folder.parent / "pictures", 10**6, timedelta(days=1))
-        given = Options(TENANT, self.timezone, self.rules, models=self.models, pictures=pictures, **self.options)
+        given = ScenarioOptions(
+            TENANT, self.timezone, self.rules, models=self.models, pictures=pictures, **self.options
+        )
         opened = open_services(store, given)
         services = replace(await resources.enter_async_context(opened), plugins=self.plugins)
         process = Process(services.core, self.types, ProcessOptions(**options))

@@ -14,7 +14,7 @@ from scenarios.bot.variables import Variable
 from scenarios.check.rehearsal.bot_tests import run_tests
 from scenarios.context import Context, ScenarioServices
 from scenarios.engine import Ending, State, Step
-from scenarios.execution.opening import Options, open_services
+from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.loader import load
 from scenarios.placeholders.attributes import prepare
 from tests.scenarios.actions.contexts import executed
@@ -30,7 +30,7 @@ EVENT = {"channel": "echo", "user_id": "7", "chat_id": "7"}
 async def services(server: Server, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ScenarioServices]:
     monkeypatch.setattr(http_request, "_PAUSE", 0.0)
     stack = await Stack.open(server)
-    async with open_services(stack.store, Options(TENANT, allow_private=True)) as opened:
+    async with open_services(stack.store, ScenarioOptions(TENANT, allow_private=True)) as opened:
         yield opened
     await stack.close()
 

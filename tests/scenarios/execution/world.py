@@ -24,7 +24,7 @@ from scenarios.engine import Ending
 from scenarios.execution.answers import Answers
 from scenarios.execution.driver import Driver
 from scenarios.execution.handlers import Handlers
-from scenarios.execution.opening import Options, open_services
+from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.execution.runs import Runs, run_id
 from scenarios.execution.step_executor import StepExecutor
 from scenarios.execution.versions import Versions
@@ -102,7 +102,7 @@ class World:
         self.store = await CrashingStore.open(self._server.url)
         self.store.scripts = Counter()
         self._resources.push_async_callback(self.store.close)
-        self.services = await self._resources.enter_async_context(open_services(self.store, Options(TENANT)))
+        self.services = await self._resources.enter_async_context(open_services(self.store, ScenarioOptions(TENANT)))
         self.ends = DeliveryEnds(self.stack.store)
         reading = asyncio.create_task(self.ends.run())
         self._resources.callback(reading.cancel)

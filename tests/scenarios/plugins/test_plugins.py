@@ -11,7 +11,7 @@ from scenarios.actions import Actions, installed_actions
 from scenarios.context import Context, ScenarioServices
 from scenarios.engine import Ending, State
 from scenarios.engine.results import completed, failed
-from scenarios.execution.opening import Options, open_services
+from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.plugins import Platform, Plugin, started
 from scenarios.plugins.plugin import installed_plugins
 from scenarios.schema import ActionType, Attributes
@@ -56,7 +56,7 @@ def no_events() -> None:
 
 @pytest.fixture
 async def services(stack: Stack) -> AsyncIterator[ScenarioServices]:
-    async with open_services(stack.store, Options()) as services:
+    async with open_services(stack.store, ScenarioOptions()) as services:
         yield services
 
 

@@ -13,7 +13,7 @@ import pytest
 from core.redis.keys import KEYS
 from scenarios.bot.variables import Variable
 from scenarios.check.reloading import ActiveBot
-from scenarios.execution.opening import Options, open_services
+from scenarios.execution.opening import ScenarioOptions, open_services
 from scenarios.execution.schedules import Schedules, schedules_tube
 from scenarios.schema.variables import change_of
 from scenarios.stores.forms import Forms
@@ -103,7 +103,7 @@ async def arm(bot: HeldUp, at: datetime) -> None:
     """Puts what a process of the scenarios puts that runs at a time in the past, and then no more."""
     store = bot.installation.core.store
     store.clock_offset_ms = int((at - datetime.now(UTC)).total_seconds() * 1000)
-    async with open_services(store, Options(TENANT)) as services:
+    async with open_services(store, ScenarioOptions(TENANT)) as services:
         await services.core.client.tubes.create(schedules_tube())
         await Schedules(services, ActiveBot(bot.folder)).arm_all()
     store.clock_offset_ms = 0
