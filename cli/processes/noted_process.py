@@ -28,7 +28,7 @@ from cli.version import VERSION
 from core.errors import AdaError, StoreError, StoreRefuses
 from core.model.parts import UpPart, faulty
 from core.processes import DataLoss, InstallationMark, ProcessRecord, ProcessRegister, ProcessState
-from core.processes.record import BEAT
+from core.processes.register import BEAT
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 

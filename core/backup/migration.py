@@ -14,8 +14,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from core.backup.clients import check_unused
 from core.backup.key_space import KeySpace
+from core.backup.refusals import check_unused
 from core.backup.values import GONE, StoredValue
 from core.errors import DataMoved, SetupError
 from core.model.text.plurals import counted

@@ -14,8 +14,7 @@ from typing import IO
 from redis.exceptions import RedisError
 
 from core.backup.archive import ArchiveFault, ArchiveReader, End, check_bytes
-from core.backup.clients import check_unused
-from core.backup.refusals import PATIENCE, explain
+from core.backup.refusals import PATIENCE, check_unused, explain
 from core.backup.values import Command, StoredValue, writing
 from core.errors import SetupError
 from core.model.text.plurals import counted

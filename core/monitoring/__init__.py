@@ -6,8 +6,7 @@ from core.monitoring.bulk_changes import BulkChanges, TaskChanges, TaskCount, ch
 from core.monitoring.figures import FigureReader, Figures
 from core.monitoring.lanes import LanePage, Lanes, LongestLanes
 from core.monitoring.overview import Overview, Overviews
-from core.monitoring.recorder import Recorder
-from core.monitoring.samples import SampleStep
+from core.monitoring.samples import Recorder, SampleStep
 
 __all__ = [
     "BulkChanges",

@@ -4,14 +4,20 @@ A sample has the counters as they are, not what was added: whichever process tak
 happened between two samples is their difference.
 """
 
+import asyncio
+import logging
+import time
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 import msgspec
 
+from core.errors import StoreError
 from core.queue import Queue, TubeStats
 from core.redis.keys import KEYS
 from core.redis.store import Store
+
+log = logging.getLogger(__name__)
 
 # Tubes that a sample names: those with the most tasks since the beginning. The others are added up.
 TUBES = 100
@@ -147,3 +153,34 @@ def _number(step: SampleStep, at: int) -> int:
 def _read(texts: Sequence[str], since: int) -> list[Sample]:
     samples = [msgspec.json.decode(text, type=Sample) for text in texts]
     return sorted((one for one in samples if one.at > since), key=lambda one: one.at)
+
+
+class Recorder:
+    """Takes a sample every ten seconds, beside the API. Of several processes one takes each sample. While none runs,
+    the figures have a gap.
+    """
+
+    def __init__(self, store: Store, queue: Queue) -> None:
+        self._store = store
+        self._samples = Samples(store, queue)
+
+    async def run(self) -> None:
+        """Record until cancelled. While the server is away nothing is recorded."""
+        while True:
+            await asyncio.sleep(SampleStep.FINE - self._now_ms() / 1000 % SampleStep.FINE)
+            try:
+                await self.record(self._now_ms())
+            except StoreError as fault:
+                log.warning("no figures are recorded: %s", fault)
+
+    async def record(self, at: int) -> list[SampleStep]:
+        """Take the samples of this moment, unless another process has. Returns the steps that were recorded."""
+        steps = [step for step in SampleStep if await self._samples.has_turn(step, at)]
+        if steps:
+            sample = await self._samples.take(at)
+            for step in steps:
+                await self._samples.save(step, sample)
+        return steps
+
+    def _now_ms(self) -> int:
+        return int(time.time() * 1000) + self._store.clock_offset_ms

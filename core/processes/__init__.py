@@ -16,8 +16,7 @@ from core.processes.installation_mark import (
     last_loss,
 )
 from core.processes.overview import FaultyPart, ProcessOverview, ProcessView, UnservedTube, overview
-from core.processes.record import ProcessRecord, ProcessState
-from core.processes.register import ProcessRegister
+from core.processes.register import ProcessRecord, ProcessRegister, ProcessState
 
 __all__ = [
     "ACCEPT_LOSS",

@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from core.deliveries.channels import Channels
 from core.model.parts import UpPart
-from core.processes.record import ProcessRecord
-from core.processes.register import ProcessRegister
+from core.processes.register import ProcessRecord, ProcessRegister
 from core.queue import Queue
 from core.redis.keys import KEYS
 from core.redis.store import Store

@@ -9,7 +9,6 @@ Neighbours: `core.admission` has the keys, `core.directory` the people. `deliver
 """
 
 from core.sessions.codes import SignInCodes, SignInLinks
-from core.sessions.identity import Identity
-from core.sessions.sessions import Sessions
+from core.sessions.sessions import Identity, Sessions
 
 __all__ = ["Identity", "Sessions", "SignInCodes", "SignInLinks"]

@@ -37,7 +37,7 @@ from core.model.history_key import Id
 from core.model.people import canonical_email, faults_of_email, id_text
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.sessions.placed_secrets import new_secret, shard_in
+from core.sessions.sessions import new_secret, shard_in
 
 log = logging.getLogger(__name__)
 

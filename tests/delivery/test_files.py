@@ -10,8 +10,7 @@ import pytest
 from core.audit.audit import Audit
 from core.errors import Conflict
 from core.redis.store import Store
-from core.uploads import Upload, Uploads
-from core.uploads.uploads import MiB
+from core.uploads import MiB, Upload, Uploads
 from couriers.sending.content import uploaded_files
 from couriers.telegram_bot import sign_in as telegram_bot
 from delivery.http.options import Options

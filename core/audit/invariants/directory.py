@@ -275,5 +275,5 @@ _BY_KIND: dict[str, Make] = {
     "owners": _of_owner,
 }
 
-KINDS = tuple(_BY_KIND)
+DIRECTORY_KINDS = tuple(_BY_KIND)
 """The kinds of keys that the directory has."""

@@ -175,7 +175,7 @@ _BY_KIND: Mapping[str, Callable[[int, str, str, str], Iterator[Implication]]] = 
     "job_order": _of_order,
 }
 
-KINDS = tuple(_BY_KIND)
+JOB_KINDS = tuple(_BY_KIND)
 """The kinds of keys that are checked by implications."""
 
 

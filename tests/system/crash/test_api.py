@@ -7,8 +7,7 @@ import pytest
 from aiohttp import ClientError
 
 from core.model.states import Status
-from core.uploads import Uploads
-from core.uploads.uploads import MiB
+from core.uploads import MiB, Uploads
 from tests.support.waiting import until
 from tests.system.crash.api_client import ApiClient, delivery
 from tests.system.crash.installation import SMS, Installation
