@@ -1,7 +1,8 @@
 """bench enqueue: deliveries per second that one API process accepts, compared with a bare aiohttp handler.
 
 One load generator (its own process) measures every load in turn: the bare handler, the bare handler that reads and
-writes JSON, many clients that post one by one, one client that posts one by one, one client that posts in bulk.
+writes JSON, many clients that post one by one, one client that posts one by one, one client that posts in bulk, one
+client that posts to 10,000 people at once: one text, and a personal text for each.
 The API is the real one: `./ada serve` with real keys and scripts and the append-only file on. Each round has a fresh
 server: a server rewrites its append-only file each time the file has doubled, which takes a core for seconds and would
 disturb one load and not another.
@@ -26,7 +27,9 @@ ANSWER_BYTES = 230
 
 BARE = ("bare handler", "bare JSON")
 CHANNELS = ("telegram", "vk", "sms")
-SINGLE_TARGET, BULK_TARGET = 0.4, 5.0
+SINGLE_TARGET, BULK_TARGET, PERSONAL_TARGET = 0.4, 5.0, 3.0
+PEOPLE = 10_000
+SHARED, PERSONAL = f"{PEOPLE} people", f"{PEOPLE} personal"
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -86,7 +89,18 @@ def loads_of(bare: str, api: str, arguments: Namespace) -> Sequence[Load]:
         Load("one by one", api + path, body, arguments.connections),
         Load("one client", api + path, body, 1),
         Load("bulk", f"{api}{path}/bulk", lines, 1, arguments.lines),
+        Load(SHARED, api + path, to_many(arguments.due == "later", is_personal=False), 1),
+        Load(PERSONAL, api + path, to_many(arguments.due == "later", is_personal=True), 1),
     )
+
+
+def to_many(later: bool, *, is_personal: bool) -> bytes:
+    """Return a delivery to all people, at most as large as a body may be."""
+    people = [{"id": number, "contacts": {"sms": address("sms", number)}} for number in range(PEOPLE)]
+    values = [{"mark": number % 5 + 1, "n": number} if is_personal else {} for number in range(PEOPLE)]
+    recipients = [one | ({"values": own} if own else {}) for one, own in zip(people, values, strict=True)]
+    body = {**delivery(later), "recipients": recipients, "channels": ["sms"], "text": "No {{n}}: {{mark}}"}
+    return json.dumps(body, separators=(",", ":")).encode()
 
 
 def delivery(later: bool) -> Mapping[str, Any]:
@@ -134,6 +148,8 @@ def show(measurements: Mapping[str, Sequence[Measurement]], rows: Rows) -> None:
     single = _ratio(measurements["one by one"], measurements["bare JSON"])
     bulk = _ratio(measurements["bulk"], measurements["one client"])
     report_target("one by one to bare JSON", single, f"≥ {SINGLE_TARGET}", single >= SINGLE_TARGET)
+    personal = _ratio(measurements[SHARED], measurements[PERSONAL])
+    report_target("personal texts to one text", personal, f"≤ {PERSONAL_TARGET:g}", personal <= PERSONAL_TARGET)
     report_target("one client, bulk to one by one", bulk, f"≥ {BULK_TARGET:g}", bulk >= BULK_TARGET)
 
 

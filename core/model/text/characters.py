@@ -21,6 +21,8 @@ def folded(text: str) -> str:
 
 def is_blank(text: str) -> bool:
     """Return whether nothing of a text is seen: it has only white space and invisible marks."""
+    if text[:1].isalnum():  # most texts
+        return False
     return all(letter.isspace() or unicodedata.category(letter) == "Cf" for letter in text)
 
 

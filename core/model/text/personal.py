@@ -9,7 +9,7 @@ the address of a button.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -107,6 +107,7 @@ def values_in(fields: Sequence[str], row: Sequence[str | None]) -> Values:
     return {field: value for field, value in zip(fields, row, strict=False) if value is not None}
 
 
+@lru_cache(maxsize=1024)  # 10,000 recipients have the same few fields
 def field_name(written: str) -> str:
     """Return the form in which names of fields are compared: without case, with plain single spaces, ё is е."""
     return " ".join(with_plain_spaces(nfc(written)).casefold().replace("ё", "е").split())
