@@ -6,7 +6,7 @@ It is that of the standard library, in a thread: importing aiohttp takes longer 
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -30,6 +30,8 @@ _SILENCE = 60.0
 _CALL = 300.0
 _UPLOAD = 600.0
 _CHUNK = 2**16
+_MOST_ERRORS = 20
+"""Errors of a request that are printed."""
 
 
 @dataclass(frozen=True)
@@ -188,10 +190,24 @@ def read_response(status: int, content: bytes) -> JsonObject:
 
 
 def error_message(status: int, text: str) -> str:
-    """Return one line from a problem+json body; the status and the first characters of any other body."""
+    """Return the message of a problem+json body; the status and the first characters of any other body."""
     try:
         problem = json.loads(text)
-        errors = "; ".join(f"{error['path']}: {error['message']}" for error in problem.get("errors", []))
+        errors = format_errors(problem.get("errors", []))
         return f"{problem['code']}: {errors or problem.get('detail') or problem['title']}"
     except (ValueError, KeyError, TypeError, AttributeError):
         return f"HTTP {status}: {text[:200]}"
+
+
+def format_errors(errors: Sequence[JsonObject]) -> str:
+    """Return the first errors of a request; those of the rows of a table each on a line of its own."""
+    shown = [f"{_place(error)}: {error['message']}" for error in errors[:_MOST_ERRORS]]
+    if len(errors) > _MOST_ERRORS:
+        shown.append(f"and {len(errors) - _MOST_ERRORS} more")
+    return "\n  ".join(["", *shown]) if any(error.get("row") for error in errors) else "; ".join(shown)
+
+
+def _place(error: JsonObject) -> str:
+    if not error.get("row"):
+        return str(error["path"])
+    return f"row {error['row']}, column {error['column']}" if error.get("column") else f"row {error['row']}"

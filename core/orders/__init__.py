@@ -7,8 +7,18 @@ Neighbours: `core.directory` names the people, `core.admission` has the rules, `
 `delivery/` and `bots/` call it.
 """
 
-from core.orders.order import Addressee, Caller, GroupRef, Order, SupergroupRef, UserRef
+from core.orders.order import Addressee, Caller, GroupRef, Order, SupergroupRef, TableRef, UserRef
 from core.orders.sending import Sending
 from core.orders.sending_policy import SendingPolicy
 
-__all__ = ["Addressee", "Caller", "GroupRef", "Order", "Sending", "SendingPolicy", "SupergroupRef", "UserRef"]
+__all__ = [
+    "Addressee",
+    "Caller",
+    "GroupRef",
+    "Order",
+    "Sending",
+    "SendingPolicy",
+    "SupergroupRef",
+    "TableRef",
+    "UserRef",
+]

@@ -30,7 +30,16 @@ class SupergroupRef(Struct, frozen=True):
     id: Id
 
 
-Addressee = Recipient | UserRef | GroupRef | SupergroupRef
+class TableRef(Struct, frozen=True):
+    """The rows of an uploaded table. `file`: the id of the upload. `sheet`, `encoding`: "" finds it out."""
+
+    file: str
+    sheet: str = ""
+    encoding: str = ""
+    place: str = ""
+
+
+Addressee = Recipient | UserRef | GroupRef | SupergroupRef | TableRef
 """A `Recipient` has its contacts with it and needs no directory."""
 
 

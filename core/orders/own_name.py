@@ -33,7 +33,7 @@ async def in_own_name(directory: Directory, tenant: str, person: User, order: Or
 def _refuse_contacts(order: Order) -> None:
     for number, one in enumerate(order.addressees):
         if isinstance(one, Recipient):
-            path = f"recipients.{number}.contacts"
+            path = f"{one.place or f'recipients.{number}'}.contacts"
             raise Forbidden("CONTACTS_NOT_ALLOWED", "A person writes to people of the directory, by their id.", path)
 
 

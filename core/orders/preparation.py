@@ -19,9 +19,10 @@ from core.orders.addressing import Addressed, Addressing
 from core.orders.attached_uploads import AttachedUploads
 from core.orders.content_rules import check_content
 from core.orders.delivery_times import check_time
-from core.orders.order import Caller, Order
+from core.orders.order import Caller, Order, TableRef
 from core.orders.own_name import in_own_name
 from core.orders.personal_values import make_personal
+from core.orders.tables.row_addressees import RowAddressees
 
 MAX_RECIPIENTS = 10_000
 
@@ -44,6 +45,7 @@ class Preparation:
         max_recipients: int,
         clock: Callable[[], datetime],
         files: AttachedUploads,
+        rows: RowAddressees,
     ) -> None:
         self._directory = directory
         self._addressing = Addressing(directory, max_recipients)
@@ -51,9 +53,12 @@ class Preparation:
         self._quiet_hours = quiet_hours
         self._clock = clock
         self._files = files
+        self._rows = rows
 
     async def prepare(self, order: Order, caller: Caller) -> Prepared:
         """Return the delivery with its recipients, its time and its quota. Raises the refusals of `Sending.send`."""
+        if any(isinstance(one, TableRef) for one in order.addressees):
+            order = replace(order, addressees=await self._rows.expanded(order.addressees, caller))
         given = order.delivery
         if caller.person:
             given = await in_own_name(self._directory, caller.tenant, caller.person, order)

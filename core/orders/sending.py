@@ -23,6 +23,8 @@ from core.orders.order import Caller, Order
 from core.orders.preparation import MAX_RECIPIENTS, Preparation
 from core.orders.preview import Preview, preview_of
 from core.orders.sending_policy import SendingPolicy
+from core.orders.tables.row_addressees import RowAddressees
+from core.orders.tables.table_reader import TableReader
 from core.redis.store import Store
 from core.uploads import Uploads
 
@@ -50,7 +52,9 @@ class Sending:
         self._idempotency = Idempotency(store)
         self._quotas = Quotas(store, policy.quotas)
         self._files = AttachedUploads(Uploads(store), clock)
-        self._preparation = Preparation(directory, self._quotas, policy.quiet_hours, max_recipients, clock, self._files)
+        self.tables = TableReader(Uploads(store))
+        rows, hours = RowAddressees(store, directory, self.tables), policy.quiet_hours
+        self._preparation = Preparation(directory, self._quotas, hours, max_recipients, clock, self._files, rows)
 
     async def send(self, order: Order, caller: Caller, repeat: Repeat | None = None) -> Accepted:
         """Store one delivery; a repeat returns the first result. A refusal leaves no trace.

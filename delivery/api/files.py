@@ -1,15 +1,17 @@
-"""Files that deliveries attach: upload, show, delete."""
+"""Files that deliveries attach, and tables of their recipients: upload, show, delete."""
 
 import tempfile
-from typing import Annotated
+from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.model.clock import write_time
 from core.model.content import AttachmentType
+from core.orders import TableRef
+from core.orders.tables.row_addressees import meanings
 from core.uploads import Upload
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields.types import Encoding, RequestModel
 from delivery.http.input.receiving import receive_file
 from delivery.http.route import NEW_OBJECT, NoParameters, People, Repeats, Route, Routes
 
@@ -70,7 +72,40 @@ async def delete(request: FileRequest) -> Response:
     return Response(None, 204)
 
 
-def _id(request: FileRequest) -> str:
+class TableQuery(RequestModel, frozen=True):
+    """The sheet of a workbook, if several have values; the encoding of CSV, if it is not found out."""
+
+    sheet: Annotated[str, Meta(min_length=1, max_length=64)] | UnsetType = UNSET
+    encoding: Encoding | UnsetType = UNSET
+
+
+class TableColumn(Struct):
+    """A column of a table. `field`: what `{{…}}` in a text names. `meaning`: how rows name their recipient: id, name,
+    email, contacts.sms, …; null: it is a value alone.
+    """
+
+    name: str
+    field: str
+    meaning: str | None
+
+
+class TableResponse(Struct):
+    """A table of recipients. `rows`: how many it has."""
+
+    columns: list[TableColumn]
+    rows: int
+
+
+async def show_table(request: Request[None, TableQuery]) -> Response:
+    """Return the columns of an uploaded table, so that a text can name them."""
+    query, file = request.query, _id(request)
+    ref = TableRef(file, query.sheet or "", query.encoding or "")
+    table = await request.services.core.sending.tables.read(request.tenant, ref)
+    named = zip(table.header, table.fields, meanings(table), strict=True)
+    return Response(TableResponse([TableColumn(*column) for column in named if column[0]], len(table.rows)))
+
+
+def _id(request: Request[None, Any]) -> str:
     return request.http.match_info["id"]
 
 
@@ -79,6 +114,8 @@ ROUTES: Routes = (
           "send", upload, 201, FileResponse, query=FileQuery, headers=NEW_OBJECT, upload=OCTETS,
           people=People.BY_SCOPE),
     Route("GET", "/v1/files/{id}", "Show an uploaded file", "send", show, 200, FileResponse),
+    Route("GET", "/v1/files/{id}/table", "Read an uploaded CSV or .xlsx file as a table of recipients", "send",
+          show_table, 200, TableResponse, query=TableQuery, people=People.BY_SCOPE),
     Route("DELETE", "/v1/files/{id}", "Delete an uploaded file; deliveries that name it are sent without it", "send",
           delete, 204, repeats=Repeats.STORED),
 )  # fmt: skip

@@ -185,7 +185,7 @@ class TestSmallLimit:
             "large.bin": (1, "BODY_TOO_LARGE: At most 1000 bytes are allowed."),
             "empty.bin": (2, "FILE_EMPTY: The file empty.bin is empty."),
             "gone.bin": (2, "the file cannot be read: No such file or directory"),
-            ".": (2, "it is a folder; --file takes one file, repeat it for several"),
+            ".": (2, "it is a folder; --file takes one file"),
         }
         for name, (code, text) in expected.items():
             got, out, err = await ada(*send, name)

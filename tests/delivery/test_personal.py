@@ -1,6 +1,7 @@
 """Personal texts over HTTP: what is given with the recipients, what is refused, the preview, the history, bulk."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ from couriers.email.courier import Email
 from couriers.sending.content.shown import display_of
 from tests.delivery.conftest import Api, Couriers
 from tests.delivery.test_deliveries import finished
+from tests.delivery.test_directory_commands import Ada, ada
+
+__all__ = ["ada"]
 
 SMS = Display(as_text=display_of(object.__new__(Email)).as_text, limits=Limits(in_sms=True))
 TEXT = "{{first_name|Friend}}, your mark is {{Mark}}."
@@ -97,3 +101,61 @@ async def test_a_bulk_line_has_values_too(api: Api) -> None:
     bulk = await api.call("POST", "/v1/deliveries/bulk", lines, headers={"Content-Type": "application/x-ndjson"})
     first, second = (json.loads(line) for line in bulk.body.splitlines())
     assert (first["status"], second["code"]) == (202, "VALUE_MISSING")
+
+
+TABLE = "Имя;Телефон;Оценка\r\nАнна;8 999 000-00-01;5\r\nБорис;нет;4\r\n"
+
+
+async def table(api: Api, text: str = TABLE) -> str:
+    octets = {"Content-Type": "application/octet-stream"}
+    stored = await api.call("POST", "/v1/files?name=marks.csv", text.encode("cp1251"), headers=octets)
+    return str(stored.json["id"])
+
+
+@pytest.mark.row("D-45")
+async def test_a_table_is_uploaded_looked_at_and_sent_to(api: Api, courier: Couriers) -> None:
+    sms, file = await courier("sms"), await table(api, TABLE.replace("нет", "+79990000002"))
+    seen = (await api.call("GET", f"/v1/files/{file}/table")).json
+    columns = [(one["name"], one["field"], one["meaning"]) for one in seen["columns"]]
+    assert columns == [("Имя", "имя", "name"), ("Телефон", "телефон", "contacts.sms"), ("Оценка", "оценка", None)]
+    assert seen["rows"] == 2
+    asked = body({"table": file}, person(3, name="Вера"), text="{{имя}}: {{оценка}}")
+    refused = await api.call("POST", "/v1/deliveries", asked)
+    assert [one["path"] for one in refused.json["errors"]] == ["recipients.1.values.оценка"]
+    made = await api.call("POST", "/v1/deliveries", {**asked, "recipients": [{"table": file}]})
+    await finished(api, made.headers["Location"])
+    assert sorted(one.text for one in sms.attempted) == ["Анна: 5", "Борис: 4"]
+    assert (await api.call("GET", "/v1/users")).json["users"] == []
+
+
+@pytest.mark.row("D-45")
+async def test_the_errors_of_a_table_have_row_column_and_value(api: Api) -> None:
+    file = await table(api)
+    for path in ("/v1/deliveries", "/v1/deliveries/preview"):
+        refused = await api.call("POST", path, body({"table": file}, text="{{оценка}}"))
+        assert (refused.status, refused.code) == (422, "TABLE_INVALID")
+        (error,) = refused.json["errors"]
+        assert (error["row"], error["column"], error["code"]) == (3, "Телефон", "ADDRESS_MALFORMED")
+        assert error["message"].startswith("'нет': ")
+    missing = await api.call("POST", "/v1/deliveries", body({"table": "0" * 32}, text="{{оценка}}"))
+    assert (missing.code, missing.json["errors"][0]["path"]) == ("FILE_NOT_FOUND", "recipients.0.table")
+    for recipient in ({"table": file, "id": 1}, {"sheet": "x"}):
+        refused = await api.call("POST", "/v1/deliveries", body(recipient))
+        assert refused.code == "RECIPIENT_AMBIGUOUS"
+
+
+@pytest.mark.row("D-45")
+async def test_the_command_line_sends_to_a_table(ada: Ada, api: Api, courier: Couriers, tmp_path: Path) -> None:
+    sms, file = await courier("sms"), tmp_path / "marks.csv"
+    send = ("send", "--table", str(file), "--channel", "sms", "--text", "У {{имя}} оценка {{оценка}}", "--wait")
+    file.write_text(TABLE)
+    code, _, err = await ada(*send)
+    assert code == 1
+    assert "row 3, column Телефон: 'нет': " in err
+    file.write_text(TABLE.replace("нет", "+79990000002"))
+    code, out, _ = await ada(*send)
+    assert code == 0
+    assert "У Анна оценка 5" in out, "the history shows the text of each"
+    assert sorted(one.text for one in sms.attempted) == ["У Анна оценка 5", "У Борис оценка 4"]
+    assert (await ada("send", "--text", "x"))[0] == 2
+    assert (await ada(*send[:2], "nowhere.csv", *send[3:]))[2].startswith("ada: --table nowhere.csv: ")

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from cli.client.attachments import attach
+from cli.client.attachments import attach, upload_table
 from cli.client.format_history import format_event, format_history
 from cli.client.http_client import HttpClient, JsonObject, open_client
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
@@ -38,11 +38,17 @@ def declare_send(parser: ArgumentParser) -> None:
     add(
         "--to",
         action="append",
-        required=True,
         metavar="RECIPIENT",
         help="7, 7=telegram:100001,sms:+7…, telegram:100001 or group:NAME, as in the API and in the web console; "
         "repeat for several",
     )
+    add(
+        "--table",
+        metavar="FILE",
+        help="send to each row of a .csv or .xlsx file; {{mark}} in the text stands for the cell of the column mark",
+    )
+    add("--sheet", metavar="NAME", help="with --table: the sheet, if several have values")
+    add("--encoding", metavar="NAME", help="with --table: of a .csv file, for example windows-1251")
     add("--text", help="the text; - reads it from standard input. Not needed with --file")
     add(
         "--personal",
@@ -78,6 +84,10 @@ def declare_send(parser: ArgumentParser) -> None:
 
 async def send(api: HttpClient, arguments: Namespace) -> int:
     body = new_delivery(arguments)
+    if arguments.table:
+        given = {"sheet": arguments.sheet, "encoding": arguments.encoding}
+        table = {"table": await upload_table(api, arguments.table), **{k: v for k, v in given.items() if v}}
+        body["recipients"] = [*body["recipients"], table]
     if arguments.file:
         body["content"] = {"attachments": [await attach(api, one) for one in arguments.file]}
     accepted = await api.call("POST", "/v1/deliveries", body, idempotency_key=arguments.repeat_key)
@@ -107,10 +117,12 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
     """Return the request body, without files and the options that were not given. Raises CommandFailed."""
     if arguments.text is None and not arguments.file:
         raise CommandFailed("send what? Give --text, or --file", WRONG_USAGE)
+    if not arguments.to and not arguments.table:
+        raise CommandFailed("send to whom? Give --to, or --table", WRONG_USAGE)
     body = {
         "sender": {"id": parse_id(arguments.sender)},
         "text": read_text_input(STDIN, _MOST_TEXT_BYTES) if arguments.text == STDIN else arguments.text,
-        "recipients": arguments.to,
+        "recipients": arguments.to or [],
         "personal": arguments.personal,
         "origin": "cli",
         "channels": arguments.channel,

@@ -9,7 +9,7 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
-from typing import IO
+from typing import IO, TextIO
 
 from msgspec import Struct
 
@@ -57,6 +57,13 @@ def read_rows(file: IO[bytes], columns: Columns, encoding: str = "") -> list[Csv
     if errors:
         raise ImportRefused(errors)
     return rows
+
+
+def read_records(text: TextIO, columns: Columns) -> Iterator[Record]:
+    """Emit the rows that are not empty, the header first, with their numbers, whatever columns there are. `columns`:
+    those by which the separator is known. Raises ImportRefused CSV_…
+    """
+    return _records(_Source(text), columns)
 
 
 # rows

@@ -25,12 +25,19 @@ class RowError(Struct, frozen=True):
 class ImportRefused(Invalid):
     """The file has errors; nothing was written. `errors`: the first ones, by row; `count`: of all."""
 
+    code_of_class, nothing = "ROWS_INVALID", "Nothing was imported"
+
     def __init__(self, errors: Sequence[RowError], count: int = 0) -> None:
         self.errors = errors
         self.count = max(count, len(errors))
-        super().__init__(
-            "ROWS_INVALID", f"Nothing was imported: {counted(self.count, 'error')}. The first: {_shown(errors[0])}"
-        )
+        detail = f"{self.nothing}: {counted(self.count, 'error')}. The first: {_shown(errors[0])}"
+        super().__init__(self.code_of_class, detail)
+
+
+class TableRefused(ImportRefused):
+    """The table of recipients has errors; nothing was sent."""
+
+    code_of_class, nothing = "TABLE_INVALID", "Nothing was sent"
 
 
 def _shown(error: RowError) -> str:

@@ -9,11 +9,12 @@ from core.model.clock import write_optional_time, write_time
 from core.model.contacts import recipient_notation
 from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState
-from delivery.api.deliveries.content import ContentRequest
+from delivery.api.deliveries.content import UPLOAD_ID, ContentRequest
 from delivery.http.fields.durations import DURATION
 from delivery.http.fields.types import (
     DELIVERY_ID,
     Contacts,
+    Encoding,
     IdField,
     Label,
     Name,
@@ -54,7 +55,8 @@ Values = Annotated[
 
 class RecipientRequest(RequestModel, frozen=True):
     """One person by `id`: with `contacts`, or without the field, and then the directory knows the contacts. Or all
-    members of a `group` or `supergroup`.
+    members of a `group` or `supergroup`. Or the rows of a `table`: the id of an uploaded CSV or .xlsx file, with the
+    `sheet` if several have values, and the `encoding` of CSV if it is not found out.
     """
 
     id: IdField | UnsetType = UNSET
@@ -63,6 +65,9 @@ class RecipientRequest(RequestModel, frozen=True):
     values: Values | UnsetType = UNSET
     group: Name | UnsetType = UNSET
     supergroup: Name | UnsetType = UNSET
+    table: Annotated[str, Meta(pattern=UPLOAD_ID, description="the id of an uploaded file")] | UnsetType = UNSET
+    sheet: Annotated[str, Meta(min_length=1, max_length=64)] | UnsetType = UNSET
+    encoding: Encoding | UnsetType = UNSET
 
 
 Text = Annotated[

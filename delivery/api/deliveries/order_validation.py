@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from msgspec import Struct, UnsetType, ValidationError, convert
+from msgspec import UNSET, Struct, UnsetType, ValidationError, convert
 
 from core.model.contacts import recipient_notation
 from core.model.contacts.addresses import without_duplicates
@@ -17,7 +17,7 @@ from core.model.history_key import HistoryKey, Id
 from core.model.people import canonical_id, faults_of_address
 from core.model.text.characters import nfc, refusal, without_marks
 from core.model.text.personal import field_name
-from core.orders import Addressee, GroupRef, Order, SupergroupRef, UserRef
+from core.orders import Addressee, GroupRef, Order, SupergroupRef, TableRef, UserRef
 from delivery.api.deliveries.delivery_request import DeliveryRequest, RecipientRequest
 from delivery.http.context import Request
 from delivery.http.fields.durations import read_duration
@@ -49,7 +49,8 @@ def make_order(given: DeliveryRequest, context: ValidationContext) -> Order:
     delivery = _convert(given, context)
     addressees = [_addressee(one, number) for number, one in enumerate(recipients)]
     has_values = any(isinstance(one, Recipient | UserRef) and one.values for one in addressees)
-    is_personal = has_values if isinstance(given.personal, UnsetType) else given.personal
+    has_table = any(isinstance(one, TableRef) for one in addressees)
+    is_personal = has_values or has_table if isinstance(given.personal, UnsetType) else given.personal
     errors: Errors = []
     if has_values and not is_personal:
         errors.append(FieldError("personal", "VALUES_NOT_PERSONAL", "Values belong to a personal text."))
@@ -105,6 +106,8 @@ def _read_line(line: str, number: int) -> RecipientRequest:
 
 
 def _addressee(given: RecipientRequest, number: int) -> Addressee:
+    if given.table or given.sheet or given.encoding:
+        return _table(given, f"recipients.{number}")
     if isinstance(given.id, UnsetType) or given.group or given.supergroup:
         return _group(given, f"recipients.{number}")
     values = _values(given.values, f"recipients.{number}.values") if given.values else {}
@@ -142,6 +145,16 @@ def _group(given: RecipientRequest, path: str) -> GroupRef | SupergroupRef:
         detail = f"A {named[0]} has no {' and '.join(personal)}; these belong to a person."
         raise invalid_field(path, "RECIPIENT_AMBIGUOUS", detail)
     return GroupRef(nfc(given.group)) if given.group else SupergroupRef(nfc(given.supergroup or ""))
+
+
+def _table(given: RecipientRequest, path: str) -> TableRef:
+    """Read a recipient that is a table. Raises `InvalidFields` RECIPIENT_AMBIGUOUS."""
+    others = ("id", "group", "supergroup", "name", "contacts", "values")
+    more = [name for name in others if getattr(given, name) is not UNSET]
+    if more or not given.table:
+        detail = f"A table has no {' and '.join(more)}." if more else "A sheet and an encoding belong to a table."
+        raise invalid_field(path, "RECIPIENT_AMBIGUOUS", detail)
+    return TableRef(given.table, given.sheet or "", given.encoding or "", path)
 
 
 def _unique(channel: str, addresses: Sequence[str]) -> Sequence[str]:

@@ -11,14 +11,13 @@ from core.directory.csv_cells import FileKind
 from core.directory.importing import Imported, RowChange
 from core.model.delivery import Repeat
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields.types import Encoding, RequestModel
 from delivery.http.idempotency import respond_once
 from delivery.http.input.decoding import check_content_type
 from delivery.http.input.receiving import receive_file
 from delivery.http.route import NoParameters, People, Repeats, Route, Routes
 
 KindName = Literal["users", "contacts", "groups", "members", "supergroups", "ownerships"]
-Encoding = Literal["utf-8", "utf-16", "windows-1251", "koi8-r", "mac-cyrillic", "cp866", "windows-1252"]
 
 
 class ImportQuery(RequestModel, frozen=True):

@@ -4,7 +4,7 @@ An optional field is `… | UnsetType`, so null differs from a field that was no
 of its error, where the general code would say too little.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -65,6 +65,10 @@ Contacts = Annotated[
     dict[ShortText, Address | Annotated[list[Address], Meta(max_length=16)]],
     Meta(max_length=32, description="channel → address or addresses"),
 ]
+
+
+Encoding = Literal["utf-8", "utf-16", "windows-1251", "koi8-r", "mac-cyrillic", "cp866", "windows-1252"]
+"""Of a CSV file, as `core.directory.importing.encodings` names them."""
 
 
 class RequestModel(Struct, forbid_unknown_fields=True, frozen=True):

@@ -219,6 +219,7 @@ CODES = {
     # CSV import; the codes of rows
     "ROWS_INVALID": ProblemType(422, "The file has errors; nothing was imported"),
     "IMPORT_RUNNING": ProblemType(409, "A file is being imported into the directory"),
+    "TABLE_INVALID": ProblemType(422, "The table has errors; nothing was sent"),
     "CSV_EMPTY": ProblemType(422, "The file is empty"),
     "CSV_ENCODING_UNCLEAR": ProblemType(422, "The file is in another encoding: name it"),
     "ID_OF_SPREADSHEET": ProblemType(422, "A spreadsheet has made a decimal number of an id"),
@@ -291,7 +292,7 @@ BEYOND_SCHEMA = frozenset(
             "REPORT_MALFORMED",
             "WAIT_OUT_OF_RANGE",
         ),
-        *("USER_NOT_FOUND", "SAME_PERSON", "NOBODY_ADDRESSED", "ROWS_INVALID", "TOO_LONG"),
+        *("USER_NOT_FOUND", "SAME_PERSON", "NOBODY_ADDRESSED", "ROWS_INVALID", "TABLE_INVALID", "TOO_LONG"),
         *("FILE_EMPTY", "ONE_FIELD_WANTED", "SELECTION_EMPTY", "TUBE_MALFORMED"),
         *("JOB_KIND_UNKNOWN", "PARAMETERS_TOO_LARGE", "TIMEZONE_UNKNOWN", "SIGNAL_MALFORMED", "STEP_MALFORMED"),
         "QUERY_MALFORMED",
