@@ -34,13 +34,13 @@ __all__ = [
     "types",
 ]
 
-_NAMES = {**vars(types), "Default": Default}
+NAMES = {**vars(types), "Default": Default}
 """What the annotations of the models name."""
 
 
 def build(model: Any) -> Any:
     """Return a model with its schema, which is built if it is not yet."""
-    model.model_rebuild(_types_namespace=_NAMES)
+    model.model_rebuild(_types_namespace=NAMES)
     return model
 
 
