@@ -197,7 +197,7 @@ class Person:
     async def keeps_picture(self, name: str) -> None:
         """Writes a screenshot into the folder of artefacts."""
         ARTEFACTS.mkdir(parents=True, exist_ok=True)
-        (ARTEFACTS / f"{name}.webp").write_bytes(await self.browser.screenshot())
+        (ARTEFACTS / f"{name}.png").write_bytes(await self.browser.screenshot())
 
 
 @pytest.fixture
