@@ -1,6 +1,9 @@
 """The Helm chart as Helm itself renders it."""
 
+import json
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from functools import cache
 from typing import Any
 
 import helm_python as helm
@@ -21,18 +24,26 @@ EVERY_PROCESS: Mapping[str, Any] = {
 
 def rendered(values: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the manifests for these values. Raises helm.HelmError."""
-    with helm.Chart.load(str(HELM_CHART)) as chart:
-        texts: Mapping[str, str] = chart.render(dict(values), name=RELEASE, namespace="mail")
-    return [
-        found for name, text in texts.items() if name.endswith(".yaml") for found in yaml.safe_load_all(text) if found
-    ]
+    return deepcopy(_manifests(json.dumps(values)))
 
 
 def notes(values: Mapping[str, Any]) -> str:
     """Return what Helm prints after an installation with these values."""
+    return next(text for name, text in _texts(json.dumps(values)).items() if name.endswith("NOTES.txt"))
+
+
+@cache
+def _manifests(values: str) -> list[dict[str, Any]]:
+    texts = (text for name, text in _texts(values).items() if name.endswith(".yaml"))
+    return [found for text in texts for found in yaml.safe_load_all(text) if found]
+
+
+@cache
+def _texts(values: str) -> Mapping[str, str]:
+    """Return the files of a release by their names. `values`: as JSON; most tests ask for the same."""
     with helm.Chart.load(str(HELM_CHART)) as chart:
-        texts: Mapping[str, str] = chart.render(dict(values), name=RELEASE, namespace="mail")
-    return next(text for name, text in texts.items() if name.endswith("NOTES.txt"))
+        texts: Mapping[str, str] = chart.render(json.loads(values), name=RELEASE, namespace="mail")
+    return texts
 
 
 def deployments(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
