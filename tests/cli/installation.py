@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.processes.embedded_valkey import free_port
+from tests.support.forked import run_ada
 from tests.support.paths import ROOT
 from tests.support.servers import await_sync
 
@@ -50,6 +51,8 @@ class Installation:
         return ready[0] if ready else None
 
     def ada(self, *args: str) -> subprocess.CompletedProcess[str]:
+        if self.environment["PYTHONPATH"] == str(ROOT):
+            return run_ada(args, self.environment, self.directory)
         return subprocess.run([*ADA, *args], cwd=self.directory, env=self.environment, capture_output=True, text=True)
 
     def result(self, *args: str) -> Any:

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 
 import pytest
 from redis import Redis
@@ -11,6 +10,7 @@ from redis import Redis
 from cli.commands.installation.audit import shown_progress
 from core.audit import Audit
 from core.redis.store import Store
+from tests.support.forked import run_ada
 from tests.support.paths import ROOT
 from tests.support.servers import Server
 from tests.support.waiting import until
@@ -18,13 +18,7 @@ from tests.support.waiting import until
 
 def audit(server: Server, *words: str) -> subprocess.CompletedProcess[str]:
     own = {name: value for name, value in os.environ.items() if not name.startswith("ADA_")}
-    return subprocess.run(
-        [sys.executable, "-m", "cli", "audit", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env=own | {"PYTHONPATH": str(ROOT), "ADA_REDIS_URL": server.url},
-    )
+    return run_ada(("audit", *words), own | {"ADA_REDIS_URL": server.url}, ROOT)
 
 
 @pytest.fixture

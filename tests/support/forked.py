@@ -9,11 +9,13 @@ import multiprocessing
 import os
 import runpy
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from cli.commands.start.installation import libraries
 from cli.processes import forked_process
@@ -32,13 +34,16 @@ PRELOADED = (
 
 @dataclass(frozen=True)
 class Program:
-    """`python -m module args` in `directory`. Its output is appended to `log`; `environment` is all it inherits."""
+    """`python -m module args` in `directory`. Its output is appended to `log`, what it writes to stderr to `errors` if
+    that is given; `environment` is all it inherits.
+    """
 
     module: str
     args: Sequence[str]
     environment: Mapping[str, str]
     directory: Path
     log: Path
+    errors: Path | None = None
 
 
 class ForkedProcess:
@@ -64,6 +69,16 @@ class ForkedProcess:
         self._process.join()
 
 
+def run_ada(args: Sequence[str], environment: Mapping[str, str], directory: Path) -> subprocess.CompletedProcess[str]:
+    """Run a verb without input, as `subprocess.run` does."""
+    with TemporaryDirectory() as folder:
+        output, errors = Path(folder, "output"), Path(folder, "errors")
+        process = ForkedProcess(Program("cli", args, environment, directory, output, errors))
+        process.wait()
+        texts = output.read_text(), errors.read_text()
+    return subprocess.CompletedProcess(args, process.poll() or 0, *texts)
+
+
 def _run(program: Program) -> None:
     """Runs in the forked process."""
     os.setsid()
@@ -71,9 +86,9 @@ def _run(program: Program) -> None:
     os.chdir(program.directory)
     os.environ.clear()
     os.environ.update(program.environment)
-    with program.log.open("ab") as output:
+    with program.log.open("ab") as output, (program.errors or program.log).open("ab") as errors:
         os.dup2(output.fileno(), 1)
-        os.dup2(output.fileno(), 2)
+        os.dup2(errors.fileno(), 2)
     sys.stdout = os.fdopen(1, "w", buffering=1)
     sys.argv = [program.module, *program.args]
     runpy.run_module(program.module, run_name="__main__", alter_sys=True)

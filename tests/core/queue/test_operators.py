@@ -4,13 +4,13 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 from datetime import timedelta
 
 import pytest
 
 from core.queue import NewTask, Tube, Tubes
 from core.redis.server_checks import sign_layout
+from tests.support.forked import run_ada
 from tests.support.paths import ROOT
 from tests.support.servers import Server
 from tests.support.stack import HOUR, Stack
@@ -25,7 +25,7 @@ class CommandLine:
         self.stack = stack
 
     async def __call__(self, *words: str) -> Completed:
-        return await asyncio.to_thread(run_ada, self.stack.server, *words)
+        return await asyncio.to_thread(run_queue, self.stack.server, *words)
 
     async def json(self, *words: str) -> list[dict[str, object]]:
         """Return the JSON lines that a successful command printed."""
@@ -34,15 +34,9 @@ class CommandLine:
         return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def run_ada(server: Server, *words: str) -> Completed:
+def run_queue(server: Server, *words: str) -> Completed:
     own = {name: value for name, value in os.environ.items() if not name.startswith("ADA_")}
-    return subprocess.run(
-        [sys.executable, "-m", "cli", "queue", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env=own | {"PYTHONPATH": str(ROOT), "ADA_REDIS_URL": server.url},
-    )
+    return run_ada(("queue", *words), own | {"ADA_REDIS_URL": server.url}, ROOT)
 
 
 @pytest.fixture
