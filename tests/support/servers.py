@@ -35,6 +35,10 @@ def one_and_many_shards(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 
 
+in_one_of_many_shards = pytest.mark.parametrize("shards", [16], indirect=True, ids="{}-shards".format)
+"""Runs a test of such a file once: a large one about a single tenant, all of whose data stand in one shard."""
+
+
 def needs_package(package: str, program: str) -> pytest.MarkDecorator:
     """Skips the test if the program of a system package is missing; the summary names the package."""
     return pytest.mark.skipif(shutil.which(program) is None, reason=lacking(package))

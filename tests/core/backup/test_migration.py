@@ -4,8 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,7 +24,7 @@ from core.redis.server_checks import check_layout, sign_layout
 from core.redis.store import Store
 from tests.support.audited import violations_in
 from tests.support.cluster import Cluster
-from tests.support.paths import ROOT
+from tests.support.forked import ForkedProcess, Program, run_ada
 from tests.support.servers import Server, await_sync
 
 SHARDS = 4
@@ -139,10 +137,10 @@ async def test_a_migration_that_is_killed_again_and_again_is_completed_by_the_ne
         for n in range(count):
             pipeline.set(f"damaged:{{{n % SHARDS}}}:{n}", n, ex=3600)
         pipeline.execute()
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "ADA_REDIS_URL": source.url, "ADA_DATA": str(tmp_path)}
-    command = [sys.executable, "-P", "-m", "cli", "migrate", "--to", cluster.url, "--json"]
+    environment = {**os.environ, "ADA_REDIS_URL": source.url, "ADA_DATA": str(tmp_path)}
+    words = ("migrate", "--to", cluster.url, "--json")
     for part in (1, 2):
-        process = await asyncio.to_thread(subprocess.Popen, command, env=environment, cwd=tmp_path)
+        process = ForkedProcess(Program("cli", words, environment, tmp_path, tmp_path / "log"))
         await asyncio.to_thread(await_sync, lambda part=part: keys_on(cluster) > part * count / 3, "a part")
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -152,9 +150,7 @@ async def test_a_migration_that_is_killed_again_and_again_is_completed_by_the_ne
             with pytest.raises(DataMoved, match="has not moved all data"):
                 await check_layout(store)
             await store.close()
-    done = await asyncio.to_thread(
-        subprocess.run, command, env=environment, cwd=tmp_path, capture_output=True, text=True
-    )
+    done = await asyncio.to_thread(run_ada, words, environment, tmp_path)
     moved, audited = (json.loads(done.stdout.splitlines()[n]) for n in (0, -1))
     assert moved["keys"] == keys_on(cluster)
     assert 0 < moved["written"] < count * 2 / 3, "what was copied is not copied again"

@@ -1,8 +1,7 @@
 """The processes of the Helm chart, started outside containers as their manifests say: probes and their end."""
 
 import asyncio
-import subprocess
-import sys
+import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ from urllib.request import urlopen
 import pytest
 
 from cli.processes.embedded_valkey import free_port
-from tests.support.paths import ROOT
+from tests.support.forked import run_ada
 from tests.support.servers import Server
 from tests.support.waiting import until
 from tests.system.crash.process import AdaProcess
@@ -42,9 +41,9 @@ class Pod:
         """Return whether a probe passes."""
         how = self.container[probe]
         if "exec" in how:
-            words = [sys.executable, "-P", *how["exec"]["command"][1:]]
-            environment = {"PYTHONPATH": str(ROOT), **self.environment}
-            return subprocess.run(words, cwd=self.process.log.parent, env=environment).returncode == 0
+            _, _, module, *words = how["exec"]["command"]
+            assert module == "cli"
+            return run_ada(words, {**os.environ, **self.environment}, self.process.log.parent).returncode == 0
         with urlopen(f"http://127.0.0.1:{self.port}{how['httpGet']['path']}") as response:
             return bool(response.status == 200)
 

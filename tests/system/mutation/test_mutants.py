@@ -58,8 +58,8 @@ def test_each_kind_of_change_is_made_and_nothing_else() -> None:
     }
 
 
-def test_every_mutant_of_the_code_parses_and_a_seed_names_the_same_ones() -> None:
-    for mutant in sample(50, seed=3):
+def test_mutants_of_the_code_parse_and_a_seed_names_the_same_ones() -> None:
+    for mutant in sample(50, seed=3, packages=["bots", "jobs", "core/queue"]):
         source = Path(mutant.file).read_bytes()
         ast.parse(source[: mutant.start] + mutant.replacement.encode() + source[mutant.end :])
     assert sample(20, 5, ["jobs"]) == sample(20, 5, ["jobs"]) != sample(20, 6, ["jobs"])
