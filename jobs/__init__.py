@@ -10,8 +10,8 @@ Neighbours: `core.jobs` below; siblings (`bots`, `scenarios`, `delivery`) are no
 from core.jobs import Actor, DailyWindow, Schedule
 from jobs.iteration import Iteration
 from jobs.job import Job
-from jobs.limits.limit import Limit
-from jobs.queries.query import Snapshot, query
+from jobs.limits import Limit
+from jobs.queries import Snapshot, query
 from jobs.recording.calls import RetryPolicy
 from jobs.recording.children import Child, ChildFailed
 from jobs.registry import Registry

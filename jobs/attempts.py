@@ -25,7 +25,7 @@ from jobs.external_services import Outside
 from jobs.failures import LEAST, AfterFailure, Failure, failure_of, failure_of_compensation
 from jobs.iteration import Iteration
 from jobs.job import Job
-from jobs.limits.slots import WAITS, Slots
+from jobs.limits import WAITS, Slots
 from jobs.losses import Losses
 from jobs.recording.effects import JobEffects
 from jobs.recording.guard import Guard

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from core.jobs import JobRecord
-from core.jobs.mending.steps import COMPENSATION
+from core.jobs.steps import COMPENSATION
 from jobs.job import Job
 from jobs.reasons import OWN_FOLDERS
 

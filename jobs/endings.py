@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from core.errors import AdaError, Refused
 from core.jobs import JobRecord, Jobs, JobState, StoredJob
-from core.jobs.due_times import schedule_of
 from core.jobs.notices import Notice, keeps_failing
-from core.jobs.record import OwnState, line_of, zone_of
+from core.jobs.record import OwnState, line_of, schedule_of, zone_of
 from core.jobs.units import NULL
 from core.model.clock import from_ms, to_ms
 from core.queue import AlreadySettled, Attempt, Done, Result, Retry

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
-from core.jobs.due_times import schedule_of
-from core.jobs.record import JobRecord, zone_of
+from core.jobs.record import JobRecord, schedule_of, zone_of
 from core.model.backoff import Backoff
 from core.model.clock import from_ms, to_ms
 from jobs.job import Job

@@ -16,20 +16,15 @@ from core.jobs.record import OwnState, zone_of
 from core.jobs.units import NULL, STEP
 from core.model.clock import to_ms
 from jobs.external_services import Outside
-from jobs.limits.limit import Limit
-from jobs.limits.turns import Turns
+from jobs.limits import Limit, Turns
 from jobs.recording.branches import Branches
 from jobs.recording.calls import Calls, RetryPolicy
 from jobs.recording.children import Child, Children
-from jobs.recording.compensations import Compensations
-from jobs.recording.effects import Call, Effect, Exists, JobEffects
-from jobs.recording.guard import Guard
-from jobs.recording.items import Item, line_of, pages, record_of, units_of
-from jobs.recording.live_lines import LiveLines
-from jobs.recording.names import StepNames
+from jobs.recording.effects import Call, Compensations, Effect, Exists, JobEffects
+from jobs.recording.guard import Guard, LiveLines
+from jobs.recording.names import UNIT, StepNames
 from jobs.recording.own_state import NO_STATE, StateClass
-from jobs.recording.places import UNIT
-from jobs.recording.results import returned_form, stored_form
+from jobs.recording.results import Item, line_of, pages, record_of, returned_form, stored_form, units_of
 from jobs.recording.waiting import JobWaiting
 from jobs.signals import Throttled
 from providers.models import Prompt

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 from core.errors import Invalid
 from core.jobs.schedule import Schedule
 from jobs.iteration import Iteration
-from jobs.limits.limit import Limit
+from jobs.limits import Limit
 from jobs.recording.own_state import StateClass
 
 

@@ -13,10 +13,10 @@ from typing import Any
 from core.errors import SetupError
 from core.jobs import Schedule
 from core.jobs.record import KIND
-from core.jobs.signal_types import Schema, schemas_of
+from core.jobs.signals import Schema, schemas_of
 from jobs.job import Job
-from jobs.limits.limit import check_limits
-from jobs.queries.query import queries_of
+from jobs.limits import check_limits
+from jobs.queries import queries_of
 
 GROUP = "ada.jobs"
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from core.jobs import Jobs
-from core.jobs.mending.queries import tube_of_query
 from core.jobs.notices import TUBE as NOTICES
+from core.jobs.queries import tube_of_query
 from core.jobs.storage import job_id_of, tube_of
 from core.queue import Attempt, QueueClient, Result, Tube, Worker
 from core.redis.cancel_and_wait import cancel_and_wait
@@ -22,14 +22,12 @@ from core.services import Services
 from jobs.attempts import Attempts
 from jobs.external_services import Outside
 from jobs.job import Job
-from jobs.limits.slots import Slots
+from jobs.limits import Slots
 from jobs.losses import Losses
-from jobs.notices.notifier import Notifier
-from jobs.queries.answering import AT_ONCE, QueryAnswers
-from jobs.queries.answering import LEASE as LEASE_OF_QUERIES
-from jobs.recovery.changed_code import report_changed_code
-from jobs.recovery.interrupted import Standing, count_interrupted
-from jobs.recovery.watchdog import Watchdog
+from jobs.notices import Notifier
+from jobs.queries import AT_ONCE, QueryAnswers
+from jobs.queries import LEASE as LEASE_OF_QUERIES
+from jobs.recovery import Standing, Watchdog, count_interrupted, report_changed_code
 from jobs.registry import Registry
 
 log = logging.getLogger(__name__)

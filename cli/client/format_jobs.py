@@ -4,7 +4,7 @@ from datetime import datetime
 
 from core.jobs import JobState, StoredJob
 from core.jobs.job_log import LogLine
-from core.jobs.mending.steps import ResetPlan, StepView
+from core.jobs.steps import ResetPlan, StepView
 from core.jobs.units import UnitView
 from core.jobs.views import JobView, view_of
 from core.model.compact_json import compact_json

@@ -10,11 +10,9 @@ import msgspec
 from msgspec.structs import replace
 
 from core.errors import Conflict, NotFound, Refused
-from core.jobs.due_times import due_again, in_window
 from core.jobs.job_log import JobLog
 from core.jobs.kinds import JobKinds
 from core.jobs.listing import Wanted, page_of_jobs
-from core.jobs.mending.steps import JobSteps
 from core.jobs.notices import notice_of
 from core.jobs.record import (
     JobId,
@@ -23,6 +21,8 @@ from core.jobs.record import (
     ResetPoint,
     StoredJob,
     checked_parameters,
+    due_again,
+    in_window,
     line_of,
     merged_parameters,
     zone_of,
@@ -30,6 +30,7 @@ from core.jobs.record import (
 from core.jobs.schedule import Schedule, StoredSchedule
 from core.jobs.signals import checked_signal, send
 from core.jobs.states import ENDED, Actor, JobState, Verb, check_actor, next_state
+from core.jobs.steps import JobSteps
 from core.jobs.storage import JobStorage
 from core.jobs.transitions import PERSON_DELETED, ended, repeated, started, stopped, taken_back
 from core.jobs.units import NULL, JobUnits

@@ -9,7 +9,7 @@ import msgspec
 from core.errors import Invalid
 from core.jobs.record import KIND
 from core.jobs.schedule import Schedule, StoredSchedule
-from core.jobs.signal_types import Schema, check_data
+from core.jobs.signals import Schema, check_data
 from core.model.clock import to_ms
 from core.redis.keys import KEYS
 from core.redis.store import Store

@@ -1,5 +1,5 @@
 """The notices of a job for its user and the webhooks of its tenant: put as a task in the step that changes the
-job, so that no crash loses it. `jobs.notices.notifier` handles the tasks.
+job, so that no crash loses it. `jobs.notices` handles the tasks.
 """
 
 from enum import StrEnum

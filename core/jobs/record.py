@@ -2,17 +2,19 @@
 
 import re
 from collections.abc import Mapping
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from core.errors import Invalid, NotFound
 from core.jobs.json_form import FAULTS, encoded
-from core.jobs.schedule import StoredSchedule
+from core.jobs.schedule import Schedule, StoredSchedule
 from core.jobs.states import WORKING, Actor, JobState
+from core.model.clock import from_ms, to_ms
 
 KIND = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 """The name of a kind of job."""
@@ -189,3 +191,26 @@ def zone_of(name: str) -> tzinfo:
         raise Invalid(
             "TIMEZONE_UNKNOWN", f"There is no time zone {name!r}; an example: Europe/Moscow.", "timezone"
         ) from None
+
+
+def schedule_of(record: JobRecord, kind: Schedule | None) -> Schedule | None:
+    """Return the schedule of a job. `kind`: that of its kind, None if that is gone."""
+    return record.schedule.schedule if record.schedule else kind
+
+
+def in_window(kind: Schedule | None, at: datetime, record: JobRecord) -> datetime:
+    """Return `at`, or when the window of the job opens after it. `kind`: the schedule of its kind, None if that is
+    gone.
+    """
+    schedule = schedule_of(record, kind)
+    return schedule.in_window(at, zone_of(record.timezone)) if schedule else at
+
+
+def due_again(record: JobRecord, kind: Schedule | None, now: datetime) -> JobRecord:
+    """Return the record with the next iteration by its new schedule and zone; one that has begun stays as it is."""
+    schedule = schedule_of(record, kind)
+    if record.begun or schedule is None or not record.last_run:
+        return record
+    begun = from_ms(record.last_run)
+    due = to_ms(schedule.next(begun, begun, now, zone_of(record.timezone)))
+    return replace(record, anchor=record.last_run, due=due)

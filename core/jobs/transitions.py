@@ -8,9 +8,8 @@ import msgspec
 from msgspec.structs import replace
 
 from core.errors import Conflict
-from core.jobs.due_times import in_window
 from core.jobs.kinds import JobKind
-from core.jobs.record import JobRecord, Parent, line_of, zone_of
+from core.jobs.record import JobRecord, Parent, in_window, line_of, zone_of
 from core.jobs.schedule import Schedule, StoredSchedule
 from core.jobs.states import Actor, JobState, may_override
 from core.jobs.units import NULL

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from jobs.recording.guard import Guard
-from jobs.recording.places import BRANCH
+from jobs.recording.names import BRANCH
 from jobs.signals import Suspended
 
 

@@ -16,7 +16,7 @@ from core.errors import AdaError, Invalid
 from core.model.backoff import Backoff
 from jobs.recording.effects import Call
 from jobs.recording.guard import Guard
-from jobs.recording.places import PROGRESS
+from jobs.recording.names import PROGRESS
 from jobs.recording.results import stored_form
 from jobs.signals import NotDone
 

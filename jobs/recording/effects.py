@@ -17,7 +17,7 @@ from core.errors import Invalid
 from core.jobs.units import EFFECT, NULL, UnitRecord, UnitStatus
 from core.model.clock import from_ms, to_ms
 from jobs.recording.guard import Guard
-from jobs.recording.places import UNIT
+from jobs.recording.names import UNIT
 from jobs.recording.results import returned_form, stored_form
 from jobs.signals import Found, Interrupted, Lost, NotDone, Unclear
 
@@ -154,3 +154,29 @@ class JobEffects:
 
 def _json(record: UnitRecord) -> str:
     return msgspec.json.encode(record).decode()
+
+
+_IN_ITEM = (
+    "A handler of `each` names no compensation: it is not called again for a recorded item, so a repeated iteration "
+    "would not know it. Loop over the items with effects, and name it there."
+)
+
+
+class Compensations:
+    """Those of one attempt: the code of the job names them again in each repetition."""
+
+    def __init__(self) -> None:
+        self._named: list[Effect] = []
+
+    def add(
+        self, name: str, call: Call, arguments: tuple[Any, ...], exists: Exists | None, idempotent_for: timedelta | None
+    ) -> None:
+        """Note what takes back what was done last. Raises Invalid COMPENSATION_IN_ITEM."""
+        if UNIT.get():
+            raise Invalid("COMPENSATION_IN_ITEM", _IN_ITEM)
+        self._named.append(Effect(f"compensate {name}", call, arguments, exists, True, idempotent_for, Any))
+
+    async def run(self, effects: JobEffects) -> None:
+        """Call all of them, the last one first; those that are recorded are skipped. Raises what a call raises."""
+        for effect in reversed(self._named):
+            await effects.do(effect)

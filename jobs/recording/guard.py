@@ -5,15 +5,17 @@ written after another attempt has begun. Once the guard has raised, the attempt 
 that and goes on.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from hashlib import blake2b
 from typing import Any
 
 from msgspec.structs import replace
 
 from core.jobs import JobRecord, JobState, JobStorage, StoredJob
 from core.jobs.record import OwnState, merged_parameters
-from jobs.recording.places import BRANCH, PROGRESS
+from jobs.recording.names import BRANCH, PROGRESS, place
 from jobs.signals import Interrupted, Lost, Suspended
 
 
@@ -175,3 +177,21 @@ class Guard:
         has_stored = state != "lost"
         self.has_stored |= has_stored
         self.has_advanced |= has_stored and is_result
+
+
+class LiveLines:
+    """Writes the lines of the live log, each once: a repeated iteration skips those that it has written before. A line
+    is known by its text, the item in which it is written, and how often it was written.
+    """
+
+    def __init__(self, guard: Guard, steps: Mapping[str, str]) -> None:
+        self._guard = guard
+        self._steps = steps
+        self._counts: Counter[str] = Counter()
+
+    async def write(self, text: str) -> None:
+        """Add a line, unless an earlier attempt at this iteration has. Raises as `Guard.check`."""
+        name = "log\t" + blake2b(f"{place()}\n{text}".encode(errors="replace"), digest_size=8).hexdigest()
+        self._counts[name] += 1
+        if self._counts[name] > int(self._steps.get(name, 0)):
+            await self._guard.record_line(text, name, str(self._counts[name]))

@@ -1,10 +1,29 @@
-"""The names that an iteration has used: each stands for one stored result, so each is used once in an iteration."""
+"""The names under which an iteration stores its results. Each name is used once in an iteration.
+
+A name has the place of the code, the item of `each` and the branch of `gather`, so that a repetition finds it again.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from core.errors import Invalid
+
+UNIT: ContextVar[str] = ContextVar("unit", default="")
+"""The item of `each` that is being handled."""
+
+BRANCH: ContextVar[str] = ContextVar("branch", default="")
+"""The branch of `gather` that runs."""
+
+
+PROGRESS = "progress\t"
+"""Begins the name under which the last heartbeat of a call is stored."""
+
+
+def place() -> str:
+    return f"{UNIT.get()}\t{BRANCH.get()}" if BRANCH.get() else UNIT.get()
+
 
 LONGEST_NAME = 500
 

@@ -19,7 +19,7 @@ from core.errors import Invalid
 from core.jobs.signals import Signal
 from core.model.clock import from_ms, to_ms
 from jobs.recording.guard import Guard
-from jobs.recording.places import place
+from jobs.recording.names import place
 from jobs.recording.results import returned_form
 
 LONGEST_SUSPENSION = timedelta(days=30)

@@ -17,7 +17,6 @@ are the test's. One server is started for all tests of a process.
 """
 
 from jobs.testing.crashes import Double, Killed
-from jobs.testing.job_test import JobTest
-from jobs.testing.stories import run_story, try_every_crash
+from jobs.testing.job_test import JobTest, run_story, try_every_crash
 
 __all__ = ["Double", "JobTest", "Killed", "run_story", "try_every_crash"]

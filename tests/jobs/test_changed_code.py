@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from core.jobs import Actor
-from core.jobs.mending.steps import point_of
+from core.jobs.steps import point_of
 from jobs import Job
 from jobs.code_names import names_compensations, unknown_names
-from jobs.recovery.changed_code import report_changed_code
+from jobs.recovery import report_changed_code
 from jobs.registry import installed
 from jobs.testing import JobTest
 from tests.support.waiting import until

@@ -10,7 +10,7 @@ from core.errors import NotFound
 from core.jobs import Actor, JobId, JobState
 from core.redis.cancel_and_wait import cancel_and_wait
 from jobs import ChildFailed, Iteration, Job, RollBack, Schedule, UnitFailed
-from jobs.recovery.watchdog import Watchdog
+from jobs.recovery import Watchdog
 from jobs.testing import JobTest, try_every_crash
 from tests.support.audited import violations_in
 from tests.support.waiting import until

@@ -166,7 +166,7 @@ async def test_the_user_of_a_job_that_keeps_failing_is_notified_after_a_day_once
     async def run(iteration: Iteration) -> None:
         await iteration.step("call", outside.call)
 
-    caplog.set_level("INFO", "jobs.notices.notifier")
+    caplog.set_level("INFO", "jobs.notices")
     kind = type("Regular", (Once,), {"name": "regular", "schedule": Schedule(period), "body": run})
     async with JobTest.open(kind) as test:
         outage = Outage(test)

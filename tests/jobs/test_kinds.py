@@ -10,7 +10,7 @@ from core.jobs import Actor, JobId, JobState, Schedule
 from core.jobs.kinds import FRESH
 from core.queue import QueueClient
 from jobs import Iteration, Job, JobWorker, Registry
-from jobs.recovery.watchdog import LATE, Watchdog
+from jobs.recovery import LATE, Watchdog
 from tests.jobs.conftest import ANNA, HOUR, Playground
 from tests.support.waiting import until
 
@@ -108,7 +108,7 @@ async def test_a_job_that_a_limit_paused_keeps_that_reason_while_no_process_runs
 async def test_the_watchdog_looks_again_and_again_and_publishes_the_kinds_of_its_process(
     playground: Playground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobs.recovery.watchdog.EVERY", timedelta(milliseconds=20))
+    monkeypatch.setattr("jobs.recovery.EVERY", timedelta(milliseconds=20))
     watching = asyncio.create_task(Watchdog(playground.stack.store, playground.jobs, {"sleep": Sleep.schedule}).run())
     for job_id in (ANNA, BERT):
         await until(lambda: is_known(playground, BERT.kind))

@@ -10,9 +10,9 @@ from cli.command import CommandFailed, add_json_option
 from cli.commands.installation.jobs import ACTIONS, declare
 from core.errors import Invalid
 from core.jobs import Actor, JobId, JobState
+from core.jobs.bulk import BulkJobs, JobChanges
 from core.jobs.listing import Wanted
-from core.jobs.mending.bulk import BulkJobs, JobChanges
-from core.jobs.mending.steps import point_of
+from core.jobs.steps import point_of
 from core.jobs.units import UnitOutcome, UnitStatus
 from tests.jobs.conftest import Playground
 from tests.support.paths import ROOT

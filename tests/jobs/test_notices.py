@@ -19,8 +19,7 @@ from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import EventType
 from jobs import Finished, Iteration, JobWorker, Pause, UnitFailed
 from jobs.external_services import Outside
-from jobs.notices.notice_texts import text_of
-from jobs.notices.notifier import Notifier
+from jobs.notices import Notifier, text_of
 from providers.sign_in import Service, SignIn, Tokens, Vault
 from providers.sign_in.vault import new_key
 from tests.core.webhooks.conftest import Installation

@@ -20,7 +20,7 @@ from core.services import Services
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import TUBE, EventType
-from jobs.notices.notifier import KIND, Notifier
+from jobs.notices import KIND, Notifier
 from providers.sign_in import Service, SignIn, Tokens, Vault
 from providers.sign_in.vault import new_key
 from tests.support.stack import TENANT, Stack

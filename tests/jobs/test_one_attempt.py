@@ -13,7 +13,7 @@ from core.queue import QueueClient
 from core.redis.store import Argument, Store
 from jobs import Iteration, JobWorker, NotDone, Unclear
 from jobs.recording.guard import Guard
-from jobs.recovery.interrupted import Standing, count_interrupted
+from jobs.recovery import Standing, count_interrupted
 from jobs.run_job import run_job
 from jobs.signals import Interrupted, Lost
 from tests.jobs.conftest import ANNA, HOUR, Playground

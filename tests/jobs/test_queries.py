@@ -14,11 +14,11 @@ from cli.commands.installation.jobs import declare
 from cli.commands.installation.jobs_mending import query as query_command
 from core.errors import Conflict, Invalid, NotFound, Refused, SetupError
 from core.jobs import Actor, JobId, Jobs, JobState
-from core.jobs.mending.queries import QueryAnswer, Question, ask
+from core.jobs.queries import QueryAnswer, Question, ask
 from core.queue import QueueClient
 from core.redis.store import Store
 from jobs import Iteration, Job, JobWorker, Registry, Schedule, Snapshot, query
-from jobs.queries.answering import AT_ONCE, QueryAnswers
+from jobs.queries import AT_ONCE, QueryAnswers
 from jobs.registry import installed
 from jobs.testing import JobTest
 from tests.jobs.conftest import ANNA, HOUR, Playground

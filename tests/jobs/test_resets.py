@@ -9,8 +9,8 @@ import pytest
 
 from core.errors import Conflict, Forbidden, Invalid, NotFound
 from core.jobs import Actor, JobState
-from core.jobs.mending.steps import StepView, point_of
 from core.jobs.record import ResetPoint
+from core.jobs.steps import StepView, point_of
 from core.redis.keys import KEYS
 from jobs import Iteration, Job, RollBack, Schedule
 from jobs.testing import JobTest, try_every_crash

@@ -11,7 +11,7 @@ import pytest
 from cli.client.format_jobs import format_job, format_job_line
 from cli.commands.installation.jobs import declare
 from core.errors import Invalid, SetupError
-from core.jobs.signal_types import check_data, schemas_of
+from core.jobs.signals import check_data, schemas_of
 from jobs import Iteration, Job, Schedule
 from jobs.registry import Registry
 from jobs.testing import JobTest, try_every_crash

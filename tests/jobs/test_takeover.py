@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from core.jobs import Actor, JobId, JobState, StoredJob
 from jobs import Finished, Iteration, Pause
-from jobs.recovery.watchdog import Watchdog
+from jobs.recovery import Watchdog
 from jobs.signals import Lost
 from tests.jobs.conftest import ANNA, Playground
 from tests.jobs.fake_service import FakeService

@@ -130,7 +130,7 @@ async def run_jobs(configuration: Configuration, health_file: Path) -> int:
     from cli.processes.blocked_loop import watch_loop
     from cli.services.models import open_models
     from jobs.external_services import Outside
-    from jobs.notices.notifier import Notifier
+    from jobs.notices import Notifier
     from jobs.registry import installed
     from jobs.worker import LEASE, JobWorker
 

@@ -10,9 +10,9 @@ from cli.command import FAILURE, SUCCESS, WRONG_USAGE, CommandFailed
 from cli.commands.installation.jobs_mending import decoded
 from cli.commands.installation.queue import print_result
 from core.jobs import Actor, JobId, Jobs, JobState
+from core.jobs.bulk import BulkJobs, Change, JobChanges
 from core.jobs.listing import Wanted
-from core.jobs.mending.bulk import BulkJobs, Change, JobChanges
-from core.jobs.mending.steps import point_of
+from core.jobs.steps import point_of
 from core.jobs.units import UnitOutcome
 from core.model.text.plurals import counted
 

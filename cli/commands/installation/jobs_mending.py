@@ -11,8 +11,8 @@ from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
 from cli.commands.installation.queue import print_result
 from core.errors import Invalid
 from core.jobs import Actor, JobId, Jobs, StoredJob
-from core.jobs.mending.queries import ask
-from core.jobs.mending.steps import point_of
+from core.jobs.queries import ask
+from core.jobs.steps import point_of
 from core.jobs.units import UnitOutcome, UnitStatus
 from core.jobs.views import view_of
 from core.model.compact_json import compact_json

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, UnsetType
 
 from core.jobs import JobId
-from core.jobs.mending.bulk import BulkJobs, Change, JobChanges, JobCount
-from core.jobs.mending.steps import point_of
+from core.jobs.bulk import BulkJobs, Change, JobChanges, JobCount
+from core.jobs.steps import point_of
 from core.jobs.units import UnitOutcome
 from delivery.api.jobs.reading import By, JobCursor, JobFilter, actor, wanted_by
 from delivery.http.context import Request, Response

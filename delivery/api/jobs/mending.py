@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from core.jobs.mending.queries import ask
-from core.jobs.mending.steps import StepView, point_of
+from core.jobs.queries import ask
+from core.jobs.steps import StepView, point_of
 from core.jobs.units import UnitOutcome, UnitStatus, UnitView
 from core.jobs.views import JobView, view_of
 from delivery.api.jobs.reading import By, actor, job_id

@@ -20,7 +20,7 @@ from core.services import Services
 from couriers.telegram_bot import sign_in as telegram_bot
 from examples import JOB_HUNTER, JOB_HUNTER_BOT
 from jobs.external_services import Outside
-from jobs.notices.notifier import Notifier
+from jobs.notices import Notifier
 from jobs.registry import installed
 from jobs.worker import JobWorker
 from providers.models import FileCache, Models

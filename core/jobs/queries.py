@@ -1,6 +1,6 @@
 """Queries: a person asks a running job something, and a process that has its code answers from what is stored.
 
-    ask ─▶ call of the tube `job-queries.KIND.NAME` (K-20) ─▶ jobs/queries/ in a process of this kind ─▶ the answer
+    ask ─▶ call of the tube `job-queries.KIND.NAME` (K-20) ─▶ jobs/queries.py in a process of this kind ─▶ the answer
 
 Nothing of the job changes, and its iteration is not disturbed: it need not run.
 """

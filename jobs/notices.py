@@ -8,6 +8,7 @@ the task is repeated; of the same limit one in a day, and none if it ends within
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
@@ -15,7 +16,7 @@ from hashlib import blake2b
 import msgspec
 
 from core.errors import Refused
-from core.jobs import Jobs
+from core.jobs import Actor, JobId, Jobs
 from core.jobs.notices import Notice, NoticeEvent
 from core.jobs.record import zone_of
 from core.model.clock import from_ms
@@ -28,11 +29,12 @@ from core.webhooks.http_client import WebhookClient
 from core.webhooks.put_message import put_message
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import EventType
-from jobs.notices.family import notify_family
-from jobs.notices.notice_texts import DEFAULT_LOCALE, text_of
+from jobs.recording.children import ChildEnd
 from providers.sign_in import SignIn
 
 log = logging.getLogger(__name__)
+
+DEFAULT_LOCALE = "ru"
 
 KIND = "job-notice"
 """The kind of the deliveries."""
@@ -169,3 +171,59 @@ def _data_of(notice: Notice) -> _Data:
     resumes_at = from_ms(notice.resumes_at) if notice.resumes_at else None
     facts = (notice.job, notice.kind, notice.user, notice.event, notice.version, notice.reason)
     return _Data(*facts, resumes_at, notice.service)
+
+
+_TEXTS: Mapping[str, Mapping[str, str]] = {
+    "en": {
+        "failed": "Your job {kind} has failed and does not go on: {reason}",
+        "keeps_failing": "Your job {kind} has failed again and again for a day. It goes on trying: {reason}",
+        "sign_in_needed": "Your job {kind} waits for you: {reason}",
+        "waits_for_user": "Your job {kind} waits for you: {reason}",
+        "address": "Sign in here, within a day: {address}",
+        "limit_reached": "Your job {kind} is paused until {until}: {reason}",
+        "finished": "Your job {kind} has finished. {reason}",
+    },
+    "ru": {
+        "failed": "Ваше задание {kind} прервано из-за ошибки: {reason}",
+        "keeps_failing": "Ваше задание {kind} уже сутки прерывается из-за ошибки. Попытки продолжаются: {reason}",
+        "sign_in_needed": "Ваше задание {kind} ждёт вас: {reason}",
+        "waits_for_user": "Ваше задание {kind} ждёт вас: {reason}",
+        "address": "Войдите здесь в течение дня: {address}",
+        "limit_reached": "Ваше задание {kind} приостановлено до {until}: {reason}",
+        "finished": "Ваше задание {kind} завершено. {reason}",
+    },
+}
+
+
+def text_of(notice: Notice, locale: str, address: str = "") -> str:
+    """Return the message in the language of a locale such as `en` or `en-GB`; Russian for all others, as the bots have
+    it. `address`: where the user signs in, "" if it is not known.
+    """
+    texts = _TEXTS.get(locale.partition("-")[0].lower(), _TEXTS[DEFAULT_LOCALE])
+    until = from_ms(notice.resumes_at).astimezone(zone_of(notice.timezone)) if notice.resumes_at else None
+    values = {"kind": notice.kind, "reason": notice.reason, "until": f"{until:%d.%m.%Y %H:%M}" if until else "–"}
+    text = texts[notice.event].format(**values).strip()
+    if notice.event is NoticeEvent.SIGN_IN_NEEDED and address:
+        text += "\n" + texts["address"].format(address=address)
+    return text
+
+
+async def notify_family(jobs: Jobs, notice: Notice) -> None:
+    """Send the parent the signal for which it waits, and stop the children. A repetition does nothing."""
+    if notice.parent:
+        parent = JobId.parse(notice.tenant, notice.parent.job)
+        end = msgspec.json.decode(msgspec.json.encode(ChildEnd(notice.end, notice.reason, notice.result)))
+        signal = notice.parent.signal_of(notice.job_id)
+        # The versions of a child that was dropped and started again begin anew.
+        signal_id = f"{notice.job} {notice.parent.iteration} {notice.version}"
+        try:
+            await jobs.signal(parent, signal, end, signal_id=signal_id, log=f"the child {notice.job} is {notice.end}")
+        except Refused as refusal:
+            log.info("job %s: its parent %s gets no signal: %s", notice.job, parent.name, refusal.code)
+    for name in notice.children:
+        try:
+            await jobs.stop(
+                JobId.parse(notice.tenant, name), Actor.ADMIN, f"its parent is {notice.end}", keeps_failed=True
+            )
+        except Refused as refusal:
+            log.info("job %s: its child %s is not stopped: %s", notice.job, name, refusal.code)

@@ -1,26 +1,32 @@
-"""Checks jobs whose iteration is overdue: a job without a task gets one (U-13), a job that waits for code reports it.
-Drops children that ended long ago.
+"""Recovers jobs whose iteration is overdue, and reports at the start of a process what it finds.
 
-A job and its task are stored in one step, so a task is missing only if an operator has cancelled or purged it, or data
-were restored from an old copy. A job waits if a deploy has removed its class, or has not yet brought it. What runs is
-left alone.
+`Watchdog` gives a job without a task one (U-13), reports a job that waits for code, and drops children that ended long
+ago. A job and its task are stored in one step, so a task is missing only if an operator has cancelled or purged it, or
+data were restored from an old copy. A job waits for code if a deploy has removed its class, or has not yet brought it.
+
+`count_interrupted` (U-09) and `report_changed_code` (U-31) change nothing: the tasks of the queue bring each job back,
+and the attempt decides what it may do (`code_names.left_to_others`).
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
+from enum import StrEnum
 
 from msgspec.structs import replace
 
 from core.errors import NotFound, StoreError
 from core.jobs import JobId, Jobs, Schedule, StoredJob
-from core.jobs.signal_types import Schema
+from core.jobs.signals import Schema
 from core.jobs.states import WORKING
 from core.model.clock import to_ms
 from core.model.states import TaskState
 from core.queue import Queue
 from core.redis.store import Store
+from jobs.code_names import left_to_others, unknown_names
+from jobs.job import Job
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +37,8 @@ LATE = timedelta(seconds=30)
 DROP_EVERY = timedelta(hours=1)
 
 _PAGE = 100
+_LATEST = 2**53
+"""After every time at which a job may be due (ms)."""
 
 
 class Watchdog:
@@ -107,3 +115,72 @@ class Watchdog:
         except NotFound:
             return None
         return None if task.ended is not None else task.state
+
+
+class Standing(StrEnum):
+    """Where a job is whose iteration should run now. `taken`: another process runs it, or has died and still has the
+    lease.
+    """
+
+    INTERRUPTED = "interrupted"
+    DUE = "due"
+    TAKEN = "taken"
+
+
+async def count_interrupted(store: Store, jobs: Jobs, kinds: Collection[str]) -> Counter[Standing]:
+    """Return how many jobs of these kinds have each standing."""
+    before, queue, found = to_ms(jobs.now()), Queue(store), Counter[Standing]()
+    for shard in range(store.shards):
+        start = 0
+        while page := await jobs.storage.overdue(shard, before, start, _PAGE):
+            wanted = [job_id for job_id in page if job_id.kind in kinds]
+            standings = await asyncio.gather(*(_standing(jobs, queue, job_id) for job_id in wanted))
+            found.update(one for one in standings if one is not None)
+            start += len(page)
+    return found
+
+
+async def _standing(jobs: Jobs, queue: Queue, job_id: JobId) -> Standing | None:
+    """Return how a job stands; None if it has nothing to do now."""
+    job = await jobs.storage.read(job_id)
+    if job is None or job.record.state not in WORKING:
+        return None
+    try:
+        task = await queue.inspector.peek(job.record.task)
+    except NotFound:
+        return None
+    if task.state is TaskState.TAKEN:
+        return Standing.TAKEN
+    return Standing.INTERRUPTED if job.record.begun else Standing.DUE
+
+
+async def report_changed_code(store: Store, jobs: Jobs, kinds: Mapping[str, type[Job]]) -> None:
+    """Log each job of these kinds whose iteration has stored what this code does not name, as long as the server is
+    there.
+    """
+    try:
+        await _look(store, jobs, kinds)
+    except StoreError as fault:
+        log.warning("the code of jobs is not compared with what they have stored: %s", fault)
+
+
+async def _look(store: Store, jobs: Jobs, kinds: Mapping[str, type[Job]]) -> None:
+    for shard in range(store.shards):
+        start = 0
+        while page := await jobs.storage.overdue(shard, _LATEST, start, _PAGE):
+            for job_id in page:
+                if job_id.kind in kinds:
+                    await _report(jobs, kinds[job_id.kind], job_id)
+            start += len(page)
+
+
+async def _report(jobs: Jobs, kind: type[Job], job_id: JobId) -> None:
+    job = await jobs.storage.read(job_id)
+    if job is None or job.record.state not in WORKING or not job.record.begun:
+        return
+    stored = await jobs.storage.steps(job_id)
+    reason = left_to_others(kind, job.record, stored)
+    if not reason and (steps := unknown_names(kind, stored)):
+        reason = f"the code has no {', '.join(steps)} any more; if it has another name now, it is done again"
+    if reason:
+        log.warning("job %s: %s", job_id.name, reason)

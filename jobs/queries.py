@@ -1,28 +1,34 @@
-"""Answers the queries of the kinds whose code this process has.
+"""Queries of jobs: functions of a kind that answer from what is stored and change nothing.
 
-A query runs in a thread of its own, so it holds up no iteration, and one that does not end is left behind after five
-seconds.
+    class Hunt(Job):
+        @query
+        def left_today(self, job: Snapshot) -> int:
+            return 3 - job.state.sent
+
+A query may come whatever the job does: it works, sleeps, waits or has ended. It runs in a thread of its own, so it
+holds up no iteration, and one that does not end is left behind after five seconds.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from datetime import timedelta
-from inspect import signature
+from inspect import iscoroutinefunction, signature
 from threading import Thread
 from types import MappingProxyType
+from typing import Any
 
 import msgspec
 
-from core.errors import Conflict, Invalid, Refused
+from core.errors import Conflict, Invalid, Refused, SetupError
 from core.jobs import Jobs, StoredJob
-from core.jobs.mending.queries import LONGEST, QueryAnswer, Question, unknown_query
+from core.jobs.queries import LONGEST, QueryAnswer, Question, unknown_query
 from core.jobs.units import STEP
-from core.jobs.views import view_of
+from core.jobs.views import JobView, view_of
 from core.queue import Attempt, Result
 from jobs.job import Job
-from jobs.queries.query import Query, Snapshot, queries_of
 from jobs.reasons import reason_for_operator, reason_for_user
 from jobs.recording.results import stored_form
 
@@ -36,6 +42,40 @@ LEASE = timedelta(seconds=2)
 
 LARGEST_ANSWER = 60 * 1024
 """Bytes of JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A job at one moment. `facts`: as `./ada jobs show` has them; `state`: its own, of the class that it declares;
+    `steps`: the results of the steps of the iteration that has begun, by their names.
+    """
+
+    facts: JobView
+    parameters: Mapping[str, Any]
+    state: Any
+    steps: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A function that was declared with `query`."""
+
+    function: Callable[..., Any]
+
+
+def query(function: Callable[..., Any]) -> Query:
+    """Declare a query: it gets a `Snapshot`, and the parameters of who asks by their names. Raises SetupError for a
+    coroutine: a query waits for nothing.
+    """
+    if iscoroutinefunction(function):
+        raise SetupError(f"the query {function.__qualname__} needs to be `def`, not `async def`")
+    return Query(function)
+
+
+def queries_of(kind: type) -> dict[str, Query]:
+    """Return the queries of a class by their names."""
+    members = ((name, getattr(kind, name, None)) for name in dir(kind))
+    return {name: member for name, member in members if isinstance(member, Query)}
 
 
 class QueryAnswers:

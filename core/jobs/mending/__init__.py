@@ -1,1 +1,0 @@
-"""Looking into jobs and mending them: results in order, resets, changes of many jobs, queries."""

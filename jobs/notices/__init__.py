@@ -1,1 +1,0 @@
-"""Notices about jobs to their users."""

@@ -1,1 +1,0 @@
-"""Recovers a job whose iteration is overdue or was interrupted."""
