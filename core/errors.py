@@ -3,7 +3,8 @@
 AdaError
 ├── Refused              the caller's mistake: nothing was written
 │   ├── Invalid          the request makes no sense (400/422)
-│   │   └── InvalidMany  with several errors
+│   │   ├── InvalidForRecipient  for one recipient
+│   │   └── InvalidMany          for several recipients
 │   ├── NotFound         the object does not exist, or belongs to another tenant (404)
 │   ├── Conflict         it is no longer possible, or another caller has done it (409)
 │   ├── Forbidden        the key does not allow it (401/403)
@@ -47,10 +48,22 @@ class Invalid(Refused):
     """The request makes no sense."""
 
 
-class InvalidMany(Invalid):
-    """The request has several errors. `errors`: the first ones; code and path are those of the first."""
+class InvalidForRecipient(Invalid):
+    """It makes no sense for one recipient. `name`: of the recipient; `field`: of a personal text, "" if none is meant;
+    `row`: of its table, 0 without one.
+    """
 
-    def __init__(self, detail: str, errors: Sequence[Invalid]) -> None:
+    def __init__(self, code: str, detail: str, path: str, name: str, field: str = "", row: int = 0) -> None:
+        super().__init__(code, detail, path)
+        self.name, self.field, self.row = name, field, row
+
+
+class InvalidMany(Invalid):
+    """The request makes no sense for several recipients. `errors`: the first ones; code and path are those of the
+    first.
+    """
+
+    def __init__(self, detail: str, errors: Sequence[InvalidForRecipient]) -> None:
         super().__init__(errors[0].code, detail, errors[0].path)
         self.errors = errors
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from core.errors import Invalid, InvalidMany
+from core.errors import Invalid, InvalidForRecipient, InvalidMany
 from core.model.content import Content, ParseMode
 from core.model.delivery import NewDelivery, Recipient
 from core.model.text.characters import is_blank
@@ -73,17 +73,21 @@ _OWN: Mapping[str, Callable[[Recipient, NewDelivery], str | None]] = {
 }
 
 
-def _missing(template: PersonalTemplate, recipients: Sequence[Recipient], rows: Sequence[Row]) -> Iterator[Invalid]:
+def _missing(
+    template: PersonalTemplate, recipients: Sequence[Recipient], rows: Sequence[Row]
+) -> Iterator[InvalidForRecipient]:
     required = [(number, field) for number, field in enumerate(template.fields) if field in template.required]
     for recipient, row in zip(recipients, rows, strict=True):
         for number, field in required:
             if row[number] is None:
-                detail = f"{_shown(recipient)} has no value for {{{{{field}}}}}."
-                yield Invalid("VALUE_MISSING", detail, f"{recipient.place or 'text'}.values.{field}")
+                yield _fault("VALUE_MISSING", recipient, f"has no value for {{{{{field}}}}}", field)
 
 
-def _shown(recipient: Recipient) -> str:
-    return f"{recipient.name} ({recipient.id})" if recipient.name else f"The recipient {recipient.id}"
+def _fault(code: str, recipient: Recipient, what: str, field: str = "") -> InvalidForRecipient:
+    name = f"{recipient.name} ({recipient.id})" if recipient.name else str(recipient.id)
+    table, _, row = recipient.place.rpartition(".")
+    path = f"{recipient.place or 'text'}{'.values.' if field else ''}{field}"
+    return InvalidForRecipient(code, f"{name} {what}.", path, name, field, int(row) if table.endswith(".table") else 0)
 
 
 def _check_shapes(delivery: NewDelivery, template: PersonalTemplate, rows: Sequence[Row]) -> None:
@@ -103,20 +107,19 @@ def _filled(delivery: NewDelivery, template: PersonalTemplate, values: Values) -
     return replace(delivery, text=template.text(values), content=template.content(values))
 
 
-def _unfit(template: PersonalTemplate, delivery: NewDelivery, rows: Sequence[Row]) -> Iterator[Invalid]:
+def _unfit(template: PersonalTemplate, delivery: NewDelivery, rows: Sequence[Row]) -> Iterator[InvalidForRecipient]:
     content = delivery.content or Content()
     may_be_empty = bool(content.attachments or (content.edit and content.inline))
     for recipient, row in zip(delivery.recipients, rows, strict=True):
         text = template.text(values_in(template.fields, row))
-        path = f"{recipient.place or 'text'}"
         if len(text) > LONGEST_TEXT:
-            detail = f"The text of {_shown(recipient)} has {len(text)} characters; at most {LONGEST_TEXT} are allowed."
-            yield Invalid("TEXT_TOO_LONG", detail, path)
+            what = f"would get a text of {len(text)} characters; at most {LONGEST_TEXT} are allowed"
+            yield _fault("TEXT_TOO_LONG", recipient, what)
         elif not may_be_empty and is_blank(text):
-            yield Invalid("TEXT_EMPTY", f"The text of {_shown(recipient)} is empty.", path)
+            yield _fault("TEXT_EMPTY", recipient, "would get an empty text")
 
 
-def _refuse(errors: Sequence[Invalid], what: str, fault: str) -> None:
+def _refuse(errors: Sequence[InvalidForRecipient], what: str, fault: str) -> None:
     """Refuse the order if there are errors. Raises InvalidMany."""
     if errors:
         verb = "is" if len(errors) == 1 else "are"

@@ -2,7 +2,7 @@
 
 `<tree>` is the hash of all files, so an address is valid for one version of all of them: browsers keep a file for ever,
 relative imports need no rewriting, and a new version is loaded as a whole. Files are read and compressed once; the
-comments before functions are not sent.
+comments before functions and indentation are not sent.
 """
 
 import functools
@@ -42,6 +42,8 @@ _SAFE = {
 }
 _FOR_EVER = "public, max-age=31536000, immutable"
 _COMMENT = re.compile(rb"^ */\*\*.*?\*/\n", re.DOTALL | re.MULTILINE)
+_LINE_COMMENT = re.compile(rb"^ *(?://.*|/\*.*\*/)\n", re.MULTILINE)
+_INDENTATION = re.compile(rb"^ +", re.MULTILINE)
 _PLACE_OF_TREE = b"{{tree}}"
 """Stands in index.html for the hash."""
 
@@ -80,7 +82,7 @@ def console_files() -> ConsoleFiles:
         if name.endswith(".html"):
             pages[name] = _console_file(name, content.replace(_PLACE_OF_TREE, tree.encode()), "no-cache")
         else:
-            files[name] = _console_file(name, _without_comments(name, content), _FOR_EVER)
+            files[name] = _console_file(name, _lean(name, content), _FOR_EVER)
     return ConsoleFiles(tree, pages, files)
 
 
@@ -93,8 +95,13 @@ def _read(folder: Traversable, prefix: str = "") -> Iterable[tuple[str, bytes]]:
             yield prefix + entry.name, entry.read_bytes()
 
 
-def _without_comments(name: str, content: bytes) -> bytes:
-    return _COMMENT.sub(b"", content) if name.endswith(".js") else content
+def _lean(name: str, content: bytes) -> bytes:
+    """Return what browsers need of a file: without comments that have lines of their own, and without indentation."""
+    if not name.endswith((".js", ".css")):
+        return content
+    for unneeded in (_COMMENT, _LINE_COMMENT, _INDENTATION):
+        content = unneeded.sub(b"", content)
+    return content
 
 
 def _hash(contents: Mapping[str, bytes]) -> str:

@@ -13,13 +13,14 @@ MOST_ERRORS = 100
 
 class RowError(Struct, frozen=True):
     """One error of a file. `row`: as a spreadsheet shows it, the header is row 1; `column`: as the file names it, or
-    "".
+    "". `value`: of the cell, "" if it is not about one.
     """
 
     row: int
     column: str
     code: str
     message: str
+    value: str = ""
 
 
 class ImportRefused(Invalid):

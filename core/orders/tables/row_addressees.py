@@ -49,8 +49,8 @@ class _Row(NamedTuple):
     values: Mapping[str, str]
     told: Sequence[str]
 
-    def error(self, column: str, code: str, message: str) -> RowError:
-        return RowError(self.number, column, code, message)
+    def error(self, column: str, code: str, message: str, value: str = "") -> RowError:
+        return RowError(self.number, column, code, message, value)
 
 
 class RowAddressees:
@@ -131,9 +131,9 @@ def _found(row: _Row, people: Sequence[User], cell: str, found: dict[int, Id], e
     elif people:
         ids = ", ".join(str(user.id) for user in people)
         message = f"{cell!r} may mean several people: {ids}. Add a column id that says who is meant."
-        errors.append(row.error("", "PERSON_AMBIGUOUS", message))
+        errors.append(row.error("", "PERSON_AMBIGUOUS", message, cell))
     else:
-        errors.append(row.error("", "USER_NOT_FOUND", f"{cell!r}: the directory has no such person."))
+        errors.append(row.error("", "USER_NOT_FOUND", f"{cell!r}: the directory has no such person.", cell))
 
 
 def _addressees(rows: Sequence[_Row], named: Mapping[int, Id], place: str) -> Sequence[Addressee]:
@@ -181,7 +181,9 @@ def _row(
         channel = (column or "").removeprefix(CONTACTS)
         for address in listed(cell):
             faults = list(faults_of_address(channel, address))
-            errors += [RowError(number, header, fault.code, f"{address!r}: {fault.detail}") for fault in faults]
+            errors += [
+                RowError(number, header, fault.code, f"{address!r}: {fault.detail}", address) for fault in faults
+            ]
             if not faults:
                 contacts.setdefault(channel, []).append(address)
                 written[f"{channel}:{canonical(channel, address)}"] = cell

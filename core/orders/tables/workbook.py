@@ -24,7 +24,7 @@ class Sheet(NamedTuple):
 
 class _Printed(msgspec.Struct):
     rows: list[Record]
-    errors: list[tuple[int, str, str, str]]
+    errors: list[tuple[int, str, str, str, str]]
 
 
 _decode = msgspec.json.Decoder(_Printed).decode

@@ -3,7 +3,7 @@
 A process of its own, with little memory and time: whatever a malicious file does to the library, it does to no other
 request. Nothing is executed: of a formula the value counts that was stored with it. It imports nothing of Ada.
 
-Prints {"rows": [[number, [cell, …]], …], "errors": [[row, column, code, message], …]}.
+Prints {"rows": [[number, [cell, …]], …], "errors": [[row, column, code, message, value], …]}.
 """
 
 import json
@@ -26,14 +26,14 @@ _PLAIN_NUMBER = re.compile(r"(?:#,##)?0(?:\.(0+))?(%)?")
 _NAMED = 5
 """Places that an error names."""
 
-Error = tuple[int, str, str, str]
+Error = tuple[int, str, str, str, str]
 
 
 class SheetRefused(Exception):
-    """The file cannot be read. `code`, `message`: for people."""
+    """The file cannot be read. `value`: what is wrong in it; several sheets are separated by line breaks."""
 
-    def __init__(self, code: str, message: str, row: int = 1) -> None:
-        self.error: Error = (row, "", code, message)
+    def __init__(self, code: str, message: str, value: str = "", row: int = 1) -> None:
+        self.error: Error = (row, "", code, message, value)
 
 
 def limit_resources() -> None:
@@ -58,7 +58,13 @@ def read(path: str, wanted: str) -> dict[str, Any]:
         if any(texts):
             rows.append((number, texts))
         errors += [
-            (number, cell.column_letter, "CELL_ERROR", f"The cell {cell.coordinate} shows the error {cell.value}.")
+            (
+                number,
+                cell.column_letter,
+                "CELL_ERROR",
+                f"The cell {cell.coordinate} shows the error {cell.value}.",
+                str(cell.value),
+            )
             for cell in cells
             if cell.data_type == "e"
         ]
@@ -78,16 +84,18 @@ def chosen(workbook: Any, wanted: str) -> Any:
     """Return the sheet with this name; without one, the only visible sheet with cells."""
     sheets = [one for one in workbook.worksheets if one.sheet_state == "visible"]
     filled = [one for one in sheets if has_values(one)]
-    names = ", ".join(repr(one.title) for one in filled)
+    names, value = ", ".join(repr(one.title) for one in filled), "\n".join(one.title for one in filled)
     if wanted:
         named = [one for one in sheets if one.title.strip().casefold() == wanted.strip().casefold()]
         if not named:
-            raise SheetRefused("SHEET_UNCLEAR", f"There is no sheet {wanted!r}; the sheets are {names}.")
+            raise SheetRefused("SHEET_UNCLEAR", f"There is no sheet {wanted!r}; the sheets are {names}.", value)
         return named[0]
     if not filled:
         raise SheetRefused("CSV_EMPTY", "The table is empty: its first row must name the columns.")
     if len(filled) > 1:
-        raise SheetRefused("SHEET_UNCLEAR", f"The workbook has several sheets with values: {names}. Say which one.")
+        raise SheetRefused(
+            "SHEET_UNCLEAR", f"The workbook has several sheets with values: {names}. Say which one.", value
+        )
     return filled[0]
 
 
@@ -105,12 +113,12 @@ def check_shape(sheet: Any) -> None:
     if merged:
         named = ", ".join(merged[:_NAMED])
         message = f"Cells are merged: {named}{' …' if len(merged) > _NAMED else ''}. Each row needs cells of its own."
-        raise SheetRefused("CELLS_MERGED", message)
+        raise SheetRefused("CELLS_MERGED", message, named)
     hidden = sorted(number for number, row in sheet.row_dimensions.items() if row.hidden)
     if hidden:
         named = ", ".join(map(str, hidden[:_NAMED]))
         message = f"Rows are hidden: {named}{' …' if len(hidden) > _NAMED else ''}. Show them, or delete them."
-        raise SheetRefused("ROWS_HIDDEN", message, hidden[0])
+        raise SheetRefused("ROWS_HIDDEN", message, named, hidden[0])
 
 
 def text_of(cell: Any) -> str:

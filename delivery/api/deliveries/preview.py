@@ -14,7 +14,7 @@ from core.model.history_key import Id
 from core.model.quota import QuotaState
 from core.orders.preview import ChannelPreview, Preview, Unreachable
 from couriers.sending.content.shown import Shown, ShownText, shown_in
-from delivery.api.deliveries.content import AttachmentResponse
+from delivery.api.deliveries.content import AttachmentResponse, ContentResponse
 from delivery.api.deliveries.delivery_request import DeliveryRequest
 from delivery.api.deliveries.order_validation import ValidationContext, make_order
 from delivery.http.context import Request, Response
@@ -131,7 +131,8 @@ class PreviewResponse(Struct):
     """The effect that a send of the same body would have now. `no_contact`, `opted_out`: people that no channel
     reaches; `unreachable`: the first 100 of them. `duplicates`: people who are addressed more than once, and get it
     once. `moved_from`: the requested time, if quiet hours move the delivery to about `deliver_at`; null: at once.
-    `quota`: null without one. `recipient`: the person whose messages are shown. `fields`: of a personal text.
+    `quota`: null without one. `recipient`: the person whose messages are shown. `fields`: of a personal text;
+    `text`, `content`: of this person, as they are written.
     """
 
     people: int
@@ -146,6 +147,8 @@ class PreviewResponse(Struct):
     shown: dict[str, PreviewShown]
     recipient: PreviewPerson | None
     fields: Sequence[str] | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    content: ContentResponse | UnsetType = UNSET
 
     @classmethod
     def of(
@@ -157,6 +160,8 @@ class PreviewResponse(Struct):
         parts: Mapping[str, int],
     ) -> "PreviewResponse":
         """`number`: of the person whose messages are shown. `parts`: of all personal texts by channel."""
+        personal = found.delivery.personal
+        text, content = found.message_of(number or 0)
         opted_out = sum(one.why == "opted_out" for one in found.unreachable)
         return cls(
             people=found.people,
@@ -173,7 +178,9 @@ class PreviewResponse(Struct):
             quota=PreviewQuota.of(found.quota) if found.quota else None,
             shown={name: PreviewShown.of(one) for name, one in shown.items()},
             recipient=None if number is None else _reached(found, number),
-            fields=found.delivery.personal.fields if found.delivery.personal else UNSET,
+            fields=personal.fields if personal else UNSET,
+            text=text if personal else UNSET,
+            content=ContentResponse.of(content) if personal and content else UNSET,
         )
 
 

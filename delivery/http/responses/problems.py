@@ -11,7 +11,18 @@ from aiohttp import hdrs, web
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from core.directory.importing import ImportRefused, RowError
-from core.errors import Conflict, Forbidden, Invalid, InvalidMany, NotFound, Refused, StoreFull, StoreRefuses, TooMany
+from core.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    InvalidForRecipient,
+    InvalidMany,
+    NotFound,
+    Refused,
+    StoreFull,
+    StoreRefuses,
+    TooMany,
+)
 from delivery.http.responses.problem_types import CODES, ProblemType
 
 CONTENT_TYPE = "application/problem+json"
@@ -31,7 +42,8 @@ _REFUSED = ProblemType(400, "Refused")
 
 class FieldError(Struct):
     """One error of the request. `path`: "recipients.0.id". In a CSV file also `row`, as a spreadsheet shows it (the
-    header is row 1), and `column`, its name.
+    header is row 1), and `column`, its name. `value`: of the cell; if a personal text cannot be filled, the recipient,
+    and `column` is the field.
     """
 
     path: str
@@ -39,6 +51,7 @@ class FieldError(Struct):
     message: str
     row: int | UnsetType = UNSET
     column: str | UnsetType = UNSET
+    value: str | UnsetType = UNSET
 
 
 class ProblemDocument(Struct):
@@ -101,12 +114,18 @@ def _errors(refused: Refused) -> Sequence[FieldError]:
     if isinstance(refused, InvalidFields):
         return refused.errors
     if isinstance(refused, InvalidMany):
-        return [FieldError(error.path, error.code, error.detail) for error in refused.errors]
+        return [_recipient_error(error) for error in refused.errors]
     return [FieldError(refused.path, refused.code, refused.detail)] if refused.path else ()
 
 
 def _row_error(error: RowError) -> FieldError:
-    return FieldError(f"{error.row}.{error.column}", error.code, error.message, error.row, error.column)
+    path, value = f"{error.row}.{error.column}", error.value or UNSET
+    return FieldError(path, error.code, error.message, error.row, error.column, value)
+
+
+def _recipient_error(error: InvalidForRecipient) -> FieldError:
+    row, field = error.row or UNSET, error.field or UNSET
+    return FieldError(error.path, error.code, error.detail, row, field, error.name)
 
 
 def _document(kind: ProblemType, code: str, detail: str, errors: Sequence[FieldError] = ()) -> ProblemDocument:

@@ -5,7 +5,7 @@ import { randomKey } from "./api.js";
 const PLACE = "ada.draft";
 
 /** Returns an empty draft. `key` is its Idempotency-Key: whatever is pressed, and in however many tabs, it is sent once. */
-const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], text: "", buttons: [], uploads: [], files: "", channels: [], order: "all", when: "" });
+const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], table: null, text: "", buttons: [], uploads: [], files: "", channels: [], order: "all", when: "" });
 
 export function readDraft() {
   try {
@@ -51,6 +51,9 @@ const MARKS = [
 ];
 const FILES = { photo: /\.(jpe?g|png|webp)$/i, video: /\.(mp4|mov|webm)$/i, animation: /\.gif$/i, audio: /\.(mp3|m4a|wav)$/i, voice: /\.(ogg|opus)$/i };
 
+/** Whether braces in the text may stand for the values of each person. */
+export const hasMarks = ({ text }) => text.includes("{{");
+
 /** Whether there is something to send. */
 export const hasContent = ({ text, files, uploads }) => Boolean(text.trim() || files.trim() || uploads.length);
 
@@ -68,13 +71,14 @@ export function bodyOf(draft, me) {
   const content = { ...(isMarked && { parse_mode: "HTML" }), ...(buttons.length && { inline: buttons }), ...(files.length && { attachments: files }) };
   return {
     sender: { id: me.id, name: me.name || undefined },
-    recipients: [...draft.groups.map((one) => ({ group: one.id })), ...draft.supergroups.map((one) => ({ supergroup: one.id })), ...draft.people.map((one) => ({ id: one.id }))],
+    recipients: [...(draft.table ? [{ table: draft.table.id, sheet: draft.table.sheet }] : []), ...draft.groups.map((one) => ({ group: one.id })), ...draft.supergroups.map((one) => ({ supergroup: one.id })), ...draft.people.map((one) => ({ id: one.id }))],
     ...(draft.text.trim() && { text: isMarked ? marked : draft.text }),
     ...(Object.keys(content).length && { content }),
     ...(draft.channels.length && { channels: draft.channels }),
     ...(draft.order === "first" && { strategy: "first" }),
     ...(draft.when && { deliver_at: inZone(draft.when, me.timezone) }),
     ...(draft.when && draft.far === draft.when && { far: true }),
+    ...((hasMarks(draft) || draft.table) && { personal: hasMarks(draft) && !draft.asTyped }),
     origin: "web",
   };
 }

@@ -81,6 +81,7 @@ function recipients(root, where, context, message, reasons) {
     ],
     columns: [
       { title: t("message.person"), width: "2fr", name: (row) => row.name || String(row.id), cell: (row) => h("span", { dir: "auto" }, row.name || String(row.id)) },
+      ...(message.personal ? [{ title: t("message.own_text"), width: "3fr", cell: (row) => h("span", { class: "said cut", dir: "auto" }, plainOf({ text: row.text || "", content: message.content })) }] : []),
       { title: t("message.outcomes"), width: "3fr", cell: outcomes },
       { title: t("message.why"), width: "2fr", cell: (row) => (row.why ? word("why", row.why) : t("message.reached")) },
     ],

@@ -4,11 +4,12 @@ import { field, h, paint } from "../lib/dom.js";
 import { t, word } from "../lib/words.js";
 import { ApiError, api } from "../lib/api.js";
 import { explain, notice, toast } from "../lib/page.js";
-import { bodyOf, dropDraft, hasContent, keepDraft, readDraft } from "../lib/draft.js";
+import { bodyOf, dropDraft, hasContent, hasMarks, keepDraft, readDraft } from "../lib/draft.js";
 import { findPeople } from "../lib/directory.js";
-import { Attachments, explainFile } from "./write_files.js";
+import { Attachments } from "./write_files.js";
 import { drawTemplates, readTemplates } from "./write_templates.js";
 import { facts, shownTo } from "./write_check.js";
+import { RecipientTable, faults } from "./write_table.js";
 
 const SUMMARY_PAUSE = 500;
 const MOST_SHOWN = 50;
@@ -25,6 +26,7 @@ class Writing {
   constructor(root, context) {
     Object.assign(this, { root, context, me: context.me, draft: readDraft(), groups: [], supergroups: [], channels: [], templates: [], found: [], said: null, problem: null });
     this.attachments = new Attachments(this);
+    this.table = new RecipientTable(this);
   }
 
   async start() {
@@ -57,8 +59,8 @@ class Writing {
   }
 
   isReady() {
-    const { groups, supergroups, people } = this.draft;
-    return groups.length + supergroups.length + people.length > 0 && hasContent(this.draft);
+    const { groups, supergroups, people, table } = this.draft;
+    return groups.length + supergroups.length + people.length + Boolean(table) > 0 && hasContent(this.draft);
   }
 
   preview(query) {
@@ -89,10 +91,11 @@ class Writing {
     paint(this.root,
       h("h1", { key: "title" }, t("page.write")),
       h("form", { key: "form", class: "write", onsubmit: (event) => { event.preventDefault(); this.check(); } },
-        h("section", { class: "panel" }, h("h2", {}, t("write.to")), this.chosen(), this.choices()),
-        h("section", { class: "panel" }, h("h2", {}, t("write.message")), drawTemplates(this), this.toolbar(),
+        h("section", { class: "panel" }, h("h2", {}, t("write.to")), this.chosen(), this.choices(), this.table.draw()),
+        h("section", { class: "panel" }, h("h2", {}, t("write.message")), drawTemplates(this), this.toolbar(), this.table.marks(),
           field({ label: t("write.text"), hint: t("write.text_hint") }, h("textarea", { id: "text", name: "text", rows: 8, maxlength: 4096, dir: "auto", value: draft.text,
-            oninput: (event) => this.changed({ text: event.target.value }) })),
+            oninput: (event) => this.typed(event.target.value) })),
+          this.personal(),
           this.attachments.draw(),
           h("details", { open: draft.buttons.length > 0 || Boolean(draft.files) || undefined }, h("summary", {}, t("write.more")), this.buttons(),
             field({ label: t("write.files"), hint: t("write.files_hint") }, h("textarea", { id: "files", name: "files", rows: 2, value: draft.files,
@@ -108,16 +111,20 @@ class Writing {
   begin() {
     dropDraft();
     this.attachments.forget();
+    this.table.forget();
     Object.assign(this, { draft: readDraft(), said: null, problem: null, found: [], search: "" });
     this.paintForm();
   }
 
   chosen() {
-    const { groups, supergroups, people } = this.draft;
+    const { groups, supergroups, people, table } = this.draft;
     const one = (kind, item) => h("li", {}, h("button", { type: "button", class: "chip", "aria-label": t("write.remove", { name: nameOf(item) }),
       onclick: () => this.take(kind, item, false) }, nameOf(item), " ×"));
-    const all = [...groups.map((item) => one("groups", item)), ...supergroups.map((item) => one("supergroups", item)), ...people.map((item) => one("people", item))];
-    return all.length ? h("ul", { class: "chips", "aria-label": t("write.chosen") }, all) : h("p", { class: "quiet" }, t("write.nobody_chosen"));
+    const rows = table && t("write.table_rows", { name: table.name, count: table.rows });
+    const ofTable = table && h("li", {}, h("button", { type: "button", class: "chip", "aria-label": t("write.remove", { name: rows }),
+      onclick: () => { this.changed({ table: null }); this.paintForm(); } }, rows, " ×"));
+    const all = [ofTable || [], ...groups.map((item) => one("groups", item)), ...supergroups.map((item) => one("supergroups", item)), ...people.map((item) => one("people", item))];
+    return all.flat().length ? h("ul", { class: "chips", "aria-label": t("write.chosen") }, all) : h("p", { class: "quiet" }, t("write.nobody_chosen"));
   }
 
   choices() {
@@ -184,6 +191,26 @@ class Writing {
     this.changed({ text: area.value });
   }
 
+  /** Puts a text where the cursor is. */
+  insert(text) {
+    const area = this.root.querySelector("#text");
+    area.focus();
+    area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");
+    this.typed(area.value);
+  }
+
+  typed(text) {
+    const hadMarks = hasMarks(this.draft);
+    this.changed({ text });
+    if (hadMarks !== hasMarks(this.draft)) this.paintForm();
+  }
+
+  /** Whether braces in the text stand for the values of each person. */
+  personal() {
+    return hasMarks(this.draft) && h("label", { key: "personal", class: "check" },
+      h("input", { type: "checkbox", checked: !this.draft.asTyped, onchange: (event) => this.changed({ asTyped: !event.target.checked }) }), h("span", {}, t("write.personal")));
+  }
+
   buttons() {
     const { buttons } = this.draft;
     const set = (place, changes) => this.changed({ buttons: this.draft.buttons.map((one, index) => (index === place ? { ...one, ...changes } : one)) });
@@ -210,7 +237,7 @@ class Writing {
 
   /** What a send would do, in a few lines, while one writes. */
   summary() {
-    if (this.problem) return [notice("bad", explainSend(this.problem)), this.problem.code === "DELIVER_AT_FAR" && this.farButton()];
+    if (this.problem) return [problemOf(this.problem), this.problem.code === "DELIVER_AT_FAR" && this.farButton()];
     if (!this.said) return h("p", { class: "quiet" }, t("write.not_ready"));
     const { said } = this;
     return h("div", { class: "summary", role: "status" }, h("p", {}, t("write.people", { count: said.people })), facts(said));
@@ -241,13 +268,13 @@ class Writing {
     paint(this.root,
       h("h1", { key: "check", tabindex: -1 }, t("write.check_title")),
       h("div", { key: "checked" },
-        problem && notice("bad", explainSend(problem)),
+        problem && problemOf(problem),
         notice(reached ? "good" : "bad", t("write.will_reach", { reached, people: said.people })),
         facts(said),
         said.unreachable.length > 0 && h("details", {}, h("summary", {}, t("write.unreachable", { count: said.no_contact + said.opted_out })),
           h("ul", {}, said.unreachable.map((one) => h("li", {}, h("span", { dir: "auto" }, one.name || String(one.id)), " – ", word("why", one.why))))),
         h("h2", {}, t("write.shown")),
-        shownTo(said, (recipient) => this.preview({ recipient })),
+        shownTo(said, (query) => this.preview(query)),
         h("div", { class: "actions" },
           h("button", { class: "primary", disabled: isRefused || !reached || undefined, onclick: () => this.send() }, t("write.send", { count: reached })),
           this.me.kind === "person" && h("button", { onclick: () => this.sendToMyself() }, t("write.to_myself")),
@@ -274,7 +301,8 @@ class Writing {
 
   async sendToMyself() {
     try {
-      await api.post("/v1/deliveries", { ...bodyOf({ ...this.draft, when: "" }, this.me), recipients: [{ id: this.me.id }], tags: ["test"] });
+      const { text, content } = this.said, own = text === undefined ? {} : { text, content, personal: undefined };
+      await api.post("/v1/deliveries", { ...bodyOf({ ...this.draft, when: "" }, this.me), ...own, recipients: [{ id: this.me.id }], tags: ["test"] });
       toast(t("write.sent_to_myself"));
     } catch (error) {
       toast(explain(error), "bad");
@@ -282,7 +310,7 @@ class Writing {
   }
 }
 
-const explainSend = (error) => (error.code === "BODY_TOO_LARGE" ? t("write.too_large") : explainFile(error));
+const problemOf = (error) => (error.code === "BODY_TOO_LARGE" ? notice("bad", t("write.too_large")) : faults(error));
 
 const isHalf = ({ text, url }) => !text.trim() !== !url.trim();
 

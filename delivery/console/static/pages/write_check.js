@@ -11,7 +11,8 @@ export function facts(said) {
   const used = Object.entries(said.channels).filter(([, one]) => one.people);
   const lines = [
     ...used.map(([name, one]) => t("write.by_channel", { channel: word("channel", name), count: one.people })),
-    ...used.filter(([, one]) => one.parts).map(([, one]) => (one.price
+    ...used.filter(([, one]) => one.total_parts && said.fields).map(([, one]) => t("write.parts_personal", { count: one.total_parts })),
+    ...used.filter(([, one]) => one.parts && !said.fields).map(([, one]) => (one.price
       ? t("write.parts_price", { count: one.total_parts, parts: one.parts, price: one.price }) : t("write.parts", { count: one.total_parts, parts: one.parts }))),
     said.duplicates && t("write.duplicates", { count: said.duplicates }),
     said.no_contact && t("write.no_contact", { count: said.no_contact }),
@@ -23,19 +24,25 @@ export function facts(said) {
   return h("ul", { class: "plain-list" }, lines.filter(Boolean).map((one) => h("li", {}, one)));
 }
 
-/** Returns what people will see, and a field that shows what one of them will. `preview(person)` returns the preview for it. */
+/** Returns what people will see, and a field that shows what one of them will. `preview(query)` returns the preview for it. */
 export function shownTo(said, preview) {
   const place = h("div", { "aria-live": "polite" });
   let timer = 0;
-  const show = ({ shown, channels, recipient }) => {
+  const show = ({ shown, channels, recipient, fields, people }) => {
     const names = Object.keys(shown).filter((name) => recipient || channels[name].people);
+    const step = async (by) => {
+      const number = (recipient.number + by + people) % people;
+      await preview({ number }).then(show, (error) => error.name === "AbortError" || paint(place, notice("bad", explain(error))));
+    };
     paint(place,
+      fields && h("div", { class: "actions" }, h("button", { type: "button", onclick: () => step(-1) }, t("write.previous")),
+        h("button", { type: "button", onclick: () => step(1) }, t("write.next")), h("span", { class: "quiet" }, t("write.nth", { number: recipient.number + 1, people }))),
       recipient && h("p", {}, h("strong", { dir: "auto" }, recipient.name || String(recipient.id)), !names.length && [" – ", t("person.receives_nothing")]),
       h("div", { class: "cards shown" }, names.map((name) => shownIn(name, shown[name]))));
   };
   const ask = async (input) => {
     const text = input.value.trim();
-    const found = await (text ? preview(text) : Promise.resolve(said)).catch((error) => error);
+    const found = await (text ? preview({ recipient: text }) : Promise.resolve(said)).catch((error) => error);
     if (text !== input.value.trim() || found.name === "AbortError") return;
     if (found instanceof Error) paint(place, h("p", { class: "quiet" }, found.status === 404 ? t("table.nothing_found") : explain(found)));
     else show(found);
