@@ -4,6 +4,7 @@ show deliveries are changed.
 
 import asyncio
 from collections.abc import Sequence
+from datetime import timedelta
 
 from bots.button_data import ButtonData
 from bots.conversation.conversation import Conversation
@@ -37,7 +38,7 @@ class ButtonBot:
         """Work until `stop()`; what is in progress is finished, what is in the queue stays there."""
         await asyncio.gather(*(worker.run() for worker in self._workers))
 
-    def stop(self) -> None:
-        """End `run`."""
+    def stop(self, grace: timedelta | None = None) -> None:
+        """End `run`; an answer that takes longer than `grace` goes on in another process."""
         for worker in self._workers:
-            worker.stop()
+            worker.stop(grace)

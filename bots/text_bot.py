@@ -3,6 +3,7 @@ teachers the results of their deliveries.
 """
 
 import asyncio
+from datetime import timedelta
 
 from bots.conversation.result import result
 from bots.conversation.text_conversation import TextConversation
@@ -32,7 +33,7 @@ class TextBot:
         await self._status_tasks.open()
         await asyncio.gather(*(worker.run() for worker in self._workers))
 
-    def stop(self) -> None:
-        """End `run`."""
+    def stop(self, grace: timedelta | None = None) -> None:
+        """End `run`; an answer that takes longer than `grace` goes on in another process."""
         for worker in self._workers:
-            worker.stop()
+            worker.stop(grace)

@@ -24,13 +24,15 @@ COURIERS_GROUP, CHANNELS_GROUP = "ada.couriers", "ada.channels"
 @dataclass(frozen=True, slots=True)
 class Webhook:
     """The provider posts updates to `path`. A header contains the secret of the setting `secret`. `title`: says what
-    is posted, in the OpenAPI document.
+    is posted, in the OpenAPI document. `url`: the setting by which the bot has updates posted, "" if it is not the bot
+    that asks for it.
     """
 
     path: str
     header: str
     secret: str
     title: str
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,32 +40,32 @@ class Receiving:
     """How messages of people reach Ada.
 
     `events`: a module with `read_arrival`, which makes an event of an update, and `read_reach` if updates say who can
-    be reached. `replies`: a module with `Replies`, by which a dialog answers with buttons, "" if it answers through the
-    courier. `source`: within what the ids of events are unique, "" for the tenant. `receiver`: a module with
-    `open_receiver`, "" if all updates are posted to the HTTP API. `webhook`: how an update is posted.
+    be reached; if an event comes in parts, it `gathers` them by `merge`. `replies`: a module with `Replies`, by which a
+    dialog answers with buttons, "" if it answers through the courier. `source`: within what the ids of events are
+    unique, "" for the tenant. `receiver`: a module with `open_receiver`, "" if all updates are posted to the HTTP API.
+    `webhook`: how an update is posted.
 
     `process`: NAME in `./ada bot NAME`. `needs`: settings of which one must be set for it, none if an account is
-    enough. `reads_section`: the process reads the settings of the channel. `modules`: what it imports beside. It
-    `makes_calls` at once, such as the mark that the bot is writing; the answer to a press has at most `longest_answer`
-    characters, 0 if a press has none.
+    enough. `reads_section`: the process reads the settings of the channel. It `makes_calls` at once, such as the mark
+    that the bot is writing; the answer to a press has at most `longest_answer` characters, 0 if a press has none.
     """
 
     process: str
     events: str
+    gathers: bool = False
     source: str = ""
     receiver: str = ""
     replies: str = ""
     webhook: Webhook | None = None
     needs: frozenset[str] = frozenset()
     reads_section: bool = False
-    modules: tuple[str, ...] = ()
     makes_calls: bool = False
     longest_answer: int = 0
 
     @property
     def imports(self) -> tuple[str, ...]:
         """Return what its process imports."""
-        return tuple(filter(None, (self.events, self.receiver, self.replies, *self.modules)))
+        return tuple(filter(None, (self.events, self.receiver, self.replies)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The ways in of all channels, the same in every process: what polls, and what receives callbacks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from importlib import import_module
 
@@ -9,12 +9,11 @@ from core.directory import Directory
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.arrival import Arrival
-from core.updates.events import Events, dialogs_tube, is_for_dialogs
+from core.updates.events import Event, Events, dialogs_tube, is_for_dialogs
 from core.updates.gathering import Gathering
 from core.updates.ingress import MAX_AGE, Ingress, Raw, Read
 from core.updates.reachability import Reachability, ReadReach
 from couriers.channel import Receiving, receiving
-from couriers.telegram_bot import events as telegram_events
 
 
 def dialogs_ingress(client: QueueClient, tenant: str, directory: Directory | None = None) -> Mapping[str, Ingress]:
@@ -34,13 +33,13 @@ def events_ingress(
     store: Store, client: QueueClient, tenant: str, max_age: timedelta = MAX_AGE
 ) -> Mapping[str, Ingress]:
     """Return the ways in for the scenarios of the tenant's bot, by channel."""
-    events, gathering = Events(client, tenant, Choices(store)), telegram_gathering(store, client, tenant)
+    events, parts = Events(client, tenant, Choices(store)), gathering(store, client, tenant)
     return {
         channel: Ingress(
             events,
             one.source or tenant,
             _reader(one),
-            gathering=gathering,
+            gathering=parts if one.gathers else None,
             reachability=_reachability(Directory(store), tenant, channel, one),
             max_age=max_age,
         )
@@ -58,9 +57,14 @@ def _reachability(directory: Directory | None, tenant: str, channel: str, one: R
     return Reachability(directory, tenant, channel, read) if directory and read else None
 
 
-def telegram_gathering(store: Store, client: QueueClient, tenant: str) -> Gathering:
-    """Return what makes one event of an album, and of a join that is reported twice."""
-    return Gathering(store, client, tenant, Events(client, tenant), telegram_events.merge)
+def gathering(store: Store, client: QueueClient, tenant: str) -> Gathering:
+    """Return what makes one event of the parts of an album, and of a join that is reported twice."""
+    return Gathering(store, client, tenant, Events(client, tenant), _merge)
+
+
+def _merge(name: str, parts: Sequence[Event]) -> Event:
+    merged: Event = import_module(receiving()[str(parts[0]["channel"])].events).merge(name, parts)
+    return merged
 
 
 def _for_dialogs(read: Read) -> Read:

@@ -88,7 +88,8 @@ def read_bots(configuration: Configuration, may_receive: MayReceive = bool) -> d
 
 def only_bot(configuration: Configuration) -> dict[str, BotFolder]:
     """Return the bot with the accounts of the installation."""
-    tenant, folder = configuration.settings.bot_tenant, configuration.settings.scenarios or Path()
+    tenant = configuration.settings.bot_tenant
+    folder = bot_folder(configuration.settings, tenant) or Path()
     return {tenant: BotFolder(tenant, folder, configuration, accounts(configuration.raw), is_only=True)}
 
 
@@ -101,6 +102,13 @@ def read_senders(channel: str, configuration: Configuration, may_receive: MayRec
     tenant, own = configuration.settings.bot_tenant, accounts(configuration.raw)
     without_folder = {tenant: BotFolder(tenant, Path(), configuration, own)} if own else {}
     return {**without_folder, **read_bots(configuration, may_receive)}
+
+
+def read_receivers(channel: str, configuration: Configuration, may_receive: MayReceive = bool) -> dict[str, BotFolder]:
+    """Return the bots that may get updates in a channel."""
+    if folder_of_bots(configuration.settings) is None or not channels()[channel].is_per_bot:
+        return only_bot(configuration)
+    return read_bots(configuration, may_receive)
 
 
 def read_bot(configuration: Configuration, folder: Path, may_receive: MayReceive) -> BotFolder:

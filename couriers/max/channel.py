@@ -20,6 +20,7 @@ CHANNEL = Channel(
             header="X-Max-Bot-Api-Secret",
             secret="ADA_MAX_WEBHOOK_SECRET",
             title="An update of MAX's webhook",
+            url="ADA_MAX_WEBHOOK_URL",
         ),
         reads_section=True,
         replies="bots.max.sending",

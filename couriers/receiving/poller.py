@@ -2,13 +2,13 @@
 
 Guarantees: one process polls, the others are its standby and take over seconds after its death. The position is
 stored after the events were put, so an event that the provider still has is not lost; an event that is read twice is
-put once. The provider says where to go on, also if that is before the stored position.
+put once. The provider says where to go on, also if that is before the stored position. One that keeps the position
+itself is asked from the beginning, and takes an update as got when the next poll asks for what follows it.
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -19,13 +19,17 @@ from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.updates.ingress import Ingress
-from couriers.receiving.poller_lease import Lease, PollerLease
+from couriers.receiving.lease import PollerLease
 
 log = logging.getLogger(__name__)
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 15.0
 """Seconds after a fault."""
 _POSITION_KEPT = timedelta(days=7)
+
+
+IdOf = Callable[[Mapping[str, Any]], Any]
+"""Returns the id of an update."""
 
 
 class Page(Struct, frozen=True):
@@ -52,11 +56,22 @@ class Source(Protocol):
 
 
 class Poller:
-    """One per process and account. `lease`: by default one of the account alone."""
+    """One per process and account. `keeps_position`, `id_of`: see `couriers.receiving.receiver`."""
 
-    def __init__(self, store: Store, source: Source, ingress: Ingress, lease: Lease | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        source: Source,
+        ingress: Ingress,
+        lease: PollerLease,
+        *,
+        keeps_position: bool = False,
+        id_of: IdOf | None = None,
+    ) -> None:
         self._store = store
-        self._shared_lease = lease
+        self._lease = lease
+        self._keeps_position = keeps_position
+        self._id_of = id_of
         self._source = source
         self._ingress = ingress
         self._faults: tuple[type[Exception], ...] = (*source.faults, StoreError)
@@ -68,33 +83,32 @@ class Poller:
         while True:
             try:
                 self._account = self._account or await self._source.sign_in()
-                lease = self._shared_lease or PollerLease(self._store, self._account)
-                await lease.acquire()
-                await self._poll_while_held(lease)
+                self._lease.want(self._account)
+                await self._lease.acquire()
+                await self._poll_while_held()
             except self._faults as fault:
                 log.warning("polling pauses: %s", fault)
             await asyncio.sleep(min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**self._failures))
             self._failures = min(self._failures + 1, 10)
 
-    async def _poll_while_held(self, lease: Lease) -> None:
+    async def _poll_while_held(self) -> None:
         """Return when the lease is lost. Raises what the source raises, and StoreError."""
-        polling, holding = asyncio.create_task(self._poll_on()), asyncio.create_task(lease.hold())
+        polling, holding = asyncio.create_task(self._poll_on()), asyncio.create_task(self._lease.hold())
         try:
             done, _ = await asyncio.wait({polling, holding}, return_when=asyncio.FIRST_COMPLETED)
             for ended in done:
                 ended.result()
         finally:
             await cancel_and_wait(polling, holding)
-            with suppress(StoreError):
-                await lease.release()
+            self._lease.give_up()
 
     async def _poll_on(self) -> None:
-        position = await self._store.command("GET", self._position_key) or ""
+        position = await self._stored_position()
         while True:
             page = await self._source.poll(position)
             self._failures = 0
             for event in page.events:
-                await self._ingress.put(event)
+                await self._put(event)
             if is_lower(page.position, position):
                 text = "%s counts its events anew, or has lost them: polling goes on at %s, not at %s"
                 log.warning(text, self._account, page.position, position)
@@ -102,8 +116,17 @@ class Poller:
                 await self._save(page.position)
             position = page.position
 
+    async def _put(self, event: Mapping[str, Any]) -> None:
+        if not await self._ingress.put(event) and self._id_of:
+            log.info("update %s is ignored: it is no message or press that this bot answers", self._id_of(event))
+
+    async def _stored_position(self) -> str:
+        return "" if self._keeps_position else await self._store.command("GET", self._position_key) or ""
+
     async def _save(self, position: str) -> None:
         """Store the position, or forget it if the provider has lost it."""
+        if self._keeps_position:
+            return
         if position:
             seconds = _POSITION_KEPT // timedelta(seconds=1)
             await self._store.command("SET", self._position_key, position, "EX", seconds)

@@ -15,14 +15,17 @@ CHANNEL = Channel(
     receiving=Receiving(
         process="telegram",
         events="couriers.telegram_bot.events",
+        gathers=True,
+        receiver="couriers.telegram_bot.receive",
+        replies="bots.telegram.sending",
         webhook=Webhook(
             path="/v1/inbound/telegram",
             header="X-Telegram-Bot-Api-Secret-Token",
             secret="ADA_INBOUND_TELEGRAM_SECRET",
             title="An update of Telegram's webhook",
+            url="ADA_BOT_WEBHOOK_URL",
         ),
         needs=frozenset({"ADA_BOT_TOKEN"}),
-        modules=("bots.telegram.bot", "bots.telegram.dialogs", "bots.telegram.events", "bots.telegram.webhook"),
         makes_calls=True,
         longest_answer=200,  # answerCallbackQuery
     ),

@@ -7,6 +7,10 @@ class BotTokenRefused(Exception):
     """The token was withdrawn; only an operator can help."""
 
 
+class TelegramUnavailable(Exception):
+    """Telegram could not be reached, or asks to be asked later."""
+
+
 class BotCallFailed(Exception):
     """A call by `couriers.telegram_bot.named_calls` has no result. Its text is for people."""
 

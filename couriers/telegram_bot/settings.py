@@ -13,3 +13,5 @@ class Settings:
     token: str = field(repr=False)
     api_url: str = API_URL
     timeout: timedelta = timedelta(seconds=30)  # of one request; after it the outcome is unknown
+    webhook_url: str | None = field(default=None, metadata={"setting": "ADA_BOT_WEBHOOK_URL"})
+    webhook_secret: str | None = field(default=None, repr=False, metadata={"setting": "ADA_INBOUND_TELEGRAM_SECRET"})

@@ -24,12 +24,12 @@ from couriers.max.errors import MaxTokenRefused
 from couriers.max.long_poll import MaxLongPoll
 from couriers.max.updates import WAIT
 from couriers.max.webhook import MaxWebhook
-from couriers.receiving.poller import Poller
 from sandbox.events import Fault, Rule
 from sandbox.max import MaxServer
 from sandbox.state import SandboxState
 from tests.bots.telegram.chat import School, open_school
 from tests.sandbox.bot_api_clients import BotApi, bot_api
+from tests.support.receiving import poll
 from tests.support.serving import serving
 from tests.support.stack import TENANT, Stack
 from tests.support.waiting import stays, until
@@ -93,7 +93,7 @@ async def polling(stack: Stack, max_client: MaxClient, wait: int = WAIT) -> Asyn
     """A process that polls."""
     ingress = dialogs_ingress(QueueClient(stack.store), TENANT, Directory(stack.store))[max_provider.CHANNEL]
     await ingress.open()
-    task = asyncio.create_task(Poller(stack.store, MaxLongPoll(max_client, wait), ingress).run())
+    task = asyncio.create_task(poll(stack.store, MaxLongPoll(max_client, wait), ingress))
     try:
         yield
     finally:
@@ -221,7 +221,7 @@ async def test_a_refused_token_ends_the_poller_with_what_to_do(stack: Stack, max
     wrong = MaxClient("wrong", max_server.url)
     ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[max_provider.CHANNEL]
     with pytest.raises(MaxTokenRefused, match="ADA_MAX_TOKEN"):
-        await Poller(stack.store, MaxLongPoll(wrong), ingress).run()
+        await poll(stack.store, MaxLongPoll(wrong), ingress)
     await wrong.close()
 
 

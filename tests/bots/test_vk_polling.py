@@ -4,17 +4,23 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
 from bots.dialog_event import DialogEvent, dialog_event
-from core.queue import QueueClient
+from bots.services import BotServices
+from cli.commands.parts.bot import ReceivingBots
+from cli.settings.settings import load
+from core.directory.linking import Linking
+from core.processes.bot_faults import BotFaults
+from core.queue import QueueClient, Task
 from core.redis.cancel_and_wait import cancel_and_wait
+from core.services import Services
 from core.updates.bot_calls import BotCalls, PressAnswer, TypingMark
 from core.updates.events import TUBE, Event, decode, dialogs_tube
 from couriers import vk as vk_provider
 from couriers.inbound import dialogs_ingress, events_ingress
-from couriers.receiving.poller import Poller
 from couriers.vk.bot_calls import VkCalls
 from couriers.vk.client import VkClient
 from couriers.vk.community import find_community
@@ -22,6 +28,7 @@ from couriers.vk.errors import TokenRefused, VkUnavailable
 from couriers.vk.long_poll import VkLongPoll
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer
+from tests.support.receiving import poll, running
 from tests.support.serving import serving
 from tests.support.stack import TENANT, Stack
 from tests.support.waiting import stays, until
@@ -43,14 +50,13 @@ async def vk_client(token: str, url: str) -> AsyncIterator[VkClient]:
 
 
 @asynccontextmanager
-async def polling(stack: Stack, vk: VkServer) -> AsyncIterator[Poller]:
+async def polling(stack: Stack, vk: VkServer) -> AsyncIterator[None]:
     """A process that polls."""
     ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
     async with vk_client(vk.token, vk.url) as client:
-        poller = Poller(stack.store, VkLongPoll(client), ingress)
-        task = asyncio.create_task(poller.run())
+        task = asyncio.create_task(poll(stack.store, VkLongPoll(client), ingress))
         try:
-            yield poller
+            yield
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -160,7 +166,7 @@ async def test_a_refused_token_ends_the_poller_with_what_to_do(stack: Stack, vk:
     async with vk_client("vk1.a.wrong", vk.url) as client:
         ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
         with pytest.raises(TokenRefused, match="ADA_VK_TOKEN") as refused:
-            await Poller(stack.store, VkLongPoll(client), ingress).run()
+            await poll(stack.store, VkLongPoll(client), ingress)
         assert "wrong" not in str(refused.value)
 
 
@@ -212,8 +218,8 @@ async def test_with_scenarios_a_press_is_an_event_and_its_answer_is_shown(stack:
         calls, events = BotCalls(queue, TENANT, vk_provider.CHANNEL), list[Event]()
         await calls.open()
         worker = calls.worker(make)
-        poller = Poller(stack.store, VkLongPoll(client), ingress)
-        parts = [asyncio.create_task(part) for part in (worker.run(), poller.run())]
+        polled = poll(stack.store, VkLongPoll(client), ingress)
+        parts = [asyncio.create_task(part) for part in (worker.run(), polled)]
         try:
             await until_polled(vk)
             keyboard = {"inline": True, "buttons": [[{"action": BUTTON}]]}
@@ -239,3 +245,27 @@ async def read_press(stack: Stack, query: str, events: list[Event]) -> bool:
 
 
 BUTTON = {"type": "callback", "label": "Да", "payload": {"data": "да"}}
+
+
+@pytest.mark.row("C-100")
+async def test_the_bot_of_a_folder_is_polled_and_a_wrong_one_stops_alone(
+    stack: Stack, vk: VkServer, tmp_path: Path
+) -> None:
+    for tenant, token in (("school-a", "wrong"), ("school-b", vk.token)):
+        (tmp_path / tenant / "scenarios").mkdir(parents=True)
+        (tmp_path / tenant / ".env").write_text(f"ADA_VK_TOKEN={token}\n")
+    settings = load({"ADA_SCENARIOS": str(tmp_path), "ADA_VK_API_URL": vk.url}, tmp_path)
+    core = Services.on(stack.store)
+    bots = ReceivingBots(settings, "vk", BotServices(core, Linking(stack.store, core.directory, None)))
+    async with running(bots):
+        await until(lambda: BotFaults(stack.store).of("school-a"))
+        await until_polled(vk)
+        vk.write(PERSON, "/start")
+        task = await until(lambda: _event(stack))
+    assert task
+    assert (task.tenant, decode(task.body)["event_text"]) == ("school-b", "/start")
+    assert not await BotFaults(stack.store).of("school-b")
+
+
+async def _event(stack: Stack) -> Task | None:
+    return next(iter(await stack.take(TUBE)), None)

@@ -1,4 +1,5 @@
-"""The verb bot: one process that answers what people write in a channel.
+"""The verb bot: one process that answers what people write in a channel. With a folder of bots in ADA_SCENARIOS it is
+one for all bots that have an account in the channel; they come and go with their folders.
 
 `serve` puts what gateways and callbacks post into the queue; a bot that polls puts its updates there itself. With
 ADA_SCENARIOS they are events, which `./ada scenarios` processes, and the bot only gets them. Exit codes: 0 after a
@@ -8,7 +9,7 @@ an operator is needed.
 
 import asyncio
 from argparse import ArgumentParser, Namespace
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -17,31 +18,26 @@ from bots.button_bot import ButtonBot, button_workers
 from bots.services import BotServices
 from bots.text_bot import TextBot
 from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
-from cli.commands.parts.bots_of_folders import run_bots
+from cli.processes.bot_folders import BotFolders
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy
 from cli.processes.noted_process import NotedProcess, noted_process
 from cli.processes.startup import collect_garbage_less_often, configure_logging, run_with_restarts, stop_requested
 from cli.processes.supervisor import announce
 from cli.services.bots import open_bot_services
-from cli.services.scenarios import max_age, open_ingress
+from cli.services.scenarios import max_age_of
 from cli.services.store import open_store
-from cli.settings.bot_folders import folder_of_bots
-from cli.settings.secrets import receiver
+from cli.settings.bot_folders import BotFolder, read_receivers
+from cli.settings.secrets import BOT, receiver
 from cli.settings.settings import Configuration, load
 from core.errors import SetupError
-from core.queue import Worker
 from core.redis.cancel_and_wait import cancel_and_wait
-from core.updates.bot_calls import BotCalls, Make
-from couriers.channel import channels, receiving
-from couriers.receiving.poller import Poller
+from core.updates.bot_calls import BotCalls, calls_tube, calls_worker
+from core.updates.ingress import Ingress
+from couriers.channel import receiving
+from couriers.inbound import dialogs_ingress, events_ingress, gathering
 from couriers.receiving.receiver import Receiver, open_receiver
-
-Ready = Callable[..., None]
-"""Says that the bot works, with what it announces."""
-Answering = TextBot | ButtonBot | Worker
-Run = Callable[[Configuration, BotServices, asyncio.Event, Ready], Awaitable[None]]
-"""Runs a bot until a stop is requested."""
+from couriers.receiving.receivers import AccountRefused, Part, Receivers
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -60,16 +56,17 @@ def run(arguments: Namespace) -> int:
     return run_with_restarts(partial(run_bot, configuration, arguments.channel, directory / HEALTH_FILE))
 
 
-async def run_bot(configuration: Configuration, channel: str, health_file: Path) -> int:
+async def run_bot(configuration: Configuration, process: str, health_file: Path) -> int:
+    channel = processes()[process]
     async with (
         open_store(configuration, waits=True) as store,
-        noted_process(store, "bot", channel, health_file, configuration.settings.data) as process,
+        noted_process(store, "bot", process, health_file, configuration.settings.data) as noted,
         open_bot_services(store, configuration.settings) as services,
     ):
         stop = stop_requested()
         collect_garbage_less_often()
-        run = run_of(channel, is_one_of_several=folder_of_bots(configuration.settings) is not None)
-        await run(configuration, services, stop, lambda **facts: is_ready(process, **facts))
+        bots = ReceivingBots(configuration, channel, services)
+        await bots.run(stop, lambda **facts: is_ready(noted, **facts))
     return SUCCESS
 
 
@@ -78,106 +75,124 @@ def is_ready(process: NotedProcess, **facts: str) -> None:
     process.runs(account=facts.get("account", ""))
 
 
-async def run_telegram(configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Ready) -> None:
-    """Run the bot of ADA_BOT_TOKEN. Raises SetupError, CommandFailed."""
-    from bots.telegram.bot import open_bot
-    from bots.telegram.dialogs import DIALOGS
-    from bots.telegram.events import events_mode
-    from bots.telegram.webhook import Webhook
-    from couriers.telegram_bot.errors import BotTokenRefused
-
-    settings = configuration.settings
-    if not settings.bot_token:
-        raise SetupError("ADA_BOT_TOKEN must be set")
-    url, secret = settings.bot_webhook_url, settings.inbound_telegram_secret or ""
-    webhook = Webhook(url, secret) if url else None
-    mode = events_mode(max_age(settings)) if settings.scenarios else DIALOGS
-    try:
-        bot = await open_bot(settings.bot_token, settings.bot_api_url or "", services, webhook, mode)
-    except SetupError as error:  # it may be an outage, so the bot is restarted
-        raise CommandFailed(str(error)) from error
-    stopping = asyncio.create_task(stop.wait())
-    stopping.add_done_callback(lambda _: bot.stop())
-    try:
-        await bot.run(lambda: ready(bot="telegram", account=bot.account))
-    except BotTokenRefused as refusal:
-        raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
-    finally:
-        await cancel_and_wait(stopping)
-        await bot.close()
-
-
-async def run_receiver(
-    channel: str, configuration: Configuration, services: BotServices, stop: asyncio.Event, ready: Ready
-) -> None:
-    """Receive what people write in a channel, and answer it; with ADA_SCENARIOS `./ada scenarios` answers, and the bot
-    only receives and makes the calls of `core.updates.bot_calls`. What a provider posts goes to `serve`.
+class ReceivingBots:
+    """The bots of a channel in this process: that of the settings, or those of the folders of bots. They get what
+    people write, and answer it; with ADA_SCENARIOS `./ada scenarios` answers, and they make the calls of
+    `core.updates.bot_calls`. What a provider posts goes to `serve`.
     """
-    one = receiving()[channel]
-    has_scenarios = configuration.settings.scenarios is not None
-    ingress = open_ingress(services.core.store, services.core.client, configuration.settings)[channel]
-    await ingress.open()
-    receiver = open_receiver(one, configuration.channel(channel)) if one.receiver else None
-    answering = await answer(channel, receiver, services, has_scenarios=has_scenarios)
-    beside = []
-    if receiver and receiver.source:
-        beside.append(asyncio.create_task(Poller(services.core.store, receiver.source, ingress).run()))
-    if receiver and receiver.keep_subscription:
-        beside.append(asyncio.create_task(receiver.keep_subscription()))
-    refusals = (receiver.refused,) if receiver else ()
-    ready(bot=one.process)
+
+    def __init__(self, configuration: Configuration, channel: str, services: BotServices) -> None:
+        self._configuration = configuration
+        self._channel = channel
+        self._receiving = receiving()[channel]
+        self._services = services
+        self._store, self._client = services.core.store, services.core.client
+        read = partial(read_receivers, channel)
+        name = f"{BOT}{self._receiving.process}"
+        self._folders = BotFolders(configuration, self._store, name, self._start, self._stop, read)
+        are_several = not any(bot.is_only for bot in read(configuration).values())
+        self._receivers = Receivers(self._store, self._stopped, f"all in {channel}" if are_several else "")
+        self._only: Receiver | None = None
+        self._account = ""
+
+    async def run(self, stop: asyncio.Event, ready: Callable[..., None]) -> None:
+        """Work until a stop is requested. Raises SetupError, StoreError; CommandFailed if the only bot cannot go on."""
+        try:
+            await self._folders.look()
+            parts = await self._parts()
+            gatherer = gathering(self._store, self._client, "").worker if self._gathers else None
+            if gatherer and self._only and not self._only.source:  # the API gets the updates
+                parts, gatherer = [*parts, gatherer()], None
+            following, stopping = asyncio.create_task(self._folders.keep()), asyncio.create_task(stop.wait())
+            stopping.add_done_callback(lambda _: self._receivers.stop())
+            facts = {"bot": self._receiving.process, **({"account": self._account} if self._account else {})}
+            try:
+                await self._receivers.run(parts, lambda: ready(**facts), gatherer)
+            finally:
+                await cancel_and_wait(following, stopping)
+        finally:
+            await self._receivers.close()
+
+    @property
+    def _has_scenarios(self) -> bool:
+        return self._configuration.settings.scenarios is not None
+
+    @property
+    def _gathers(self) -> bool:
+        return self._has_scenarios and self._receiving.gathers
+
+    async def _start(self, bot: BotFolder) -> None:
+        """Get the updates of a bot from then on. Raises SetupError; CommandFailed if the provider cannot be reached, or
+        refuses the only bot: that may be an outage, so the process is restarted.
+        """
+        if not bot.has_account(self._channel):
+            return
+        ingress = await asyncio.to_thread(self._ingress, bot)
+        await ingress.open()
+        if not self._receiving.receiver:
+            return
+        settings = bot.configuration.channel(self._channel)
+        if not bot.is_only:
+            self._refuse_webhooks()
+        receiver = open_receiver(self._receiving, settings, polls=not bot.is_only)
+        if bot.is_only:
+            self._only = receiver
+            self._account = await _begun(receiver)
+        self._receivers.add(bot.tenant, receiver, ingress)
+
+    def _ingress(self, bot: BotFolder) -> Ingress:
+        """Return the way in of a bot's updates. Raises SetupError."""
+        if not self._has_scenarios:
+            return dialogs_ingress(self._client, bot.tenant, self._services.core.directory)[self._channel]
+        max_age = max_age_of(bot.folder)
+        return events_ingress(self._store, self._client, bot.tenant, max_age)[self._channel]
+
+    def _refuse_webhooks(self) -> None:
+        """Raise SetupError if the providers shall post updates."""
+        urls = [one.webhook.url for one in receiving().values() if one.webhook]
+        if found := [url for url in urls if url in self._configuration.raw]:
+            raise SetupError(f"several bots are polled: remove {' and '.join(found)}")
+
+    async def _stop(self, tenant: str) -> None:
+        """Get the updates of a bot no longer."""
+        await self._receivers.remove(tenant)
+
+    async def _stopped(self, tenant: str, fault: Exception) -> None:
+        """Note that the bot of a tenant gets no updates any more; if it is the only one, end the process."""
+        if self._only:
+            if isinstance(fault, AccountRefused):
+                raise CommandFailed(str(fault), OPERATOR_NEEDED) from None
+            raise fault
+        is_refused = isinstance(fault, AccountRefused)
+        reason = str(fault) if is_refused else f"getting its updates failed ({type(fault).__name__})"
+        await self._folders.note(tenant, reason)
+
+    async def _parts(self) -> Sequence[Part]:
+        """Return what answers people; beside scenarios what makes the calls of the bots."""
+        if self._has_scenarios:
+            return await self._calls() if self._receiving.makes_calls else []
+        if self._only and (module := self._receiving.replies):
+            replies = import_module(module).Replies(self._only.client)
+            return [ButtonBot(await button_workers(self._services, self._channel, replies.send, replies.edit))]
+        return [TextBot(self._services, self._channel)]
+
+    async def _calls(self) -> Sequence[Part]:
+        await BotCalls(self._client, "", self._channel).open()
+        return [calls_worker(self._client, calls_tube(self._channel), self._receivers.makers)]
+
+
+async def _begun(receiver: Receiver) -> str:
+    """Check the account; return its name, "" if the provider is not asked. Raises CommandFailed."""
     try:
-        await work(answering, stop, *beside)
-    except refusals as refusal:
-        raise CommandFailed(str(refusal), OPERATOR_NEEDED) from None
-    finally:
-        if receiver:
-            await receiver.close()
-
-
-async def answer(
-    channel: str, receiver: Receiver | None, services: BotServices, *, has_scenarios: bool
-) -> Answering | None:
-    """Return what answers people, or makes the calls of a bot beside scenarios; None if there is nothing to do."""
-    if has_scenarios:
-        return await calling(services, channel, receiver.make) if receiver and receiver.make else None
-    if receiver and (module := receiving()[channel].replies):
-        replies = import_module(module).Replies(receiver.client)
-        return ButtonBot(await button_workers(services, channel, replies.send, replies.edit))
-    return TextBot(services, channel)
-
-
-async def calling(services: BotServices, channel: str, make: Make) -> Worker:
-    """Return the work of a bot beside scenarios."""
-    calls = BotCalls(services.core.client, services.tenant, channel)
-    await calls.open()
-    return calls.worker(make)
-
-
-async def work(bot: Answering | None, stop: asyncio.Event, *beside: asyncio.Task[None]) -> None:
-    """Run a bot until a stop is requested, or until a task beside it ends; raise what that task raises."""
-    working = [asyncio.create_task(bot.run())] if bot else []
-    stopping = asyncio.create_task(stop.wait())
-    done, _ = await asyncio.wait({stopping, *working, *beside}, return_when=asyncio.FIRST_COMPLETED)
-    await cancel_and_wait(stopping, *beside)
-    if bot:
-        bot.stop()
-    await asyncio.gather(*working)
-    for ended in done:
-        ended.result()
+        return await receiver.begin() if receiver.begin else ""
+    except SetupError as error:
+        await receiver.close()
+        raise CommandFailed(str(error)) from error
 
 
 def processes() -> Mapping[str, str]:
     """Return the channels by the names of their bots."""
     return {one.process: channel for channel, one in receiving().items()}
-
-
-def run_of(process: str, *, is_one_of_several: bool) -> Run:
-    """Return what runs a bot, or those of a folder of bots, whose SMS come from one gateway for all."""
-    channel = processes()[process]
-    if is_one_of_several and channels()[channel].is_per_bot:
-        return partial(run_bots, channel)
-    return run_telegram if process == "telegram" else partial(run_receiver, channel)
 
 
 COMMANDS: Mapping[str, Command] = {"bot": Command(declare, run)}

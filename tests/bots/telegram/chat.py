@@ -3,7 +3,6 @@
 The group "ИВТ-101" has three students: Боря and Вера can be reached by SMS, Глеб has no contact.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -12,7 +11,6 @@ from typing import Any
 
 from bots.catalogue import text
 from bots.services import BotServices
-from bots.telegram import TelegramBot, open_bot
 from core.admission.quiet_hours import TenantQuietHours
 from core.deliveries.channels import Channels
 from core.directory import Directory
@@ -24,6 +22,7 @@ from core.services import Services
 from couriers.email import LinkCodeMailer
 from tests.sandbox.bot_api_clients import BotApi
 from tests.support.outbox import Outbox
+from tests.support.receiving import receiving_bot, running
 from tests.support.stack import TENANT, FakeCourier, Stack
 from tests.support.waiting import until
 
@@ -119,19 +118,11 @@ class School:
         await self.notice("Send")
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[TelegramBot]:
+    async def running(self) -> AsyncIterator[None]:
         """A process of the bot."""
         server = self.bot_api.server
-        bot = await open_bot(server.token, server.url, self.services)
-        ready = asyncio.Event()
-        task = asyncio.create_task(bot.run(ready.set))
-        try:
-            await ready.wait()
-            yield bot
-        finally:
-            bot.stop()
-            await task
-            await bot.close()
+        async with running(receiving_bot(server.token, server.url, self.services)):
+            yield
 
 
 def labels(message: Json) -> list[str]:

@@ -6,21 +6,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bots.telegram import open_bot
-from bots.telegram.events import events_mode
+from cli.command import OPERATOR_NEEDED, CommandFailed
 from core.queue import QueueClient
 from core.updates.bot_calls import BotCalls
 from core.updates.events import MAX_BYTES, TUBE, decode
 from core.updates.gathering import WINDOW
 from couriers.telegram_bot import CHANNEL
-from couriers.telegram_bot.errors import BotTokenRefused
 from sandbox.bot_api.state.parameters import Upload
 from tests.bots.telegram.chat import STUDENT, TEACHER, School
 from tests.sandbox.bot_api_clients import GROUP
+from tests.support.receiving import receiving_bot, running, scenarios
 from tests.support.waiting import stays, until
 
 PHOTO = Upload("a.jpg", "image/jpeg", b"\xff\xd8")
@@ -32,6 +32,7 @@ class Chats:
     """The bot's chats, and the events that were put."""
 
     school: School
+    folder: Path
     seen: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -50,16 +51,9 @@ class Chats:
     async def running(self, max_age: timedelta = timedelta(hours=1)) -> AsyncIterator[None]:
         """A process of the bot."""
         server = self.school.bot_api.server
-        bot = await open_bot(server.token, server.url, self.school.services, mode=events_mode(max_age))
-        ready = asyncio.Event()
-        task = asyncio.create_task(bot.run(ready.set))
-        try:
-            await ready.wait()
+        settings = scenarios(self.folder, max_age)
+        async with running(receiving_bot(server.token, server.url, self.school.services, **settings)):
             yield
-        finally:
-            bot.stop()
-            await task
-            await bot.close()
 
     async def events(self, count: int) -> list[dict[str, Any]]:
         """Wait until so many events were put in all, and return them."""
@@ -85,8 +79,8 @@ class Chats:
 
 
 @pytest.fixture
-def chats(idle_school: School) -> Chats:
-    return Chats(idle_school)
+def chats(idle_school: School, tmp_path: Path) -> Chats:
+    return Chats(idle_school, tmp_path / "bot")
 
 
 @pytest.mark.row("C-10")
@@ -268,9 +262,9 @@ async def test_an_update_with_half_a_surrogate_pair_is_skipped_with_one_log_line
 
 async def test_a_revoked_token_ends_the_process_with_what_to_do(chats: Chats) -> None:
     server = chats.school.bot_api.server
-    bot = await open_bot(server.token, server.url, chats.school.services, mode=events_mode())
     chats.school.bot_api.inject_fault("unauthorized", method="getUpdates")
-    with pytest.raises(BotTokenRefused, match="ADA_BOT_TOKEN") as refused:
-        await asyncio.wait_for(bot.run(lambda: None), 30)
-    await bot.close()
+    bot = receiving_bot(server.token, server.url, chats.school.services, **scenarios(chats.folder))
+    with pytest.raises(CommandFailed, match="ADA_BOT_TOKEN") as refused:
+        await asyncio.wait_for(bot.run(asyncio.Event(), lambda **_: None), 30)
+    assert refused.value.code == OPERATOR_NEEDED
     assert server.token not in str(refused.value)

@@ -9,14 +9,15 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bots.telegram import open_bot
-from bots.telegram.webhook import Webhook
+from cli.command import CommandFailed
 from core.errors import SetupError
 from core.queue import QueueClient
 from couriers.inbound import dialogs_ingress
 from couriers.telegram_bot import CHANNEL
 from couriers.telegram_bot.events import read_arrival
+from couriers.telegram_bot.webhook import TelegramWebhook
 from tests.bots.telegram.chat import STRANGER, TEACHER, School, english
+from tests.support.receiving import receiving_bot, running
 from tests.support.stack import TENANT, Stack
 from tests.support.waiting import stays, until
 
@@ -65,13 +66,8 @@ async def test_updates_without_a_number_are_waited_out(idle_school: School, capl
     app = web.Application()
     app.router.add_post("/{bot}/{method}", answer)
     async with TestServer(app) as api:
-        bot = await open_bot("4343:x", f"http://127.0.0.1:{api.port}", idle_school.services)
-        running = asyncio.create_task(bot.run(lambda: None))
-        await until(lambda: running.done() or "no updates (Unreadable)" in caplog.text)
-        assert not running.done()
-        bot.stop()
-        await running
-        await bot.close()
+        async with running(receiving_bot("4343:x", f"http://127.0.0.1:{api.port}", idle_school.services)):
+            await until(lambda: "no updates (Unreadable)" in caplog.text)
 
 
 async def test_after_an_empty_answer_no_offset_hides_an_update_with_a_lower_number(idle_school: School) -> None:
@@ -90,12 +86,8 @@ async def test_after_an_empty_answer_no_offset_hides_an_update_with_a_lower_numb
     app = web.Application()
     app.router.add_post("/{bot}/{method}", answer)
     async with TestServer(app) as api:
-        bot = await open_bot("4343:x", f"http://127.0.0.1:{api.port}", idle_school.services)
-        running = asyncio.create_task(bot.run(lambda: None))
-        await until(lambda: len(offsets) == len(answers))
-        bot.stop()
-        await running
-        await bot.close()
+        async with running(receiving_bot("4343:x", f"http://127.0.0.1:{api.port}", idle_school.services)):
+            await until(lambda: len(offsets) == len(answers))
     assert offsets == ["None", "1001", "None", "6"]
 
 
@@ -141,7 +133,7 @@ async def test_an_update_without_a_sender_or_of_another_kind_is_not_answered(
 async def test_an_ignored_update_is_confirmed_with_one_log_line(
     school: School, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "bots")
+    caplog.set_level(logging.INFO, "couriers")
     school.bot_api.server.people.write(TEACHER, "hello", -1_000_000_000_123)
     await school.answer("/help")
     assert len([line for line in caplog.messages if "is ignored" in line]) == 1
@@ -164,8 +156,8 @@ async def test_an_update_with_half_a_surrogate_pair_is_skipped_with_one_log_line
 @pytest.mark.parametrize("token", ["4343:wrong", "no token"])
 async def test_a_wrong_token_is_a_mistake_of_the_setup(idle_school: School, token: str) -> None:
     server = idle_school.bot_api.server
-    with pytest.raises(SetupError, match="ADA_BOT_TOKEN") as error:
-        await open_bot(token, server.url, idle_school.services)
+    with pytest.raises((SetupError, CommandFailed), match="ADA_BOT_TOKEN") as error:
+        await receiving_bot(token, server.url, idle_school.services).run(asyncio.Event(), lambda **_: None)
     assert token not in str(error.value)
 
 
@@ -180,11 +172,14 @@ async def test_updates_come_by_webhook_with_its_secret(idle_school: School) -> N
     app = web.Application()
     app.router.add_post("/v1/inbound/telegram", handle)
     async with TestServer(app) as api:
-        webhook = Webhook(f"http://127.0.0.1:{api.port}/", "a-secret")
-        bot = await open_bot(school.bot_api.server.token, school.bot_api.server.url, school.services, webhook)
-        await bot.close()
-        school.write("/help")
-        await until(lambda: received)
+        webhook = {
+            "ADA_BOT_WEBHOOK_URL": f"http://127.0.0.1:{api.port}/",
+            "ADA_INBOUND_TELEGRAM_SECRET": "a-secret",
+        }
+        server = school.bot_api.server
+        async with running(receiving_bot(server.token, server.url, school.services, **webhook)):
+            school.write("/help")
+            await until(lambda: received)
     secret, update = received[0]
     assert secret == "a-secret"
     assert isinstance(update, dict)
@@ -195,4 +190,4 @@ async def test_updates_come_by_webhook_with_its_secret(idle_school: School) -> N
 
 def test_a_webhook_needs_a_secret_that_telegram_accepts() -> None:
     with pytest.raises(SetupError, match="ADA_INBOUND_TELEGRAM_SECRET"):
-        Webhook("https://ada.example.org", "")
+        TelegramWebhook("https://ada.example.org", "")

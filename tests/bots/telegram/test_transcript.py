@@ -11,13 +11,14 @@ from msgspec.structs import replace
 from bots.dialog_event import DialogEvent
 from bots.replies import Button, Reply
 from bots.status_tasks import StatusTask
-from bots.telegram.bot import open_bot
-from bots.telegram.events import TelegramCalls
-from bots.telegram.polling import Polling
 from bots.telegram.sending import Replies
-from bots.telegram.webhook import Webhook
 from core.updates.bot_calls import PressAnswer, TypingMark
+from couriers.receiving.poller import Poller
+from couriers.telegram_bot.bot_calls import TelegramCalls
 from couriers.telegram_bot.client import BotClient
+from couriers.telegram_bot.long_poll import TelegramLongPoll
+from couriers.telegram_bot.receive import open_receiver
+from couriers.telegram_bot.settings import Settings
 from tests.couriers.bot_api_relay import Relay
 from tests.couriers.bot_api_transcript import ANSWERS, MESSAGE, answer, compare, relay, what_came
 from tests.support.waiting import until
@@ -48,12 +49,21 @@ class Kept:
 class Held:
     """The lease of the only poller."""
 
+    def want(self, account: str) -> None: ...
+
+    def give_up(self) -> None: ...
+
     async def acquire(self) -> None: ...
 
     async def hold(self) -> None:
         await asyncio.Event().wait()
 
-    async def release(self) -> None: ...
+
+def poller(client: BotClient, kept: Any) -> Poller:
+    """A poller that has begun."""
+    source = TelegramLongPoll(client)
+    source._may_have_webhook = False
+    return Poller(None, source, kept, Held(), keeps_position=True)  # type: ignore[arg-type]
 
 
 UPDATE: dict[str, Any] = {"update_id": 5, "message": {**MESSAGE, "from": {"id": 5, "is_bot": False, "first_name": "A"}}}
@@ -72,7 +82,7 @@ async def test_updates_are_got_and_confirmed_whatever_is_answered(
     played = {}
     for name in (*faults, "token withdrawn", "no such bot"):
         kept = Kept()
-        polling = Polling(client, kept, Held(), ("message", "callback_query"))  # type: ignore[arg-type]
+        polling = poller(client, kept)
         relay.answers.append(ANSWERS[name])
         for update in (UPDATE, MALFORMED, UNKNOWN):
             relay.answers.append(answer({"ok": True, "result": [update]}))
@@ -88,13 +98,22 @@ async def test_updates_are_got_and_confirmed_whatever_is_answered(
 
 async def test_an_update_without_a_number_keeps_no_other_back(relay: Relay, client: BotClient) -> None:
     kept = Kept()
-    polling = Polling(client, kept, Held(), ("message",))  # type: ignore[arg-type]
+    polling = poller(client, kept)
     relay.answers.append(answer({"ok": True, "result": [{"message": {}}, "x", UPDATE, MALFORMED]}))
     running = asyncio.create_task(polling.run())
     await until(lambda: kept.updates == [UPDATE, MALFORMED])
     await until(lambda: len(relay.calls) == 2)
     await _end(running)
     assert relay.calls[1][1]["offset"] == str(MALFORMED["update_id"] + 1)
+
+
+async def _begin(relay: Relay, **webhook: Any) -> str:
+    receiver = open_receiver(Settings(relay.server.token, relay.url, **webhook), polls=False)
+    assert receiver.begin
+    try:
+        return await receiver.begin()
+    finally:
+        await receiver.close()
 
 
 async def _end(task: asyncio.Task[Any]) -> None:
@@ -130,15 +149,13 @@ async def test_a_bot_answers_and_begins(relay: Relay, client: BotClient, caplog:
             played[f"{kind}: {name}"] = [await what_came(made[kind]())]
             relay.answers.clear()
     relay.received()
-    webhook = Webhook("https://ada.example.org/", "a-secret")
-    starts: dict[str, Webhook | None] = {"polling": None, "webhook": webhook}
+    webhook = {"webhook_url": "https://ada.example.org/", "webhook_secret": "a-secret"}
+    starts: dict[str, dict[str, str]] = {"polling": {}, "webhook": webhook}
     for name, way in starts.items():
-        bot = await open_bot(relay.server.token, relay.url, None, way)  # type: ignore[arg-type]
-        await bot.close()
-        played[f"start with {name}"] = [relay.received(), bot.account]
+        account = await _begin(relay, **way)
+        played[f"start with {name}"] = [relay.received(), account]
     for name, answered in ANSWERS.items():
         relay.answers.append(answered)
-        opening = open_bot(relay.server.token, relay.url, None)  # type: ignore[arg-type]
-        played[f"start: {name}"] = [await what_came(opening)]
+        played[f"start: {name}"] = [await what_came(_begin(relay))]
         relay.answers.clear()
     compare("bots", played, relay.server.token, caplog)

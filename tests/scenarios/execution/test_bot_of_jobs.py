@@ -36,6 +36,7 @@ from tests.providers.sign_in.oauth_server import sign_in_at
 from tests.sandbox.bot_api_clients import ANNA, BORIS, BotApi, bot_api
 from tests.scenarios.execution.conftest import WITHIN, Installation, Running
 from tests.scenarios.execution.test_telegram_groups import Town, bot_of
+from tests.support.receiving import running
 from tests.support.stack import QUICK, TENANT
 from tests.support.waiting import until
 
@@ -118,13 +119,8 @@ async def hunters(
     bare.options = {"telegram": bot_api.named_calls, "sign_in": sign_in}
     courier = await telegram_bot.open(telegram_bot.Settings(server.token, server.url, timedelta(seconds=5)), tmp_path)
     await bare.stack.courier(courier, QUICK)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
-    bot, ready = await bot_of(bare, bot_api), asyncio.Event()
-    running = asyncio.create_task(bot.run(ready.set))
-    await ready.wait()
-    yield Hunters(bot_api, bare, service, tokens, sign_in, await bare.start())
-    bot.stop()
-    await running
-    await bot.close()
+    async with running(bot_of(bare, bot_api)):
+        yield Hunters(bot_api, bare, service, tokens, sign_in, await bare.start())
     await courier.close()
     await service.stop()
 

@@ -2,7 +2,6 @@
 real ones, each talks to the sandbox's Bot API.
 """
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -12,14 +11,14 @@ from typing import Any
 import pytest
 
 from bots.services import BotServices
-from bots.telegram import TelegramBot, open_bot
-from bots.telegram.events import events_mode
+from cli.commands.parts.bot import ReceivingBots
 from core.directory.linking import Linking
 from core.services import Services
 from couriers.telegram_bot import sign_in as telegram_bot
 from sandbox.bot_api.state.parameters import Upload
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api
 from tests.scenarios.execution.conftest import WITHIN, Installation
+from tests.support.receiving import receiving_bot, running
 from tests.support.stack import QUICK, TENANT
 from tests.support.waiting import until
 
@@ -128,11 +127,11 @@ class Town:
         )
 
 
-async def bot_of(installation: Installation, api: BotApi) -> TelegramBot:
+def bot_of(installation: Installation, api: BotApi) -> ReceivingBots:
     stack = installation.stack
     core = replace(Services.on(stack.store), deliveries=stack.deliveries, tracker=stack.tracker)
     services = BotServices(core, Linking(stack.store, core.directory, None), TENANT)
-    return await open_bot(api.server.token, api.server.url, services, mode=events_mode())
+    return receiving_bot(api.server.token, api.server.url, services, ADA_SCENARIOS=str(installation.folder))
 
 
 @pytest.fixture
@@ -160,14 +159,9 @@ async def town(bare: Installation, bot_api: BotApi, tmp_path: Path) -> AsyncIter
     )
     courier = await telegram_bot.open(telegram_bot.Settings(server.token, server.url, timedelta(seconds=5)), tmp_path)
     await bare.stack.courier(courier, QUICK)  # type: ignore[arg-type]  # typed for the stack's own class, takes any
-    bot, ready = await bot_of(bare, bot_api), asyncio.Event()
-    running = asyncio.create_task(bot.run(ready.set))
-    await ready.wait()
-    await bare.start()
-    yield Town(bot_api)
-    bot.stop()
-    await running
-    await bot.close()
+    async with running(bot_of(bare, bot_api)):
+        await bare.start()
+        yield Town(bot_api)
     await courier.close()
 
 

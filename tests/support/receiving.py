@@ -1,0 +1,55 @@
+"""The process of a bot, and its poller, in the process of a test."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from bots.services import BotServices
+from cli.commands.parts.bot import ReceivingBots
+from cli.settings.settings import load
+from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.store import Store
+from core.updates.ingress import Ingress
+from couriers.receiving.lease import PollerLease
+from couriers.receiving.poller import Poller, Source
+
+
+def receiving_bot(token: str, url: str, services: BotServices, **settings: str) -> ReceivingBots:
+    """The bot of `./ada bot telegram`, to `run`."""
+    own = {"ADA_BOT_TOKEN": token, "ADA_BOT_API_URL": url, "ADA_BOT_TENANT": services.tenant, **settings}
+    return ReceivingBots(load(own, Path("/nowhere")), "telegram-bot", services)
+
+
+def scenarios(folder: Path, max_age: timedelta = timedelta(hours=1)) -> dict[str, str]:
+    """The settings of a bot with scenarios."""
+    folder.mkdir(parents=True, exist_ok=True)
+    seconds = int(max_age.total_seconds())
+    (folder / "settings.yaml").write_text(f"event_manager: {{max_event_age_seconds: {seconds}}}\n")
+    return {"ADA_SCENARIOS": str(folder)}
+
+
+@asynccontextmanager
+async def running(bots: ReceivingBots) -> AsyncIterator[None]:
+    """The bot from its begin to its end."""
+    stop, ready = asyncio.Event(), asyncio.Event()
+    task = asyncio.create_task(bots.run(stop, lambda **_: ready.set()))
+    readiness = asyncio.create_task(ready.wait())
+    try:
+        await asyncio.wait({task, readiness}, return_when=asyncio.FIRST_COMPLETED)
+        yield
+    finally:
+        stop.set()
+        await cancel_and_wait(readiness)
+        await task
+
+
+async def poll(store: Store, source: Source, ingress: Ingress) -> None:
+    """Poll until cancelled, as the only account of a process."""
+    lease = PollerLease(store)
+    holding = asyncio.create_task(lease.run())
+    try:
+        await Poller(store, source, ingress, lease).run()
+    finally:
+        await cancel_and_wait(holding)
