@@ -12,6 +12,7 @@ _PROPERTIES = {
     **{name: {"type": ["string", "integer"]} for name in _NAMES},
     "name": {"type": "string"},
     "contacts": {"type": "object"},
+    "values": {"type": "object"},
 }
 _ONE = {"anyOf": [{"type": ["string", "integer"]}, {"type": "object", "properties": _PROPERTIES}]}
 

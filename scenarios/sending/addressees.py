@@ -9,12 +9,14 @@ from core.errors import Invalid
 from core.model.contacts import recipient_notation
 from core.model.delivery import Recipient
 from core.model.people import faults_of_address
+from core.model.text.personal import field_name
 from core.orders import Addressee, GroupRef, SupergroupRef, UserRef
 
 
 def addressees(written: Any) -> Sequence[Addressee]:
     """Return the addressees of `{group: "ИВТ-21"}`, `{supergroup: …}`, `{id: 42}`, `{id: 42, contacts: {sms: "+7…"}}`,
-    an id, `sms:+7…`, `42=sms:+7…`, `group:ИВТ-21`, or a list of them.
+    the last two also with `values` of a personal text, an id, `sms:+7…`, `42=sms:+7…`, `group:ИВТ-21`, or a list of
+    them.
 
     Raises Invalid RECIPIENT_MALFORMED, ADDRESS_MALFORMED, NOBODY_ADDRESSED.
     """
@@ -49,14 +51,18 @@ def _of_line(line: str, path: str) -> Mapping[str, Any]:
 
 def _person(user: int | str, written: Mapping[str, Any], path: str) -> Addressee:
     name = str(written["name"]) if written.get("name") else None
-    contacts = written.get("contacts")
+    contacts, given_values = written.get("contacts"), written.get("values")
+    if given_values is not None and not isinstance(given_values, Mapping):
+        raise Invalid("RECIPIENT_MALFORMED", "Values are {name: value}.", f"{path}.values")
+    values = {field_name(str(field)): str(value) for field, value in (given_values or {}).items()}
     if not isinstance(contacts, Mapping):
-        return UserRef(user, name)
+        return UserRef(user, name, values, path)
     addresses = {str(channel): [str(one) for one in _listed(given)] for channel, given in contacts.items()}
     for channel, given in addresses.items():
         for address in given:
             raise_first(faults_of_address(channel, address, f"{path}.contacts.{channel}"))
-    return Recipient(user, name, {channel: given for channel, given in addresses.items() if given})
+    used = {channel: given for channel, given in addresses.items() if given}
+    return Recipient(user, name, used, values=values, place=path)
 
 
 def _listed(written: Any) -> Sequence[Any]:

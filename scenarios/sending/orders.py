@@ -16,7 +16,7 @@ from core.model.content import Content, ParseMode
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender
 from core.model.history_key import HistoryKey
 from core.model.text.characters import nfc
-from core.orders import Addressee, Caller, Order
+from core.orders import Addressee, Caller, Order, UserRef
 from core.queue import own_name
 from core.redis.keys import KEYS
 from core.updates.rights import origin_of
@@ -41,11 +41,14 @@ _DAY = int(timedelta(days=1).total_seconds())
 
 
 class Terms(Struct, frozen=True):
-    """When a message is sent, None: at once; whether that may be far ahead; and its tags."""
+    """When a message is sent, None: at once; whether that may be far ahead; its tags; whether `{{field}}` in its text
+    stands for a value of each recipient.
+    """
 
     deliver_at: datetime | None = None
     far: bool = False
     tags: Sequence[str] = ()
+    personal: bool = False
 
 
 AT_ONCE = Terms()
@@ -92,7 +95,8 @@ async def broadcast(
         tags=terms.tags,
         content=_needed(content, text),
     )
-    return Order(delivery, to, far=terms.far), Caller(delivery.tenant)
+    has_values = any(isinstance(one, Recipient | UserRef) and one.values for one in to)
+    return Order(delivery, to, far=terms.far, personal=terms.personal or has_values), Caller(delivery.tenant)
 
 
 async def _sender(context: Context) -> Sender:

@@ -130,6 +130,9 @@ class SendAttributes(MessageAttributes, frozen=True):
         Own("How long after this step to send it, instead of `deliver_at`."),
     ] = None
     far: Annotated[Flag, Own("Whether it may be sent more than a year ahead.")] = False
+    personal: Annotated[
+        Flag, Own(r"Whether `\{\{first_name\}\}` in the text of a message with `to` is filled for each recipient.")
+    ] = False
     tag: Annotated[Verbatim, Own("A name by which `cancel` finds a message that is to be sent later.")] = ""
 
     @property
@@ -151,7 +154,7 @@ async def execute(context: Context, written: SendAttributes) -> Ending | Waiting
     if written.to or content.remove:
         context.require("send")
     due = orders.due(context, written.delay, written.deliver_at)
-    terms = orders.Terms(due, written.far, orders.tags(context.event, written.tag))
+    terms = orders.Terms(due, written.far, orders.tags(context.event, written.tag), written.personal)
     if written.to:
         to = addressees(written.to)
         order, caller = await orders.broadcast(context, said.text, content, to, written.channels, terms)

@@ -236,6 +236,28 @@ async def test_a_broadcast_returns_its_verdict(installation: Installation) -> No
     assert installation.texts[-1] == "all_reached 2 -"
 
 
+@pytest.mark.row("D-44")
+@pytest.mark.parametrize(
+    ("to", "text", "texts"),
+    [
+        ("[{id: 1}, {id: 2}], personal: true", "{{name}}", ["Anna", "Boris"]),
+        ("[{id: 1}, {id: 2}]", "{{name}}", ["{{name}}", "{{name}}"]),
+        ("[{id: 1, values: {Mark: 5}}, {id: 2, values: {Mark: '{x|fallback:4}'}}]", "{{mark}}", ["4", "5"]),
+    ],
+)
+async def test_a_broadcast_is_filled_for_each_recipient_if_it_is_personal(
+    installation: Installation, to: str, text: str, texts: list[str]
+) -> None:
+    for number, name in ((1, "Anna"), (2, "Boris")):
+        user = User(number, name, contacts={"echo": [f"p{number}"]})
+        await installation.directory.users.create(TENANT, user)
+    text = text.replace("{", r"\{").replace("}", r"\}")
+    installation.actions(f"    - {{type: send, text: '{text}', channels: echo, to: {to}}}")
+    await installation.start()
+    await installation.play()
+    assert sorted(installation.texts) == texts
+
+
 async def test_a_broadcast_counts_towards_the_quota_of_the_person_and_its_replies_do_not(
     installation: Installation,
 ) -> None:
