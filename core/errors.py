@@ -25,6 +25,8 @@ AdaError
 from collections.abc import Sequence
 from datetime import timedelta
 
+from core.sentence import Text
+
 
 class AdaError(Exception):
     """Any error of Ada. `str()` is the message for people."""
@@ -32,15 +34,17 @@ class AdaError(Exception):
 
 class Refused(AdaError):
     """The caller's mistake. `code` is stable and upper case; `path` is the field ("recipients.0.id"), "" if none.
-    `retry_after`: when a repeat makes sense, counted from now; None if it never does.
+    `detail`: why, in English; `said`: the same as a sentence, if its author has made one. `retry_after`: when a repeat
+    makes sense, counted from now; None if it never does.
     """
 
     retry_after: timedelta | None = None
 
-    def __init__(self, code: str, detail: str, path: str = "") -> None:
-        super().__init__(detail)
+    def __init__(self, code: str, detail: Text, path: str = "") -> None:
+        super().__init__(str(detail))
         self.code = code
-        self.detail = detail
+        self.said = detail
+        self.detail = str(detail)
         self.path = path
 
 

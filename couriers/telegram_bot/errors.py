@@ -1,5 +1,7 @@
 """Errors of calls of the Bot API, for parts of Ada that do not know aiogram. No text of an error has the token."""
 
+from core.sentence import Text, Told
+
 TOKEN_REFUSED = "Telegram does not accept the token: check ADA_BOT_TOKEN"
 
 
@@ -11,7 +13,7 @@ class TelegramUnavailable(Exception):
     """Telegram could not be reached, or asks to be asked later."""
 
 
-class BotCallFailed(Exception):
+class BotCallFailed(Told):
     """A call by `couriers.telegram_bot.named_calls` has no result. Its text is for people."""
 
 
@@ -22,6 +24,6 @@ class BotCallRefused(BotCallFailed):
 class CallThrottled(BotCallFailed):
     """Telegram asks to wait `retry_after` seconds."""
 
-    def __init__(self, text: str, retry_after: int) -> None:
+    def __init__(self, text: Text, retry_after: int) -> None:
         super().__init__(text)
         self.retry_after = retry_after

@@ -6,6 +6,7 @@ from typing import IO, Any
 
 from pydantic import ValidationError
 
+from core.sentence import sentence
 from couriers.telegram_bot.client import REFUSALS, BotClient, NoAnswer
 from couriers.telegram_bot.errors import BotCallFailed, BotCallRefused, CallThrottled
 from couriers.telegram_bot.library import build, exceptions, methods
@@ -19,13 +20,13 @@ class NamedCalls:
         self.id = self._client.id
 
     async def call(self, name: str, /, **parameters: Any) -> Any:
-        """Return the result of a method, as JSON. Raises CallFailed."""
+        """Return the result of a method, as JSON. Raises BotCallFailed."""
         with self._call_errors():
             method = build(getattr(methods, name[:1].upper() + name[1:]))
             return await self._client(method(**parameters))
 
     async def download(self, path: str, target: IO[bytes]) -> None:
-        """Write the file that getFile names. Raises CallFailed, and what `target` raises."""
+        """Write the file that getFile names. Raises BotCallFailed, and what `target` raises."""
         with self._call_errors():
             await self._client.download(path, target)
 
@@ -37,16 +38,16 @@ class NamedCalls:
         try:
             yield
         except exceptions.TelegramRetryAfter as error:
-            text = f"Telegram asks to repeat this in {error.retry_after} s"
+            text = sentence("telegram_asks_to_wait", seconds=error.retry_after)
             raise CallThrottled(text, error.retry_after) from None
         except NoAnswer as error:
-            raise BotCallFailed(f"Telegram could not be reached ({error.message})") from None
+            raise BotCallFailed(sentence("telegram_unreachable", why=error.message)) from None
         except REFUSALS as error:
             raise BotCallRefused(self._shown(error.message)) from None
         except exceptions.TelegramAPIError as error:
             raise BotCallFailed(self._shown(error.message)) from None
         except exceptions.AiogramError as error:
-            raise BotCallFailed(f"Telegram could not be reached ({type(error).__name__})") from None
+            raise BotCallFailed(sentence("telegram_unreachable", why=type(error).__name__)) from None
         except ValidationError as error:
             places = {".".join(map(str, one["loc"])) for one in error.errors()}
             raise BotCallRefused(f"the Bot API does not take this: {', '.join(sorted(places))}") from None

@@ -8,14 +8,16 @@ AiError
 """
 
 from core.errors import AdaError
+from core.sentence import Text
 
 
 class AiError(AdaError):
     """The work was not done. `code` is stable and upper case."""
 
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
+    def __init__(self, code: str, detail: Text) -> None:
+        super().__init__(str(detail))
         self.code = code
+        self.said = detail
 
 
 class AiNotSetUp(AiError):

@@ -11,6 +11,7 @@ from msgspec import Struct
 import scenarios.actions as package
 from scenarios.schema import ActionType
 from scenarios.schema.entry_points import found_in_packages
+from scenarios.words import Text
 
 GROUP = "ada.actions"
 
@@ -19,7 +20,7 @@ class Actions(Struct, frozen=True):
     """`types`: name → type. `broken`: the name of an entry point that could not be used → why."""
 
     types: Mapping[str, ActionType]
-    broken: Mapping[str, str] = {}
+    broken: Mapping[str, Text] = {}
 
 
 @cache

@@ -4,11 +4,12 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from scenarios.bot.model import Role
+from scenarios.words import Text, sentence
 
 
 def refusal(
     roles: Mapping[str, Role], fields: Mapping[str, Any], user: object, *, ids: Collection[str] = (), role: str = ""
-) -> str:
+) -> Text:
     """Return why this person may not run an action with these fields; empty if it may. `user`: the id by which roles
     list the person; `ids`: further ones. `role`: a further role of the person.
 
@@ -18,10 +19,10 @@ def refusal(
     own = {name: one for name, one in roles.items() if name == role or not known.isdisjoint(map(str, one.users))}
     if permissions := _words(fields.get("required_permission")):
         missing = permissions - {permission for one in own.values() for permission in one.permissions}
-        return f"the person lacks the permission {', '.join(sorted(missing))}" if missing else ""
+        return sentence("person_lacks_permission", words=", ".join(sorted(missing))) if missing else ""
     allowed = _words(fields.get("required_role"))
     if allowed and allowed.isdisjoint({*own, role}):
-        return f"the person has none of the roles {', '.join(sorted(allowed))}"
+        return sentence("person_has_none_roles", words=", ".join(sorted(allowed)))
     return ""
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from scenarios.words import Text, sentence
+
 Value = str | int | float | bool | None
 
 
@@ -91,10 +93,14 @@ def plain_is_empty(node: Node) -> bool:
     return not (node.items if isinstance(node, ListNode) else node.pairs)
 
 
-def describe(node: Node) -> str:
+def describe(node: Node) -> Text:
     """Return the value in a message."""
     if isinstance(node, ListNode):
-        return "a list"
+        return sentence("list")
     if isinstance(node, MapNode):
-        return "a mapping"
-    return "nothing" if node.value is None else repr(node.text if len(node.text) <= 60 else node.text[:57] + "...")
+        return sentence("mapping")
+    return (
+        sentence("nothing")
+        if node.value is None
+        else repr(node.text if len(node.text) <= 60 else node.text[:57] + "...")
+    )

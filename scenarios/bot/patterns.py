@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from scenarios.words import Told, sentence
+
 SEARCH_SECONDS = 0.05
 """Limit for one search."""
 
@@ -24,11 +26,11 @@ _STEPS = re.compile(
 )
 
 
-class PatternRefused(ValueError):
+class PatternRefused(Told, ValueError):
     """The pattern is broken, or too large to be compiled."""
 
 
-class PatternTimeout(Exception):
+class PatternTimeout(Told):
     """The search has reached its time limit. Whether the text matches is unknown."""
 
 
@@ -47,7 +49,7 @@ class Pattern:
         try:
             match = self.compiled.search(text, timeout=SEARCH_SECONDS)
         except TimeoutError:
-            raise PatternTimeout(f"the search took longer than {SEARCH_SECONDS * 1000:.0f} ms") from None
+            raise PatternTimeout(sentence("search_took_longer_than", most=f"{SEARCH_SECONDS * 1000:.0f}")) from None
         return (match[0], *match.groups("")) if match else None
 
 
@@ -57,13 +59,13 @@ def compile_pattern(source: str, ignore_case: bool = False) -> Pattern:
     import regex  # loading it takes 50 ms, and most commands of `./ada` never need it
 
     if len(source) > LONGEST_PATTERN:
-        raise PatternRefused(f"the pattern is longer than {LONGEST_PATTERN} characters")
+        raise PatternRefused(sentence("pattern_longer_than_characters", most=LONGEST_PATTERN))
     if size_of(source) > LARGEST_PATTERN:
-        raise PatternRefused(f"with its repetitions the pattern is larger than {LARGEST_PATTERN} steps")
+        raise PatternRefused(sentence("repetitions_pattern_larger_than", most=LARGEST_PATTERN))
     try:
         return Pattern(source, regex.compile(source, regex.IGNORECASE if ignore_case else 0))
     except (regex.error, ValueError, RecursionError) as error:
-        raise PatternRefused(f"the pattern is broken: {str(error) or type(error).__name__}") from None
+        raise PatternRefused(sentence("pattern_broken", why=str(error) or type(error).__name__)) from None
 
 
 def size_of(source: str) -> int:

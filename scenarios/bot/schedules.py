@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from core.model.clock import from_wall
 from scenarios.bot.place import Place
+from scenarios.words import Told, sentence
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -22,7 +23,7 @@ PEOPLE = "people"
 DAY = timedelta(days=1)
 
 
-class ScheduleFault(Exception):
+class ScheduleFault(Told):
     """The words are no time that recurs."""
 
 
@@ -98,7 +99,7 @@ def read_time(text: str) -> Cron:
         words = f"{int(found[3])} {int(found[2])} * * {days}"
     fields = words.split()
     if len(fields) != 5:
-        raise ScheduleFault(f"{text!r} is no time such as `Monday 8:00`, `day 18:30`, or cron such as `0 8 * * 1`")
+        raise ScheduleFault(sentence("no_time_such_monday", value=text))
     minutes, hours, days_, months, weekdays = (
         _numbers(field, bounds) for field, bounds in zip(fields, _RANGES, strict=True)
     )
@@ -110,7 +111,7 @@ def read_clock(text: str) -> int:
     """Return a time of day, such as 10:00, in minutes. Raises ScheduleFault."""
     found = re.fullmatch(r"(\d{1,2}):(\d{2})", text.strip())
     if found is None or int(found[1]) > 23 or int(found[2]) > 59:
-        raise ScheduleFault(f"{text!r} is no time of day, such as 10:00")
+        raise ScheduleFault(sentence("no_time_day_such", value=text))
     return int(found[1]) * 60 + int(found[2])
 
 
@@ -118,7 +119,7 @@ def _day(word: str) -> str:
     if word in _DAYS:
         return _DAYS[word]
     if (number := _named(word, WEEKDAYS)) is None:
-        raise ScheduleFault(f"{word!r} is no day, such as Monday, day, weekdays or weekend")
+        raise ScheduleFault(sentence("no_day_such_monday", value=word))
     return str(number)
 
 
@@ -135,10 +136,10 @@ def _numbers(field: str, bounds: tuple[int, int]) -> tuple[int, ...]:
         low = bounds[0] if span == "*" else _number(first, bounds)
         high = bounds[1] if span == "*" or (step and not last) else _number(last or first, bounds)
         if step and not (step.isascii() and step.isdigit() and int(step)):
-            raise ScheduleFault(f"{part!r} has no step, such as */15")
+            raise ScheduleFault(sentence("has_no_step_such", value=part))
         found |= set(range(low, high + 1, int(step or 1)))
     if not found:
-        raise ScheduleFault(f"{field!r} names no time")
+        raise ScheduleFault(sentence("names_no_time", value=field))
     return tuple(sorted(found))
 
 
@@ -146,5 +147,5 @@ def _number(word: str, bounds: tuple[int, int]) -> int:
     names = _MONTHS if bounds == _RANGES[3] else WEEKDAYS if bounds == _RANGES[4] else ()
     number = int(word) if word.isascii() and word.isdigit() and len(word) < 4 else _named(word, names)
     if number is None or not bounds[0] <= number <= bounds[1]:
-        raise ScheduleFault(f"{word!r} is not between {bounds[0]} and {bounds[1]}")
+        raise ScheduleFault(sentence("not_between", value=word, least=bounds[0], most=bounds[1]))
     return number

@@ -5,32 +5,36 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
+from scenarios.words import Text, sentence
+
 MAX_KNOWN = 5000
 """With more known names there is no suggestion: the search would take longer than loading."""
 
+_ALPHABETS = ("Latin", "Cyrillic", "Greek")
 _LOOK_ALIKE = str.maketrans(
     "аеорсухіјѕкАВЕКМНОРСТУХІЈЅαορνκιΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aeopcyxijskABEKMHOPCTYXIJSaopvkiABEZHIKMNOPTYX"
 )
 """Letters of the Cyrillic and Greek alphabets → the Latin ones that look the same."""
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message; empty if no known name is similar."""
+def did_you_mean(text: Text, name: str, known: Iterable[str]) -> Text:
+    """Return a text about a name that is not known with the known name that it may mean; as it is if none is similar. A
+    letter of the name that only looks like that of the known one is named.
+    """
     meant = closest(name, tuple(known))
-    return f"; did you mean {meant}?{other_alphabet(name, meant)}" if meant else ""
-
-
-def other_alphabet(name: str, meant: str) -> str:
-    """Return which letter of the name only looks like the meant one; "" if none does."""
-    pairs = enumerate(zip(name, meant, strict=False), 1)
+    if not meant:
+        return text
     if looks(name) != looks(meant) or name == meant:
-        return ""
+        return sentence("did_you_mean", text=text, meant=meant)
+    pairs = enumerate(zip(name, meant, strict=False), 1)
     place, (written, wanted) = next((place, pair) for place, pair in pairs if pair[0] != pair[1])
-    return f" Letter {place} is the {_alphabet(written)} {written}, not the {_alphabet(wanted)} {wanted}."
+    letters = {"alphabet": _alphabet(written), "written": written, "other": _alphabet(wanted), "wanted": wanted}
+    return sentence("did_you_mean_letter", text=text, meant=meant, place=place, **letters)
 
 
-def _alphabet(letter: str) -> str:
-    return unicodedata.name(letter, "other").split()[0].capitalize()
+def _alphabet(letter: str) -> Text:
+    name = unicodedata.name(letter, "other").split()[0].capitalize()
+    return sentence(name.lower()) if name in _ALPHABETS else name
 
 
 def looks(name: str) -> str:

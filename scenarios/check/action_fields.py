@@ -18,8 +18,9 @@ from scenarios.schema import ActionType
 from scenarios.schema.attributes import Field
 from scenarios.schema.declaration import ENABLED
 from scenarios.schema.types import DURATION
+from scenarios.words import Sentence, placed, sentence
 
-_BAD_PATTERN = "pattern cannot be used"
+_BAD_PATTERN = "pattern_cannot_used"
 
 
 def check_action(step: Step, actions: Actions, problems: Problems) -> None:
@@ -34,23 +35,30 @@ def check_action(step: Step, actions: Actions, problems: Problems) -> None:
         else:
             check_unknown_field(reader, key, step.action, kind)
     if kind.one_of and all(is_empty(step.node.get(name)) for name in kind.one_of):
-        reader.error(step.node, "MISSING_FIELD", f"{kind.name} needs {' or '.join(kind.one_of)}")
+        reader.error(step.node, "MISSING_FIELD", _needs(kind))
+
+
+def _needs(kind: ActionType) -> Sentence:
+    if len(kind.one_of) == 2:
+        return sentence("needs_one_of_two", action=kind.name, first=kind.one_of[0], second=kind.one_of[1])
+    return sentence("needs_field", action=kind.name, words=", ".join(kind.one_of))
 
 
 def report_unknown_action(reader: Reader, step: Step, actions: Actions) -> None:
     name = step.action.type
     node = step.node.get("type") or step.node
     if name in actions.broken:
-        reader.error(node, "UNKNOWN_ACTION", f"the action {name!r} of an installed package: {actions.broken[name]}")
+        reader.error(node, "UNKNOWN_ACTION", sentence("action_installed_package", name=name, text=actions.broken[name]))
     else:
-        message = f"there is no action {name!r}{did_you_mean(name, actions.types)}"
+        message = did_you_mean(sentence("no_action", name=name), name, actions.types)
         reader.error(node, "UNKNOWN_ACTION", message)
 
 
 def check_value(reader: Reader, field: Field, value: Node) -> None:
     for node, complaint in field.type.check(value):
-        code = "BAD_PATTERN" if _BAD_PATTERN in complaint else "WRONG_TYPE"
-        reader.error(node, code, f"{field.name}: {complaint}")
+        is_pattern = isinstance(complaint, Sentence) and complaint.code == _BAD_PATTERN
+        code = "BAD_PATTERN" if is_pattern else "WRONG_TYPE"
+        reader.error(node, code, placed(field.name, complaint))
 
 
 def check_unknown_field(reader: Reader, key: Scalar, action: Action, kind: ActionType) -> None:
@@ -67,7 +75,9 @@ def check_unknown_field(reader: Reader, key: Scalar, action: Action, kind: Actio
         return
     else:
         report = reader.warning
-    report(key, "UNKNOWN_FIELD", f"{kind.name} has no field {key.text!r}{did_you_mean(key.text, known)}")
+    report(
+        key, "UNKNOWN_FIELD", did_you_mean(sentence("has_no_field", action=kind.name, name=key.text), key.text, known)
+    )
 
 
 def is_used(name: str, action: Action) -> bool:
@@ -98,7 +108,7 @@ def check_settings(reader: Reader, root: Node | None, actions: Actions) -> None:
         elif setting := FOREIGN.get(key.text):
             check_foreign(reader, node, Field(setting, DURATION, ""), key.text)
         elif key.text not in known:
-            message = f"settings.yaml has no section {key.text!r}{did_you_mean(key.text, known)}"
+            message = did_you_mean(sentence("settings_yaml_has_no", name=key.text), key.text, known)
             reader.warning(key, "UNKNOWN_SETTING", message)
 
 
@@ -108,7 +118,7 @@ def check_foreign(reader: Reader, section: Node, setting: Field, name: str) -> N
         if key.text == setting.name:
             check_value(reader, setting, value)
         else:
-            reader.warning(key, "UNKNOWN_SETTING", f"of the section {name} only {setting.name} is used")
+            reader.warning(key, "UNKNOWN_SETTING", sentence("section_only_used", name=name, name_2=setting.name))
 
 
 def check_section(reader: Reader, kind: ActionType, section: Node) -> None:
@@ -119,4 +129,4 @@ def check_section(reader: Reader, kind: ActionType, section: Node) -> None:
             check_value(reader, field, value)
         else:
             known = ("enabled", *kind.field_names())
-            reader.unknown(key, known, "UNKNOWN_SETTING", f"a setting of {kind.name}")
+            reader.unknown(key, known, "UNKNOWN_SETTING", sentence("setting", name=kind.name))

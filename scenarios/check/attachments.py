@@ -11,6 +11,7 @@ from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.schema import ActionType
 from scenarios.schema.types import ATTACHMENT, FILE
+from scenarios.words import sentence
 
 
 def check_attachments(step: Step, kind: ActionType, folder: Path, problems: Problems) -> None:
@@ -40,6 +41,8 @@ def check_file(reader: Reader, name: Scalar, folder: Path) -> None:
     except (OSError, RuntimeError):  # a name that is too long, or links in a circle
         inside, missing = True, True
     if not inside:
-        reader.error(name, "ATTACHMENT_OUTSIDE", f"{name.text!r} is outside the bot's folder; it is not sent")
+        reader.error(
+            name, "ATTACHMENT_OUTSIDE", sentence("not_sent", text=sentence("outside_bot_folder", name=name.text))
+        )
     elif missing:
-        reader.warning(name, "ATTACHMENT_MISSING", f"there is no file {name.text!r} in the bot's folder")
+        reader.warning(name, "ATTACHMENT_MISSING", sentence("no_file_bot_folder", name=name.text))

@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import to_builtins
+
 from scenarios.bot import Bot
 from scenarios.check.rehearsal.rehearsal import Outcomes, Rehearsal, node_of
 from scenarios.engine.reasons import explain
@@ -18,6 +20,7 @@ from scenarios.engine.triggers import SCHEDULED, CompiledTriggers, Selection, sc
 from scenarios.rehearsal.memory import Memory
 from scenarios.rehearsal.step import FIRST_MOMENT
 from scenarios.sending.message import BotMessage
+from scenarios.words import Text, sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +37,13 @@ class Row:
     type: str
     outcome: str
     why: str
-    error: str
+    error: Text
     given: Mapping[str, Any]
     send: BotMessage | None
     results: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return {**to_builtins(self, enc_hook=str), "error": str(self.error)}
 
 
 @dataclass(slots=True)
@@ -48,7 +54,7 @@ class Result:
 
     started: Mapping[str, str] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Text] = field(default_factory=list)
 
 
 def dry_run(
@@ -68,7 +74,7 @@ def dry_run(
     return Result(started, list(rows_of(rehearsal)), [*warnings, *rehearsal.warnings])
 
 
-def select(bot: Bot, event: Mapping[str, Any], state: str) -> tuple[Selection, list[str]]:
+def select(bot: Bot, event: Mapping[str, Any], state: str) -> tuple[Selection, list[Text]]:
     """Return the scenarios of the triggers, and warnings. A name without a scenario is a warning (C-35)."""
     triggers = CompiledTriggers(bot)
     if event.get("kind") == SCHEDULED:
@@ -84,10 +90,10 @@ def rows_of(rehearsal: Rehearsal) -> Iterable[Row]:
     run = rehearsal.run
     numbers = {step.path: n for n, step in enumerate(run.in_order, 1)}
     for step in run.in_order:
-        why = explain(step, numbers, run) if step.cause else "it waits for the action before it"
-        why = "it waits for an answer" if step.path in rehearsal.sent and not step.is_over else why
+        why = explain(step, numbers, run) if step.cause else sentence("waits_action_before")
+        why = sentence("waits_answer") if step.path in rehearsal.sent and not step.is_over else why
         place = numbers[step.path], node_of(step), step.scenario, step.action.type
         results = step.ending.returned.results if step.ending else {}
         given, send = rehearsal.given.get(step.path, {}), rehearsal.sent.get(step.path)
         error = step.ending.error if step.ending else ""
-        yield Row(*place, str(step.state), why, error, given, send, results)
+        yield Row(*place, str(step.state), str(why), error, given, send, results)

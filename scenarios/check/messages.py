@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from core.model.content import ParseMode
-from core.model.text.broken_marks import broken_mark
+from core.model.text.broken_marks import BrokenMark, broken_mark
 from core.model.text.text_marks import shown_length
+from core.orders.content_rules import MAX_BUTTONS
 from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain
 from scenarios.check.step import Step
@@ -26,6 +27,7 @@ from scenarios.sending.message import (
     refusal_of,
     reply_keyboard,
 )
+from scenarios.words import Sentence, placed, sentence
 
 CONTENTS = ("text", "additional_text", "attachment")
 LINE_END = "\n"
@@ -52,9 +54,9 @@ def check_anything(reader: Reader, step: Step, defaults: Mapping[str, Any]) -> N
     if has_content or not step.seen.is_known or not step.seen.chain.isdisjoint(CONTENTS):
         return
     if step.seen.unchained.isdisjoint(CONTENTS):
-        message = "this message has neither a text nor a file, so it always fails; write text: …"
+        message = sentence("message_has_neither_text")
     else:
-        message = "this message has no text; write chain: completed, so that it gets that of the actions before"
+        message = sentence("message_has_no_text")
     reader.warning(step.node, "EMPTY_SEND", message)
 
 
@@ -68,14 +70,21 @@ _MADE: Mapping[str, Callable[[Any], MessageAttributes]] = {
 }
 
 
+_REFUSALS = {
+    **{(name, "TOO_MANY_BUTTONS"): sentence("most_buttons_allowed", most=MAX_BUTTONS) for name in _MADE},
+    ("inline", "BUTTON_MALFORMED"): sentence("button_has_text_either"),
+    ("reply", "BUTTON_MALFORMED"): sentence("button_has_text"),
+}
+"""The refusals of a delivery for authors, by keyboard and code."""
+
+
 def check_buttons(reader: Reader, node: MapNode) -> None:
     """Report keyboards that no delivery may have."""
     for name in _MADE:
         keyboard = node.get(name)
         said = message(_MADE[name](plain(keyboard))) if keyboard else None
         if keyboard and said and (refusal := refusal_of(said)):
-            reason = refusal.detail.rstrip(".")
-            reader.error(keyboard, refusal.code, f"{name}: {reason[:1].lower()}{reason[1:]}")
+            reader.error(keyboard, refusal.code, placed(name, _REFUSALS.get((name, refusal.code), refusal.detail)))
 
 
 def check_shown(reader: Reader, node: MapNode, mode: ParseMode) -> None:
@@ -87,21 +96,22 @@ def check_shown(reader: Reader, node: MapNode, mode: ParseMode) -> None:
     if broken := broken_mark(outline(written, "x"), mode):
         at = texts[0] if broken.position <= len(str(texts[0].value)) else texts[-1]
         report = reader.warning if may_bring_marks(written, FIELDS) else reader.error
-        where = place_in(written, broken.position)
-        report(at, "MARKS_BROKEN", f"the text cannot be read as {mode}: {where}: {broken.reason}")
+        report(at, "MARKS_BROKEN", unreadable(written, mode, broken))
 
 
-def place_in(text: str, position: int) -> str:
-    """Return a character of a text, counted from 1, as people find it."""
-    before = text[: position - 1]
-    line = f"line {before.count(LINE_END) + 1}, " if LINE_END in text.rstrip() else ""
-    return f"{line}character {len(before) - before.rfind(LINE_END)}"
+def unreadable(text: str, mode: ParseMode, broken: BrokenMark) -> Sentence:
+    """Return why a text cannot be read, with the place as people find it."""
+    before = text[: broken.position - 1]
+    character = len(before) - before.rfind(LINE_END)
+    if LINE_END not in text.rstrip():
+        return sentence("text_cannot_read_character", mode=mode, character=character, text=broken.reason)
+    line = before.count(LINE_END) + 1
+    return sentence("text_cannot_read_line", mode=mode, line=line, character=character, text=broken.reason)
 
 
 def check_length(reader: Reader, texts: list[Scalar], length: int, *, is_caption: bool) -> None:
     """Warns of a text of which people will not see the end (C-46)."""
     longest = LONGEST_CAPTION if is_caption else LONGEST_TEXT
     if length > longest:
-        beside = " beside a file" if is_caption else ""
-        message = f"the text has {length} characters, but a message{beside} shows {longest}; the end is cut off"
-        reader.warning(texts[0], "TEXT_TOO_LONG", message)
+        code = "caption_cut" if is_caption else "text_cut"
+        reader.warning(texts[0], "TEXT_TOO_LONG", sentence(code, length=length, most=longest))

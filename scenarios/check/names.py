@@ -20,6 +20,7 @@ from scenarios.placeholders.fields import names_in, starts_in
 from scenarios.placeholders.mentions import Mention, mentions
 from scenarios.schema import ActionType
 from scenarios.schema.conditions import fields_of
+from scenarios.words import placed, sentence
 
 
 def check_names(step: Step, kind: ActionType, settings: Mapping[str, Any], problems: Problems) -> None:
@@ -44,12 +45,10 @@ def check_names(step: Step, kind: ActionType, settings: Mapping[str, Any], probl
 def check_mention(reader: Reader, text: Scalar, mention: Mention, seen: Seen, field: str) -> None:
     known = seen.names(field)
     if full_name(mention.path) in seen.stale_variables:
-        message = f"{mention.source}: without a chain this action sees the value before `set`; write chain: completed"
+        message = sentence("without_chain_action_sees", source=mention.source)
         reader.warning(text, "STALE_VARIABLE", message)
     if mention.is_doubled and starts_in(mention.path, FIELDS):
-        message = (
-            f"{mention.source} is the field that {mention.path} names; write {{{mention.path}}} with single braces"
-        )
+        message = sentence("double_braces", source=mention.source, path=mention.path, single=f"{{{mention.path}}}")
         reader.warning(text, "DOUBLE_BRACES", message)
     elif not starts_in(mention.path, known):
         is_slip = slip_of(names_in(mention.path)[0], tuple(sorted(known)))
@@ -62,17 +61,17 @@ def report(reader: Reader, node: Scalar, path: str, seen: Seen, known: Names, wh
     (code, source), name = what, names_in(path)[0]
     names = tuple(sorted(known))
     if is_variable(path):
-        reader.error(node, UNKNOWN, f"{source}: {unknown_variable(full_name(path), seen.variables)}")
+        reader.error(node, UNKNOWN, placed(source, unknown_variable(full_name(path), seen.variables)))
         return
     if starts_in(path, seen.unchained):
         chain = "failed" if name == "error" else "completed"
-        message = f"{source}: only an action with a chain sees what those before it return; write chain: {chain}"
+        message = sentence("only_action_chain_sees", source=source, chain=chain)
         reader.error(node, code, message)
     elif slip_of(name, names):
-        reader.error(node, code, f"{source}: there is no field {name!r}{did_you_mean(name, names)}")
+        reader.error(node, code, did_you_mean(sentence("no_field", source=source, name=name), name, names))
     else:
-        message = f"{source}: neither the event nor an action before has {name!r}{did_you_mean(name, names)}"
-        reader.warning(node, code, message)
+        unknown = did_you_mean(sentence("neither_event_nor_action", source=source, name=name), name, names)
+        reader.warning(node, code, unknown)
 
 
 def fields_of_conditions(step: Step) -> list[Scalar]:

@@ -14,6 +14,7 @@ from scenarios.loader.reading import Reader
 from scenarios.placeholders.values import as_moment
 from scenarios.schema.types import has_placeholder
 from scenarios.schema.variables import VariableFault, change_of
+from scenarios.words import sentence
 
 _LAST_ZONE = timedelta(hours=12)
 """The zone in which a day ends last is 12 hours behind UTC; a time before it is past everywhere."""
@@ -30,7 +31,7 @@ def check_sending(step: Step, bot: Bot, problems: Problems, tags: Collection[str
     elif step.action.type == "cancel" and tags is not None:
         for tag in names_in(reader.one_or_many(step.node.get("tag"))):
             if " ".join(tag.text.split()) not in tags:
-                message = f"no send schedules a message under the tag {tag.text!r}{did_you_mean(tag.text, tags)}"
+                message = did_you_mean(sentence("no_send_schedules_message", tag=tag.text), tag.text, tags)
                 reader.error(tag, "TAG_NOT_SET", message)
 
 
@@ -48,11 +49,11 @@ def _check_channels(reader: Reader, node: MapNode) -> None:
     named = [key for one in contacts if isinstance(one, MapNode) for key, _ in one.pairs]
     for name in names_in((*reader.one_or_many(node.get("channels")), *named)):
         if name.text not in known:
-            message = f"there is no channel {name.text!r}{did_you_mean(name.text, known)}"
+            message = did_you_mean(sentence("no_channel", name=name.text), name.text, known)
             reader.error(name, "UNKNOWN_CHANNEL", message)
     given = node.get("channels")
     if not is_empty(given) and is_empty(listed) and given is not None:
-        reader.warning(given, "CHANNELS_WITHOUT_TO", "channels count only with `to`; without it the chat is answered")
+        reader.warning(given, "CHANNELS_WITHOUT_TO", sentence("channels_count_only"))
 
 
 def _check_times(reader: Reader, node: MapNode) -> None:
@@ -60,9 +61,9 @@ def _check_times(reader: Reader, node: MapNode) -> None:
     if at is None or is_empty(at):
         return
     if delay is not None and not is_empty(delay):
-        reader.error(delay, "TWO_TIMES", "delay and deliver_at exclude each other; remove one of them")
+        reader.error(delay, "TWO_TIMES", sentence("delay_deliver_at_exclude_each"))
     if _is_past(at):
-        reader.warning(at, "IN_THE_PAST", "this moment is over, so the message is never sent")
+        reader.warning(at, "IN_THE_PAST", sentence("moment_over_message_never"))
 
 
 def _is_past(node: Node) -> bool:
@@ -80,4 +81,4 @@ def _check_options(reader: Reader, step: Step, bot: Bot) -> None:
         try:
             change_of(name, option.text, bot.declared, None)
         except VariableFault as fault:
-            reader.error(option, "OPTION_NOT_STORABLE", f"{name} cannot store this option: {fault}")
+            reader.error(option, "OPTION_NOT_STORABLE", sentence("cannot_store_option", variable=name, text=fault.said))

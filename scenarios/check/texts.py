@@ -14,6 +14,7 @@ from scenarios.placeholders import problems as problems_of_text
 from scenarios.placeholders.fields import names_in, starts_in
 from scenarios.placeholders.mentions import outline
 from scenarios.schema import ActionType
+from scenarios.words import placed, sentence
 
 _UNOPENED = re.compile(r"(?<![\w{])([^\W\d]\w*)\}")
 
@@ -30,10 +31,10 @@ def check_texts(step: Step, kind: ActionType, settings: Mapping[str, Any], probl
         for problem in problems_of_text(str(text.value)):
             is_certain = problem.code == "BRACE_UNCLOSED" and is_meant(problem.placeholder.strip("{ "), known)
             report = reader.error if is_certain else reader.warning
-            report(text, problem.code, f"{problem.placeholder}: {problem.message}")
+            report(text, problem.code, placed(problem.placeholder, problem.message))
         for name in names_before_braces(str(text.value)):
             if is_meant(name, known):
-                message = f"{name}}}: this brace is never opened; write {{ before the name"
+                message = sentence("brace_never_opened", name=name)
                 reader.error(text, "BRACE_UNOPENED", message)
 
 

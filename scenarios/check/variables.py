@@ -14,6 +14,7 @@ from scenarios.placeholders.fields import names_in
 from scenarios.schema import ActionType
 from scenarios.schema.types import has_placeholder
 from scenarios.schema.variables import VARIABLE, VARIABLES, Declared, VariableFault, change_of
+from scenarios.words import Text, placed, sentence
 
 UNKNOWN = "UNKNOWN_VARIABLE"
 
@@ -29,7 +30,7 @@ def check_variables(step: Step, kind: ActionType, bot: Bot, problems: Problems) 
             try:
                 change_of(name.text, plain(value), bot.declared, None)
             except VariableFault as fault:
-                reader.error(value, "WRONG_TYPE", f"{name.text}: {fault}")
+                reader.error(value, "WRONG_TYPE", placed(name.text, fault.said))
 
 
 def named_by(step: Step, kind: ActionType) -> Iterator[tuple[Scalar, Node | None]]:
@@ -43,9 +44,9 @@ def named_by(step: Step, kind: ActionType) -> Iterator[tuple[Scalar, Node | None
             yield node, None
 
 
-def unknown_variable(name: str, declared: Declared) -> str:
+def unknown_variable(name: str, declared: Declared) -> Text:
     """Return the complaint about a name that looks like a variable."""
-    return f"variables.yaml has no variable {name!r}{did_you_mean(name, declared)}"
+    return did_you_mean(sentence("variables_yaml_has_no", name=name), name, declared)
 
 
 def is_variable(path: str) -> bool:

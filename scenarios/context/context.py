@@ -24,6 +24,7 @@ from scenarios.context.conversations import Conversations
 from scenarios.context.telegram import Telegram
 from scenarios.engine import Step
 from scenarios.placeholders.attributes import Prepared
+from scenarios.words import Text, sentence
 
 log = logging.getLogger(__name__)
 
@@ -86,13 +87,13 @@ class Context:
         """The address of the event's person in the channel."""
         return str(self.event.get("user_id") or "")
 
-    def missing_scope(self, scope: str) -> str:
+    def missing_scope(self, scope: str) -> Text:
         """Return why what needs this scope over HTTP may not be done for the event; empty if it may, as for every event
         of a provider.
         """
         if rights.permits(self.event, scope):
             return ""
-        return f"the API key with which the event was handed in lacks the scope {scope}"
+        return sentence("api_key_event_was", scope=scope)
 
     def require(self, scope: str) -> None:
         """Check a right of the bot. Raises Forbidden SCOPE_MISSING."""
@@ -106,7 +107,7 @@ class Context:
         """
         return (self.folder, self.services.models.sound_folder, self.services.pictures.folder)
 
-    def warn(self, message: str) -> None:
+    def warn(self, message: Text) -> None:
         """Report something to the author that does not make the action fail."""
         place = self.step.action.place
         log.warning("%s, line %d, run %s: %s", place.file, place.line, self.run, message)

@@ -11,6 +11,7 @@ from scenarios.bot import Place
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, plain, read_flag
 from scenarios.converter.conditions import ConditionRefused, ada_name, condition
 from scenarios.loader.problem import Problems
+from scenarios.words import Text, sentence
 
 Action = dict[str, Any]
 
@@ -36,7 +37,7 @@ class ActionConverter:
         self._problems = problems
         self.variables: set[str] = set()
 
-    def report(self, node: Node, code: str, message: str) -> None:
+    def report(self, node: Node, code: str, message: Text) -> None:
         self._problems.error(Place(self._file, node.line, node.column), code, message)
 
     def action_of(self, step: MapNode) -> Action | None:
@@ -46,7 +47,7 @@ class ActionConverter:
         fields = params if isinstance(params, MapNode) else MapNode((), step.line, step.column, 1)
         convert = _ACTIONS.get(name)
         if convert is None:
-            self.report(step, "NO_SUCH_ACTION", f"Ada has no action like {name or 'this'}: left out")
+            self.report(step, "NO_SUCH_ACTION", sentence("ada_has_no_action", name=name or "this"))
             return None
         return convert(self, fields)
 
@@ -56,25 +57,25 @@ class ActionConverter:
             if convert := _FIELDS.get(key.text):
                 action.update(convert(self, node))
             elif plain(node) not in ("", None):
-                self.report(key, "NO_SUCH_FIELD", f"send has no field like {key.text}: left out")
+                self.report(key, "NO_SUCH_FIELD", sentence("send_has_no_field", name=key.text))
         return action
 
     def _edit(self, node: Node) -> Action:
         flag = read_flag(text_of(node))
         if flag is None:
-            self.report(node, "EDITS_PRESSED", "Ada edits the message whose button was pressed, no other one")
+            self.report(node, "EDITS_PRESSED", sentence("ada_edits_message_whose"))
         return {"callback_edit": True} if flag is not False else {}
 
     def _inline(self, node: Node) -> Any:
         if not isinstance(node, ListNode):
-            self.report(node, "BUTTONS_FROM_DATA", "Ada's buttons stand in the file: write them here")
+            self.report(node, "BUTTONS_FROM_DATA", sentence("ada_buttons_stand_file"))
             return []
         rows = [self._row(row) for row in node.items]
         return [row for row in rows if row]
 
     def _row(self, row: Node) -> list[Any]:
         if not isinstance(row, ListNode):
-            self.report(row, "BUTTONS_FROM_DATA", "Ada's buttons stand in the file: write them here")
+            self.report(row, "BUTTONS_FROM_DATA", sentence("ada_buttons_stand_file"))
             return []
         buttons: list[Any] = []
         for button in row.items:
@@ -88,7 +89,7 @@ class ActionConverter:
         if "://" in data:
             return data
         if data not in self._names.buttons:
-            self.report(node, "BUTTON_WITHOUT_TRIGGER", f"no trigger has exactly the callback_data {data}")
+            self.report(node, "BUTTON_WITHOUT_TRIGGER", sentence("no_trigger_has_exactly", data=data))
         return self._names.buttons.get(data, data)
 
     def _remove(self, params: MapNode) -> Action:
@@ -105,7 +106,7 @@ class ActionConverter:
 
     def _scenario(self, params: MapNode) -> Action:
         if params.get("return_value") is not None:
-            self.report(params, "NO_SUCH_FIELD", "scenario has no field like return_value: left out")
+            self.report(params, "NO_SUCH_FIELD", sentence("scenario_has_no_field"))
         node = params.get("scenario")
         return {"type": "scenario", "name": self._value(node) if node else ""}
 
@@ -118,7 +119,7 @@ class ActionConverter:
     def _store(self, params: MapNode) -> Action | None:
         key, value = text_of(params.get("key")), params.get("value")
         if not key.isidentifier() or value is None:
-            self.report(params, "NO_SUCH_STORE", "Ada stores single values with fixed names: left out")
+            self.report(params, "NO_SUCH_STORE", sentence("ada_stores_single_values"))
             return None
         self.variables.add(key)
         return {"type": "set", "variables": {f"person.{key}": self._value(value)}}
@@ -129,7 +130,7 @@ class ActionConverter:
         if key.isidentifier():
             self.variables.add(key)
         else:
-            self.report(params, "NO_SUCH_STORE", "Ada stores single values with fixed names: left out")
+            self.report(params, "NO_SUCH_STORE", sentence("ada_stores_single_values"))
 
     def _validate(self, params: MapNode) -> Action:
         """Return a validator for the condition. One that Ada cannot have never holds, so that no check is lost."""
@@ -138,7 +139,7 @@ class ActionConverter:
         try:
             return {"type": "validator", "when": condition(text)}
         except ConditionRefused as refused:
-            self.report(node or params, "NO_SUCH_CONDITION", f"{refused}: it never holds until you write it anew")
+            self.report(node or params, "NO_SUCH_CONDITION", sentence("never_holds_until_you", text=refused.said))
             return {"type": "validator", "when": {"not_converted": {"rule": "equals", "value": text}}}
 
     # Values

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from scenarios.words import Told, sentence
+
 _TOKEN = re.compile(
     r"\s*(?:(?P<text>'[^']*'|\"[^\"]*\")|(?P<field>\$[\w.\[\]]+|\{[^{}]*\})|(?P<number>-?\d+(?:\.\d+)?)"
     r"|(?P<sign>==|!=|>=|<=|!~|[<>~()\[\],])|(?P<word>[A-Za-z_]+))"
@@ -27,7 +29,7 @@ _RULES: Mapping[str, str] = {
 _CONSTANTS: Mapping[str, Any] = {"true": True, "false": False, "none": None}
 
 
-class ConditionRefused(ValueError):
+class ConditionRefused(Told, ValueError):
     """Ada has no such condition. The message says which part."""
 
 
@@ -48,7 +50,7 @@ def condition(text: str) -> dict[str, Any]:
     tokens = _tokens(text)
     found = _either(tokens)
     if tokens:
-        raise ConditionRefused(f"“{tokens[0]}” was not expected")
+        raise ConditionRefused(sentence("was_not_expected", token=tokens[0]))
     return found
 
 
@@ -58,7 +60,7 @@ def _tokens(text: str) -> list[str]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise ConditionRefused(f"“{text[at:].strip()[:30]}” cannot be read")
+            raise ConditionRefused(sentence("token_cannot_read", token=text[at:].strip()[:30]))
         tokens.append(match.group().strip())
         at = match.end()
     return tokens
@@ -87,7 +89,7 @@ def _unit(tokens: list[str]) -> dict[str, Any]:
     if _take(tokens, "("):
         found = _either(tokens)
         if not _take(tokens, ")"):
-            raise ConditionRefused("a bracket is not closed")
+            raise ConditionRefused(sentence("bracket_not_closed"))
         return found
     return _comparison(tokens)
 
@@ -95,16 +97,16 @@ def _unit(tokens: list[str]) -> dict[str, Any]:
 def _comparison(tokens: list[str]) -> dict[str, Any]:
     left = _value(tokens)
     if not isinstance(left, Field):
-        raise ConditionRefused(f"{left!r} is compared; Ada compares a field with a value")
+        raise ConditionRefused(sentence("value_is_compared", value=left))
     sign = "not " if _take(tokens, "not") else ""
     sign += tokens.pop(0).lower() if tokens else ""
     if sign in ("is_null", "not is_null"):
         return {left.path: {"rule": "empty" if sign == "is_null" else "not_empty"}}
     if sign not in _RULES:
-        raise ConditionRefused(f"the comparison “{sign}” is not known")
+        raise ConditionRefused(sentence("comparison_not_known", sign=sign))
     right = _list(tokens) if sign.endswith("in") else _value(tokens)
     if isinstance(right, Field):
-        raise ConditionRefused(f"{left.path} is compared with {right.path}; Ada compares a field with a value")
+        raise ConditionRefused(sentence("compared_with_field", field=left.path, other=right.path))
     if left.exists:
         return {left.path: {"rule": _existence(sign, right)}}
     if right is None:
@@ -114,19 +116,19 @@ def _comparison(tokens: list[str]) -> dict[str, Any]:
 
 def _existence(sign: str, right: Any) -> str:
     if sign not in ("==", "!=") or not isinstance(right, bool):
-        raise ConditionRefused("`exists` can only be compared with True or False")
+        raise ConditionRefused(sentence("exists_can_only_compared"))
     return "not_empty" if right == (sign == "==") else "empty"
 
 
 def _list(tokens: list[str]) -> list[Any]:
     closing = {"(": ")", "[": "]"}.get(tokens.pop(0) if tokens else "")
     if closing is None:
-        raise ConditionRefused("`in` needs a list of values")
+        raise ConditionRefused(sentence("needs_list_values"))
     found = []
     while not _take(tokens, closing):
         value = _value(tokens)
         if isinstance(value, Field):
-            raise ConditionRefused(f"the list has {value.path}, which is not a fixed value")
+            raise ConditionRefused(sentence("list_has_not_fixed", field=value.path))
         found.append(value)
         _take(tokens, ",")
     return found
@@ -135,7 +137,7 @@ def _list(tokens: list[str]) -> list[Any]:
 def _value(tokens: list[str]) -> Any:
     """Return a Field, or a text, number, bool or None."""
     if not tokens:
-        raise ConditionRefused("a value is missing")
+        raise ConditionRefused(sentence("value_missing"))
     token = tokens.pop(0)
     if token[0] in "'\"":
         token = token[1:-1].replace("\\\\", "\\")
@@ -146,7 +148,7 @@ def _value(tokens: list[str]) -> Any:
         return float(token) if "." in token else int(token)
     if token.lower() in _CONSTANTS:
         return _CONSTANTS[token.lower()]
-    raise ConditionRefused(f"“{token}” is neither a field nor a value")
+    raise ConditionRefused(sentence("neither_field_nor_value", token=token))
 
 
 def _field(token: str) -> Field:
@@ -154,7 +156,7 @@ def _field(token: str) -> Field:
     exists = name.endswith(_EXISTS)
     name = name.removesuffix(_EXISTS)
     if "|" in name:
-        raise ConditionRefused(f"{{{name}}} is changed by modifiers; Ada compares the field as it is")
+        raise ConditionRefused(sentence("changed_modifiers", field=f"{{{name}}}"))
     return Field(ada_name(name), exists)
 
 

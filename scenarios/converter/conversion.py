@@ -17,6 +17,7 @@ from scenarios.converter.conditions import ConditionRefused, condition
 from scenarios.converter.steps import FlowConverter
 from scenarios.loader.composer import compose
 from scenarios.loader.problem import Problem, Problems
+from scenarios.words import sentence
 
 _BOT_FILES = ("tg_bot.yaml", "bots/telegram.yaml")
 _TEXT_RULES: Mapping[str, str] = {"equals": "exact", "contains": "contains", "regex": "regex"}
@@ -124,7 +125,9 @@ def _sections(triggers: list[_Trigger], problems: Problems) -> dict[str, Any]:
             place = _place_of(fields if isinstance(fields, dict) else {})
         except ConditionRefused as refused:
             where = Place(trigger.file, trigger.node.line, trigger.node.column)
-            problems.error(where, "NO_SUCH_TRIGGER", f"{refused}: {trigger.scenario} is not started by this")
+            problems.error(
+                where, "NO_SUCH_TRIGGER", sentence("not_started", text=refused.said, scenario=trigger.scenario)
+            )
             continue
         if place is not None:
             section, kind, value = place
@@ -132,7 +135,9 @@ def _sections(triggers: list[_Trigger], problems: Problems) -> dict[str, Any]:
             entries, entry = (found, kind) if value is None else (found.setdefault(kind, {}), str(value))
             if entries.setdefault(entry, trigger.scenario) != trigger.scenario:
                 where = Place(trigger.file, trigger.node.line, trigger.node.column)
-                problems.error(where, "NO_SUCH_TRIGGER", f"{entry} starts {entries[entry]} already")
+                problems.error(
+                    where, "NO_SUCH_TRIGGER", sentence("starts_already", entry=entry, scenario=entries[entry])
+                )
     return sections
 
 
@@ -143,10 +148,10 @@ def _place_of(fields: Mapping[str, Any]) -> tuple[str, str, Any] | None:
     if event in _MEMBERS and not rest:
         return _MEMBERS[event], "default", None
     if event not in _EVENTS:
-        raise ConditionRefused(f"Ada has no trigger for {event} with these fields")
+        raise ConditionRefused(sentence("ada_has_no_trigger", event=event))
     section, compared = _EVENTS[event]
     if len(rest) > 1:
-        raise ConditionRefused(f"an entry of triggers.yaml compares one thing, not {', '.join(rest)}")
+        raise ConditionRefused(sentence("entry_triggers_yaml_compares", words=", ".join(rest)))
     if not rest:
         return section, "*", None
     ((name, value),) = rest.items()
@@ -156,14 +161,14 @@ def _place_of(fields: Mapping[str, Any]) -> tuple[str, str, Any] | None:
         return section, "state" if name == "user_state" else "exact", value
     if name == "condition":
         return section, *_entry(str(value), compared)
-    raise ConditionRefused(f"triggers.yaml cannot compare {name}")
+    raise ConditionRefused(sentence("triggers_yaml_cannot_compare", name=name))
 
 
 def _entry(text: str, compared: str) -> tuple[str, Any]:
     found = condition(text)
     rule = found.get(compared, {})
     if len(found) != 1 or rule.get("rule") not in _TEXT_RULES or compared == "callback_data":
-        raise ConditionRefused(f"triggers.yaml has no kind for “{text.strip()}”")
+        raise ConditionRefused(sentence("triggers_yaml_has_no", token=text.strip()))
     return _TEXT_RULES[rule["rule"]], rule["value"]
 
 
@@ -175,6 +180,6 @@ def _bot(folder: Path, problems: Problems) -> dict[str, Any]:
         return {}
     for key, _ in root.pairs:
         if key.text == "bot_token":
-            problems.error(Place(name, key.line, key.column), "TOKEN", "set ADA_BOT_TOKEN; a token stands in no file")
+            problems.error(Place(name, key.line, key.column), "TOKEN", sentence("set_ada_bot_token"))
     commands = root.get("commands")
     return {"commands": plain(commands)} if commands is not None else {}

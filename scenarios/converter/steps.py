@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from scenarios.bot.nodes import ListNode, MapNode, Node
 from scenarios.converter.actions import Action, ActionConverter, text_of
+from scenarios.words import sentence
 
 _GO_ON = "continue"
 _JUMP = "jump_to_scenario"
@@ -30,14 +31,14 @@ class FlowConverter:
         nodes = steps.items if isinstance(steps, ListNode) else ()
         for number, step in enumerate(nodes):
             if not isinstance(step, MapNode):
-                self._report(step, "NOT_A_STEP", "a step is a mapping with `action`")
+                self._report(step, "NOT_A_STEP", sentence("step_mapping_action"))
                 continue
             last = number + 1 == len(nodes)
             targets = self._transitions(step, last=last)
             action = self._actions.action_of(step)
             if action is None:
                 if set(targets.values()) != {_GO_ON}:
-                    self._report(step, "NO_TRANSITION", "its transitions go with it: the next step follows in any case")
+                    self._report(step, "NO_TRANSITION", sentence("transitions_go_next_step"))
                 continue
             actions.append(action if not actions else {**action, "chain": True})
             if not any(one.startswith(_JUMP) for one in targets.values()):
@@ -67,7 +68,7 @@ class FlowConverter:
         always = found.get("any", _GO_ON)
         failed = found.get("failed", found.get("error", always))
         if found.get("error", failed) != failed:
-            self._report(listed or step, "ONE_FAILURE", "Ada knows one kind of failure: that of `failed` is taken")
+            self._report(listed or step, "ONE_FAILURE", sentence("ada_knows_one_kind"))
         return {"success": found.get("success", always), "failed": failed}
 
     def _target_of(self, entry: MapNode, *, last: bool) -> str:
@@ -77,7 +78,7 @@ class FlowConverter:
         if does == "break" and last:
             return _GO_ON
         if does not in (_GO_ON, *_ENDS):
-            self._report(entry, "UNKNOWN_TRANSITION", f"Ada has no {does}; the next step follows")
+            self._report(entry, "UNKNOWN_TRANSITION", sentence("ada_has_no", does=does))
             return _GO_ON
         return does
 
@@ -88,7 +89,7 @@ class FlowConverter:
         if ends:
             action["chain_drop"] = True if len(ends) == len(outcomes) else ends[0]
         if "break" in targets.values():
-            self._report(step, "BREAK_IS_ABORT", "in Ada this ends the scenarios that called this one, too")
+            self._report(step, "BREAK_IS_ABORT", sentence("ada_ends_scenarios_called"))
 
     def _fork(
         self,
@@ -125,7 +126,7 @@ class FlowConverter:
 
     def _report_unreachable(self, steps: tuple[Node, ...]) -> None:
         if steps:
-            self._report(steps[0], "UNREACHABLE", "no transition leads to this step and those after it: left out")
+            self._report(steps[0], "UNREACHABLE", sentence("no_transition_leads_step"))
 
 
 def _scenario_of(target: str, rest: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scenarios.engine import Ending, State, Values
+from scenarios.words import Text
 
 
 def completed(results: Mapping[str, Any] | None = None, from_person: Iterable[str] = ()) -> Ending:
@@ -11,16 +12,16 @@ def completed(results: Mapping[str, Any] | None = None, from_person: Iterable[st
     return Ending(State.COMPLETED, Values(results or {}, from_person=frozenset(from_person)))
 
 
-def failed(error: str) -> Ending:
+def failed(error: Text) -> Ending:
     """Return the action failed; later actions see the error as `{error}`."""
     return Ending(State.FAILED, error=error)
 
 
-def skipped(reason: str) -> Ending:
+def skipped(reason: Text) -> Ending:
     """Return the ending of an action that does not apply: it ends as drop, and `show RUN` has the reason."""
     return Ending(State.DROP, error=reason)
 
 
-def unknown(error: str, results: Mapping[str, Any] | None = None) -> Ending:
+def unknown(error: Text, results: Mapping[str, Any] | None = None) -> Ending:
     """Return the ending of an action that may have done what it should; later actions see the error as `{error}`."""
     return Ending(State.UNKNOWN, Values(results or {}), error)

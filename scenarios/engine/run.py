@@ -11,6 +11,7 @@ from typing import Any
 
 from scenarios.bot import Action, Scenario
 from scenarios.engine.states import OUTCOMES, Cause, State
+from scenarios.words import Text
 
 Path = tuple[int, ...]
 
@@ -59,7 +60,7 @@ class Ending:
 
     state: State
     returned: Values = field(default_factory=Values)
-    error: str = ""
+    error: Text = ""
     splice: Splice | None = None
 
 
@@ -139,4 +140,4 @@ class Effects:
 
     released: tuple[Path, ...] = ()
     dropped: tuple[Path, ...] = ()
-    complaints: tuple[str, ...] = ()
+    complaints: tuple[Text, ...] = ()

@@ -6,6 +6,7 @@ from typing import Any
 from scenarios.bot import Bot
 from scenarios.engine import Ending, Splice, State, Step, Values
 from scenarios.engine.results import failed, skipped
+from scenarios.words import Text, sentence, together
 
 ITEM = "item"
 MOST_ITEMS = 100
@@ -25,7 +26,7 @@ def splice(bot: Bot, step: Step, named: str | Sequence[str], parameters: Paramet
     known = tuple(one for one in found if one is not None)
     given = (dict(parameters),) * len(known) if parameters else ()
     inserted = Splice(known, not isinstance(named, str), given)
-    return Ending(State.FAILED if errors else State.COMPLETED, error="; ".join(errors), splice=inserted)
+    return Ending(State.FAILED if errors else State.COMPLETED, error=together(errors), splice=inserted)
 
 
 def for_each(bot: Bot, step: Step, name: str, items: Sequence[Any], word: str, parameters: Parameters) -> Ending:
@@ -42,11 +43,11 @@ def for_each(bot: Bot, step: Step, name: str, items: Sequence[Any], word: str, p
 
 def branch(bot: Bot, step: Step, name: str) -> Ending:
     """Splices in the scenario of this name; with "" the action ends as drop, because no case applies."""
-    return splice(bot, step, name, {}) if name else skipped("no case applies, and there is no `otherwise`")
+    return splice(bot, step, name, {}) if name else skipped(sentence("no_case_applies_no"))
 
 
-def unknown_scenario(bot: Bot, name: str) -> str:
+def unknown_scenario(bot: Bot, name: str) -> Text:
     """Return the complaint about a name that no scenario has, or several."""
     if several := bot.short_names.get(name):
-        return f"several scenarios are called {name!r}: {', '.join(several)}"
-    return f"there is no scenario {name!r}"
+        return sentence("several_scenarios_called", name=name, words=", ".join(several))
+    return sentence("no_scenario", name=name)

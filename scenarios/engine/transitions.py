@@ -12,6 +12,7 @@ from scenarios.bot import Scenario
 from scenarios.engine import guard
 from scenarios.engine.run import DEFAULT_LIMITS, Effects, Ending, Path, Run, RunLimits, Splice, Step, Values
 from scenarios.engine.states import OUTCOMES, Cause, State, may_move
+from scenarios.words import Text
 
 _NO_VALUES = Values()
 
@@ -59,7 +60,7 @@ class _Moves:
         self._at = at
         self._released: list[Path] = []
         self._dropped: list[Path] = []
-        self.complaints: list[str] = []
+        self.complaints: list[Text] = []
 
     @property
     def size(self) -> int:
@@ -201,7 +202,7 @@ def _with_error(ending: Ending) -> Ending:
     """Return the ending with its `error` for the chain, if the action failed or may have."""
     if ending.state not in (State.FAILED, State.UNKNOWN):
         return ending
-    return replace(ending, returned=ending.returned.and_then(Values({"error": ending.error})))
+    return replace(ending, returned=ending.returned.and_then(Values({"error": str(ending.error)})))
 
 
 def _given_by(splicer: Step) -> Values:

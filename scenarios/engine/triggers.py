@@ -15,6 +15,7 @@ from scenarios import bot
 from scenarios.bot.button_data import JUMP, jump, jump_data, turn_of
 from scenarios.bot.button_text import normalise
 from scenarios.bot.patterns import Pattern, PatternRefused, PatternTimeout, compile_pattern
+from scenarios.words import Text, placed, sentence
 
 Event = Mapping[str, Any]
 
@@ -31,7 +32,7 @@ class Selection:
 
     scenarios: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Text, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class CompiledTriggers:
     """The compiled triggers of a bot. `complaints`: the entries that were skipped, and why."""
 
     def __init__(self, source: bot.Bot) -> None:
-        self.complaints: list[str] = []
+        self.complaints: list[Text] = []
         self._bot = source
         names = {jump_data(name): name for name in (*source.scenarios, *source.short_names)}
         self._shortened = {data: name for data, name in names.items() if data != JUMP + name}
@@ -101,7 +102,7 @@ class CompiledTriggers:
         for scenario, place in _select(entries, search):
             chosen.setdefault(scenario, place)
         if not chosen and (entries or source not in bot.OPTIONAL):
-            search.warnings.append(f"no trigger matches this event ({source}): {search.shown}")
+            search.warnings.append(sentence("no_trigger_matches_event", source=source, shown=search.shown))
         return Selection(tuple(chosen), tuple(chosen.values()), tuple(search.warnings))
 
     def _goal(self, callback_data: str) -> str:
@@ -128,7 +129,7 @@ class CompiledTriggers:
             return self._pattern_entry(trigger.key, targets, where)
         wanted = compared(source, kind, trigger.key)
         if not wanted and kind not in (*ALWAYS, "exact"):
-            self.complaints.append(f"{where}: {trigger.key!r} is empty when compared, so it would match everything")
+            self.complaints.append(placed(where, sentence("empty_when_compared_would", name=trigger.key)))
             return None
         return Entry(kind, wanted, targets, where)
 
@@ -136,7 +137,7 @@ class CompiledTriggers:
         try:
             return Entry("regex", pattern, targets, where, compile_pattern(pattern, ignore_case=True))
         except PatternRefused as error:
-            self.complaints.append(f"{where}: {error}")
+            self.complaints.append(placed(where, error.said))
             return None
 
 
@@ -185,7 +186,7 @@ class _Search:
     """The fields of an event that entries are compared with, prepared once per event."""
 
     def __init__(self, event: Event, source: str, state: str) -> None:
-        self.warnings: list[str] = []
+        self.warnings: list[Text] = []
         self._event = event
         self._chat = frozenset({"all", chat_kind(event), _text(event.get("chat_id"))})
         written = _text(event.get("callback_data" if source == "callback" else "event_text"))
@@ -212,7 +213,7 @@ class _Search:
         try:
             return pattern.search(self._written) is not None
         except PatternTimeout as error:
-            self.warnings.append(f"{entry.where}: {error}; the entry is skipped")
+            self.warnings.append(placed(entry.where, sentence("entry_skipped", text=error.said)))
             return False
 
     def is_equal(self, wanted: str) -> bool:

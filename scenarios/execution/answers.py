@@ -27,8 +27,9 @@ from scenarios.schema.questions import EVENTS, NoAnswer, change_by, interrupts, 
 from scenarios.sending.results import ended
 from scenarios.stores.forms import FormAnswer, Forms
 from scenarios.stores.questions import AskedBy, Questions
+from scenarios.words import Text, sentence
 
-INTERRUPTED = "the person has begun something else"
+INTERRUPTED = sentence("person_has_begun_something")
 
 Event = Mapping[str, Any]
 
@@ -85,7 +86,7 @@ class Answers:
             value = read_answer(asked, event, zone)
             made = change_by(asked, value, context.bot, zone)
         except NoAnswer as reason:
-            return await self._refuse(stored, context, event, event_run, task, str(reason))
+            return await self._refuse(stored, context, event, event_run, task, reason.said)
         ending = await change(context, [made]) if made else Ending(State.COMPLETED)
         answer = Values({**_sent(stored, context), "answer": value}, from_person=frozenset({"answer"}))
         if asked.form:
@@ -103,13 +104,13 @@ class Answers:
         return found if isinstance(found, Ending) else None
 
     async def _refuse(
-        self, stored: StoredRun, context: Context, event: Event, event_run: str, task: str, reason: str
+        self, stored: StoredRun, context: Context, event: Event, event_run: str, task: str, reason: Text
     ) -> StoredRun:
         """Say that it was no answer, or end the step after too many."""
         asked, by = ask.question_of(context), AskedBy(stored.id, context.step.path)
         attempts = await self._questions.note_attempt(event, event_run, by)
         if attempts >= asked.attempts:
-            ending = failed(f"no right answer in {attempts} attempts: {reason}")
+            ending = failed(sentence("no_right_answer_attempts", attempts=attempts, text=reason))
             return await self._go_on(stored, context.step, ending, task)
         await ask.repeat(context, f"hint:{event_run}", asked.hint)
         return stored

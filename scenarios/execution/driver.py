@@ -24,6 +24,7 @@ from scenarios.execution.waiting.parking import Parking
 from scenarios.execution.waiting.slow_steps import SlowSteps
 from scenarios.execution.waiting.waits import Waits, WaitsFor
 from scenarios.sending.results import ended, ending_of_one
+from scenarios.words import sentence
 
 PATIENCE = 1.0
 """Seconds that a delivery is awaited in place."""
@@ -113,7 +114,7 @@ class _Drive:
         """End a step without an answer at its time limit; ask again when a reminder is due."""
         step, now, executor = self.stored.run.steps[path], self._driver.runs.now(), self._driver.executor
         if now >= asking.until:
-            ending = executor.finished(self.stored, step, failed("there was no answer in time"))
+            ending = executor.finished(self.stored, step, failed(sentence("no_answer_in_time")))
             self.stored = await self._driver.runs.record(self.stored, path, ending)
             return
         is_due = bool(asking.remind) and now >= asking.remind

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from scenarios.bot import Bot, Scenario
 from scenarios.engine import Effects, Ending, Path, Run, Splice, State, Values, begin, end
+from scenarios.words import Sentence, sentence
 
 LARGEST_ENTRY = 256 * 1024
 """Bytes. An action that returns more has failed."""
@@ -30,13 +31,14 @@ class Entry(Struct, frozen=True, array_like=True):
     scenarios: tuple[str, ...] | None = None
     parallel: bool = False
     given: tuple[Mapping[str, Any], ...] = ()
+    said: Sentence | None = None
 
 
 def encode(path: Path, ending: Ending, at: int) -> str:
     """Return the entry of an ending, in the form in which it is stored."""
     content = _encoded(path, ending, at)
     if len(content) > LARGEST_ENTRY:
-        error = f"the action returned {len(content)} bytes; at most {LARGEST_ENTRY} are allowed"
+        error = sentence("action_returned_bytes", size=len(content), most=LARGEST_ENTRY)
         content = _encoded(path, Ending(State.FAILED, error=error), at)
     return content.decode()
 
@@ -45,9 +47,10 @@ def _encoded(path: Path, ending: Ending, at: int) -> bytes:
     returned, splice = ending.returned, ending.splice
     names = tuple(scenario.name for scenario in splice.scenarios) if splice else None
     from_person = tuple(sorted(returned.from_person))
-    values = returned.results, returned.variables, from_person, ending.error
+    values = returned.results, returned.variables, from_person, str(ending.error)
+    said = ending.error if isinstance(ending.error, Sentence) else None
     parallel, given = (splice.parallel, splice.given) if splice else (False, ())
-    entry = Entry(path, ending.state, at, *values, names, parallel, given)
+    entry = Entry(path, ending.state, at, *values, names, parallel, given, said)
     return msgspec.json.encode(entry, enc_hook=str)
 
 
@@ -77,4 +80,4 @@ def _ending(entry: Entry, bot: Bot) -> Ending:
     returned = Values(entry.results, entry.variables, frozenset(entry.from_person))
     named = None if entry.scenarios is None else tuple(found(entry.scenarios, bot))
     splice = None if named is None else Splice(named, entry.parallel, entry.given)
-    return Ending(entry.state, returned, entry.error, splice)
+    return Ending(entry.state, returned, entry.said or entry.error, splice)

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from scenarios.words import Sentence, Text
+
 HIDDEN = "•••"
 
 SHORTEST = 4
@@ -43,6 +45,13 @@ class Secrets:
         if isinstance(value, Mapping):
             return {self.in_text(str(key)): self.hidden(one, str(key)) for key, one in value.items()}
         return [self.hidden(one) for one in value] if isinstance(value, list | tuple) else value
+
+    def said(self, text: Text) -> Text:
+        """Return a text without secrets."""
+        if isinstance(text, str):
+            return self.in_text(text)
+        values = ((name, one if isinstance(one, int) else self.said(one)) for name, one in text.values)
+        return Sentence(text.code, tuple(values))
 
     def in_text(self, text: str) -> str:
         return self._pattern.sub(lambda found: self._shown[found[0]], text) if self._pattern else text

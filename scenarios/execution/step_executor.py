@@ -20,6 +20,7 @@ from scenarios.placeholders.attributes import Prepared, prepare
 from scenarios.schema import ActionType
 from scenarios.schema.conditions import unmet
 from scenarios.telegram.authorisation import denial
+from scenarios.words import Text, placed, sentence
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ class StepExecutor:
         """Run a step; return its end, or what it waits for. Raises StoreError."""
         kind = self._types.get(step.action.type)
         if kind is None or kind.execute is None:
-            return failed(f"there is no action {step.action.type!r}")
+            return failed(sentence("no_action", name=step.action.type))
         context = self.context(stored, step)
         try:
             if reason := await self._obstacle(context):
@@ -67,7 +68,7 @@ class StepExecutor:
         return found if isinstance(found, Waiting | Asking) else self.finished(stored, step, found)
 
     def _without_secrets(self, ending: Ending) -> Ending:
-        return replace(ending, error=self._secrets.in_text(ending.error))
+        return replace(ending, error=self._secrets.said(ending.error))
 
     def finished(self, stored: StoredRun, step: Step, ending: Ending) -> Ending:
         """Return the ending with the attributes that become variables of later actions (C-58)."""
@@ -83,12 +84,12 @@ class StepExecutor:
             context.warn(warning)
         return context
 
-    async def _obstacle(self, context: Context) -> str:
+    async def _obstacle(self, context: Context) -> Text:
         """Return why the action may not run; empty if it may."""
         kind = self._types[context.step.action.type]
         settings = kind.section(context.bot.settings)
         if settings.get("enabled") is False:
-            return f"settings.yaml switches the action {kind.name} off"
+            return sentence("settings_yaml_switches_action", name=kind.name)
         return await denial(context, {**settings, **kind.read(context.step.action).fields})
 
 
@@ -102,6 +103,6 @@ def _failure(context: Context, error: Exception) -> Ending:
     place = context.step.action.place
     if isinstance(error, AiError):
         log.warning("%s, line %d, run %s: %s: %s", place.file, place.line, context.run, error.code, error)
-        return failed(f"{error.code}: {error}")
+        return failed(placed(error.code, error.said))
     log.error("%s, line %d, run %s: the action raised", place.file, place.line, context.run, exc_info=error)
     return failed(f"{type(error).__name__}: {error}")

@@ -237,14 +237,13 @@ def _try(
     secrets = secrets_of(version.bot, known, event, *(row.results for row in result.rows))
     actions = [_hidden(row, secrets) for row in result.rows]
     contents = [_content(row, event) for row in result.rows]
-    warnings = [secrets.in_text(one) for one in result.warnings]
+    warnings = [secrets.said(one) for one in result.warnings]
     russian = [in_language(one, "ru") for one in warnings]
-    return DryRun(version.name, result.started, actions, contents, warnings, russian)
+    return DryRun(version.name, result.started, actions, contents, list(map(str, warnings)), russian)
 
 
 def _hidden(row: Row, secrets: Secrets) -> DryRunAction:
-    shown = secrets.hidden(msgspec.to_builtins(row, enc_hook=str))
-    return DryRunAction(**shown, translations=translations(error=shown["error"]))
+    return DryRunAction(**secrets.hidden(row.as_json()), translations=translations(error=secrets.said(row.error)))
 
 
 def _content(row: Row, event: Mapping[str, Any]) -> Content | None:

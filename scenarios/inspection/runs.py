@@ -26,7 +26,7 @@ from scenarios.execution.waiting.waits import SLOW
 from scenarios.inspection.run_listing import RunFacts, RunFilter, RunListing, RunSummary
 from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import ActionType
-from scenarios.words import Translations, translations
+from scenarios.words import Translations, sentence, translations
 
 PAGE = 100
 
@@ -161,7 +161,7 @@ def _action(
 ) -> ActionView:
     ending = step.ending
     given, send = _given(stored, step, kind)
-    error = secrets.in_text(ending.error) if ending else ""
+    error = secrets.said(ending.error) if ending else ""
     return ActionView(
         n=numbers[step.path],
         node=node_id(step.scenario, step.path[-1] + 1),
@@ -171,10 +171,10 @@ def _action(
         state=str(step.state),
         cause=str(step.cause) if step.cause else None,
         by=numbers[step.caused_by] if step.caused_by else None,
-        why=secrets.in_text(explain(step, numbers, stored.run) if step.cause else "it waits for the action before it"),
+        why=secrets.in_text(explain(step, numbers, stored.run) if step.cause else str(sentence("waits_action_before"))),
         moved_at=write_time(from_ms(step.moved_at)) if step.moved_at else None,
         ended_at=write_time(from_ms(step.ended_at)) if step.ended_at else None,
-        error=error,
+        error=str(error),
         given=secrets.hidden(given),
         send=secrets.hidden(send),
         results=secrets.hidden(ending.returned.results if ending else _question(stored, step)),

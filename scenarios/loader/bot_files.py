@@ -5,6 +5,7 @@ import re
 from scenarios.bot import Command, Role
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty
 from scenarios.loader.reading import Reader, as_int
+from scenarios.words import sentence
 
 SCOPES = (
     "default",
@@ -30,7 +31,7 @@ def read_bot_file(reader: Reader, root: Node | None) -> tuple[tuple[Command, ...
         elif key.text == "roles":
             roles = read_roles(reader, node)
         elif not is_empty(node):
-            reader.unknown(key, ("commands", "roles"), "UNKNOWN_SECTION", "a part of bot.yaml (commands, roles)")
+            reader.unknown(key, ("commands", "roles"), "UNKNOWN_SECTION", sentence("part_bot_yaml_commands"))
     return commands, roles
 
 
@@ -49,10 +50,10 @@ def inner(section: Node | None, name: str) -> Node | None:
 def read_commands(reader: Reader, node: Node | None) -> tuple[Command, ...]:
     commands = []
     for item in reader.items(node, "commands"):
-        pairs = reader.pairs(item, "a command")
+        pairs = reader.pairs(item, sentence("command"))
         for key, _ in pairs:
             if key.text not in COMMAND_FIELDS:
-                reader.unknown(key, COMMAND_FIELDS, "UNKNOWN_FIELD", "a field of a command")
+                reader.unknown(key, COMMAND_FIELDS, "UNKNOWN_FIELD", sentence("field_command"))
         if (command := read_command(reader, item)) is not None:
             commands.append(command)
     return tuple(commands)
@@ -65,7 +66,7 @@ def read_command(reader: Reader, node: Node) -> Command | None:
     name = command_name(reader, node)
     description = reader.text(node.get("description"), "description")
     if description is None:
-        reader.error(node, "MISSING_FIELD", "this command has no description, which Telegram requires")
+        reader.error(node, "MISSING_FIELD", sentence("command_has_no_description"))
     command = Command(
         name or "",
         description or "",
@@ -79,12 +80,12 @@ def read_command(reader: Reader, node: Node) -> Command | None:
 def command_name(reader: Reader, node: MapNode) -> str | None:
     name = reader.text(node.get("command"), "command")
     if name is None:
-        reader.error(node, "MISSING_FIELD", "this entry has no command")
+        reader.error(node, "MISSING_FIELD", sentence("entry_has_no_command"))
         return None
     name = name.removeprefix("/")
     if re.fullmatch(r"[a-z0-9_]{1,32}", name):
         return name
-    reader.error(node.get("command") or node, "BAD_COMMAND", f"{name!r} is not 1 to 32 letters a-z, digits and _")
+    reader.error(node.get("command") or node, "BAD_COMMAND", sentence("not_letters_z_digits", name=name))
     return None
 
 
@@ -99,13 +100,17 @@ def scope_is_complete(reader: Reader, node: MapNode, command: Command) -> bool:
     """Return whether the scope is known and its chat and user are there; reports what is missing."""
     if command.scope not in SCOPES:
         scope = node.get("scope") or node
-        reader.error(scope, "UNKNOWN_SCOPE", f"{command.scope!r} is not one of {', '.join(SCOPES)}")
+        reader.error(
+            scope,
+            "UNKNOWN_SCOPE",
+            sentence("is_not", name=repr(command.scope), text=sentence("one_of", words=", ".join(SCOPES))),
+        )
         return False
     if command.scope.startswith("chat") and command.chat_id is None:
-        reader.error(node, "MISSING_FIELD", f"the scope {command.scope} needs a chat_id")
+        reader.error(node, "MISSING_FIELD", sentence("scope_needs_chat_id", scope=command.scope))
         return False
     if command.scope == "chat_member" and command.user_id is None:
-        reader.error(node, "MISSING_FIELD", "the scope chat_member needs a user_id")
+        reader.error(node, "MISSING_FIELD", sentence("scope_chat_member_needs_user_id"))
         return False
     return True
 
@@ -116,11 +121,11 @@ def read_roles(reader: Reader, node: Node | None) -> dict[str, Role]:
 
 def read_role(reader: Reader, name: Scalar, node: Node) -> Role:
     fields = {}
-    for key, value in reader.pairs(node, f"the role {name.text}"):
+    for key, value in reader.pairs(node, sentence("role", name=name.text)):
         fields[key.text] = value
         if key.text not in ROLE_FIELDS:
-            reader.unknown(key, ROLE_FIELDS, "UNKNOWN_FIELD", "a field of a role")
-    permissions = [reader.text(item, "a permission") for item in reader.one_or_many(fields.get("permissions"))]
+            reader.unknown(key, ROLE_FIELDS, "UNKNOWN_FIELD", sentence("field_role"))
+    permissions = [reader.text(item, sentence("permission")) for item in reader.one_or_many(fields.get("permissions"))]
     users = [user_id(reader, item) for item in reader.one_or_many(fields.get("users"))]
     return Role(
         name.text,
@@ -134,4 +139,4 @@ def user_id(reader: Reader, node: Node) -> int | None:
     """Return the id of a user; a variable that is not set, which is reported elsewhere, is left out."""
     if isinstance(node, Scalar) and as_int(node) is None and node.text.startswith("${"):
         return None
-    return reader.number(node, "a user's id")
+    return reader.number(node, sentence("user_id"))

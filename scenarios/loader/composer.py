@@ -19,6 +19,7 @@ from scenarios.bot import Place
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, Value
 from scenarios.loader.problem import Problems
 from scenarios.loader.syntax_faults import fault_in
+from scenarios.words import Text, Told, sentence
 
 MAX_DEPTH = 50
 MAX_SIZE = 1_000_000
@@ -39,10 +40,10 @@ _CONSTRUCT: dict[str, Callable[[SafeConstructor, yaml.ScalarNode], Any]] = {
 _TEXT = {_TAG + "str", _TAG + "timestamp", _TAG + "merge", _TAG + "value", "!"}
 
 
-class _Unreadable(Exception):
+class _Unreadable(Told):
     """The file cannot be read any further."""
 
-    def __init__(self, place: Place, code: str, message: str) -> None:
+    def __init__(self, place: Place, code: str, message: Text) -> None:
         super().__init__(message)
         self.place = place
         self.code = code
@@ -53,7 +54,7 @@ def compose(text: str, file: str, problems: Problems, substitute: Substitute | N
     try:
         return _Composer(text, file, problems, substitute).compose()
     except _Unreadable as error:
-        problems.error(error.place, error.code, str(error))
+        problems.error(error.place, error.code, error.said)
     except yaml.YAMLError as error:
         fault = fault_in(text, error)
         problems.error(Place(file, fault.line, fault.column), "YAML_INVALID", fault.message)
@@ -78,7 +79,7 @@ class _Composer:
         next(self._events)  # the document's end
         after = next(self._events)
         if not isinstance(after, events.StreamEndEvent):
-            self._refuse(after, "SEVERAL_DOCUMENTS", "a file holds one document; remove the line ---")
+            self._refuse(after, "SEVERAL_DOCUMENTS", sentence("file_holds_one_document"))
         return root
 
     def _node(self, event: Any, depth: int) -> Node:
@@ -86,22 +87,22 @@ class _Composer:
             return self._alias(event)
         node = self._scalar(event) if isinstance(event, events.ScalarEvent) else self._collection(event, depth + 1)
         if node.size > MAX_SIZE:
-            self._refuse(event, "TOO_LARGE", f"more than {MAX_SIZE} values, counting each use of an alias")
+            self._refuse(event, "TOO_LARGE", sentence("more_than_values_counting", most=MAX_SIZE))
         if event.anchor is not None:
             self._anchors[event.anchor] = node
         return node
 
     def _alias(self, event: Any) -> Node:
         if event.anchor not in self._anchors:
-            self._refuse(event, "UNKNOWN_ANCHOR", f"no complete value before this line has the anchor &{event.anchor}")
+            self._refuse(event, "UNKNOWN_ANCHOR", sentence("no_complete_value_before", anchor=event.anchor))
         return self._anchors[event.anchor]
 
     def _collection(self, event: Any, depth: int) -> Node:
         if depth > MAX_DEPTH:
-            self._refuse(event, "TOO_DEEP", f"lists and mappings are nested more than {MAX_DEPTH} deep")
+            self._refuse(event, "TOO_DEEP", sentence("lists_mappings_nested_more", most=MAX_DEPTH))
         is_list = isinstance(event, events.SequenceStartEvent)
         if event.tag not in (None, "!", _TAG + ("seq" if is_list else "map")):
-            self._complain(event, "UNKNOWN_TAG", f"the tag {short_tag(event.tag)} has no meaning here")
+            self._complain(event, "UNKNOWN_TAG", sentence("tag_has_no_meaning", tag=short_tag(event.tag)))
         return self._list(event, depth) if is_list else self._map(event, depth)
 
     def _list(self, start: Any, depth: int) -> ListNode:
@@ -126,14 +127,14 @@ class _Composer:
         node = self._node(event, depth)
         if isinstance(node, Scalar):
             return node
-        self._complain(event, "KEY_NOT_TEXT", "the name before a colon is a text, not a list or a mapping")
+        self._complain(event, "KEY_NOT_TEXT", sentence("name_before_colon_text"))
         return Scalar("", "", node.line, node.column)
 
     def _add(self, pairs: dict[str, tuple[Scalar, Node]], key: Scalar, value: Node) -> None:
         if key.text in pairs:
             first = pairs[key.text][0].line
             place = Place(self._file, key.line, key.column)
-            self._problems.error(place, "DUPLICATE_KEY", f"{key.text!r} is already in line {first}")
+            self._problems.error(place, "DUPLICATE_KEY", sentence("already_line", name=key.text, line=first))
         pairs[key.text] = (key, value)
 
     def _merge(self, key: Scalar, value: Node) -> dict[str, tuple[Scalar, Node]]:
@@ -145,7 +146,7 @@ class _Composer:
                 merged.update({name.text: (name, inner) for name, inner in source.pairs})
             else:
                 place = Place(self._file, key.line, key.column)
-                self._problems.error(place, "WRONG_TYPE", "<< takes a mapping, or a list of mappings")
+                self._problems.error(place, "WRONG_TYPE", sentence("takes_mapping_list_mappings"))
         return merged
 
     def _scalar(self, event: Any) -> Scalar:
@@ -165,7 +166,7 @@ class _Composer:
             self._complain(
                 event,
                 "UNKNOWN_TAG",
-                f"the tag {short_tag(tag)} has no meaning here; a text with ! in front is written in quotes",
+                sentence("tag_has_no_meaning_2", tag=short_tag(tag)),
             )
             return f"{short_tag(tag)} {text}".strip()
         return self._constructed(event, tag, text)
@@ -174,14 +175,14 @@ class _Composer:
         try:
             value: Value = _CONSTRUCT[tag](SafeConstructor(), yaml.ScalarNode(tag, text))
         except (ValueError, KeyError, IndexError, OverflowError):
-            self._complain(event, "WRONG_TYPE", f"{text[:60]!r} is not a value of the type {short_tag(tag)}")
+            self._complain(event, "WRONG_TYPE", sentence("not_value_type", value=text[:60], type=short_tag(tag)))
             return text
         return value if value is None or written(value) == text else text
 
-    def _complain(self, event: Any, code: str, message: str) -> None:
+    def _complain(self, event: Any, code: str, message: Text) -> None:
         self._problems.error(Place(self._file, *position(event)), code, message)
 
-    def _refuse(self, event: Any, code: str, message: str) -> NoReturn:
+    def _refuse(self, event: Any, code: str, message: Text) -> NoReturn:
         raise _Unreadable(Place(self._file, *position(event)), code, message)
 
 

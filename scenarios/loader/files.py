@@ -13,6 +13,7 @@ from scenarios.bot.nodes import MapNode, Node, is_empty
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.loader.composer import Substitute, compose
 from scenarios.loader.problem import Problems
+from scenarios.words import sentence
 
 MAX_BYTES = 10_000_000
 TRIGGERS, GROUP_TRIGGERS, BOT, SETTINGS = "triggers.yaml", "group_triggers.yaml", "bot.yaml", "settings.yaml"
@@ -52,17 +53,17 @@ class Folder:
         for path in sorted(folder.rglob("*")):
             file = path.relative_to(self.path).as_posix()
             if not file.isprintable():  # also a name that is not UTF-8, which could not be printed
-                self._problems.warning(Place(ascii(file)), "UNKNOWN_FILE", "this file is not read because of its name")
+                self._problems.warning(Place(ascii(file)), "UNKNOWN_FILE", sentence("file_not_read_because"))
             elif path.suffix == ".yaml" and not path.is_dir():
                 yield file
             elif path.suffix == ".yml":
-                self._problems.warning(Place(file), "UNKNOWN_FILE", "this file is not read; its name must end in .yaml")
+                self._problems.warning(Place(file), "UNKNOWN_FILE", sentence("file_not_read_2"))
 
     def report_unknown_files(self) -> None:
         """Report YAML files beside the known ones."""
         for path in sorted(self.path.iterdir()):
             if path.suffix in (".yaml", ".yml") and path.name not in KNOWN_FILES and not path.is_dir():
-                message = f"this file is not read{did_you_mean(path.name, KNOWN_FILES)}"
+                message = did_you_mean(sentence("file_not_read"), path.name, KNOWN_FILES)
                 self._problems.warning(Place(path.name), "UNKNOWN_FILE", message)
 
     def _text(self, path: Path, file: str) -> str | None:
@@ -71,15 +72,15 @@ class Folder:
         except UnicodeDecodeError as error:
             before = error.object[: error.start]
             place = Place(file, before.count(b"\n") + 1, error.start - before.rfind(b"\n"))
-            self._problems.error(place, "NOT_UTF8", "the file is not UTF-8 from here on; save it as UTF-8")
+            self._problems.error(place, "NOT_UTF8", sentence("file_not_utf_from"))
         except LeadsOut:
             self._report_link(file)
         except (OSError, ValueError, RuntimeError) as error:
-            self._problems.error(Place(file), "UNREADABLE", f"the file cannot be read: {reason(error)}")
+            self._problems.error(Place(file), "UNREADABLE", sentence("file_cannot_read", why=reason(error)))
         return None
 
     def _report_link(self, file: str) -> None:
-        self._problems.error(Place(file), "LEADS_OUT", "this is a link out of the bot's folder; it is not followed")
+        self._problems.error(Place(file), "LEADS_OUT", sentence("link_out_bot_folder"))
 
     def _substitute(self, file: str) -> Substitute:
         def substitute(text: str, place: Place) -> str:
@@ -90,12 +91,12 @@ class Folder:
     def _variable(self, found: re.Match[str], must_exist: bool, place: Place) -> str:
         name = found[1]
         if name.startswith("ADA_"):
-            self._problems.warning(place, "VARIABLE_NOT_SET", f"{name} is the installation's; a bot cannot read it")
+            self._problems.warning(place, "VARIABLE_NOT_SET", sentence("installation", name=name))
         elif name in self._environment:
             self.variables[name] = self._environment[name]
             return self._environment[name]
         elif must_exist:
-            self._problems.warning(place, "VARIABLE_NOT_SET", f"the environment has no variable {name}")
+            self._problems.warning(place, "VARIABLE_NOT_SET", sentence("environment_has_no_variable", name=name))
         return found[0]
 
 
@@ -124,9 +125,9 @@ def content(path: Path, folder: Path) -> bytes:
     if real is None:
         raise LeadsOut
     if not real.is_file() and real.exists():
-        raise ValueError("it is not a regular file")
+        raise ValueError(sentence("not_regular_file"))
     if real.stat().st_size > MAX_BYTES:
-        raise ValueError(f"it is larger than {MAX_BYTES // 1_000_000} MB")
+        raise ValueError(sentence("larger_than_mb", size=MAX_BYTES // 1000000))
     return real.read_bytes()
 
 

@@ -3,10 +3,10 @@
 Ada reads the dialect of Coreness 0.x. Without this, each scenario would be one without actions.
 """
 
-from core.model.text.plurals import counted
 from scenarios.bot import Place
 from scenarios.bot.nodes import ListNode, MapNode, Node
 from scenarios.loader.problem import Problems
+from scenarios.words import sentence
 
 _MARKS = (("step", "action"), ("trigger", "event_type"))
 """A field of a scenario, and what each entry of its list has."""
@@ -29,9 +29,6 @@ def report_later(places: list[Place], problems: Problems) -> None:
     if not places:
         return
     problems.unread |= {place.file for place in places}
-    count = counted(len(places), "scenario")
-    message = (
-        f"{count} in the dialect of Coreness 1.x (trigger, step), which Ada does not read; rewrite each step as an"
-        " action, and each trigger in triggers.yaml, as docs/scenarios.md says under From Coreness 1.x"
-    )
+    code = "scenario_dialect_coreness_x" if len(places) == 1 else "scenarios_dialect_coreness_x"
+    message = sentence(code, count=len(places))
     problems.error(places[0], "LATER_DIALECT", message)

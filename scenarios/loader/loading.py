@@ -20,6 +20,7 @@ from scenarios.loader.scenario_files import ScenarioFiles, with_goals
 from scenarios.loader.schedule_files import read_schedules
 from scenarios.loader.trigger_files import read_triggers
 from scenarios.loader.variable_files import read_variables
+from scenarios.words import sentence
 
 
 class Loaded(Struct, frozen=True):
@@ -65,7 +66,7 @@ def read_scenarios(folder: Folder, problems: Problems) -> ScenarioFiles:
         scenarios.add(file, folder.read(file))
     report_later(scenarios.later, problems)
     if not scenarios.scenarios and not problems.unread:
-        problems.warning(Place("scenarios"), "NO_SCENARIOS", "this bot has no scenarios; it answers nothing")
+        problems.warning(Place("scenarios"), "NO_SCENARIOS", sentence("bot_has_no_scenarios"))
     return scenarios
 
 

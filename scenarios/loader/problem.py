@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from scenarios.bot import Place
 from scenarios.bot.nodes import Node
-from scenarios.words import Translations, translated, translations
+from scenarios.words import Sentence, Text, Translations, translations
 
 Severity = Literal["error", "warning"]
 
@@ -16,7 +16,7 @@ Severity = Literal["error", "warning"]
 class Problem(Struct, frozen=True, gc=False):
     """One complaint. `code` is stable and upper case. An error is certainly a mistake; a warning may be meant.
 
-    `file` is relative to the bot's folder, with `/`; `line` and `column` count from 1.
+    `file` is relative to the bot's folder, with `/`; `line` and `column` count from 1. `message`: `said` in English.
     """
 
     file: str
@@ -25,6 +25,7 @@ class Problem(Struct, frozen=True, gc=False):
     severity: Severity
     code: str
     message: str
+    said: Sentence | None = None
 
     @property
     def is_error(self) -> bool:
@@ -33,15 +34,14 @@ class Problem(Struct, frozen=True, gc=False):
     @property
     def parameters(self) -> Mapping[str, str]:
         """The names, numbers and values in the message."""
-        found = translated(self.message)
-        return found.parameters if found else {}
+        return self.said.parameters if self.said else {}
 
     @property
     def translations(self) -> Translations:
-        return translations(message=self.message)
+        return translations(message=self.said or self.message)
 
     def as_json(self) -> dict[str, Any]:
-        names = (*self.__struct_fields__, "parameters", "translations")
+        names = ("file", "line", "column", "severity", "code", "message", "parameters", "translations")
         return {name: getattr(self, name) for name in names}
 
 
@@ -61,11 +61,15 @@ class Problems(list[Problem]):
         prefixes = (".".join(PurePosixPath(file).with_suffix("").parts) for file in self.unread)
         return any(one == "scenarios" or _is_in(scenario, one) for one in prefixes)
 
-    def error(self, place: Place, code: str, message: str) -> None:
-        self.append(Problem(place.file, place.line, place.column, "error", code, message))
+    def error(self, place: Place, code: str, message: Text) -> None:
+        self._add(place, "error", code, message)
 
-    def warning(self, place: Place, code: str, message: str) -> None:
-        self.append(Problem(place.file, place.line, place.column, "warning", code, message))
+    def warning(self, place: Place, code: str, message: Text) -> None:
+        self._add(place, "warning", code, message)
+
+    def _add(self, place: Place, severity: Severity, code: str, message: Text) -> None:
+        said = message if isinstance(message, Sentence) else None
+        self.append(Problem(place.file, place.line, place.column, severity, code, str(message), said))
 
     def in_order(self) -> list[Problem]:
         """Return the problems by file, line and column; a problem that was found twice is there once."""
@@ -87,8 +91,8 @@ class Reporter:
     def place(self, node: Node) -> Place:
         return Place(self.file, node.line, node.column)
 
-    def error(self, node: Node, code: str, message: str) -> None:
+    def error(self, node: Node, code: str, message: Text) -> None:
         self.problems.error(self.place(node), code, message)
 
-    def warning(self, node: Node, code: str, message: str) -> None:
+    def warning(self, node: Node, code: str, message: Text) -> None:
         self.problems.warning(self.place(node), code, message)

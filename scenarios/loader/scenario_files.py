@@ -12,6 +12,7 @@ from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.loader.later_dialect import is_later
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
+from scenarios.words import sentence
 
 _CHAIN_WORDS = (*OUTCOMES, "any", "true", "false")
 
@@ -31,7 +32,7 @@ class ScenarioFiles:
         """Add the scenarios of one file, whose root node is given."""
         reader = Reader(file, self._problems)
         prefix = ".".join(PurePosixPath(nfc(file)).relative_to("scenarios").with_suffix("").parts)
-        for key, node in reader.pairs(root, "a file of scenarios"):
+        for key, node in reader.pairs(root, sentence("file_scenarios")):
             self._add_scenario(reader, f"{prefix}.{key.text}", key, node)
 
     def short_names(self) -> dict[str, tuple[str, ...]]:
@@ -43,7 +44,9 @@ class ScenarioFiles:
     def _add_scenario(self, reader: Reader, name: str, key: Scalar, node: Node) -> None:
         if name in self.scenarios:
             place = self.scenarios[name].place
-            reader.error(key, "DUPLICATE_SCENARIO", f"{name} is already in {place.file}, line {place.line}")
+            reader.error(
+                key, "DUPLICATE_SCENARIO", sentence("already_line_2", name=name, file=place.file, line=place.line)
+            )
             return
         if is_later(node):
             self.later.append(reader.place(key))
@@ -82,18 +85,18 @@ def with_goals(scenario: Scenario, bot: Bot) -> Scenario:
 
 def action_nodes(reader: Reader, key: Scalar, node: Node) -> tuple[Node, ...]:
     actions: Node | None = None
-    for name, value in reader.pairs(node, f"the scenario {key.text}"):
+    for name, value in reader.pairs(node, sentence("scenario", name=key.text)):
         if name.text == "actions":
             actions = value
         elif not is_empty(value):
-            reader.unknown(name, ("actions",), "UNKNOWN_FIELD", "a field of a scenario")
+            reader.unknown(name, ("actions",), "UNKNOWN_FIELD", sentence("field_scenario"))
     return reader.items(actions, "actions")
 
 
 def is_action(reader: Reader, node: Node) -> bool:
     """Return whether an action can be made of it; reports what hinders."""
     if not isinstance(node, MapNode):
-        reader.wrong(node, "an action", "a mapping with a type")
+        reader.wrong(node, sentence("action"), sentence("mapping_type"))
         return False
     if reader.text(node.get("type"), "type") is None:
         report_missing_type(reader, node)
@@ -105,10 +108,10 @@ def report_missing_type(reader: Reader, node: MapNode) -> None:
     """Report an action without a type, and the name that is a slip of `type`."""
     meant = next((key for key, _ in node.pairs if slip_of(key.text, ("type",)) and key.text != "type"), None)
     if meant:
-        message = f"this action has no type, but {meant.text!r}{did_you_mean(meant.text, ('type',))}"
+        message = did_you_mean(sentence("no_type_but", name=meant.text), meant.text, ("type",))
         reader.error(meant, "MISSING_TYPE", message)
     else:
-        reader.error(node, "MISSING_TYPE", "this action has no type; write, for example, type: send")
+        reader.error(node, "MISSING_TYPE", sentence("no_type_write"))
 
 
 def read_action(reader: Reader, node: MapNode) -> Action:
@@ -143,10 +146,10 @@ def read_outcome(reader: Reader, node: Node, what: str) -> frozenset[str]:
         return ANY
     if isinstance(node, Scalar) and node.value is not None:
         known = ", ".join(OUTCOMES)
-        message = f"{what} is {known}, a list of them, any or true, but not {node.text!r}"
-        reader.error(node, "UNKNOWN_OUTCOME", message + did_you_mean(node.text, _CHAIN_WORDS))
+        message = sentence("list_them_any_true", what=what, words=known, found=node.text)
+        reader.error(node, "UNKNOWN_OUTCOME", did_you_mean(message, node.text, _CHAIN_WORDS))
     else:
-        reader.wrong(node, what, "an outcome, a list of outcomes, any or true")
+        reader.wrong(node, what, sentence("outcome_list_outcomes_any"))
     return frozenset()
 
 

@@ -16,6 +16,7 @@ from scenarios.bot.variables import Variable
 from scenarios.loader.reading import Reader
 from scenarios.loader.trigger_files import find_scenario
 from scenarios.schema.conditions import condition_complaints, fields_of
+from scenarios.words import placed, sentence
 
 FIELDS = ("each", "before", "by", "time", "for", "when", "late", "scenario")
 _TARGETS = ("group", "chat", "channel")
@@ -34,17 +35,17 @@ def read_schedule(reader: Reader, name: Scalar, node: Node, bot: Bot) -> Schedul
     fields = {key.text: value for key, value in reader.pairs(node, name.text)}
     for key, _ in node.pairs if isinstance(node, MapNode) else ():
         if key.text not in FIELDS:
-            reader.unknown(key, FIELDS, "UNKNOWN_FIELD", "a field of a schedule")
+            reader.unknown(key, FIELDS, "UNKNOWN_FIELD", sentence("field_schedule"))
     each, before, wanted = fields.get("each"), fields.get("before"), fields.get("scenario")
     text = reader.text(wanted, "scenario")
     if wanted is None or text is None or is_empty(each) == is_empty(before):
-        reader.error(name, "MISSING_FIELD", f"{name.text} needs a scenario, and either `each` or `before`")
+        reader.error(name, "MISSING_FIELD", sentence("needs_scenario_either_each", name=name.text))
         return None
     scenario = find_scenario(reader, wanted, text, bot)
     try:
         cron, time = read_cron(reader, each), read_minutes(reader, fields.get("time"))
     except ScheduleFault as fault:
-        reader.error(name, "BAD_SCHEDULE", f"{name.text}: {fault}")
+        reader.error(name, "BAD_SCHEDULE", placed(name.text, fault.said))
         return None
     variable = date_variable(reader, before, bot)
     if scenario is None or not (cron or variable):
@@ -61,7 +62,7 @@ def read_late(reader: Reader, node: Node | None) -> bool:
     """Return whether a date that is set too late starts the scenario at once."""
     text = reader.text(node, "late")
     if node is not None and text not in (None, "now", "skip"):
-        reader.wrong(node, "late", "now or skip")
+        reader.wrong(node, "late", sentence("now_skip"))
     return text != "skip"
 
 
@@ -84,7 +85,7 @@ def date_variable(reader: Reader, node: Node | None, bot: Bot) -> str:
         return ""
     dates = [one for one, found in bot.declared.items() if found.type == "date" and one.startswith("person.")]
     if name not in dates:
-        message = f"before: {name!r} is no date of a person in variables.yaml{did_you_mean(name, dates)}"
+        message = did_you_mean(sentence("before_no_date_person", name=name), name, dates)
         reader.error(node, "UNKNOWN_VARIABLE", message)
         return ""
     return name
@@ -94,7 +95,7 @@ def seconds(reader: Reader, node: Node | None) -> int:
     text = reader.text(node, "by")
     duration = read_duration(text) if text else None
     if text and duration is None and node is not None:
-        reader.wrong(node, "by", "a duration, for example 1d")
+        reader.wrong(node, "by", sentence("duration_example_d"))
     return int(duration.total_seconds()) if duration else 0
 
 
@@ -103,7 +104,7 @@ def target_of(reader: Reader, name: Scalar, node: Node | None, default: str | No
     value = default if node is None or is_empty(node) else plain(node)
     is_named = isinstance(value, dict) and ("group" in value or "chat" in value) and set(value) <= set(_TARGETS)
     if not (value is None or value == PEOPLE or is_named) or (default and value != PEOPLE):
-        reader.wrong(node or name, "for", "people, {group: name} or {chat: id}" if not default else PEOPLE)
+        reader.wrong(node or name, "for", sentence("people_group_name_chat") if not default else PEOPLE)
         return default
     return value
 
@@ -112,11 +113,11 @@ def condition(reader: Reader, node: Node | None, bot: Bot) -> Any:
     if node is None or is_empty(node):
         return None
     for place, complaint in condition_complaints(node):
-        reader.error(place, "WRONG_TYPE", f"when: {complaint}")
+        reader.error(place, "WRONG_TYPE", placed("when", complaint))
     for field in fields_of(node):
         if field.text not in bot.declared:
             known: dict[str, Variable] = dict(bot.declared)
-            message = f"when: variables.yaml has no variable {field.text!r}{did_you_mean(field.text, known)}"
+            message = did_you_mean(sentence("when_variables_yaml_has", name=field.text), field.text, known)
             reader.error(field, "UNKNOWN_VARIABLE", message)
     return plain(node)
 

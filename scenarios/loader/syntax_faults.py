@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import yaml
 
+from scenarios.words import Text, sentence
+
 _LONGEST = 2000
 _BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")
 _NO_SPACE_BEHIND_COLON = re.compile(r"\s*(?:- )?([A-Za-z_]\w*):[^\s/]")
@@ -20,7 +22,6 @@ _GOES_ON = re.compile(r":\s+(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*')\s*\S")
 _BEGINS_WITH_BRACKET = re.compile(r":\s+([{\[])")
 _NAME_ONLY = re.compile(r"\s*(?:- )?([A-Za-z_]\w*)\s*")
 _OTHER_SPACE = re.compile(r"(?:^[ \t-]*|[:-])([^\S \t\r\n])")
-_WHOLE = "put the whole text in quotes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Fault:
 
     line: int
     column: int
-    message: str
+    message: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class _Place:
                 return number, self.at(number)
         return -1, ""
 
-    def here(self, message: str, column: int | None = None) -> Fault:
+    def here(self, message: Text, column: int | None = None) -> Fault:
         return Fault(self.line + 1, (self.column if column is None else column) + 1, message)
 
 
@@ -74,13 +75,15 @@ def fault_in(text: str, error: yaml.YAMLError) -> Fault:
     words = ", ".join(word for word in (error.context, error.problem) if word)
     place = _Place(_BREAK.split(text), mark.line, mark.column, words, began)
     found = (fault for explain in _EXPLANATIONS if (fault := explain(place)))
-    return next(found, place.here(f"this is not valid YAML: {words}"))
+    return next(found, place.here(sentence("not_valid_yaml", why=words)))
 
 
 def _unreadable(text: str, position: int) -> Fault:
     before, letter = text[:position], text[position : position + 1]
-    name = f"the character U+{ord(letter):04X}" if letter else "a character"
-    message = f"{name} cannot stand in YAML; remove it"
+    if letter:
+        message = sentence("character_cannot_stand_yaml_2", character=f"U+{ord(letter):04X}")
+    else:
+        message = sentence("character_cannot_stand_yaml")
     return Fault(len(_BREAK.findall(before)) + 1, len(before) - before.rfind("\n"), message)
 
 
@@ -88,7 +91,7 @@ def _tab(place: _Place) -> Fault | None:
     """Return the fault of a tab before words; between words tabs may stand."""
     for number, line in ((place.line, place.text), place.before):
         if "\t" in _indent(line):
-            message = "a tab indents this line; YAML takes only spaces, so write two spaces for each level"
+            message = sentence("tab_indents_line")
             return Fault(number + 1, line.index("\t") + 1, message)
     return None
 
@@ -98,7 +101,7 @@ def _other_space(place: _Place) -> Fault | None:
     for number, line in ((place.line, place.text), place.before):
         if found := _OTHER_SPACE.search(line):
             name = unicodedata.name(found[1], "another space").lower()
-            message = f"this is a {name} (U+{ord(found[1]):04X}); write an ordinary space"
+            message = sentence("this_is_a", name=name, number=f"U+{ord(found[1]):04X}")
             return Fault(number + 1, found.start(1) + 1, message)
     return None
 
@@ -112,29 +115,27 @@ def _first_letter(place: _Place) -> Fault | None:
     return None
 
 
-def _in_quotes(letter: str) -> str:
-    return f'a text that begins with {letter} is written in quotes: "{letter}…"'
+def _in_quotes(letter: str) -> Text:
+    return sentence("text_begins_written_quotes", letter=letter)
 
 
 def _quote_without_end(place: _Place) -> Fault | None:
     if "unexpected end of stream" not in place.words or place.began is None:
         return None
     line, column = place.began
-    return Fault(
-        line + 1, column + 1, "the quote that opens here is never closed; write it at the end of the text, too"
-    )
+    return Fault(line + 1, column + 1, sentence("quote_opens_never_closed"))
 
 
 def _escape(place: _Place) -> Fault | None:
     if "unknown escape character" not in place.words:
         return None
-    return place.here("in double quotes a backslash is written twice; or put the text in single quotes")
+    return place.here(sentence("double_quotes_backslash_written"))
 
 
 def _text_beside_block(place: _Place) -> Fault | None:
     if "expected comment or line break" not in place.words:
         return None
-    return place.here("behind | and > the text begins in the next line, indented")
+    return place.here(sentence("behind_text_begins_next"))
 
 
 def _no_colon(place: _Place) -> Fault | None:
@@ -144,30 +145,30 @@ def _no_colon(place: _Place) -> Fault | None:
         return None
     column = len(_indent(line)) + 1
     if found := _NO_SPACE_BEHIND_COLON.fullmatch(line) or _NO_SPACE_BEHIND_COLON.match(line):
-        return Fault(number + 1, found.end(1) + 1, f"behind the colon of {found[1]} a space is missing")
+        return Fault(number + 1, found.end(1) + 1, sentence("behind_colon_space_missing", name=found[1]))
     if found := _NAME_ONLY.fullmatch(line):
-        return Fault(number + 1, found.end(1) + 1, f"behind {found[1]} a colon is missing; write {found[1]}:")
+        return Fault(number + 1, found.end(1) + 1, sentence("behind_colon_missing", name=found[1]))
     if _NO_SPACE_BEHIND_DASH.match(line):
-        return Fault(number + 1, column, "behind the - a space is missing")
+        return Fault(number + 1, column, sentence("behind_space_missing"))
     return None
 
 
 def _wrong_dash(place: _Place) -> Fault | None:
     for number, line in ((place.line, place.text), place.before):
         if found := _OTHER_DASH.match(line):
-            return Fault(number + 1, found.start(1) + 1, f"an entry of a list begins with -, not with {found[1]}")
+            return Fault(number + 1, found.start(1) + 1, sentence("entry_list_begins_not", dash=found[1]))
     return None
 
 
 def _colon_in_text(place: _Place) -> Fault | None:
     if "mapping values are not allowed" in place.words and _TWO_COLONS.match(place.text):
-        return place.here(f"this text has a colon with a space behind it; {_WHOLE}")
+        return place.here(sentence("text_has_colon_space"))
     return None
 
 
 def _text_behind_quote(place: _Place) -> Fault | None:
     if _GOES_ON.search(place.text) and place.text[: place.column].rstrip()[-1:] in ('"', "'"):
-        return place.here('the text ends at the quote before; inside double quotes a quote is written \\"')
+        return place.here(sentence("text_ends_quote_before"))
     return None
 
 
@@ -189,7 +190,7 @@ def _open_bracket(place: _Place) -> Fault | None:
     return Fault(
         line + 1,
         column + 1,
-        f"the {opened} that opens here is not closed; write {closing}, or a comma before the next entry",
+        sentence("opens_not_closed", opened=opened, closing=closing),
     )
 
 
@@ -197,16 +198,14 @@ def _no_field(place: _Place) -> Fault | None:
     if "could not find expected ':'" not in place.words or place.began is None:
         return None
     line, column = place.began
-    return Fault(
-        line + 1, column + 1, "a colon is missing here; or this line belongs to the text above and is indented more"
-    )
+    return Fault(line + 1, column + 1, sentence("colon_missing"))
 
 
 def _indentation(place: _Place) -> Fault | None:
     if not any(words in place.words for words in ("did not find expected", "mapping values are not allowed")):
         return None
     own = len(_indent(place.text))
-    message = f"this line is indented by {own}, as no line above it; the fields of one action begin in the same column"
+    message = sentence("line_indented_no_line", own=own)
     return place.here(message, own)
 
 

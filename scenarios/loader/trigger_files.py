@@ -10,6 +10,7 @@ from scenarios.bot.suggestion import did_you_mean
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader, as_int
 from scenarios.schema.rules import pattern_problem
+from scenarios.words import sentence
 
 TARGET_FIELDS = ("scenario", "from_chat", "continue", "forward_enabled", "bot_enabled")
 CHAT_WORDS = ("private", "group", "all")
@@ -32,11 +33,11 @@ class TriggerReader(Reader):
         sections: dict[str, dict[str, tuple[Trigger, ...]]] = {
             name: dict.fromkeys(kinds, ()) for name, kinds in SECTIONS.items()
         }
-        for key, node in self.pairs(root, "a file of triggers"):
+        for key, node in self.pairs(root, sentence("file_triggers")):
             if key.text in SECTIONS:
                 sections[key.text].update(self._section(key.text, node))
             elif not is_empty(node):
-                self.unknown(key, tuple(SECTIONS), "UNKNOWN_SECTION", f"a kind of event ({', '.join(SECTIONS)})")
+                self.unknown(key, tuple(SECTIONS), "UNKNOWN_SECTION", sentence("kind_event", words=", ".join(SECTIONS)))
         return Triggers(**sections)
 
     def _section(self, section: str, node: Node) -> dict[str, tuple[Trigger, ...]]:
@@ -46,7 +47,9 @@ class TriggerReader(Reader):
                 kinds[key.text] = self._kind(key, value)
             elif not is_empty(value):
                 known = SECTIONS[section]
-                self.unknown(key, known, "UNKNOWN_SECTION", f"a kind of trigger of {section} ({', '.join(known)})")
+                self.unknown(
+                    key, known, "UNKNOWN_SECTION", sentence("kind_trigger", section=section, words=", ".join(known))
+                )
         return kinds
 
     def _kind(self, kind: Scalar, node: Node) -> tuple[Trigger, ...]:
@@ -60,7 +63,7 @@ class TriggerReader(Reader):
 
     def _compiles(self, key: Scalar) -> bool:
         if complaint := pattern_problem(key.text):
-            self.error(key, "BAD_PATTERN", f"this pattern cannot be used and is skipped: {complaint}")
+            self.error(key, "BAD_PATTERN", sentence("pattern_cannot_used_skipped", text=complaint))
         return not complaint
 
     def _trigger(self, key: str, place: Scalar, node: Node) -> Trigger:
@@ -76,9 +79,9 @@ class TriggerReader(Reader):
     def _full_target(self, node: MapNode) -> Target | None:
         for key, _ in node.pairs:
             if key.text not in TARGET_FIELDS:
-                self.unknown(key, TARGET_FIELDS, "UNKNOWN_FIELD", "a field of a trigger's entry")
+                self.unknown(key, TARGET_FIELDS, "UNKNOWN_FIELD", sentence("field_trigger_entry"))
         if is_empty(name := node.get("scenario")):
-            self.error(node, "MISSING_FIELD", "this entry names no scenario; write scenario: name")
+            self.error(node, "MISSING_FIELD", sentence("entry_names_no_scenario"))
         if (scenario := self._scenario(name)) is None:
             return None
         return Target(
@@ -90,7 +93,7 @@ class TriggerReader(Reader):
         )
 
     def _scenario(self, node: Node | None) -> Scenario | None:
-        name = self.text(node, "a trigger's scenario")
+        name = self.text(node, sentence("trigger_scenario"))
         if name is None or node is None:
             return None
         return find_scenario(self, node, name, self._bot)
@@ -107,7 +110,7 @@ class TriggerReader(Reader):
                 return node.text
             if (number := as_int(node)) is not None:
                 return number
-        self.wrong(node, "from_chat", f"a chat's id or one of {', '.join(CHAT_WORDS)}")
+        self.wrong(node, "from_chat", sentence("chat_id_one", words=", ".join(CHAT_WORDS)))
         return None
 
 
@@ -118,9 +121,9 @@ def find_scenario(reader: Reader, node: Node, name: str, bot: Bot, caller: Scena
     if found := bot.find(name, caller):
         return found
     if candidates := bot.short_names.get(name, ()):
-        message = f"{name!r} is the name of several scenarios; write one of {', '.join(candidates)}"
+        message = sentence("name_several_scenarios", name=name, words=", ".join(candidates))
         reader.error(node, "AMBIGUOUS_SCENARIO", message)
     elif not reader.problems.may_have(name):
         known: Sequence[str] = [*bot.short_names, *bot.scenarios]
-        reader.error(node, "UNKNOWN_SCENARIO", f"there is no scenario {name!r}{did_you_mean(name, known)}")
+        reader.error(node, "UNKNOWN_SCENARIO", did_you_mean(sentence("no_scenario", name=name), name, known))
     return None

@@ -14,6 +14,7 @@ from scenarios.bot.nodes import MapNode, Node, Scalar, plain
 from scenarios.bot.variables import SCOPES, TYPES, Variable
 from scenarios.loader.reading import Reader
 from scenarios.schema.variables import VariableFault, fitted
+from scenarios.words import placed, sentence
 
 FIELDS = ("type", "options", "default", "expire")
 _NAME = re.compile(r"[^\W\d]\w{0,63}")
@@ -24,11 +25,11 @@ def read_variables(reader: Reader, root: Node | None) -> dict[str, Variable]:
     found = {}
     for scope, names in reader.pairs(root, "variables.yaml"):
         if scope.text not in SCOPES:
-            reader.unknown(scope, SCOPES, "UNKNOWN_SECTION", f"a part of variables.yaml ({', '.join(SCOPES)})")
+            reader.unknown(scope, SCOPES, "UNKNOWN_SECTION", sentence("part_variables_yaml", words=", ".join(SCOPES)))
             continue
         for name, node in reader.pairs(names, scope.text):
             if _NAME.fullmatch(name.text) is None:
-                reader.wrong(name, "a variable's name", "letters, digits and _")
+                reader.wrong(name, sentence("variable_name"), sentence("letters_digits_underscore"))
             elif (variable := read_variable(reader, name, node)) is not None:
                 found[f"{scope.text}.{name.text}"] = variable
     return found
@@ -41,16 +42,18 @@ def read_variable(reader: Reader, name: Scalar, node: Node) -> Variable | None:
     )
     for key, _ in node.pairs if isinstance(node, MapNode) else ():
         if key.text not in FIELDS:
-            reader.unknown(key, FIELDS, "UNKNOWN_FIELD", "a field of a variable")
+            reader.unknown(key, FIELDS, "UNKNOWN_FIELD", sentence("field_variable"))
     options = tuple(
-        text for one in reader.one_or_many(fields.get("options")) if (text := reader.text(one, "an option"))
+        text for one in reader.one_or_many(fields.get("options")) if (text := reader.text(one, sentence("option")))
     )
     kind = reader.text(fields.get("type"), "type") or ("choice" if options else "text")
     if kind not in TYPES:
-        reader.wrong(fields.get("type") or node, f"the type of {name.text}", f"one of {', '.join(TYPES)}")
+        reader.wrong(
+            fields.get("type") or node, sentence("type_of", name=name.text), sentence("one_of", words=", ".join(TYPES))
+        )
         return None
     if kind == "choice" and not options:
-        reader.error(node, "MISSING_FIELD", f"the choice {name.text} needs options, such as [first, second]")
+        reader.error(node, "MISSING_FIELD", sentence("choice_needs_options_such", name=name.text))
         return None
     return with_default(reader, Variable(kind, options, expire=lifetime(reader, fields.get("expire"))), fields)
 
@@ -60,7 +63,7 @@ def lifetime(reader: Reader, node: Node | None) -> int:
     text = reader.text(node, "expire")
     duration = read_duration(text) if text else None
     if text and duration is None and node is not None:
-        reader.wrong(node, "expire", "a duration, for example 30d")
+        reader.wrong(node, "expire", sentence("duration_example_d_2"))
     return int(duration.total_seconds()) if duration else 0
 
 
@@ -72,6 +75,6 @@ def with_default(reader: Reader, variable: Variable, fields: dict[str, Node]) ->
     try:
         default = fitted(value, variable, None)
     except VariableFault as fault:
-        reader.error(node, "WRONG_TYPE", f"default: {fault}")
+        reader.error(node, "WRONG_TYPE", placed("default", fault.said))
         return variable
     return Variable(variable.type, variable.options, default, variable.expire)

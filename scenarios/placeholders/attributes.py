@@ -10,6 +10,7 @@ from scenarios.bot.durations import SECONDS, with_seconds
 from scenarios.bot.event_fields import MARKED_UP
 from scenarios.engine import Values
 from scenarios.placeholders import HTML, MARKDOWN_V2, PLAIN, URL, Escaping, Rendered, Scope, render_all
+from scenarios.words import Text, placed
 
 CONTROL_FIELDS = frozenset(
     {"type", "chain", "chain_drop", "placeholder", "placeholders", "enabled"}
@@ -33,7 +34,7 @@ class Prepared:
     seen: Mapping[str, Any]
     returned: Values
     condition: Any = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Text, ...] = ()
 
     @property
     def from_person(self) -> frozenset[str]:
@@ -62,7 +63,7 @@ def prepare(action: Action, defaults: Mapping[str, Any], values: Values, event: 
 
 def _render(
     own: Mapping[str, Any], values: Values, event: Mapping[str, Any], *, keeps: bool
-) -> tuple[dict[str, Any], frozenset[str], tuple[str, ...]]:
+) -> tuple[dict[str, Any], frozenset[str], tuple[Text, ...]]:
     """Return the attributes, the names of those with words of a person, and warnings."""
     rendered, from_person, warnings = {}, set(), []
     passed_on = _passed_on(own, values, event, keeps)
@@ -71,7 +72,7 @@ def _render(
     for name, value in own.items():
         one = passed_on.get(name) or _rendered(name, value, seen, people, values, event, keeps)
         rendered[name] = one.value
-        warnings += [f"{name}: {warning.placeholder}: {warning.message}" for warning in one.warnings]
+        warnings += [placed(name, placed(warning.placeholder, warning.message)) for warning in one.warnings]
         from_person |= {name} if one.from_person else set()
     return rendered, frozenset(from_person), tuple(warnings)
 

@@ -17,6 +17,7 @@ from scenarios.bot.suggestion import did_you_mean
 from scenarios.placeholders.modifiers import MODIFIERS, Modifier, ModifierError
 from scenarios.placeholders.syntax import INSIDE, OUTSIDE, RegexSyntax, Syntax
 from scenarios.placeholders.template import Literal, Placeholder, Problem, Step, Template
+from scenarios.words import Text, placed, sentence
 
 DEEPEST = 50
 """Placeholders in placeholders, from here on, are not parsed; they stay as written."""
@@ -75,7 +76,7 @@ class _Parser:
     def unclosed(self) -> dict[int, Problem]:
         """Return the braces that are not closed and begin a placeholder."""
         begun = {start: found[0] for start in self._unclosed if (found := _BEGUN.match(self._text, start))}
-        message = "this brace is never closed; write } behind the name"
+        message = sentence("brace_never_closed")
         return {start: Problem("BRACE_UNCLOSED", message, source, start) for start, source in begun.items()}
 
     def _parts(self, syntax: Syntax, depth: int) -> Template:
@@ -172,7 +173,7 @@ class _Parser:
         if step.modifier is None:
             self.problems.setdefault(start, Problem("MODIFIER_UNKNOWN", unknown(step.name, source), source, start))
         elif isinstance(step.parsed, ModifierError):
-            message = f"{step.name}: {step.parsed}"
+            message = placed(step.name, step.parsed.said)
             self.problems.setdefault(start, Problem("MODIFIER_PARAMETER", message, source, start))
 
 
@@ -191,9 +192,9 @@ def _parsed(modifier: Modifier, literal: str) -> object:
         return error
 
 
-def unknown(name: str, source: str) -> str:
+def unknown(name: str, source: str) -> Text:
     """Return the message about a modifier that does not exist. `source`: the placeholder."""
-    message = f"there is no modifier {name!r}"
-    if suggestion := did_you_mean(name, filter(str.isidentifier, MODIFIERS)):
-        return message + suggestion
-    return f"{message}; a bar in a regular expression stands in parentheses: (a|b)" if "|regex:" in source else message
+    message = sentence("no_modifier", name=name)
+    if (suggested := did_you_mean(message, name, filter(str.isidentifier, MODIFIERS))) is not message:
+        return suggested
+    return sentence("bar_regular_expression_stands", text=message) if "|regex:" in source else message

@@ -13,6 +13,7 @@ from scenarios.placeholders.parser import parse, step_of, unknown
 from scenarios.placeholders.scope import Rendered, RenderWarning, Scope
 from scenarios.placeholders.template import Literal, Placeholder, Step, Template
 from scenarios.placeholders.values import as_text, is_list
+from scenarios.words import Text, placed, sentence
 
 MOST_PLACEHOLDERS = 10_000
 """Evaluated for one text, with those in values. With more, the others stay as written."""
@@ -166,10 +167,10 @@ class _Rendering:
             self.outermost = part.offset
         self.evaluated += 1
         if self.evaluated > MOST_PLACEHOLDERS:
-            self.warn("TOO_MANY", f"more than {MOST_PLACEHOLDERS} placeholders in one text", part)
+            self.warn("TOO_MANY", sentence("more_than_placeholders_one", most=MOST_PLACEHOLDERS), part)
             return _MISSING
         if part.path is None or depth > self.scope.max_depth:
-            self.warn("TOO_DEEP", f"placeholders are nested deeper than {self.scope.max_depth}", part)
+            self.warn("TOO_DEEP", sentence("placeholders_nested_deeper_than", most=self.scope.max_depth), part)
             return _MISSING
         value = self.start(part, part.path, depth, markup)
         for step in part.steps:
@@ -208,7 +209,7 @@ class _Rendering:
         try:
             return self.applied(value, step, depth, markup)
         except ModifierError as error:
-            self.warn("MODIFIER_FAILED", f"{step.name}: {error}", part)
+            self.warn("MODIFIER_FAILED", placed(step.name, error.said), part)
             return value
 
     def applied(self, value: _Value, step: Step, depth: int, markup: bool) -> _Value:
@@ -243,9 +244,9 @@ class _Rendering:
         assert step.modifier
         found = self.template(step.parameter, depth, markup=False).data
         if found is MISSING:
-            raise ModifierError("the placeholder of its parameter has no value")
+            raise ModifierError(sentence("placeholder_parameter_has_no"))
         return step.modifier.parse(found)
 
-    def warn(self, code: str, message: str, part: Placeholder) -> None:
+    def warn(self, code: str, message: Text, part: Placeholder) -> None:
         if len(self.warnings) < MOST_WARNINGS:
             self.warnings.append(RenderWarning(code, message, part.source, self.outermost))

@@ -6,6 +6,7 @@ from datetime import tzinfo
 from typing import Any
 
 from scenarios.placeholders.escaping import PLAIN, Escaping
+from scenarios.words import Text
 
 MAX_DEPTH = 10
 """Placeholders in placeholders and in values, unless a setting says otherwise."""
@@ -38,7 +39,7 @@ class RenderWarning:
     """
 
     code: str
-    message: str
+    message: Text
     placeholder: str
     offset: int
     path: str = ""

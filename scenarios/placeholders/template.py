@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scenarios.placeholders.modifiers import Modifier
+from scenarios.words import Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +15,7 @@ class Problem:
     """A mistake of the author that is visible without values. `offset`: in characters, in the text that was parsed."""
 
     code: str
-    message: str
+    message: Text
     placeholder: str
     offset: int
 

@@ -5,15 +5,17 @@ from graphlib import CycleError, TopologicalSorter
 
 from msgspec import Struct
 
+from scenarios.words import Text
+
 
 class Plan(Struct, frozen=True):
     """`order`: what can start, each after what it needs. `off`: what cannot, and why."""
 
     order: tuple[str, ...]
-    off: Mapping[str, str]
+    off: Mapping[str, Text]
 
 
-def plan(needs: Mapping[str, Collection[str]], present: Collection[str], off: Mapping[str, str]) -> Plan:
+def plan(needs: Mapping[str, Collection[str]], present: Collection[str], off: Mapping[str, Text]) -> Plan:
     """Return the plan for these names and their needs. `present`: what is there already. `off`: what is known to be
     off.
     """
@@ -26,17 +28,17 @@ def plan(needs: Mapping[str, Collection[str]], present: Collection[str], off: Ma
         off |= found
 
 
-def missing(need: str, off: Mapping[str, str]) -> str:
+def missing(need: str, off: Mapping[str, Text]) -> str:
     """Return why something is off that has this need."""
     return f"it needs {need}, which {'is off' if need in off else 'is not there'}"
 
 
-def _without_need(left: Mapping[str, Collection[str]], off: Mapping[str, str]) -> dict[str, str]:
+def _without_need(left: Mapping[str, Collection[str]], off: Mapping[str, Text]) -> dict[str, Text]:
     absent = {name: sorted(set(wanted) - left.keys()) for name, wanted in left.items()}
     return {name: missing(needs[0], off) for name, needs in absent.items() if needs}
 
 
-def _in_cycle(left: Mapping[str, Collection[str]]) -> dict[str, str]:
+def _in_cycle(left: Mapping[str, Collection[str]]) -> dict[str, Text]:
     try:
         TopologicalSorter(left).prepare()
     except CycleError as error:

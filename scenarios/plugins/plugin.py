@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from scenarios.context import ScenarioServices
 from scenarios.schema.entry_points import found_in_packages
+from scenarios.words import Text
 
 GROUP = "ada.plugins"
 
@@ -23,7 +24,7 @@ class Plugin(Struct, frozen=True):
     needs: tuple[str, ...] = ()
 
 
-def installed_plugins(points: Iterable[EntryPoint] | None = None) -> tuple[list[Plugin], dict[str, str]]:
+def installed_plugins(points: Iterable[EntryPoint] | None = None) -> tuple[list[Plugin], dict[str, Text]]:
     """Return the plugins, and the names of those that cannot be used with the reason; `points` by default those of the
     installed packages.
     """

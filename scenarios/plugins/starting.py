@@ -15,6 +15,7 @@ from scenarios.engine.results import failed
 from scenarios.plugins.plan import missing, plan
 from scenarios.plugins.plugin import Plugin, installed_plugins
 from scenarios.schema import ActionType, Attributes
+from scenarios.words import Text, sentence
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +28,7 @@ class Platform:
 
     services: ScenarioServices
     types: Mapping[str, ActionType]
-    off: Mapping[str, str]
+    off: Mapping[str, Text]
 
 
 @asynccontextmanager
@@ -48,7 +49,7 @@ async def started(
         yield await starter.start(off, stack)
 
 
-def _beside(actions: Actions) -> dict[str, str]:
+def _beside(actions: Actions) -> dict[str, Text]:
     """Return what could not be used, under names that are not those of actions that can."""
     return {name if name not in actions.types else f"a second {name}": why for name, why in actions.broken.items()}
 
@@ -59,16 +60,16 @@ class _Starter:
         self._plugins = plugins
         self._actions = actions.types
 
-    def switched_off(self, settings: Mapping[str, Any]) -> dict[str, str]:
+    def switched_off(self, settings: Mapping[str, Any]) -> dict[str, Text]:
         """Return the plugins that are off, with the reason. So is a plugin with the name of an action, because needs
         could not distinguish them.
         """
-        taken = {name: "there is an action with this name" for name in self._plugins if name in self._actions}
+        taken = {name: sentence("action_name") for name in self._plugins if name in self._actions}
         sections = {name: settings.get(name) for name in self._plugins}
         disabled = [name for name, one in sections.items() if isinstance(one, Mapping) and one.get("enabled") is False]
         return taken | dict.fromkeys(disabled, "settings.yaml switches it off")
 
-    async def start(self, off: Mapping[str, str], stack: AsyncExitStack) -> Platform:
+    async def start(self, off: Mapping[str, Text], stack: AsyncExitStack) -> Platform:
         """Open the plugins in their order."""
         needs = {plugin.name: plugin.needs for plugin in self._plugins.values()}
         needs |= {kind.name: kind.needs for kind in self._actions.values()}
@@ -83,7 +84,7 @@ class _Starter:
             log.warning("%s is off: %s", name, why)
         return Platform(self._services, {name: _usable(one, off) for name, one in self._actions.items()}, off)
 
-    async def _open(self, plugin: Plugin, stack: AsyncExitStack) -> dict[str, str]:
+    async def _open(self, plugin: Plugin, stack: AsyncExitStack) -> dict[str, Text]:
         """Open one; its name with the reason if it does not start."""
         try:
             opened = await stack.enter_async_context(plugin.open(self._services))
@@ -99,7 +100,7 @@ def _present(services: ScenarioServices) -> set[str]:
     return {"telegram"} if services.telegram is not None else set()
 
 
-def _usable(kind: ActionType, off: Mapping[str, str]) -> ActionType:
+def _usable(kind: ActionType, off: Mapping[str, Text]) -> ActionType:
     """Return the action; if it is off, an action that fails in its place."""
     if kind.name not in off:
         return kind

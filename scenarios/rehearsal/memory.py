@@ -17,6 +17,7 @@ from scenarios.schema.questions import Question
 from scenarios.schema.variables import Change, applied, defaults, is_past, scopes_of
 from scenarios.sending.message import BotMessage
 from scenarios.stores.promo import Promo
+from scenarios.words import sentence
 
 Event = Mapping[str, Any]
 Owner = tuple[str, str, str]
@@ -87,7 +88,7 @@ class RehearsedPromos:
         """Store a code; return it, or the same one of an earlier step. Raises Conflict PROMO_TAKEN."""
         known = self.by_code.setdefault(promo.code.upper(), structs.replace(promo, id=len(self.by_code) + 1))
         if (known.name, known.user_id) != (promo.name, promo.user_id):
-            raise Conflict("PROMO_TAKEN", f"the code {known.code} belongs to another promo")
+            raise Conflict("PROMO_TAKEN", sentence("code_belongs_another_promo", name=known.code))
         return known
 
     def free(self, code: str) -> str:
@@ -103,7 +104,7 @@ class RehearsedPromos:
     def change(self, promo: Promo, changed: Promo) -> Promo:
         """Replace a promo, perhaps under another code. Raises Conflict PROMO_TAKEN."""
         if changed.code.upper() != promo.code.upper() and self.find(changed.code):
-            raise Conflict("PROMO_TAKEN", f"the code {changed.code} belongs to another promo")
+            raise Conflict("PROMO_TAKEN", sentence("code_belongs_another_promo", name=changed.code))
         kept = {code: one for code, one in self.by_code.items() if one.id != promo.id}
         self.by_code = {**kept, changed.code.upper(): changed}
         return changed

@@ -16,6 +16,7 @@ from scenarios.schema import ActionType
 from scenarios.schema.questions import Question
 from scenarios.schema.variables import Change
 from scenarios.sending.message import BotMessage
+from scenarios.words import Text
 
 FIRST_MOMENT = datetime(2030, 1, 1, tzinfo=UTC)
 """The clock of a dry run."""
@@ -39,7 +40,7 @@ class RehearsedStep:
     run: QuestionRun
     given: Mapping[str, Any] | None = None
     sent: BotMessage | None = None
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Text] = field(default_factory=list)
 
     @property
     def channel(self) -> str:

@@ -6,6 +6,7 @@ from core.model.contacts import recipient_notation
 from core.model.people import faults_of_address
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
 from scenarios.schema.types import TEXT, Complaint, Type, has_placeholder
+from scenarios.words import sentence
 
 _NAMES = ("id", "group", "supergroup")
 _PROPERTIES = {
@@ -37,7 +38,7 @@ def _line_complaints(node: Node) -> Iterator[Complaint]:
     if any(any(faults_of_address(channel, one)) for channel, given in contacts.items() for one in given):
         yield (
             node,
-            f"an addressee is 42, sms:+79990000001, 42=sms:+79990000001 or group:NAME, but this is {node.text!r}",
+            sentence("addressee_sms_sms_group", found=node.text),
         )
 
 
@@ -45,11 +46,11 @@ def _map_complaints(node: MapNode) -> Iterator[Complaint]:
     if sum(node.get(name) is not None for name in _NAMES) != 1:
         yield (
             node,
-            f"an addressee has one of id, group and supergroup, but this is {describe(node)} without or with more",
+            sentence("addressee_has_one_id", found=describe(node)),
         )
     for key, _ in node.pairs:
         if key.text not in _PROPERTIES:
-            yield key, f"an addressee has no {key.text!r}; it has {', '.join(_PROPERTIES)}"
+            yield key, sentence("addressee_has_no", name=key.text, words=", ".join(_PROPERTIES))
 
 
 ADDRESSEES = Type(

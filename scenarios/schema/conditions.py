@@ -18,12 +18,13 @@ from scenarios.schema.conversion import anything
 from scenarios.schema.rules import RULES, rule_complaints
 from scenarios.schema.types import Complaint, Type
 from scenarios.schema.validator import Rule, as_list, complaint
+from scenarios.words import Text, placed, sentence, together
 
 IS_MEMBER = "is_member"
 """The one rule of the validator that asks a provider."""
 
 
-def unmet(condition: Any, values: Mapping[str, Any]) -> str:
+def unmet(condition: Any, values: Mapping[str, Any]) -> Text:
     """Return why a condition does not hold; "" if it does, or there is none. `values`: what the action sees."""
     for name, wanted in condition.items() if isinstance(condition, Mapping) else ():
         if reason := _GROUPS.get(str(name), _of_field(str(name)))(wanted, values):
@@ -31,12 +32,12 @@ def unmet(condition: Any, values: Mapping[str, Any]) -> str:
     return ""
 
 
-def _of_field(name: str) -> Callable[[Any, Mapping[str, Any]], str]:
-    def reason(rules: Any, values: Mapping[str, Any]) -> str:
+def _of_field(name: str) -> Callable[[Any, Mapping[str, Any]], Text]:
+    def reason(rules: Any, values: Mapping[str, Any]) -> Text:
         found = find(values, name)
         value = None if found is MISSING else found
         complaints = (complaint(rule, value, _cannot_ask) for rule in as_list(rules))
-        return next((f"{name}: {one}" for one in complaints if one), "")
+        return next((placed(name, one) for one in complaints if one), "")
 
     return reason
 
@@ -45,20 +46,20 @@ def _cannot_ask(_: Rule) -> bool:
     return False
 
 
-def _unmet_all(conditions: Any, values: Mapping[str, Any]) -> str:
+def _unmet_all(conditions: Any, values: Mapping[str, Any]) -> Text:
     return next((reason for one in as_list(conditions) if (reason := unmet(one, values))), "")
 
 
-def _unmet_any(conditions: Any, values: Mapping[str, Any]) -> str:
+def _unmet_any(conditions: Any, values: Mapping[str, Any]) -> Text:
     reasons = [unmet(one, values) for one in as_list(conditions)]
-    return "" if "" in reasons else f"none of: {'; '.join(reasons)}"
+    return "" if "" in reasons else sentence("none_of", text=together(reasons))
 
 
-def _unmet_not(condition: Any, values: Mapping[str, Any]) -> str:
-    return "" if unmet(condition, values) else "what `not` names holds"
+def _unmet_not(condition: Any, values: Mapping[str, Any]) -> Text:
+    return "" if unmet(condition, values) else sentence("what_not_names_holds")
 
 
-_GROUPS: Mapping[str, Callable[[Any, Mapping[str, Any]], str]] = {
+_GROUPS: Mapping[str, Callable[[Any, Mapping[str, Any]], Text]] = {
     "all": _unmet_all,
     "any": _unmet_any,
     "not": _unmet_not,
@@ -78,11 +79,11 @@ def chosen(cases: Any, values: Mapping[str, Any]) -> str:
 
 def condition_complaints(node: Node) -> Iterator[Complaint]:
     if not isinstance(node, MapNode):
-        yield node, f"a condition is a mapping from fields to rules, but this is {describe(node)}"
+        yield node, sentence("condition_is_mapping", found=describe(node))
         return
     for key, wanted in node.pairs:
         if key.text == "not" and isinstance(wanted, ListNode):
-            yield wanted, "`not` has one condition; put several below `any` or `all`"
+            yield wanted, sentence("not_has_one_condition")
         check = condition_complaints if key.text in _GROUPS else _rule_complaints
         for one in _each(wanted):
             yield from check(one)
@@ -107,21 +108,21 @@ def _rule_complaints(rule: Node) -> Iterator[Complaint]:
     if isinstance(rule, MapNode):
         named = rule.get("rule")
         if isinstance(named, Scalar) and named.text == IS_MEMBER:
-            yield named, "a condition asks no provider; use is_member in a validator, and `chain`"
+            yield named, sentence("condition_asks_no_provider")
         if (on_error := rule.get("on_error")) is not None:
-            yield on_error, "a condition holds or not; on_error belongs to the validator"
+            yield on_error, sentence("condition_holds_not")
 
 
 def cases_complaints(node: Node) -> Iterator[Complaint]:
     if not isinstance(node, ListNode):
-        yield node, f"must be a list of {{when, scenario}}, but is {describe(node)}"
+        yield node, sentence("must_list_when_scenario", found=describe(node))
         return
     for case in node.items:
         if not isinstance(case, MapNode):
-            yield case, f"a case is a mapping {{when, scenario}}, but this is {describe(case)}"
+            yield case, sentence("case_is_mapping", found=describe(case))
             continue
         if is_empty(case.get("scenario")):
-            yield case, "this case names no scenario"
+            yield case, sentence("case_names_no_scenario")
         if (when := case.get("when")) is not None:
             yield from condition_complaints(when)
 

@@ -12,6 +12,7 @@ from typing import Any
 from core.errors import Invalid
 from scenarios.bot.durations import read_duration
 from scenarios.placeholders.values import as_number, as_text, in_utc, is_list, is_true
+from scenarios.words import Text, sentence
 
 
 def text(value: Any, name: str = "", zone: tzinfo = UTC) -> str | None:
@@ -49,7 +50,7 @@ def whole(value: Any, name: str = "", zone: tzinfo = UTC) -> int | None:
         return None
     found = as_number(written)
     if found is None or found != int(found):
-        raise invalid(name, written, "a whole number")
+        raise invalid(name, written, sentence("whole_number"))
     return int(found)
 
 
@@ -57,7 +58,7 @@ def count(value: Any, name: str = "", zone: tzinfo = UTC) -> int | None:
     """Return a whole number above 0."""
     found = whole(value, name, zone)
     if found is not None and found < 1:
-        raise invalid(name, str(found), "a whole number above 0")
+        raise invalid(name, str(found), sentence("whole_number_above"))
     return found
 
 
@@ -66,7 +67,7 @@ def number(value: Any, name: str = "", zone: tzinfo = UTC) -> float | None:
         return None
     found = as_number(written)
     if found is None:
-        raise invalid(name, written, "a number")
+        raise invalid(name, written, sentence("number"))
     return float(found)
 
 
@@ -79,7 +80,7 @@ def duration(value: Any, name: str = "", zone: tzinfo = UTC) -> timedelta | None
         return None
     found = read_duration(written)
     if found is None:
-        raise invalid(name, written, "a duration, for example 1h 30m")
+        raise invalid(name, written, sentence("duration_example_h_m"))
     return found
 
 
@@ -89,7 +90,7 @@ def moment(value: Any, name: str = "", zone: tzinfo = UTC) -> datetime | None:
         return None
     found = in_utc(value, zone, datetime.now(UTC))
     if found is None:
-        raise invalid(name, as_text(value), "a date, for example 2026-11-22")
+        raise invalid(name, as_text(value), sentence("date_example"))
     return found
 
 
@@ -107,11 +108,13 @@ def word(*words: str) -> Callable[[Any, str, tzinfo], str | None]:
     def read(value: Any, name: str = "", zone: tzinfo = UTC) -> str | None:
         written = text(value, name, zone)
         if written and written not in words:
-            raise Invalid("FIELD_INVALID", f"{name}: {written!r} is none of {', '.join(words)}", name)
+            raise Invalid(
+                "FIELD_INVALID", sentence("word_is_none_of", field=name, value=written, words=", ".join(words)), name
+            )
         return written
 
     return read
 
 
-def invalid(name: str, text: str, wanted: str) -> Invalid:
-    return Invalid("FIELD_INVALID", f"{name}: {text[:100]!r} is not {wanted}", name)
+def invalid(name: str, text: str, wanted: Text) -> Invalid:
+    return Invalid("FIELD_INVALID", sentence("field_is_not", field=name, value=text[:100], text=wanted), name)

@@ -15,6 +15,7 @@ from scenarios.placeholders.attributes import Prepared
 from scenarios.schema import types
 from scenarios.schema.attributes import Attributes, Field, converted, fields_of
 from scenarios.schema.conditions import CONDITION
+from scenarios.words import placed
 
 Execute = Callable[..., Awaitable[Any]]
 """Executes an action: gets a `scenarios.context.Context` and its attributes, returns an `Ending`, a `Waiting` or an
@@ -93,7 +94,7 @@ class ActionType(Struct, frozen=True):
         """Return how the action ends if something is refused."""
         if self.failure:
             return self.failure(refusal)
-        return failed(f"{refusal.code}: {refusal.detail}")
+        return failed(placed(refusal.code, refusal.said))
 
 
 COMMON_FIELDS = (

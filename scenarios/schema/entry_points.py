@@ -7,22 +7,24 @@ from functools import cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from typing import Any
 
+from scenarios.words import Sentence, Text, sentence
+
 
 def found_in_packages(
     kind: type[Any], group: str, points: Iterable[EntryPoint] | None, taken: Collection[str] = ()
-) -> tuple[dict[str, Any], dict[str, str]]:
+) -> tuple[dict[str, Any], dict[str, Text]]:
     """Return (objects of this kind by their `name`, reasons by the names of entry points that could not be used).
 
     `points`: by default those of the group in the installed packages. `taken`: names that exist already.
     """
     found: dict[str, Any] = {}
-    broken: dict[str, str] = {}
+    broken: dict[str, Text] = {}
     for point in _installed(group) if points is None else points:
         one = _loaded(point, kind)
-        if isinstance(one, str):
+        if isinstance(one, Sentence):
             broken[point.name] = one
         elif one.name in found or one.name in taken:
-            broken[point.name] = f"there is already one with the name {one.name}"
+            broken[point.name] = sentence("already_one_name", name=one.name)
         else:
             found[one.name] = one
     return found, broken
@@ -39,5 +41,5 @@ def _loaded(point: EntryPoint, kind: type[Any]) -> Any:
     try:
         found = point.load()
     except Exception as error:  # noqa: BLE001 - a foreign package may raise anything while it is imported
-        return f"{point.value} cannot be imported: {type(error).__name__}: {error}"
-    return found if isinstance(found, kind) else f"{point.value} is not of the type {kind.__name__}"
+        return sentence("cannot_imported", value=point.value, why=f"{type(error).__name__}: {error}")
+    return found if isinstance(found, kind) else sentence("not_type", value=point.value, type=kind.__name__)

@@ -18,6 +18,7 @@ from scenarios.bot.variables import Variable
 from scenarios.placeholders.values import as_text, is_true
 from scenarios.schema.validator import Rule, complaint
 from scenarios.schema.variables import Change, VariableFault, change_of, fitted
+from scenarios.words import Told, sentence
 
 ANSWERS = ("text", "number", "date", "choice", "list", "contact", "photo")
 EVENTS = ("text", "callback")
@@ -28,7 +29,7 @@ DEFAULT_TIMEOUT, DEFAULT_ATTEMPTS = timedelta(days=1), 3
 Event = Mapping[str, Any]
 
 
-class NoAnswer(Exception):
+class NoAnswer(Told):
     """The text of the person does not answer the question."""
 
 
@@ -56,7 +57,7 @@ def read_answer(question: Question, event: Event, zone: tzinfo | None) -> Any:
     try:
         value = _READ.get(question.answer, _of_text)(question, event, zone)
     except VariableFault as fault:
-        raise NoAnswer(str(fault)) from None
+        raise NoAnswer(fault.said) from None
     for rule in question.rules:
         if reason := complaint(rule, value, _cannot_ask):
             raise NoAnswer(reason)
@@ -70,7 +71,7 @@ def change_by(question: Question, value: Any, bot: Bot, zone: tzinfo | None) -> 
     try:
         return change_of(question.save, value, bot.declared, zone)
     except VariableFault as fault:
-        raise NoAnswer(str(fault)) from None
+        raise NoAnswer(fault.said) from None
 
 
 def interrupts(question: Question, event: Event) -> bool:
@@ -85,14 +86,14 @@ def interrupts(question: Question, event: Event) -> bool:
 def _of_text(question: Question, event: Event, zone: tzinfo | None) -> Any:
     text = _written(event)
     if not text:
-        raise NoAnswer("there is no text")
+        raise NoAnswer(sentence("no_text"))
     return fitted(text, Variable(question.answer, question.options), zone)
 
 
 def _choice(question: Question, event: Event, zone: tzinfo | None) -> str:
     found = _option(question, as_text(event.get("callback_data")) or _written(event))
     if not found:
-        raise NoAnswer(f"it is none of {', '.join(question.options)}")
+        raise NoAnswer(sentence("is_none_of", words=", ".join(question.options)))
     return found
 
 
@@ -113,14 +114,14 @@ def _contact(question: Question, event: Event, zone: tzinfo | None) -> str:
     shared = [as_text(one.get("phone")) for one in contacts if is_true(one.get("is_own"))]
     number = e164(next((one for one in shared if one), "") or _written(event))
     if not number:
-        raise NoAnswer("it is not a telephone number")
+        raise NoAnswer(sentence("not_telephone_number"))
     return number
 
 
 def _photo(question: Question, event: Event, zone: tzinfo | None) -> str:
     found = [as_text(one.get("file_id")) for one in _attachments(event, "photo")]
     if not found:
-        raise NoAnswer("there is no photo")
+        raise NoAnswer(sentence("no_photo"))
     return found[0]
 
 

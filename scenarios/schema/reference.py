@@ -38,7 +38,7 @@ def section(kind: ActionType) -> str:
 
 
 def table(fields: Iterable[Field]) -> list[str]:
-    rows = [(f"`{field.name}`", field.type.name, default(field), field.help) for field in fields]
+    rows = [(f"`{field.name}`", str(field.type.name), default(field), field.help) for field in fields]
     lines = [("field", "type", "default", "meaning"), ("---",) * 4, *rows]
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
 

@@ -7,6 +7,7 @@ from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_em
 from scenarios.bot.patterns import PatternRefused, compile_pattern
 from scenarios.schema import types
 from scenarios.schema.types import Complaint, Type
+from scenarios.words import Text, sentence
 
 WITHOUT_VALUE = ("not_empty", "empty")
 COMPARING = ("equals", "not_equals", "contains", "starts_with")
@@ -33,23 +34,23 @@ _RULE, _ON_ERROR, _MODE = types.choice(*RULES), types.choice(*ON_ERROR), types.c
 
 def rules_complaints(node: Node) -> Iterator[Complaint]:
     if not isinstance(node, MapNode):
-        yield node, f"must be a mapping from fields to lists of rules, but is {describe(node)}"
+        yield node, sentence("must_mapping_from_fields", found=describe(node))
         return
     for _, rules in node.pairs:
         if isinstance(rules, ListNode | MapNode):
             for rule in rules.items if isinstance(rules, ListNode) else (rules,):
                 yield from rule_complaints(rule)
         elif not is_empty(rules):
-            yield rules, f"must be a list of rules, for example [{{rule: not_empty}}], but is {describe(rules)}"
+            yield rules, sentence("must_list_rules_example", found=describe(rules))
 
 
 def rule_complaints(node: Node) -> Iterator[Complaint]:
     if not isinstance(node, MapNode):
-        yield node, f"a rule is a mapping, for example {{rule: not_empty}}, but this is {describe(node)}"
+        yield node, sentence("rule_is_mapping", found=describe(node))
         return
     rule, value, on_error = (node.get(name) for name in ("rule", "value", "on_error"))
     if rule is None or is_empty(rule):
-        yield node, "this entry names no rule; write, for example, rule: not_empty"
+        yield node, sentence("entry_names_no_rule")
         return
     yield from _RULE.check(rule)
     if on_error is not None:
@@ -65,7 +66,7 @@ def value_complaints(rule: Scalar, value: Node | None) -> Iterator[Complaint]:
     if rule.text in WITHOUT_VALUE or rule.text not in RULES or rule.text in ("equals", "not_equals", "is_member"):
         return  # a value that may be missing, or empty
     if value is None or is_empty(value):
-        yield rule, f"the rule {rule.text} needs a value"
+        yield rule, sentence("rule_needs_value", name=rule.text)
     elif rule.text in ("length_min", "length_max"):
         yield from types.WHOLE.check(value)
     elif rule.text == "regex":
@@ -76,17 +77,17 @@ def pattern_complaints(node: Node) -> Iterator[Complaint]:
     """Emit a pattern that does not compile. Braces are part of patterns, so a placeholder is only skipped if it
     fails."""
     if not isinstance(node, Scalar):
-        yield node, f"a pattern is a text, but this is {describe(node)}"
+        yield node, sentence("pattern_text", found=describe(node))
     elif (complaint := pattern_problem(node.text)) and not types.has_placeholder(node):
-        yield node, f"this pattern cannot be used: {complaint}"
+        yield node, sentence("pattern_cannot_used", text=complaint)
 
 
-def pattern_problem(pattern: str) -> str | None:
+def pattern_problem(pattern: str) -> Text | None:
     """Return why a regular expression cannot be used; None if it can."""
     try:
         compile_pattern(pattern)
     except PatternRefused as error:
-        return str(error)
+        return error.said
     return None
 
 

@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty, read_flag, read_number
 from scenarios.bot.suggestion import did_you_mean
+from scenarios.words import Sentence, Text, sentence
 
-Complaint = tuple[Node, str]
+Complaint = tuple[Node, Text]
 """The node that is wrong, and what is wrong with it."""
 
 Complaints = Callable[[Node], Iterator[Complaint]]
@@ -28,7 +29,7 @@ class Type(Struct, frozen=True):
     makes the value of a text; None for a text that it cannot read.
     """
 
-    name: str
+    name: Text
     schema: dict[str, Any]
     complaints: Complaints
     reads: Callable[[str], int | float | bool | None] | None = None
@@ -49,7 +50,7 @@ def has_placeholder(node: Node) -> bool:
 
 
 def scalar_type(
-    name: str,
+    name: Text,
     schema: dict[str, Any],
     accepts: Callable[[Scalar], bool],
     reads: Callable[[str], int | float | bool | None] | None = None,
@@ -58,19 +59,19 @@ def scalar_type(
 
     def complaints(node: Node) -> Iterator[Complaint]:
         if not isinstance(node, Scalar) or not accepts(node):
-            yield node, f"must be {name}, but is {describe(node)}"
+            yield node, sentence("must_be", wanted=name, found=describe(node))
 
     return Type(name, schema, complaints, reads)
 
 
 def choice(*words: str) -> Type:
     """Return one of several words."""
-    name = f"one of {', '.join(words)}"
+    name = sentence("one_of", words=", ".join(words))
 
     def complaints(node: Node) -> Iterator[Complaint]:
         if not isinstance(node, Scalar) or node.text not in words:
-            suggestion = did_you_mean(node.text, words) if isinstance(node, Scalar) else ""
-            yield node, f"must be {name}, but is {describe(node)}{suggestion}"
+            complaint = sentence("must_be", wanted=name, found=describe(node))
+            yield node, did_you_mean(complaint, node.text, words) if isinstance(node, Scalar) else complaint
 
     return Type(name, {"enum": list(words)}, complaints)
 
@@ -97,16 +98,16 @@ def is_date(node: Scalar) -> bool:
 
 def text_complaints(node: Node) -> Iterator[Complaint]:
     if not isinstance(node, Scalar):
-        yield node, f"must be a text, but is {describe(node)}{_unquoted(node)}"
+        yield node, _unquoted(node, sentence("must_be", wanted=sentence("text"), found=describe(node)))
     elif isinstance(node.value, bool):
-        yield node, f"{node.text} means {str(node.value).lower()} in YAML; put it in quotes: '{node.text}'"
+        yield node, sentence("means_yaml", value=node.text, meaning=str(node.value).lower())
 
 
-def _unquoted(node: Node) -> str:
-    """Return the hint for `text: {name}`, which YAML reads as a mapping."""
+def _unquoted(node: Node, complaint: Sentence) -> Sentence:
+    """Return a complaint with the hint for `text: {name}`, which YAML reads as a mapping."""
     if isinstance(node, MapNode) and len(node.pairs) == 1 and is_empty(node.pairs[0][1]):
-        return f'; write it in quotes: "{{{node.pairs[0][0].text}}}"'
-    return ""
+        return sentence("write_quotes", text=complaint, quoted=f"{{{node.pairs[0][0].text}}}")
+    return complaint
 
 
 def texts_complaints(node: Node) -> Iterator[Complaint]:
@@ -116,19 +117,19 @@ def texts_complaints(node: Node) -> Iterator[Complaint]:
 
 def map_complaints(node: Node) -> Iterator[Complaint]:
     if not isinstance(node, MapNode):
-        yield node, f"must be a mapping, but is {describe(node)}"
+        yield node, sentence("must_be", wanted=sentence("mapping"), found=describe(node))
 
 
 def keyboard_complaints(node: Node) -> Iterator[Complaint]:
     if not isinstance(node, ListNode):
-        yield node, f"must be a list of rows, but is {describe(node)}"
+        yield node, sentence("must_list_rows", found=describe(node))
         return
     for row in node.items:
         if isinstance(row, ListNode):
             for button in row.items:
                 yield from button_complaints(button)
         elif not is_empty(row) and not has_placeholder(row):
-            yield row, f"a row is a list of buttons, for example [Yes, No], but this is {describe(row)}"
+            yield row, sentence("row_list_buttons_example", found=describe(row))
 
 
 def keys_complaints(node: Node) -> Iterator[Complaint]:
@@ -137,7 +138,7 @@ def keys_complaints(node: Node) -> Iterator[Complaint]:
     for button in (one for row in rows for one in row.items if isinstance(one, MapNode)):
         for _, goal in button.pairs:
             if isinstance(goal, Scalar) and goal.text != REQUEST_CONTACT and not has_placeholder(goal):
-                yield goal, "a button in reply writes its text, or has request_contact behind it; only inline leads on"
+                yield goal, sentence("button_reply_writes_text")
 
 
 def button_complaints(node: Node) -> Iterator[Complaint]:
@@ -147,7 +148,7 @@ def button_complaints(node: Node) -> Iterator[Complaint]:
         return
     for _, target in node.pairs:
         if is_empty(target):
-            yield target, "this button leads nowhere; name a scenario or an address"
+            yield target, sentence("button_leads_nowhere")
         yield from TEXT.check(target)
 
 
@@ -167,7 +168,7 @@ def attachment_complaints(node: Node) -> Iterator[Complaint]:
 
 def attachment_map_complaints(node: MapNode) -> Iterator[Complaint]:
     if is_empty(file := node.get("file")) and is_empty(node.get("file_id")):
-        yield node, "an attachment names a file: {file: picture.png, type: document}"
+        yield node, sentence("attachment_names_file_file")
     if file is not None:
         yield from TEXT.check(file)
     if (kind := node.get("type")) is not None:
@@ -189,14 +190,16 @@ _FILE = {
 _ATTACHMENT = {"anyOf": [{"type": "string"}, _FILE]}
 _OUTCOME = {"enum": ["completed", "failed", "unknown", "drop", "any", True, False]}
 
-TEXT = Type("a text", _SCALAR, text_complaints)
+TEXT = Type(sentence("text"), _SCALAR, text_complaints)
 TEXTS = Type("a text or a list of texts", _TEXTS, texts_complaints)
-WHOLE = scalar_type("a whole number", {"type": "integer"}, is_whole, read_number)
-NUMBER = scalar_type("a number", {"type": "number"}, is_number, read_number)
-FLAG = scalar_type("true or false", {"type": "boolean"}, lambda node: read_flag(node.text) is not None, read_flag)
-DURATION = scalar_type("a duration, for example 1h 30m", {"type": ["string", "integer"]}, is_duration)
-DATE = scalar_type("a date, for example 2026-11-22", {"type": "string"}, is_date)
-MAPPING = Type("a mapping", {"type": "object"}, map_complaints)
+WHOLE = scalar_type(sentence("whole_number"), {"type": "integer"}, is_whole, read_number)
+NUMBER = scalar_type(sentence("number"), {"type": "number"}, is_number, read_number)
+FLAG = scalar_type(
+    sentence("true_false"), {"type": "boolean"}, lambda node: read_flag(node.text) is not None, read_flag
+)
+DURATION = scalar_type(sentence("duration_example_h_m"), {"type": ["string", "integer"]}, is_duration)
+DATE = scalar_type(sentence("date_example"), {"type": "string"}, is_date)
+MAPPING = Type(sentence("mapping"), {"type": "object"}, map_complaints)
 ANY = Type("any value", {}, nothing)
 KEYBOARD = Type(
     "a list of rows of buttons",

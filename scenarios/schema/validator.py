@@ -16,6 +16,7 @@ from scenarios.engine import Ending, State, Values
 from scenarios.placeholders.attributes import Prepared
 from scenarios.placeholders.fields import MISSING, find
 from scenarios.placeholders.values import as_moment, as_number
+from scenarios.words import Text, Told, placed, sentence
 
 Rule = Mapping[str, Any]
 Rules = Mapping[str, Any]
@@ -29,10 +30,10 @@ class ValidationResult:
     """completed, failed or drop; `error` names the field and the rule that decided."""
 
     state: State
-    error: str = ""
+    error: Text = ""
 
 
-class RuleUnusable(Exception):
+class RuleUnusable(Told):
     """The rule itself is wrong: it does not hold, for this reason."""
 
 
@@ -62,23 +63,23 @@ def _validate_field(field: str, rules: list[Any], values: Mapping[str, Any], is_
         if on_error == "skip":
             break
         if on_error != "pass":
-            return ValidationResult(State.DROP if on_error == "drop" else State.FAILED, f"{field}: {error}")
+            return ValidationResult(State.DROP if on_error == "drop" else State.FAILED, placed(field, error))
     return ValidationResult(State.COMPLETED)
 
 
-def complaint(rule: Any, value: Any, is_member: IsMember) -> str:
+def complaint(rule: Any, value: Any, is_member: IsMember) -> Text:
     """Return why a rule does not hold; empty if it does."""
     name = str(rule.get("rule")) if isinstance(rule, Mapping) else str(rule)
     try:
         holds = is_member(rule) if name == "is_member" else _check(name)(value, _wanted(rule))
     except (RuleUnusable, PatternRefused, PatternTimeout) as error:
-        return f"{name}: {error}"
-    return "" if holds else f"{name} does not hold"
+        return placed(name, error.said)
+    return "" if holds else sentence("does_not_hold", name=name)
 
 
 def _check(name: str) -> Callable[[Any, Any], bool]:
     if name not in CHECKS:
-        raise RuleUnusable("there is no such rule")
+        raise RuleUnusable(sentence("no_such_rule"))
     return CHECKS[name]
 
 
@@ -125,7 +126,7 @@ def _compared(value: Any, wanted: Any) -> int:
         return (number > limit) - (number < limit)
     moment, bound = as_moment(value, None), as_moment(wanted, None)
     if moment is None or bound is None or number is not None or limit is not None:
-        raise RuleUnusable(f"{_text(value)!r} and {_text(wanted)!r} are not both numbers or both dates")
+        raise RuleUnusable(sentence("not_both_numbers_both", value=_text(value), wanted=_text(wanted)))
     # A moment without a zone is meant in the zone of the other one.
     moment, bound = _in_zone(moment, bound.tzinfo), _in_zone(bound, moment.tzinfo)
     return (moment > bound) - (moment < bound)
@@ -138,7 +139,7 @@ def _in_zone(moment: datetime, zone: tzinfo | None) -> datetime:
 def _is_between(value: Any, wanted: Any) -> bool:
     limits = wanted.split(",") if isinstance(wanted, str) else as_list(wanted)
     if len(limits) != 2:
-        raise RuleUnusable("it needs two limits, for example [1, 10]")
+        raise RuleUnusable(sentence("needs_two_limits_example"))
     return _compared(value, limits[0]) >= 0 >= _compared(value, limits[1])
 
 
@@ -146,7 +147,7 @@ def _limit(wanted: Any) -> int:
     try:
         return int(wanted)
     except (TypeError, ValueError):
-        raise RuleUnusable(f"{wanted!r} is not a whole number") from None
+        raise RuleUnusable(sentence("is_not", name=repr(wanted), text=sentence("whole_number"))) from None
 
 
 CHECKS: Mapping[str, Callable[[Any, Any], bool]] = {

@@ -21,6 +21,7 @@ from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.placeholders.values import as_moment, as_number, as_text, from_number, is_list
 from scenarios.schema.types import Complaint, Type
+from scenarios.words import Told, sentence
 
 SET, ADD, APPEND, CLEAR = "set", "add", "append", "clear"
 _CHANGES = (ADD, APPEND)
@@ -40,7 +41,7 @@ NewValues = Mapping[str, Any] | None
 """Name of a variable → its new value, or a change of it."""
 
 
-class VariableFault(Exception):
+class VariableFault(Told):
     """The value does not fit the variable, or there is no such variable."""
 
 
@@ -60,7 +61,7 @@ def changes_of(written: NewValues, declared: Declared, zone: tzinfo | None, expi
     Raises VariableFault.
     """
     if written is None:
-        raise VariableFault("variables must be a mapping from names to values, such as {person.name: Anna}")
+        raise VariableFault(sentence("variables_must_mapping_from"))
     return [change_of(str(name).strip(), value, declared, zone, expire) for name, value in written.items()]
 
 
@@ -68,7 +69,7 @@ def change_of(name: str, value: Any, declared: Declared, zone: tzinfo | None, ex
     """Return the change of one variable. Raises VariableFault."""
     variable, parts = declared.get(name), split_name(name)
     if variable is None or parts is None:
-        raise VariableFault(f"there is no variable {name!r} in variables.yaml")
+        raise VariableFault(sentence("no_variable_variables_yaml", name=name))
     verb, found = _verb(value, variable)
     if verb != CLEAR:
         found = _element(found) if verb == APPEND else fitted(found, variable, zone)
@@ -81,10 +82,10 @@ def _verb(value: Any, variable: Variable) -> tuple[str, Any]:
     if isinstance(value, Mapping):
         named = [verb for verb in _CHANGES if verb in value]
         if len(value) != 1 or not named:
-            raise VariableFault("a change is {add: 1} or {append: element}")
+            raise VariableFault(sentence("change_add_append_element"))
         wanted = {ADD: "number", APPEND: "list"}[named[0]]
         if variable.type != wanted:
-            raise VariableFault(f"{named[0]} is for a {wanted}, and this is a {variable.type}")
+            raise VariableFault(sentence("is_for_a_and", change=named[0], wanted=wanted, type=variable.type))
         return named[0], value[named[0]]
     return SET, value
 
@@ -97,14 +98,14 @@ def fitted(value: Any, variable: Variable, zone: tzinfo | None) -> Any:
 def _text(value: Any, variable: Variable, zone: tzinfo | None) -> str:
     text = str(value).lower() if isinstance(value, bool) else as_text(value).strip()
     if len(text) > LONGEST_TEXT:
-        raise VariableFault(f"a text has at most {LONGEST_TEXT} characters")
+        raise VariableFault(sentence("text_has_most_characters", most=LONGEST_TEXT))
     return text
 
 
 def _number(value: Any, variable: Variable, zone: tzinfo | None) -> int | float:
     number = as_number(value.strip().replace(",", ".") if isinstance(value, str) else value)
     if number is None:
-        raise VariableFault(f"{as_text(value)[:50]!r} is not a number")
+        raise VariableFault(sentence("is_not", name=repr(as_text(value)[:50]), text=sentence("number")))
     return from_number(number)
 
 
@@ -112,7 +113,7 @@ def _date(value: Any, variable: Variable, zone: tzinfo | None) -> str:
     """Return a day as `2026-12-01`, a moment with its time and zone."""
     moment = None if as_number(value) is not None else as_moment(value, zone)
     if moment is None:
-        raise VariableFault(f"{as_text(value)[:50]!r} is not a date, such as 01.12.2026")
+        raise VariableFault(sentence("not_date_such", value=as_text(value)[:50]))
     if moment.tzinfo is None and moment.time() == time():
         return moment.date().isoformat()
     return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).isoformat()
@@ -122,14 +123,14 @@ def _choice(value: Any, variable: Variable, zone: tzinfo | None) -> str:
     text = as_text(value).strip()
     found = next((one for one in variable.options if folded(one) == folded(text)), None)
     if found is None:
-        raise VariableFault(f"{text[:50]!r} is none of {', '.join(variable.options)}")
+        raise VariableFault(sentence("value_is_none_of", value=text[:50], words=", ".join(variable.options)))
     return found
 
 
 def _list(value: Any, variable: Variable, zone: tzinfo | None) -> list[Any]:
     elements = [_element(one) for one in (value if is_list(value) else as_text(value).split(","))]
     if len(elements) > LONGEST_LIST:
-        raise VariableFault(f"a list has at most {LONGEST_LIST} elements")
+        raise VariableFault(sentence("list_has_most_elements", most=LONGEST_LIST))
     return elements
 
 
@@ -157,7 +158,9 @@ def applied(change: Change, value: Any) -> Any:
 
 
 def too_large(scope: str, name: str) -> Invalid:
-    return Invalid("VARIABLE_TOO_LARGE", f"{scope}.{name} would have more than {MOST_BYTES // 1024} KiB")
+    return Invalid(
+        "VARIABLE_TOO_LARGE", sentence("would_have_more_than", name=f"{scope}.{name}", most=MOST_BYTES // 1024)
+    )
 
 
 def ending_of_changes(
@@ -203,21 +206,21 @@ def moment_of(value: Any, zone: tzinfo | None) -> datetime | None:
 
 def variables_complaints(node: Node) -> Iterator[Complaint]:
     if not isinstance(node, MapNode):
-        yield node, f"must be a mapping from names of variables to values, but is {describe(node)}"
+        yield node, sentence("must_mapping_from_names", found=describe(node))
         return
     for key, value in node.pairs:
         if split_name(key.text) is None:
-            yield key, f"a variable is person.name, chat.name or run.name, but this is {key.text!r}"
+            yield key, sentence("variable_person_name_chat", found=key.text)
         if isinstance(value, MapNode) and not is_empty(value):
             verbs = [one.text for one, _ in value.pairs]
             if len(verbs) != 1 or verbs[0] not in _CHANGES:
-                yield value, "a change is {add: 1} or {append: element}"
+                yield value, sentence("change_add_append_element")
 
 
 def variable_complaints(node: Node) -> Iterator[Complaint]:
     """Yield what is wrong with the name of one variable."""
     if not isinstance(node, Scalar) or split_name(node.text) is None:
-        yield node, f"must be the name of a variable, such as person.name, but is {describe(node)}"
+        yield node, sentence("must_name_variable_such", found=describe(node))
 
 
 VARIABLES = Type("name of a variable → value", {"type": "object"}, variables_complaints)

@@ -11,6 +11,7 @@ from core.model.delivery import Recipient
 from core.model.people import faults_of_address
 from core.model.text.personal import field_name
 from core.orders import Addressee, GroupRef, SupergroupRef, UserRef
+from scenarios.words import sentence
 
 
 def addressees(written: Any) -> Sequence[Addressee]:
@@ -22,7 +23,7 @@ def addressees(written: Any) -> Sequence[Addressee]:
     """
     found = [_addressee(one, number) for number, one in enumerate(_listed(written))]
     if not found:
-        raise Invalid("NOBODY_ADDRESSED", "`to` names no recipient.", "to")
+        raise Invalid("NOBODY_ADDRESSED", sentence("names_no_recipient"), "to")
     return found
 
 
@@ -38,7 +39,7 @@ def _addressee(written: Any, number: int) -> Addressee:
             return SupergroupRef(str(supergroup))
         if isinstance(user := written.get("id"), int | str) and user != "":
             return _person(user, written, f"to.{number}")
-    detail = "An addressee is {id: …}, {group: …} or {supergroup: …}."
+    detail = sentence("addressee_is_one")
     raise Invalid("RECIPIENT_MALFORMED", detail, f"to.{number}")
 
 

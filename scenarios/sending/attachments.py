@@ -12,6 +12,7 @@ from typing import Any
 
 from core.model.content import TYPES_BY_ENDING, Attachment, AttachmentType
 from core.model.user_files import inner_path
+from scenarios.words import Text, Told, sentence
 
 LARGEST_FILE = 2_000_000_000
 """Bytes; a file of this size or more is left out. No provider takes it."""
@@ -24,10 +25,10 @@ class Files:
     """The files that can be sent, in the author's order, and the reasons for those left out."""
 
     attachments: Sequence[Attachment]
-    warnings: Sequence[str]
+    warnings: Sequence[Text]
 
 
-class _LeftOut(Exception):
+class _LeftOut(Told):
     """This file is not sent, for this reason."""
 
 
@@ -35,12 +36,12 @@ def resolve(written: Any, folders: Sequence[Path]) -> Files:
     """Return the files that `written` names. Names are relative to the first of `folders`; all of them may hold
     files."""
     found: list[Attachment] = []
-    warnings: list[str] = []
+    warnings: list[Text] = []
     for name, kind, is_id in _entries(written):
         try:
             found.append(_attachment(name, kind, () if is_id else folders))
         except _LeftOut as reason:
-            warnings.append(str(reason))
+            warnings.append(sentence("not_sent", text=reason.said))
     return Files(found, warnings)
 
 
@@ -78,11 +79,11 @@ def _local(name: str, folders: Sequence[Path]) -> Path:
     try:
         path = inner_path(folders[0] / name, *folders)
         if path is None:
-            raise _LeftOut(f"{name!r} is outside the bot's folder; it is not sent")
+            raise _LeftOut(sentence("outside_bot_folder", name=name))
         if not path.is_file():
-            raise _LeftOut(f"there is no file {name!r}; it is not sent")
+            raise _LeftOut(sentence("no_file", name=name))
         if path.stat().st_size >= LARGEST_FILE:
-            raise _LeftOut(f"{name!r} is larger than 2 GB; it is not sent")
+            raise _LeftOut(sentence("larger_than_gb", name=name))
     except (OSError, ValueError, RuntimeError) as error:  # a name that is too long, or links in a circle
-        raise _LeftOut(f"{name!r} cannot be read: {error}; it is not sent") from None
+        raise _LeftOut(sentence("cannot_read", name=repr(name), why=str(error))) from None
     return path

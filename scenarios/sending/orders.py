@@ -25,6 +25,7 @@ from scenarios.context import Context
 from scenarios.placeholders.values import in_utc
 from scenarios.sending.attachments import Files, resolve
 from scenarios.sending.message import MessageAttributes, content_of, message
+from scenarios.words import sentence
 
 KIND = "reply"
 """The kind of messages to the event's person; the same as that of the other bots."""
@@ -154,7 +155,7 @@ def due(context: Context, delay: timedelta | None, at: datetime | None) -> datet
     if delay is not None:
         return _now(context) + delay
     if at and not at.tzinfo and is_skipped(at, context.services.timezone):
-        context.warn(f"deliver_at: the clock is put forward over {at:%d.%m.%Y %H:%M}; the next minute is taken")
+        context.warn(sentence("deliver_at_clock_put_forward", moment=f"{at:%d.%m.%Y %H:%M}"))
     return in_utc(at, context.services.timezone, _now(context))
 
 

@@ -9,6 +9,7 @@ from core.model.history_key import HistoryKey
 from core.model.states import Status, Verdict
 from scenarios.engine import Ending, State, Values
 from scenarios.engine.results import completed, unknown
+from scenarios.words import Text, sentence
 
 
 def stored(key: HistoryKey) -> Ending:
@@ -27,7 +28,7 @@ async def ended(deliveries: Deliveries, key: HistoryKey, tenant: str) -> Ending 
     try:
         history = await deliveries.read(key, tenant)
     except NotFound:
-        return unknown("the delivery is not stored any more; it may have been sent")
+        return unknown(sentence("delivery_not_stored_any"))
     return ending_of(history) if history.finished_at else None
 
 
@@ -46,7 +47,7 @@ def ending_of(history: History) -> Ending:
     if results["reached"]:
         return completed(results)
     if any(outcome.status is Status.UNKNOWN for outcome in _outcomes(history)):
-        return unknown("it is unknown whether the message was sent", results)
+        return unknown(sentence("unknown_whether_message_was"), results)
     return Ending(State.FAILED, Values(results), _reason(history))
 
 
@@ -66,9 +67,9 @@ def _message(reference: str) -> dict[str, Any]:
     return {"last_message_id": int(last) if last.isascii() and last.isdigit() else last}
 
 
-def _reason(history: History) -> str:
+def _reason(history: History) -> Text:
     reasons = dict.fromkeys(outcome.reason or str(outcome.status) for outcome in _outcomes(history))
-    return f"the message was not sent: {', '.join(reasons) or history.verdict}"
+    return sentence("message_was_not_sent", why=", ".join(reasons) or history.verdict)
 
 
 def _outcomes(history: History) -> list[OutcomeRecord]:

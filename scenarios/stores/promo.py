@@ -21,6 +21,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.placeholders import HTML
 from scenarios.stores import step_results
+from scenarios.words import Text, sentence
 
 MOST = 100_000
 """Codes of a tenant."""
@@ -54,7 +55,7 @@ class Promo(Struct, frozen=True, omit_defaults=True):
         return (self.starts, self.ends) == tuple(map(to_ms, ALWAYS))
 
 
-def fault_of(promo: Promo, name: str, user_id: str, now: int) -> str:
+def fault_of(promo: Promo, name: str, user_id: str, now: int) -> Text:
     """Return why this person cannot use a code now; empty if it can. `name`: that of the wanted promo, "" for any."""
     if name and promo.name != name:
         return f"the code is not of {name}"
@@ -98,7 +99,7 @@ class Promos:
             raise Conflict("TOO_MANY_PROMOS", f"there are {MOST} promo codes already")
         stored = msgspec.json.decode(reply[1], type=Promo)
         if stored.step != promo.step and (stored.name, stored.user_id) != (promo.name, promo.user_id):
-            raise Conflict("PROMO_TAKEN", f"the code {stored.code} belongs to another promo")
+            raise Conflict("PROMO_TAKEN", sentence("code_belongs_another_promo", name=stored.code))
         return stored
 
     async def change(self, promo: Promo, changed: Promo) -> Promo:
@@ -110,7 +111,7 @@ class Promos:
         arguments = (self._tenant, promo.id, before, changed.code.upper(), _record(changed), changed.ends)
         reply = await self._store.run("change_promo", self._shard, *arguments)
         if reply[0] == "taken":
-            raise Conflict("PROMO_TAKEN", f"the code {changed.code} belongs to another promo")
+            raise Conflict("PROMO_TAKEN", sentence("code_belongs_another_promo", name=changed.code))
         if reply[0] == "changed":
             raise Conflict("PROMO_CHANGED", "the promo has been changed by another action at the same moment")
         return msgspec.json.decode(reply[1], type=Promo)

@@ -15,11 +15,12 @@ from scenarios.bot.access import refusal
 from scenarios.context import Context
 from scenarios.schema import conversion
 from scenarios.telegram.membership import is_group_admin
+from scenarios.words import Text, sentence
 
 _TELEGRAM = ("telegram", "telegram-bot")
 
 
-async def denial(context: Context, fields: Mapping[str, Any]) -> str:
+async def denial(context: Context, fields: Mapping[str, Any]) -> Text:
     """Return why the event's person may not run an action with these fields; empty if it may."""
     needs_role = bool(fields.get("required_role") or fields.get("required_permission"))
     needs_group_admin = bool(conversion.flag(fields.get("group_admin"), "group_admin"))
@@ -44,8 +45,8 @@ async def _identity(context: Context) -> tuple[set[str], str]:
     return own | known, user.role or ""
 
 
-async def _group_denial(context: Context) -> str:
+async def _group_denial(context: Context) -> Text:
     try:
-        return "" if await is_group_admin(context) else "the person is no administrator of the group"
+        return "" if await is_group_admin(context) else sentence("person_no_administrator_group")
     except Refused as error:
-        return str(error)
+        return error.said

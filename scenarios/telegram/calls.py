@@ -13,6 +13,7 @@ from couriers.telegram_bot import CHANNEL
 from couriers.telegram_bot.errors import BotCallFailed, CallThrottled
 from scenarios.context import Context
 from scenarios.context.telegram import Telegram
+from scenarios.words import Text, sentence
 
 LONGEST_WAIT = 5
 """Seconds of one call in which it waits for Telegram; meanwhile the person's next events wait."""
@@ -21,7 +22,7 @@ LONGEST_WAIT = 5
 class TelegramRefused(errors.Refused):
     """Telegram did not do it; the text is that of Telegram. `retry_after`: when it asks for a repeat."""
 
-    def __init__(self, detail: str, seconds: int | None = None) -> None:
+    def __init__(self, detail: Text, seconds: int | None = None) -> None:
         super().__init__("TELEGRAM_REFUSED", detail)
         self.retry_after = None if seconds is None else timedelta(seconds=seconds)
 
@@ -36,21 +37,19 @@ async def call(context: Context, method: str, **parameters: Any) -> Any:
         except CallThrottled as error:
             waited += error.retry_after
             if waited > LONGEST_WAIT:
-                raise TelegramRefused(str(error), error.retry_after) from None
+                raise TelegramRefused(error.said, error.retry_after) from None
             await asyncio.sleep(error.retry_after)
         except BotCallFailed as error:
-            raise TelegramRefused(str(error)) from None
+            raise TelegramRefused(error.said) from None
 
 
 def required_bot(context: Context) -> Telegram:
     """Return the client of the Bot API. Raises Conflict NOT_TELEGRAM or NO_BOT."""
     action = context.step.action.type
     if context.channel != CHANNEL:
-        raise Conflict(
-            "NOT_TELEGRAM", f"{action} works only in Telegram; this chat is in the channel {context.channel}"
-        )
+        raise Conflict("NOT_TELEGRAM", sentence("works_only_telegram", action=action, channel=context.channel))
     if context.services.telegram is None:
-        raise Conflict("NO_BOT", f"{action} needs a bot of Telegram: ADA_BOT_TOKEN is not set")
+        raise Conflict("NO_BOT", sentence("needs_bot_telegram_ada_bot_token", action=action))
     return context.services.telegram
 
 
@@ -59,5 +58,5 @@ def required_group(context: Context, chat: str) -> int | str:
     if chat.startswith("@"):
         return chat
     if not chat.removeprefix("-").isdecimal() or not chat.startswith("-"):
-        raise Conflict("NOT_A_GROUP", f"{context.step.action.type} works only in a group")
+        raise Conflict("NOT_A_GROUP", sentence("works_only_group", action=context.step.action.type))
     return int(chat)

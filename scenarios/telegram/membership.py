@@ -9,6 +9,7 @@ from scenarios.schema import conversion
 from scenarios.schema.validator import IsMember, Rule, Rules, RuleUnusable
 from scenarios.stores.people import People
 from scenarios.telegram.calls import TelegramRefused, call, required_group
+from scenarios.words import Text, sentence
 
 ANONYMOUS_ADMINISTRATOR = 1087968824
 """The user that Telegram names as the sender when an administrator writes in the name of the group."""
@@ -50,7 +51,7 @@ async def is_member(context: Context, rules: Rules) -> IsMember:
 
     def answered(rule: Rule) -> bool:
         answer = answers[MemberQuestion.of(rule)]
-        if isinstance(answer, str):
+        if not isinstance(answer, bool):
             raise RuleUnusable(answer)
         return answer
 
@@ -63,7 +64,7 @@ def _rules(rules: Rules) -> list[Rule]:
     return [rule for rule in listed if isinstance(rule, Mapping) and str(rule.get("rule")) == "is_member"]
 
 
-async def _answer(context: Context, question: MemberQuestion) -> bool | str:
+async def _answer(context: Context, question: MemberQuestion) -> bool | Text:
     """Return whether the person is a member, or why that is unknown."""
     if not question.person and (reason := context.missing_scope("admin")):
         return reason
@@ -72,7 +73,7 @@ async def _answer(context: Context, question: MemberQuestion) -> bool | str:
         chats = question.chats or (_own_group(context),)
         found = [await _is_in(context, chat, person) for chat in chats]
     except Refused as error:
-        return str(error)
+        return error.said
     return all(found) if question.in_each else any(found)
 
 
@@ -81,7 +82,7 @@ def _own_group(context: Context) -> int | str:
     try:
         return required_group(context, _seen_chat(context))
     except Conflict:
-        raise Conflict("NO_CHAT", "it names no chat, and the event is not of a group") from None
+        raise Conflict("NO_CHAT", sentence("names_no_chat_event")) from None
 
 
 def _seen_chat(context: Context) -> str:
@@ -110,7 +111,7 @@ async def find_person(context: Context, named: str) -> int:
         return int(named)
     found = await People(context.services.core.store, context.services.tenant).named(context.channel, named)
     if found is None:
-        raise TelegramRefused(f"{named[:50]!r} is unknown: the bot has not met a person of this name")
+        raise TelegramRefused(sentence("unknown_bot_has_not", name=named[:50]))
     return int(found)
 
 

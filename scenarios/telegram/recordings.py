@@ -15,6 +15,7 @@ from core.model.user_files import inner_path
 from couriers.telegram_bot.errors import BotCallFailed, BotCallRefused
 from providers.models import AiUnavailable
 from scenarios.context import Context
+from scenarios.words import sentence
 
 MOST_BYTES = 20 * 2**20
 _SPOKEN = ("voice", "audio", "video_note")
@@ -38,9 +39,9 @@ async def recording(context: Context, name: str, file_id: str, attachments: Any)
 def _local(context: Context, name: str) -> Path:
     path = inner_path(context.folders[0] / name, *context.folders)
     if path is None:
-        raise Invalid("AUDIO_FILE_OUTSIDE", f"{name!r} is outside the bot's folder", "audio_file")
+        raise Invalid("AUDIO_FILE_OUTSIDE", sentence("outside_bot_folder", name=name), "audio_file")
     if not path.is_file():
-        raise NotFound("AUDIO_FILE_NOT_FOUND", f"there is no file {name!r} in the bot's folder", "audio_file")
+        raise NotFound("AUDIO_FILE_NOT_FOUND", sentence("no_file_bot_folder", name=name), "audio_file")
     if path.stat().st_size > MOST_BYTES:
         raise _too_large()
     return path
@@ -51,14 +52,14 @@ def _id_in(attachments: Any) -> str:
     found = [one for one in attachments if isinstance(one, Mapping)] if isinstance(attachments, list) else []
     spoken = [one for one in found if one.get("type") in _SPOKEN or str(one.get("mime_type")).startswith("audio/")]
     if not spoken or not spoken[0].get("file_id"):
-        raise Invalid("AUDIO_MISSING", "there is no audio_file, no audio_file_id, and no voice message in the event")
+        raise Invalid("AUDIO_MISSING", sentence("no_audio_file_no_audio_file_id"))
     return str(spoken[0]["file_id"])
 
 
 async def _download(context: Context, file_id: str, target: Path) -> None:
     telegram = context.services.telegram
     if telegram is None or not context.channel.startswith("telegram"):
-        raise Invalid("AUDIO_NOT_FETCHABLE", f"files of the channel {context.channel} cannot be fetched")
+        raise Invalid("AUDIO_NOT_FETCHABLE", sentence("files_channel_cannot_fetched", channel=context.channel))
     try:
         found = await telegram.call("getFile", file_id=file_id)
         if found.get("file_size", 0) > MOST_BYTES or not found.get("file_path"):
@@ -66,9 +67,9 @@ async def _download(context: Context, file_id: str, target: Path) -> None:
         with _Bounded(target, "w") as file:
             await telegram.download(found["file_path"], file)
     except BotCallRefused:
-        raise NotFound("AUDIO_FILE_NOT_FOUND", "Telegram has no file with this id", "audio_file_id") from None
+        raise NotFound("AUDIO_FILE_NOT_FOUND", sentence("telegram_has_no_file"), "audio_file_id") from None
     except BotCallFailed:
-        raise AiUnavailable("AUDIO_UNAVAILABLE", "Telegram did not send the file") from None
+        raise AiUnavailable("AUDIO_UNAVAILABLE", sentence("telegram_did_not_send")) from None
 
 
 class _Bounded(io.FileIO):
@@ -81,4 +82,4 @@ class _Bounded(io.FileIO):
 
 
 def _too_large() -> Invalid:
-    return Invalid("AUDIO_TOO_LARGE", f"the sound file is larger than {MOST_BYTES // 2**20} MB")
+    return Invalid("AUDIO_TOO_LARGE", sentence("sound_file_larger_than", most=MOST_BYTES // 2**20))

@@ -1,5 +1,35 @@
-"""The texts of Ada for authors of bots, in other languages than English."""
+"""The sentences of Ada for authors of bots, in English and in Russian (`sentences.json`)."""
 
-from scenarios.words.translation import LANGUAGES, Translated, Translations, in_language, translated, translations
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from pathlib import Path
 
-__all__ = ["LANGUAGES", "Translated", "Translations", "in_language", "translated", "translations"]
+from core.sentence import LANGUAGES, Sentence, Text, Told, add_list, in_language, placed, sentence
+
+__all__ = [
+    "LANGUAGES",
+    "Sentence",
+    "Text",
+    "Told",
+    "Translations",
+    "in_language",
+    "placed",
+    "sentence",
+    "together",
+    "translations",
+]
+
+add_list(Path(__file__).with_name("sentences.json"))
+
+Translations = Mapping[str, Mapping[str, str]]
+"""Language → name of a field → its text."""
+
+
+def together(texts: Sequence[Text]) -> Text:
+    """Return several texts as one; "" for none."""
+    return reduce(lambda one, other: sentence("and_also", first=one, second=other), texts) if texts else ""
+
+
+def translations(**texts: Text) -> Translations:
+    """Return the texts, by name, that are known in another language than English."""
+    return {"ru": {name: in_language(text, "ru") for name, text in texts.items() if isinstance(text, Sentence)}}

@@ -1,164 +1,133 @@
-"""Findings of the check and warnings have a Russian text with the same parameters."""
+"""The sentences of Ada: a code with parameters, in English and in Russian."""
 
 import ast
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
+from string import Formatter
 
+import msgspec
 import pytest
 
-from scenarios.words import in_language, translated, translations
+from core.sentence import Sentence, add_list, placed, sentence, sentences
+from scenarios.bot.suggestion import did_you_mean
+from scenarios.schema.types import WHOLE
+from scenarios.words import in_language, together, translations
 from tests.support.paths import ROOT
 
-NAME = re.compile(r"\{(\w+)\}")
-WORDS: dict[str, str] = json.loads((ROOT / "scenarios/words/ru.json").read_text())
-FINDING = [ROOT / "scenarios" / part for part in ("loader", "check", "schema", "converter", "actions", "telegram")]
-REPORTS = ("error", "warning", "report", "here", "_refuse", "_complain", "_report", "failed")
-FAULTS = (
-    "Invalid",
-    "Conflict",
-    "NotFound",
-    "Forbidden",
-    "TelegramRefused",
-    "RuleUnusable",
-    "VariableFault",
-    "ScheduleFault",
-)
-ENDS = ("did_you_mean", "suggestion", "_unquoted", "beside")
-"""Of what stands at the end of a text, or is empty."""
-INNER = ("complaint", "fault", "message", "refused", "error", "broken[", "unknown_variable(")
-"""Of values that are texts of their own."""
-PUT_TOGETHER = (
-    "{name} cannot",
-    "{message} waits",
-    "there is no {what}",
-    "{count} in the dialect",
-    "{name}: {reason[",
-    "{name}: {written!r} is none of",
-    "{name}: {text[",
-    "{refusal.code}: {refusal.detail",
-    "the press is answered",
-    "the text cannot be read as",
-    "this text has a colon",
-    "{node.text!r} is not {what}",
-)
-"""Beginnings of texts that are made of several: the tests of the check have an example of each."""
+LISTS = ("core/sentences.json", "scenarios/words/sentences.json")
+ROOMS = ("core", "couriers", "scenarios")
 
 
-def test_both_languages_have_the_same_parameters() -> None:
-    assert [one for one in WORDS if {*NAME.findall(one)} ^ {*NAME.findall(WORDS[one])}] == []
+def listed(path: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = json.loads((ROOT / path).read_text())
+    return found
 
 
-def test_words_stand_in_the_order_of_their_keys_one_on_a_line() -> None:
-    lines = [": ".join(json.dumps(one, ensure_ascii=False) for one in (key, WORDS[key])) for key in sorted(WORDS)]
-    assert (ROOT / "scenarios/words/ru.json").read_text() == "{\n" + ",\n".join(lines) + "\n}\n"
+def parameters_of(text: str) -> set[tuple[str | None, str | None]]:
+    return {(name, conversion) for _, name, _, conversion in Formatter().parse(text) if name}
 
 
-def test_each_text_is_found_by_its_own_words() -> None:
-    for english, russian in WORDS.items():
-        text = NAME.sub(lambda name: "there is no text" if name[1] == "text" else f"'{name[1]}'", english)
-        found = translated(text)
-        assert found, english
-        assert found.russian == NAME.sub(lambda name: "нет текста" if name[1] == "text" else f"'{name[1]}'", russian)
+@pytest.mark.parametrize("path", LISTS)
+def test_both_languages_of_a_sentence_have_the_same_parameters(path: str) -> None:
+    assert [code for code, (en, ru) in listed(path).items() if parameters_of(en) != parameters_of(ru)] == []
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_sentences_stand_in_the_order_of_their_codes_one_on_a_line(path: str) -> None:
+    found = listed(path)
+    lines = [f"{json.dumps(code)}: {json.dumps(found[code], ensure_ascii=False)}" for code in sorted(found)]
+    assert (ROOT / path).read_text() == "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def made(path: Path) -> Iterator[tuple[str, set[str]]]:
+    """The codes in a source, with the names of the parameters that it gives."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "sentence" and node.args:
+            named = {one.arg for one in node.keywords if one.arg}
+            spread = any(one.arg is None for one in node.keywords)
+            if isinstance(node.args[0], ast.Constant) and not spread:
+                yield str(node.args[0].value), named
 
 
 @pytest.mark.row("C-88")
-def test_each_finding_in_the_sources_has_a_russian_text() -> None:
-    found = {sample: place for path in FINDING for one in sorted(path.rglob("*.py")) for place, sample in texts_of(one)}
-    assert [f"{place}: {sample}" for sample, place in found.items() if not translated(sample)] == []
-    assert len(found) > 100
-
-
-def texts_of(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the place and a sample of each finding that is written in a call, or emitted with its node."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in (
-            *REPORTS,
-            *FAULTS,
-        ):
-            found = node.args
-        elif isinstance(node, ast.Yield) and isinstance(node.value, ast.Tuple):
-            found = node.value.elts[1:]
-        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "message":
-            found = [node.value]
-        else:
-            continue
-        yield from (
-            (f"{path.name}:{node.lineno}", text)
-            for one in found
-            if " " in (text := sample_of(one)) and "%s" not in text
-        )
-
-
-def sample_of(node: ast.expr) -> str:
-    """Return a text with samples in place of its values; "" if it is no literal, or is put together."""
-    if isinstance(node, ast.Constant):
-        return str(node.value)
-    if not isinstance(node, ast.JoinedStr) or ast.unparse(node)[2:].startswith(PUT_TOGETHER):
-        return ""
-    return "".join(str(one.value) if isinstance(one, ast.Constant) else sample_value(one) for one in node.values)
-
-
-def sample_value(node: ast.expr) -> str:
-    written = ast.unparse(node.value) if isinstance(node, ast.FormattedValue) else ""
-    if any(one in written for one in ENDS):
-        return ""
-    return "there is no text" if any(one in written for one in INNER) else "'x'"
-
-
-def test_no_text_is_left_of_a_source_that_is_gone() -> None:
-    folders = [ROOT / one for one in ("scenarios", "core/model/text", "core/orders")]
-    sources = "".join(path.read_text() for folder in folders for path in folder.rglob("*.py")).lower()
-    words = {word for one in WORDS for word in re.findall(r"\w{5,}", NAME.sub("|", one).lower())}
-    assert sorted(word for word in words if word not in sources) == []
+def test_each_sentence_is_made_with_its_parameters_and_none_is_left_over() -> None:
+    texts = {
+        code: {str(name) for name, _ in parameters_of(en)} for one in LISTS for code, (en, _) in listed(one).items()
+    }
+    sources = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
+    wrong = [(path.name, code) for path in sources for code, given in made(path) if texts.get(code) != given]
+    assert wrong == []
+    words = "".join(path.read_text() for path in sources)
+    assert [code for code in texts if f'"{code}"' not in words and code not in ("cyrillic", "greek", "latin")] == []
 
 
 @pytest.mark.parametrize(
-    ("english", "russian", "parameters"),
+    ("said", "english", "russian", "parameters"),
     [
         (
+            did_you_mean(sentence("no_action", name="sned"), "sned", ["send"]),
             "there is no action 'sned'; did you mean send?",
             "нет действия 'sned'; возможно, send?",
             {"name": "sned", "meant": "send"},
         ),
         (
-            "rules: must be a number, but is a list",
-            "rules: нужно число, а здесь список",
-            {"place": "rules", "wanted": "a number", "found": "a list"},
+            placed("page", sentence("must_be", wanted=WHOLE.name, found=sentence("list"))),
+            "page: must be a whole number, but is a list",
+            "page: нужно целое число, а здесь список",
+            {"place": "page", "wanted": "a whole number", "found": "a list"},
+        ),
+        (sentence("no_role", name="a list"), "there is no role 'a list'", "нет роли 'a list'", {"name": "a list"}),
+        (
+            did_you_mean(sentence("no_role", name="аdmin"), "аdmin", ["admin"]),
+            "there is no role 'аdmin'; did you mean admin? Letter 1 is the Cyrillic а, not the Latin a.",
+            "нет роли 'аdmin'; возможно, admin? Буква 1: а (кириллическая), а нужна a (латинская).",
+            {
+                "name": "аdmin",
+                "meant": "admin",
+                "place": "1",
+                "alphabet": "Cyrillic",
+                "written": "а",
+                "other": "Latin",
+                "wanted": "a",
+            },
         ),
         (
-            "rules: the rule at_least needs a value",
-            "rules: правилу at_least нужно value",
-            {"place": "rules", "name": "at_least"},
+            together([sentence("no_text"), sentence("no_photo")]),
+            "there is no text; there is no photo",
+            "нет текста; нет фото",
+            {"first": "there is no text", "second": "there is no photo"},
         ),
-        (
-            "ask needs text or attachment",
-            "для ask нужно text или attachment",
-            {"action": "ask", "first": "text", "second": "attachment"},
-        ),
-        ("there is no role 'a list'", "нет роли 'a list'", {"name": "a list"}),
     ],
 )
-def test_a_text_is_translated_with_the_texts_in_it(english: str, russian: str, parameters: dict[str, str]) -> None:
-    found = translated(english)
-    assert found is not None
-    assert (found.russian, found.parameters) == (russian, parameters)
-    assert (in_language(english, "ru"), in_language(english, "en")) == (russian, english)
-
-
-@pytest.mark.parametrize(
-    "part", ["a: ", "x is not ", "x; did you mean ", "none of: ", "{x}: there is no ", "x in line ", "\n"]
-)
-def test_the_time_to_read_a_text_of_an_author_does_not_grow_as_its_square(part: str) -> None:
-    """A million characters would take hours."""
-    for length in (50, 590, 1_000_000):
-        text = (part * length)[:length]
-        assert in_language(text, "ru")
-        assert in_language(f"there is no action {text!r}; did you mean {text}?", "ru")
+def test_a_sentence_has_a_text_in_each_language(
+    said: Sentence, english: str, russian: str, parameters: dict[str, str]
+) -> None:
+    assert (str(said), in_language(said, "en"), in_language(said, "ru")) == (english, english, russian)
+    assert said.parameters == parameters
+    stored = msgspec.json.decode(msgspec.json.encode(said), type=Sentence)
+    assert (stored, translations(error=stored)) == (said, {"ru": {"error": russian}})
 
 
 def test_what_another_program_has_said_stays_as_it_is() -> None:
-    assert translated("Bad Request: chat not found") is None
     assert translations(error="Bad Request: chat not found") == {"ru": {}}
     assert in_language("Bad Request: chat not found", "ru") == "Bad Request: chat not found"
+    assert in_language(placed("a.yaml:1", "{no} such {0}"), "ru") == "a.yaml:1: {no} such {0}"
+
+
+def test_a_sentence_that_another_version_has_made_shows_what_is_known_of_it() -> None:
+    assert str(Sentence("of_tomorrow", (("name", "x"), ("count", 2)))) == "of_tomorrow: x, 2"
+
+
+def test_another_english_text_changes_no_russian_one(tmp_path: Path) -> None:
+    texts = listed(LISTS[1])
+    english = {code: [text.upper() if "{" not in text else text, other] for code, (text, other) in texts.items()}
+    before = {code: one["ru"] for code, one in sentences().items()}
+    (tmp_path / "sentences.json").write_text(json.dumps(english))
+    try:
+        add_list(tmp_path / "sentences.json")
+        assert str(sentence("no_text")) == "THERE IS NO TEXT"
+        assert {code: one["ru"] for code, one in sentences().items()} == before
+    finally:
+        (tmp_path / "sentences.json").write_text("{}")
+        sentences.cache_clear()

@@ -64,7 +64,7 @@ def load_bot(folder: Path, language: str = "en") -> Bot:
     loaded = load(folder)
     for problem in loaded.problems:
         if problem.is_error:
-            message = in_language(problem.message, language)
+            message = in_language(problem.said or problem.message, language)
             print_warning(f"{folder / problem.file}:{problem.line}:{problem.column}: {message}")
     return loaded.bot
 
@@ -88,7 +88,7 @@ def find_scenario(bot: Bot, name: str) -> Scenario:
 
 
 def rows_as_json(rows: Iterable[Row]) -> Iterable[str]:
-    return (json.dumps(to_builtins(row, enc_hook=str), ensure_ascii=False) for row in rows)
+    return (json.dumps(row.as_json(), ensure_ascii=False) for row in rows)
 
 
 def rows_as_text(result: Result) -> Iterable[str]:

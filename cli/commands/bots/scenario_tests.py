@@ -60,7 +60,7 @@ def chat(arguments: Namespace) -> int:
         before = len(talk.memory.said)
         _act(talk, line)
         for warning in talk.warnings:
-            print_warning(warning)
+            print_warning(str(warning))
         talk.warnings.clear()
         for failure in talk.memory.failures:
             print_warning(failure)

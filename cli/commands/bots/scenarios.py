@@ -82,7 +82,7 @@ def print_problems(problems: Sequence[Problem], arguments: Namespace) -> None:
     for problem in problems:
         place = f"{arguments.folder / problem.file}:{problem.line}:{problem.column}"
         severity = problem.severity if arguments.lang == "en" else SEVERITIES[problem.severity]
-        text = f"{place}: {severity} {problem.code}: {in_language(problem.message, arguments.lang)}"
+        text = f"{place}: {severity} {problem.code}: {in_language(problem.said or problem.message, arguments.lang)}"
         print(json.dumps(problem.as_json(), ensure_ascii=False) if arguments.json else for_people(text))
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from core.model.content import ParseMode
 from core.model.text.text_marks import Token, tokens
+from core.sentence import Text, sentence
 
 _RESERVED = frozenset("_*[]()~`>#+-=|{}.!")
 
@@ -16,7 +17,7 @@ class BrokenMark(NamedTuple):
     """`position`: of the character in the text, from 1. `reason`: why it cannot be shown."""
 
     position: int
-    reason: str
+    reason: Text
 
 
 class _Open(NamedTuple):
@@ -39,7 +40,7 @@ def broken_mark(text: str, mode: ParseMode) -> BrokenMark | None:
             is_open.pop()
         elif token.mark and not _ends_a_quotation(token, text[position - 1 :]):
             is_open.append(_Open(token.mark, token.source, position))
-    return BrokenMark(is_open[-1].position, f"{is_open[-1].source} is never closed") if is_open else None
+    return BrokenMark(is_open[-1].position, sentence("never_closed", mark=is_open[-1].source)) if is_open else None
 
 
 def _placed(text: str, mode: ParseMode) -> Iterator[tuple[int, Token]]:
@@ -57,21 +58,25 @@ def _unreadable(token: Token, mode: ParseMode, is_open: list[_Open]) -> BrokenMa
     if mode is ParseMode.PLAIN or token.mark or is_code or token.source != token.shown:
         return None
     wrong = next((n for n, letter in enumerate(token.source) if letter in _RESERVED), None)
-    return None if wrong is None else BrokenMark(wrong, f"a {token.source[wrong]} is written \\{token.source[wrong]}")
+    return (
+        None
+        if wrong is None
+        else BrokenMark(wrong, sentence("sign_is_escaped", sign=token.source[wrong], escaped=token.source[wrong]))
+    )
 
 
 def _unreadable_html(token: Token) -> BrokenMark | None:
     if token.source == "<":
-        return BrokenMark(0, "a < that begins no mark is written &lt;")
+        return BrokenMark(0, sentence("begins_no_mark_written"))
     if token.source.startswith("<") and not token.mark:
-        return BrokenMark(0, f"{token.source[:40]} is no mark; a < is written &lt;")
+        return BrokenMark(0, sentence("is_no_mark", mark=token.source[:40]))
     return None
 
 
-def _wrong_end(token: Token, is_open: list[_Open]) -> str:
+def _wrong_end(token: Token, is_open: list[_Open]) -> Text:
     if not is_open:
-        return f"{token.source[:40]} closes no mark"
-    return f"{token.source[:40]} comes before {is_open[-1].source[:40]} is closed"
+        return sentence("closes_no_mark", mark=token.source[:40])
+    return sentence("comes_before_closed", mark=token.source[:40], open=is_open[-1].source[:40])
 
 
 def _ends_a_quotation(token: Token, rest: str) -> bool:

@@ -14,6 +14,7 @@ from scenarios.schema import ActionType, Attributes, Own, types
 from scenarios.schema.attributes import Anything, Count, Fields, Text
 from scenarios.schema.conversion import text
 from scenarios.stores import step_results
+from scenarios.words import sentence
 
 
 class ForEachAttributes(Attributes, frozen=True):
@@ -40,7 +41,7 @@ def rehearse(step: RehearsedStep, written: ForEachAttributes) -> Ending:
 def _spliced(on: Context | RehearsedStep, written: ForEachAttributes, items: Sequence[Any]) -> Ending:
     most = min(written.limit or MOST_ITEMS, MOST_ITEMS)
     if len(items) > most:
-        return failed(f"there are {len(items)} items, at most {most} are allowed")
+        return failed(sentence("items_most_allowed", count=len(items), most=most))
     return for_each(on.bot, on.step, written.scenario, items, written.as_, written.with_)
 
 

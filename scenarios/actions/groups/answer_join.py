@@ -9,6 +9,7 @@ from scenarios.engine.results import completed
 from scenarios.schema import ActionType, Attributes, Seen
 from scenarios.schema.attributes import Flag, Text, Whole
 from scenarios.telegram.calls import TelegramRefused, call, required_bot, required_group
+from scenarios.words import sentence
 
 _DONE = ("USER_ALREADY_PARTICIPANT", "HIDE_REQUESTER_MISSING")
 """The errors of Telegram for a request that was answered before."""
@@ -26,7 +27,7 @@ async def execute(context: Context, written: AnswerJoinAttributes) -> Ending:
     required_bot(context)
     chat = required_group(context, written.chat_id)
     if written.user_id is None:
-        raise Invalid("FIELD_INVALID", "user_id is missing: who asks to join", "user_id")
+        raise Invalid("FIELD_INVALID", sentence("user_id_missing_who_asks"), "user_id")
     method = "approveChatJoinRequest" if written.approve else "declineChatJoinRequest"
     try:
         await call(context, method, chat_id=chat, user_id=written.user_id)

@@ -13,11 +13,12 @@ from scenarios.schema import ActionType, Attributes, Seen
 from scenarios.schema.attributes import Duration, Flag, Text, Whole
 from scenarios.stores import step_results
 from scenarios.telegram.calls import TelegramRefused, call, required_bot, required_group
+from scenarios.words import sentence
 
 _LINK = re.compile(r"(?:https?://)?(?:t|telegram)\.me/((?:\+|joinchat/)[\w-]+)")
 _MOST_REVOKED = 50
 _SHORTEST = timedelta(seconds=1)
-_NO_LINK = failed("there is no invite link in the text")
+_NO_LINK = failed(sentence("no_invite_link_text"))
 
 
 class InviteLinkAttributes(Attributes, frozen=True):

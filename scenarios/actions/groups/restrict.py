@@ -15,6 +15,7 @@ from scenarios.schema.attributes import Duration, Flag, Text, Whole
 from scenarios.stores import step_results
 from scenarios.telegram.calls import call, required_bot, required_group
 from scenarios.telegram.membership import find_person
+from scenarios.words import sentence
 
 SHORTEST = timedelta(seconds=30)
 """Telegram takes a shorter restriction for one without end."""
@@ -75,7 +76,7 @@ class RestrictAttributes(Attributes, frozen=True):
         if self.restrict_user_id is not None or self.restrict_username:
             return self.restrict_user_id, self.restrict_username
         if self.reply_user_id is None:
-            detail = "no person is named: there is no restrict_user_id, restrict_username or reply"
+            detail = sentence("no_person_named_no")
             raise Invalid("NOBODY_NAMED", detail)
         return self.reply_user_id, self.reply_username
 

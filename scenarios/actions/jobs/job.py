@@ -21,6 +21,7 @@ from scenarios.engine.results import completed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion, types
 from scenarios.schema.attributes import Anything, Count, Text, TextOrEmpty
+from scenarios.words import sentence
 
 DEFAULT_LIMIT = 30
 MOST_LISTED = 100
@@ -34,7 +35,7 @@ _READING = ("status", "log", "list", "statistics")
 
 def _parameters(value: Any, name: str, zone: tzinfo) -> Mapping[str, Any]:
     if value and not isinstance(value, Mapping):
-        raise Invalid("FIELD_INVALID", "parameters: it is not a mapping", name)
+        raise Invalid("FIELD_INVALID", sentence("parameters_not_mapping"), name)
     return dict(value or {})
 
 
@@ -188,7 +189,7 @@ async def _statistics(context: Context, written: JobAttributes) -> Ending:
 async def _sign_in(context: Context, written: JobAttributes) -> Ending:
     """Fails with `sign_in_url` if the person has to sign in first."""
     if address := await sign_in_address(context, written.service):
-        return Ending(State.FAILED, Values({"sign_in_url": address}), f"Sign in to {written.service} first.")
+        return Ending(State.FAILED, Values({"sign_in_url": address}), sentence("sign_first", service=written.service))
     return completed()
 
 

@@ -15,6 +15,7 @@ from providers.sign_in import SignIn
 from providers.sign_in.signing_out import sign_out as sign_user_out
 from scenarios.context import Context
 from scenarios.telegram.authorisation import denial
+from scenarios.words import sentence
 
 ADMIN = "admin"
 
@@ -33,7 +34,7 @@ class Control:
 async def own_user(context: Context) -> str:
     """Return the user whose jobs are those of the event's person. Raises Invalid FIELD_INVALID if it has none."""
     if not context.person:
-        raise Invalid("FIELD_INVALID", "the event has no person", "user")
+        raise Invalid("FIELD_INVALID", sentence("event_has_no_person"), "user")
     services = context.services
     user = await services.core.directory.users.by_contact(services.tenant, context.channel, context.person)
     return id_text(user.id) if user else f"{context.channel}:{context.person}"
@@ -46,7 +47,7 @@ async def control(context: Context, user: str | None) -> Control:
     own = await own_user(context)
     wanted = own if user is None else user
     if not wanted:
-        raise Invalid("FIELD_INVALID", "user: it is empty", "user")
+        raise Invalid("FIELD_INVALID", sentence("user_empty"), "user")
     if wanted == own:
         return Control(own, Actor.USER)
     await check_admin(context)
@@ -56,13 +57,13 @@ async def control(context: Context, user: str | None) -> Control:
 async def check_admin(context: Context) -> None:
     """Check that the person of the event is an administrator. Raises Forbidden ADMIN_NEEDED."""
     if await denial(context, {"required_role": ADMIN}):
-        raise Forbidden("ADMIN_NEEDED", "Only administrators do this.")
+        raise Forbidden("ADMIN_NEEDED", sentence("only_administrators_do"))
 
 
 async def job_of(context: Context, kind: str, user: str | None) -> tuple[JobId, Actor]:
     """Return the job that the action controls. Raises as `control`."""
     if not kind:
-        raise Invalid("FIELD_INVALID", "kind: it is missing", "kind")
+        raise Invalid("FIELD_INVALID", sentence("kind_missing"), "kind")
     found = await control(context, user)
     return JobId(context.services.tenant, kind, found.user), found.actor
 
@@ -112,7 +113,7 @@ async def sign_out(context: Context, user: str | None, service: str) -> bool:
 def _sign_in(context: Context) -> SignIn:
     """Return the sign-in of this installation. Raises NotFound SIGN_IN_NOT_SET_UP."""
     if context.services.sign_in is None:
-        raise NotFound("SIGN_IN_NOT_SET_UP", "There is no service to sign in to: ADA_SIGN_IN is not set.")
+        raise NotFound("SIGN_IN_NOT_SET_UP", sentence("no_service_sign_ada_sign_in"))
     return context.services.sign_in
 
 

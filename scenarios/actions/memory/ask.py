@@ -32,8 +32,9 @@ from scenarios.sending.message import (
 )
 from scenarios.sending.orders import say
 from scenarios.stores.questions import AskedBy, Questions
+from scenarios.words import placed, sentence
 
-_NOTHING = failed("there is nothing to ask: no text")
+_NOTHING = failed(sentence("nothing_ask_no_text"))
 
 
 class AskAttributes(MessageAttributes, frozen=True):
@@ -190,7 +191,7 @@ def arrived(context: Context, asking: Asking, sent: Ending) -> Asking | Ending:
     """
     if sent.state is State.COMPLETED or asking.reminders:
         if sent.state is not State.COMPLETED:
-            context.warn(f"the reminder did not arrive: {sent.error}")
+            context.warn(placed("the reminder did not arrive", sent.error))
         return replace(asking, verdict=str(sent.returned.results.get("verdict") or sent.state))
     return sent
 

@@ -45,7 +45,7 @@ async def execute(context: Context, written: SetAttributes) -> Ending:
     try:
         changes = changes_of(written.variables, declared, zone, written.seconds)
     except VariableFault as fault:
-        return failed(str(fault))
+        return failed(fault.said)
     return await change(context, changes)
 
 
@@ -53,7 +53,7 @@ def rehearse(step: RehearsedStep, written: SetAttributes) -> Ending:
     try:
         changes = changes_of(written.variables, step.bot.declared, step.memory.zone, written.seconds)
     except VariableFault as fault:
-        return failed(str(fault))
+        return failed(fault.said)
     step.change(changes)
     return ending_of_changes(changes, step.prepared.seen, {})
 

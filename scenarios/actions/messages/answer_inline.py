@@ -14,6 +14,7 @@ from scenarios.schema import ActionType, Attributes, Seen
 from scenarios.schema.attributes import Anything, Duration, Flag, Text
 from scenarios.schema.validator import as_list
 from scenarios.telegram.calls import call, required_bot
+from scenarios.words import sentence
 
 MOST = 50
 """Results of one answer, by Telegram's Bot API."""
@@ -40,14 +41,14 @@ class AnswerInlineAttributes(Attributes, frozen=True):
     def query(self) -> str:
         """The query. Raises Invalid NO_QUERY."""
         if not self.inline_query_id:
-            raise Invalid("NO_QUERY", "answer_inline answers an inline query; this event is none")
+            raise Invalid("NO_QUERY", sentence("answer_inline_answers_inline_query"))
         return self.inline_query_id
 
     def articles(self) -> list[dict[str, Any]]:
         """Return the results in the form of the Bot API. Raises Invalid."""
         listed = [] if self.results == "" else as_list(self.results)
         if len(listed) > MOST:
-            raise Invalid("FIELD_INVALID", f"results: there are {len(listed)}, more than {MOST}", "results")
+            raise Invalid("FIELD_INVALID", sentence("results_more_than", count=len(listed), most=MOST), "results")
         return [_article(number, one) for number, one in enumerate(listed, 1)]
 
 
@@ -78,7 +79,7 @@ def _article(number: int, written: Any) -> dict[str, Any]:
     title = as_text(about.get("title")).strip()
     text = as_text(about.get("text")).strip() or title
     if not title:
-        raise Invalid("FIELD_INVALID", f"results: the {number}. one has no title", "results")
+        raise Invalid("FIELD_INVALID", sentence("results_one_has_no", number=number), "results")
     article = {"type": "article", "id": str(number), "title": title, "input_message_content": {"message_text": text}}
     more = {name: as_text(about.get(name)) for name in ("description", "url")}
     return {**article, **{name: value for name, value in more.items() if value}}

@@ -9,6 +9,7 @@ from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Flag, Text
+from scenarios.words import sentence
 
 
 class AnswerPressAttributes(Attributes, frozen=True):
@@ -21,16 +22,16 @@ async def execute(context: Context, written: AnswerPressAttributes) -> Ending:
     context.require("send")
     longest = longest_answer(context.channel)
     if longest is None:
-        raise Conflict("NO_ANSWER_IN_CHANNEL", f"the channel {context.channel} cannot show an answer to a press")
+        raise Conflict("NO_ANSWER_IN_CHANNEL", sentence("channel_cannot_show_answer", channel=context.channel))
     if not context.event.get("callback_id"):
-        raise Conflict("NO_PRESS", "the event is not a pressed button")
+        raise Conflict("NO_PRESS", sentence("event_not_pressed_button"))
     text = written.text
     if len(text) > longest:
-        context.warn(f"the answer to the press has {len(text)} characters; {longest} are shown")
+        context.warn(sentence("answer_press_has_characters", length=len(text), most=longest))
         text = f"{text[: longest - 1]}…"
     calls = bot_calls_by_channel(context.services.core.client, context.services.tenant)[context.channel]
     if not await calls.answer_press(context.event, text, alert=written.alert):
-        context.warn("the press was answered before, so this answer is not shown")
+        context.warn(sentence("press_was_answered_before"))
     return completed()
 
 

@@ -8,6 +8,7 @@ from scenarios.engine.results import completed, failed
 from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Verbatim
 from scenarios.sending.orders import personal_tag
+from scenarios.words import sentence
 
 
 class CancelAttributes(Attributes, frozen=True):
@@ -17,7 +18,7 @@ class CancelAttributes(Attributes, frozen=True):
 async def execute(context: Context, written: CancelAttributes) -> Ending:
     context.require("send")
     if not written.tag:
-        return failed("no tag is given")
+        return failed(sentence("no_tag_given"))
     tenant, tag = context.services.tenant, personal_tag(context.event, written.tag)
     return completed({"cancelled": await context.services.core.deliveries.cancel_by(tenant, "tag", tag)})
 

@@ -24,6 +24,7 @@ from scenarios.sending.message import LONGEST_CAPTION, LONGEST_TEXT
 from scenarios.sending.orders import MOST_REPLIES, may_reply, to_person
 from scenarios.sending.results import ending_of
 from scenarios.stores import step_results
+from scenarios.words import sentence
 
 Event = Mapping[str, Any]
 
@@ -39,7 +40,7 @@ class CopyAttributes(Attributes, frozen=True):
     def chat(self) -> str:
         """The chat to copy to. Raises Invalid FIELD_INVALID."""
         if not self.chat_to:
-            raise Invalid("FIELD_INVALID", "chat_to is missing: the id of the chat to copy to", "chat_to")
+            raise Invalid("FIELD_INVALID", sentence("chat_to_missing_id_chat"), "chat_to")
         return self.chat_to
 
 
@@ -48,9 +49,9 @@ async def execute(context: Context, written: CopyAttributes) -> Ending | Waiting
     context.require("send")
     event, chat = context.event, written.chat
     if event.get("kind", "text") not in _KINDS:
-        raise Invalid("NO_MESSAGE", "there is no message to copy")
+        raise Invalid("NO_MESSAGE", sentence("no_message_copy"))
     if not await may_reply(context, chat):
-        return failed(f"this address has got {MOST_REPLIES} messages in a day, and gets no more")
+        return failed(sentence("address_has_got_messages", most=MOST_REPLIES))
     replied = await _copy_of(context, chat, event.get("reply_message_id"))
     files = resolve([one for one in event.get("attachments") or () if one["type"] in tuple(AttachmentType)], ())
     text = _text(event, context.services.timezone, shows_reply=not replied)

@@ -15,6 +15,7 @@ from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Text
 from scenarios.schema.conversion import invalid
 from scenarios.telegram.calls import call
+from scenarios.words import sentence
 
 _LONGEST = 900
 """Characters: a code of more cannot be read by a telephone from a printed page."""
@@ -55,13 +56,13 @@ async def execute(context: Context, written: QrCodeAttributes) -> Ending:
 async def _text(context: Context, text: str, start: str) -> str:
     if start:
         if not _START.fullmatch(start):
-            raise invalid("start", start, "1 to 64 letters, digits, _ and -")
+            raise invalid("start", start, sentence("start_parameter"))
         bot = await call(context, "getMe")
         return f"https://t.me/{bot['username']}?start={start}"
     if not text:
-        raise Invalid("TEXT_EMPTY", "there is no text to draw", "text")
+        raise Invalid("TEXT_EMPTY", sentence("no_text_draw"), "text")
     if len(text) > _LONGEST:
-        raise Invalid("TEXT_TOO_LONG", f"the text has {len(text)} characters, more than {_LONGEST}", "text")
+        raise Invalid("TEXT_TOO_LONG", sentence("text_has_characters_more", length=len(text), most=_LONGEST), "text")
     return text
 
 

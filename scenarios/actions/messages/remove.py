@@ -9,6 +9,7 @@ from scenarios.engine.results import completed
 from scenarios.schema import ActionType, Attributes, Seen
 from scenarios.schema.attributes import Anything, Whole
 from scenarios.telegram.calls import TelegramRefused, call
+from scenarios.words import sentence
 
 _GONE = "message to delete not found"
 
@@ -26,7 +27,7 @@ async def execute(context: Context, written: RemoveAttributes) -> Ending:
     context.require("send")
     message = written.remove_message_id or written.message_id
     if message is None:
-        raise Invalid("NO_MESSAGE", "there is no message to remove")
+        raise Invalid("NO_MESSAGE", sentence("no_message_remove"))
     chat = written.chat_id or context.chat
     try:
         await call(context, "deleteMessage", chat_id=chat, message_id=message)

@@ -46,14 +46,15 @@ from scenarios.sending.message import (
 from scenarios.sending.results import stored
 from scenarios.stores.people import People
 from scenarios.telegram.authorisation import denial
+from scenarios.words import sentence
 
-_NOTHING = failed("there is nothing to send: no text and no attachment")
+_NOTHING = failed(sentence("nothing_send_no_text"))
 
 
 def _delay(value: Any, name: str, zone: tzinfo) -> timedelta | None:
     found = None if value in (None, "") else read_duration(value)
     if found is None and value not in (None, ""):
-        raise Invalid("DELAY_MALFORMED", f"{value!r} is no duration, for example 1d 2h.", name)
+        raise Invalid("DELAY_MALFORMED", sentence("no_duration_example_d_h", value=value), name)
     return found
 
 
@@ -61,7 +62,7 @@ def _moment(value: Any, name: str, zone: tzinfo) -> datetime | None:
     """Return a moment as it is written: without a zone it is one of the wall clock."""
     found = None if value in (None, "") or in_utc(value, zone) is None else as_moment(value, zone)
     if found is None and value not in (None, ""):
-        raise Invalid("TIME_MALFORMED", f"{value!r} is no moment, for example 2026-11-22T10:00.", name)
+        raise Invalid("TIME_MALFORMED", sentence("no_moment_example_t", value=value), name)
     return found
 
 
@@ -161,7 +162,7 @@ async def execute(context: Context, written: SendAttributes) -> Ending | Waiting
     else:
         address = context.person if private else context.chat
         if not await orders.may_reply(context, address):
-            return failed(f"this address has got {orders.MOST_REPLIES} messages in a day, and gets no more")
+            return failed(sentence("address_has_got_messages", most=orders.MOST_REPLIES))
         order, caller = orders.to_person(context, said.text, content, address, terms)
     repeat = Repeat(context.identity, "scenario", is_own=not written.to)
     accepted = await context.services.core.sending.send(order, caller, repeat)

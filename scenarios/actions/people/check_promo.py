@@ -15,6 +15,7 @@ from scenarios.rehearsal.step import NUMBER
 from scenarios.schema import ActionType, Attributes, Own, Seen
 from scenarios.schema.attributes import Text
 from scenarios.stores.promo import Promo, Promos, fault_of, results_of
+from scenarios.words import sentence
 
 
 class CheckPromoAttributes(Attributes, frozen=True):
@@ -46,9 +47,11 @@ def rehearse(step: RehearsedStep, written: CheckPromoAttributes) -> Ending:
 
 
 def _checked(promo: Promo | None, written: CheckPromoAttributes, now: datetime, zone: tzinfo) -> Ending:
-    fault = fault_of(promo, written.promo_name, written.user_id, to_ms(now)) if promo else "there is no such promo code"
+    fault = (
+        fault_of(promo, written.promo_name, written.user_id, to_ms(now)) if promo else sentence("no_such_promo_code")
+    )
     if promo is None or fault:
-        return Ending(State.FAILED, Values({"promo_available": False, "reason": fault}), fault)
+        return Ending(State.FAILED, Values({"promo_available": False, "reason": str(fault)}), fault)
     found = results_of(promo, zone)
     results = {**found, "promo_available": True, "promo_data": {**found, "user_id": promo.user_id or None}}
     return completed(results, from_person=["promo_data", *FROM_PERSON])

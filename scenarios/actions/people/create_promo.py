@@ -15,6 +15,7 @@ from scenarios.rehearsal.step import NUMBER
 from scenarios.schema import ActionType, Own, Seen
 from scenarios.schema.attributes import Flag, OptionalFlag, Text, Whole
 from scenarios.stores.promo import DIGITS, LENGTH, LETTERS, Promos, new_code, results_of, salted_code
+from scenarios.words import sentence
 
 _SHORTEST, _LONGEST = 4, 32
 
@@ -34,9 +35,11 @@ class CreatePromoAttributes(PromoAttributes, frozen=True):
             return self.promo_code
         length, alphabet = self.length or LENGTH, LETTERS * self.use_letters + DIGITS * self.use_digits
         if not alphabet:
-            raise Invalid("FIELD_INVALID", "use_digits: a code has letters or digits, or both", "use_digits")
+            raise Invalid("FIELD_INVALID", sentence("use_digits_code_has_letters"), "use_digits")
         if not _SHORTEST <= length <= _LONGEST:
-            raise Invalid("FIELD_INVALID", f"length: a code has {_SHORTEST} to {_LONGEST} characters", "length")
+            raise Invalid(
+                "FIELD_INVALID", sentence("length_code_has_characters", least=_SHORTEST, most=_LONGEST), "length"
+            )
         if not self.salt if self.use_random is None else self.use_random:
             return new_code(length, alphabet)
         return salted_code(self.promo_name, user, self.salt, length, alphabet)

@@ -17,6 +17,7 @@ from scenarios.schema import ActionType, Own, Seen
 from scenarios.schema.attributes import Duration, Text, Whole
 from scenarios.stores import step_results
 from scenarios.stores.promo import Promo, Promos, results_of
+from scenarios.words import sentence
 
 
 class ModifyPromoAttributes(PromoAttributes, frozen=True):
@@ -46,7 +47,7 @@ async def execute(context: Context, written: ModifyPromoAttributes) -> Ending:
     promos, number = Promos(context.services.core.store, context.services.tenant), _number(written)
     promo = await promos.with_id(number)
     if promo is None:
-        return failed(f"there is no promo with the id {number}")
+        return failed(sentence("no_promo_id", number=number))
     if await step_results.recall(context) is None:
         promo = await promos.change(promo, written.changed(promo, context.person, datetime.now(UTC)))
         await step_results.remember(context, str(number))
@@ -63,14 +64,14 @@ def rehearse(step: RehearsedStep, written: ModifyPromoAttributes) -> Ending:
     else:
         number = _number(written)
         if (known := memory.promos.with_id(number)) is None:
-            return failed(f"there is no promo with the id {number}")
+            return failed(sentence("no_promo_id", number=number))
         promo = memory.promos.change(known, written.changed(known, step.person, memory.now))
     return completed(results_of(promo, memory.zone), from_person=FROM_PERSON)
 
 
 def _number(written: ModifyPromoAttributes) -> int:
     if written.promo_id is None:
-        raise Invalid("FIELD_INVALID", "promo_id is missing: create_promo and check_promo return it", "promo_id")
+        raise Invalid("FIELD_INVALID", sentence("promo_id_missing_create_promo_check_promo"), "promo_id")
     return written.promo_id
 
 

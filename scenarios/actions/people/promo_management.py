@@ -14,6 +14,7 @@ from scenarios.rehearsal.step import NUMBER
 from scenarios.schema import ActionType, Attributes, Own, Seen, conversion, types
 from scenarios.schema.attributes import Moment, Text, TextOrEmpty, Whole
 from scenarios.stores.promo import Promo, Promos, listed
+from scenarios.words import sentence
 
 NOTHING = "—"
 MOST_LISTED = 50
@@ -57,7 +58,7 @@ async def execute(context: Context, written: PromoManagementAttributes) -> Endin
     if written.operation == "details":
         found = await _details(promos, written)
         if not found:
-            return failed("there is no such promo code")
+            return failed(sentence("no_such_promo_code"))
     else:
         limit = min(max(written.limit or MOST_LISTED, 1), MOST_LISTED)
         found = await promos.newest(limit, written.matches)

@@ -14,6 +14,7 @@ from scenarios.rehearsal.step import NUMBER
 from scenarios.schema import ActionType, Attributes, Seen, conversion, types
 from scenarios.schema.attributes import Duration, Moment, Text, TextOrEmpty, Texts, Whole
 from scenarios.stores.requests import MOST_LISTED, Request, Requests, listed, shown
+from scenarios.words import sentence
 
 NOTHING = "—"
 _OPERATIONS = ("list", "details")
@@ -74,7 +75,7 @@ def rehearse(step: RehearsedStep, written: RequestManagementAttributes) -> Endin
 
 
 def _missing(written: RequestManagementAttributes) -> Ending:
-    return failed(f"there is no request {written.event_text[:50]!r}")
+    return failed(sentence("no_request", name=written.event_text[:50]))
 
 
 def _found(text: str | None) -> Ending:

@@ -12,9 +12,10 @@ from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Seen, conversion
 from scenarios.schema.attributes import Duration, Text, TextOrEmpty
 from scenarios.stores.people import People
+from scenarios.words import sentence
 
 _DEFAULT = timedelta(seconds=600)
-_NO_STATE = failed("there is no user_state")
+_NO_STATE = failed(sentence("no_user_state"))
 
 
 class UserAttributes(Attributes, frozen=True):

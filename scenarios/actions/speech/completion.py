@@ -12,6 +12,7 @@ from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.schema import ActionType, Attributes, Seen
 from scenarios.schema.attributes import Count, Duration, Number, Text
+from scenarios.words import sentence
 
 _TEXTS = ("response_text", "response_text_html", "response_text_md2")
 
@@ -32,7 +33,7 @@ async def execute(context: Context, written: CompletionAttributes) -> Ending:
     Raises Invalid, AiError.
     """
     if not written.user_message:
-        raise Invalid("TEXT_EMPTY", "user_message is empty", "user_message")
+        raise Invalid("TEXT_EMPTY", sentence("user_message_empty"), "user_message")
     prompt = Prompt(
         user=written.user_message,
         system=written.system_prompt,

@@ -10,6 +10,7 @@ from scenarios.engine import Ending
 from scenarios.engine.results import completed
 from scenarios.schema import ActionType, Attributes, Seen, conversion, types
 from scenarios.schema.attributes import Count, Duration, Flag, Text
+from scenarios.words import sentence
 
 MAX_TEXT_LENGTH = 4000
 _FORMATS = {"opus": SoundFormat.OGG_OPUS, **{str(one): one for one in SoundFormat}}
@@ -18,7 +19,7 @@ _FORMATS = {"opus": SoundFormat.OGG_OPUS, **{str(one): one for one in SoundForma
 def _format(value: Any, name: str, zone: tzinfo) -> SoundFormat | None:
     written = conversion.text(value)
     if written and written not in _FORMATS:
-        raise conversion.invalid(name, written, "oggopus, wav or mp3")
+        raise conversion.invalid(name, written, sentence("oggopus_wav_mp"))
     return _FORMATS.get(written or "")
 
 
@@ -42,7 +43,7 @@ async def execute(context: Context, written: ToSpeechAttributes) -> Ending:
     """Make speech of a text. Raises Invalid, AiError."""
     text, longest = written.text_to_speech, written.max_text_length or MAX_TEXT_LENGTH
     if len(text) > longest:
-        detail = f"the text has {len(text)} characters, more than {longest}"
+        detail = sentence("text_has_characters_more", length=len(text), most=longest)
         raise Invalid("TEXT_TOO_LONG", detail, "text_to_speech")
     speech = Speech(text, written.voice, written.format, written.ssml)
     file = await context.services.models.synthesize(speech, written.cache_max_age)

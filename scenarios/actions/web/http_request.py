@@ -20,6 +20,7 @@ from scenarios.schema import ActionType, Attributes, Own, conversion, types
 from scenarios.schema.attributes import Anything, Duration, Flag, Text, Whole
 from scenarios.schema.variables import VARIABLES, Change, VariableFault, change_of, ending_of_changes
 from scenarios.stores import step_results
+from scenarios.words import sentence
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 SAFE = ("GET", "HEAD", "PUT", "DELETE")
@@ -36,7 +37,7 @@ _SAMPLE = {"status": 200, "body": "[body]", "headers": {}}
 def _method(value: Any, name: str, zone: tzinfo) -> str | None:
     method = as_text(value).strip().upper()
     if method and method not in METHODS:
-        raise Invalid("FIELD_INVALID", f"method: {method[:20]!r} is none of {', '.join(METHODS)}", name)
+        raise Invalid("FIELD_INVALID", sentence("method_none", value=method[:20], words=", ".join(METHODS)), name)
     return method or None
 
 
@@ -44,7 +45,7 @@ def _headers(value: Any, name: str, zone: tzinfo) -> dict[str, str]:
     written = value if isinstance(value, Mapping) else {}
     headers = {as_text(header): as_text(text) for header, text in written.items()}
     if any(not text.isprintable() for pair in headers.items() for text in pair):
-        raise Invalid("FIELD_INVALID", "headers: a header is one line of text", name)
+        raise Invalid("FIELD_INVALID", sentence("headers_header_one_line"), name)
     return headers
 
 
@@ -109,7 +110,7 @@ async def execute(context: Context, written: HttpRequestAttributes) -> Ending:
     is_safe = method in SAFE or "Idempotency-Key" in headers
     if not is_safe:
         if await step_results.recall(context):
-            return unknown("it is not known whether the request of before a crash has arrived")
+            return unknown(sentence("not_known_whether_request"))
         await step_results.remember(context, _BEGUN)
     return await _attempts(context, written, headers, written.repetitions() if is_safe else 0)
 
@@ -122,7 +123,7 @@ def rehearse(step: RehearsedStep, written: HttpRequestAttributes) -> Ending:
     try:
         changes = written.changes(response, step.bot, step.memory.zone) if is_given else []
     except VariableFault as fault:
-        return Ending(State.FAILED, values, str(fault))
+        return Ending(State.FAILED, values, fault.said)
     step.change(changes)
     ending = ending_of_changes(changes, step.prepared.seen, {})
     return Ending(ending.state, ending.returned.and_then(values))
@@ -159,11 +160,11 @@ async def _attempt(context: Context, written: HttpRequestAttributes, headers: Ma
 async def _ending(context: Context, written: HttpRequestAttributes, response: Mapping[str, Any]) -> Ending:
     values = Values({"response": response}, from_person=frozenset({"response"}))
     if not 200 <= response["status"] < 300:
-        return Ending(State.FAILED, values, f"the response has the status {response['status']}")
+        return Ending(State.FAILED, values, sentence("response_has_status", status=response["status"]))
     try:
         changes = written.changes(response, context.bot, context.services.timezone)
     except VariableFault as fault:
-        return Ending(State.FAILED, values, str(fault))
+        return Ending(State.FAILED, values, fault.said)
     ending = await change(context, changes) if changes else completed()
     return Ending(ending.state, ending.returned.and_then(values), ending.error)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from scenarios.bot import Action, Bot
 from scenarios.loader.problem import Problems
 from scenarios.schema import ActionType
+from scenarios.words import sentence
 
 Types = Mapping[str, ActionType]
 
@@ -13,8 +14,8 @@ def check_late_answers(bot: Bot, types: Types, problems: Problems) -> None:
     """Warns of each `answer_press` that a chain puts behind an action that waits for people or other systems."""
     for scenario in bot.scenarios.values():
         for action, waiting in late_answers(scenario.actions, types):
-            message = f"the press is answered without a text before, while {waiting.type} in line {waiting.place.line}"
-            problems.warning(action.place, "ANSWER_TOO_LATE", f"{message} waits; put answer_press before it")
+            message = sentence("press_answered_without_text", action=waiting.type, line=waiting.place.line)
+            problems.warning(action.place, "ANSWER_TOO_LATE", message)
 
 
 def late_answers(actions: tuple[Action, ...], types: Types) -> Iterator[tuple[Action, Action]]:

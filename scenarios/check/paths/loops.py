@@ -6,6 +6,7 @@ from scenarios.bot import Bot, Place
 from scenarios.check.paths.references import Splices
 from scenarios.engine import DEFAULT_LIMITS
 from scenarios.loader.problem import Problems
+from scenarios.words import sentence
 
 _NAMES = 10
 """The most scenarios that are named of a loop."""
@@ -17,14 +18,14 @@ def check_loops(bot: Bot, splices: Splices, problems: Problems) -> None:
     for name in bot.scenarios:
         if name not in finished:
             for path, place in loops_from(name, splices, finished):
-                problems.error(place, "SCENARIO_LOOP", f"these scenarios splice each other without end: {path}")
+                problems.error(place, "SCENARIO_LOOP", sentence("these_scenarios_splice_each", path=path))
 
 
 def check_sizes(bot: Bot, problems: Problems) -> None:
     """Warns of scenarios that alone have more actions than one event may start."""
     for scenario in bot.scenarios.values():
         if len(scenario.actions) > DEFAULT_LIMITS.actions:
-            message = f"{len(scenario.actions)} actions, but one event may start at most {DEFAULT_LIMITS.actions}"
+            message = sentence("actions_one_event_may", count=len(scenario.actions), most=DEFAULT_LIMITS.actions)
             problems.warning(scenario.place, "TOO_MANY_ACTIONS", message)
 
 

@@ -14,6 +14,7 @@ from scenarios.loader.reading import Reader
 from scenarios.placeholders.fields import names_in
 from scenarios.placeholders.mentions import mentions
 from scenarios.schema import ActionType
+from scenarios.words import sentence
 
 Types = Mapping[str, ActionType]
 
@@ -29,13 +30,13 @@ def check_order(bot: Bot, problems: Problems) -> None:
             problems.error(
                 action.place,
                 "ASKED_AT_ONCE",
-                f"this question and that in line {first.line} are asked at once; write chain: completed",
+                sentence("question_line_asked_once", line=first.line),
             )
         for action, before in untold(scenario.actions):
             problems.warning(
                 action.place,
                 "FAILURE_NOT_TOLD",
-                f"this does not run if the action in line {before.line} fails; write chain: [failed, drop]",
+                sentence("does_not_run_if", line=before.line),
             )
 
 
@@ -73,10 +74,10 @@ def check_scheduled(step: Step, kind: ActionType, bot: Bot, problems: Problems) 
     reader = Reader(step.action.place.file, problems)
     reply = step.node.get("message_reply")
     if reply is not None and kind.read(step.action).fields.get("message_reply") is True:
-        reader.error(reply, "NOT_OF_SCHEDULE", "message_reply: a schedule has no message to reply to")
+        reader.error(reply, "NOT_OF_SCHEDULE", sentence("message_reply_schedule_has_no"))
     for field, text in placed_texts(step, kind, bot.settings):
         own = step.seen.own - {field} | step.seen.chain
         for one in mentions(str(text.value)):
             name = names_in(one.path)[0]
             if name.startswith(_OF_A_MESSAGE) and name not in own and not one.is_optional:
-                reader.error(text, "NOT_OF_SCHEDULE", f"{one.source}: a schedule has no message, so there is no {name}")
+                reader.error(text, "NOT_OF_SCHEDULE", sentence("schedule_has_no_message", source=one.source, name=name))

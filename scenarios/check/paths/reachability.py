@@ -9,6 +9,7 @@ from scenarios.bot import OUTCOMES, Action, Bot, Scenario
 from scenarios.engine.graph import SPLICING, words
 from scenarios.loader.problem import Problems
 from scenarios.schema import ActionType
+from scenarios.words import Text, sentence
 
 Types = Mapping[str, ActionType]
 State = tuple[str, bool]
@@ -54,6 +55,6 @@ def states_after(action: Action, states: frozenset[State], types: Types) -> froz
     return frozenset(after)
 
 
-def why(action: Action) -> str:
+def why(action: Action) -> Text:
     wanted = words(action.chain or frozenset())
-    return f"this step never runs: it waits for {wanted}, which the steps before cannot lead to"
+    return sentence("step_never_runs_waits", outcomes=wanted)

@@ -13,6 +13,7 @@ from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.loader.trigger_files import find_scenario
 from scenarios.schema.types import has_placeholder
+from scenarios.words import sentence
 
 Splices = dict[str, list[tuple[str, Place]]]
 """Full name of a scenario → those that it splices in, each with the place where it does."""
@@ -39,15 +40,15 @@ class References:
         reader = Reader(step.action.place.file, self._problems)
         if self._knows_roles:
             roles, permissions = (step.node.get(name) for name in ("required_role", "required_permission"))
-            warn_unknown(reader, roles, self._bot.roles, "UNKNOWN_ROLE", "role")
-            warn_unknown(reader, permissions, self._permissions, "UNKNOWN_PERMISSION", "permission")
+            warn_unknown(reader, roles, self._bot.roles, "UNKNOWN_ROLE", "no_role")
+            warn_unknown(reader, permissions, self._permissions, "UNKNOWN_PERMISSION", "no_permission")
         if step.action.type in SPLICING:
             self._check_splices(reader, step)
         if step.action.type == "send":
             self._check_buttons(reader, step)
         if step.action.type == "user" and self._knows_triggers:
             state = step.node.get("user_state")
-            warn_unknown(reader, state, self._states, "UNKNOWN_STATE", "trigger for the state")
+            warn_unknown(reader, state, self._states, "UNKNOWN_STATE", "no_trigger_state")
 
     def _check_splices(self, reader: Reader, step: Step) -> None:
         for node in names_in(spliced(reader, step)):
@@ -63,7 +64,7 @@ class References:
                 find_scenario(reader, target, target.text, self._bot, step.scenario)
         for button in names_in(text_buttons(keyboard)) if self._knows_triggers else ():
             if not self._is_answered(normalise(button.text)):
-                message = f"no trigger of callback answers the button {button.text!r}"
+                message = sentence("no_trigger_callback_answers", name=button.text)
                 reader.warning(button, "UNANSWERED_BUTTON", message)
 
     def _is_answered(self, button: str) -> bool:
@@ -92,11 +93,11 @@ def spliced(reader: Reader, step: Step) -> Iterator[Node]:
     yield from (node for node in (*targets, step.node.get("otherwise")) if node is not None)
 
 
-def warn_unknown(reader: Reader, node: Node | None, known: Collection[str], code: str, what: str) -> None:
-    """Report the names that are not known."""
+def warn_unknown(reader: Reader, node: Node | None, known: Collection[str], code: str, missing: str) -> None:
+    """Report the names that are not known. `missing`: the code of the sentence about one."""
     for name in names_in(reader.one_or_many(node)):
         if name.text not in known:
-            reader.warning(name, code, f"there is no {what} {name.text!r}{did_you_mean(name.text, known)}")
+            reader.warning(name, code, did_you_mean(sentence(missing, name=name.text), name.text, known))
 
 
 def names_in(nodes: Iterator[Node] | tuple[Node, ...]) -> Iterator[Scalar]:

@@ -9,6 +9,7 @@ from scenarios.loader.files import GROUP_TRIGGERS, TRIGGERS
 from scenarios.loader.problem import Problems
 from scenarios.schema import ActionType, Type
 from scenarios.schema.types import KEYBOARD, SCENARIOS
+from scenarios.words import sentence
 
 Types = Mapping[str, ActionType]
 
@@ -20,14 +21,12 @@ def check_starts(bot: Bot, types: Types, problems: Problems) -> None:
     roots = [target.scenario for file in (bot.triggers, bot.group_triggers) for target in targets_of(file)]
     roots += [one.scenario for one in bot.schedules.values()]
     if not roots:
-        problems.warning(Place(TRIGGERS), "NEVER_STARTED", "no trigger starts a scenario; this bot answers nothing")
+        problems.warning(Place(TRIGGERS), "NEVER_STARTED", sentence("no_trigger_starts_scenario"))
         return
     started = reached(bot, types, roots)
     for scenario in bot.scenarios.values():
         if started is not None and scenario.name not in started:
-            message = (
-                f"nothing starts {scenario.name}: no trigger leads here, directly, by a button or by another scenario"
-            )
+            message = sentence("nothing_starts_no_trigger", scenario=scenario.name)
             problems.warning(scenario.place, "NEVER_STARTED", message)
 
 

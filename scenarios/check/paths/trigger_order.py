@@ -6,12 +6,15 @@ from itertools import islice
 from scenarios.bot import SECTIONS, Bot, Target, Trigger
 from scenarios.engine.triggers import ALWAYS, compared
 from scenarios.loader.problem import Problems
+from scenarios.words import Sentence, sentence
 
 _INCLUDES = {
-    "starts_with": ("begins with", str.startswith),
-    "contains": ("contains", str.__contains__),
+    "starts_with": ("begins_line_entry_never", str.startswith),
+    "contains": ("contains_line_entry_never", str.__contains__),
 }
-"""Kind → how a longer text includes a shorter one, in words and as a function. Any other kind compares whole texts."""
+"""Kind → how a longer text includes a shorter one: the code of the sentence, and a function. Any other kind compares
+whole texts.
+"""
 
 _MOST_COMPARED = 1000
 """Entries of one kind that later ones are compared with, so that the check of a large file ends."""
@@ -32,7 +35,7 @@ def check_kind(section: str, kind: str, triggers: tuple[Trigger, ...], default: 
     for trigger in triggers:
         text = compared(section, kind, trigger.key)
         if not text and kind not in (*ALWAYS, "exact"):
-            message = f"{trigger.key!r} has nothing to compare with, so this entry is skipped; write a word"
+            message = sentence("has_nothing_compare_entry", key=trigger.key)
             problems.error(trigger.place, "EMPTY_TRIGGER", message)
         elif first := preceding(kind, before, text, trigger, default):
             problems.error(trigger.place, "TRIGGER_NEVER_FIRES", why_not(section, kind, text, trigger, first))
@@ -60,10 +63,9 @@ def covers(first: Target, second: Target, default: str) -> bool:
     return ("all" in chats or wanted <= chats) and takes_people and takes_bots
 
 
-def why_not(section: str, kind: str, text: str, trigger: Trigger, first: Trigger) -> str:
+def why_not(section: str, kind: str, text: str, trigger: Trigger, first: Trigger) -> Sentence:
     """Return the message about an entry that never fires."""
-    other = f"{first.key!r} in line {first.place.line}"
+    code = _INCLUDES[kind][0] if kind in _INCLUDES else ""
     if compared(section, kind, first.key) == text:
-        counts = "only letters and digits count" if section == "callback" else "capitals do not count"
-        return f"{trigger.key!r} is the same as {other}, for {counts}; write one entry for both"
-    return f"{trigger.key!r} {_INCLUDES[kind][0]} {other}, so this entry never fires; write it before that one"
+        code = "same_line_only_letters" if section == "callback" else "same_line_capitals_do"
+    return sentence(code, key=trigger.key, other=first.key, line=first.place.line)

@@ -31,6 +31,7 @@ from scenarios.placeholders.values import as_moment, as_text
 from scenarios.rehearsal.memory import Memory, SaidMessage
 from scenarios.schema.validator import as_list, complaint
 from scenarios.schema.variables import VariableFault, change_of
+from scenarios.words import Told
 
 FOLDER = "tests"
 PERSON = "7"
@@ -48,7 +49,7 @@ class Verdict(Struct, frozen=True):
     problem: str = ""
 
 
-class _Failed(Exception):
+class _Failed(Told):
     """The bot did not do what the step says."""
 
 
@@ -164,7 +165,7 @@ class _Test:
         for name, value in expected.items():
             parts = split_name(str(name))
             if parts is None or name not in self._bot.declared:
-                raise _Failed(f"there is no variable {name!r}{did_you_mean(str(name), self._bot.declared)}")
+                raise _Failed(did_you_mean(f"there is no variable {name!r}", str(name), self._bot.declared))
             found = seen[parts[0]].get(parts[1])
             if found != value and as_text(found) != as_text(value):
                 raise _Failed(f"{name} is {found!r}, expected {value!r}")
@@ -189,7 +190,7 @@ class _Test:
 def _known(given: Mapping[str, Any], names: tuple[str, ...], what: str) -> None:
     for name in given:
         if name not in names:
-            raise _Failed(f"{what} has no {name!r}{did_you_mean(str(name), names)}")
+            raise _Failed(did_you_mean(f"{what} has no {name!r}", str(name), names))
 
 
 def _outcomes(given: Mapping[str, Any]) -> Outcomes:
@@ -226,4 +227,4 @@ def _of_message(said: SaidMessage, name: str) -> Any:
         return [str(one["text"]) for row in said.message.inline for one in row]
     if name in ("to", "channels"):
         return getattr(said, name)
-    raise _Failed(f"a message has no {name!r}{did_you_mean(name, ('text', 'buttons', 'to', 'channels', *_EXPECTED))}")
+    raise _Failed(did_you_mean(f"a message has no {name!r}", name, ("text", "buttons", "to", "channels", *_EXPECTED)))

@@ -19,6 +19,7 @@ from scenarios.rehearsal.memory import Memory, RehearsedPromos, SaidMessage
 from scenarios.schema.conditions import unmet
 from scenarios.schema.questions import EVENTS, interrupts
 from scenarios.schema.schedules import due_before, event_of, late_before
+from scenarios.words import Text, sentence
 
 _OF_PERSON = ("channel", "user_id", "chat_id", "first_name")
 PHONE = "+79990000007"
@@ -26,7 +27,7 @@ PHONE = "+79990000007"
 
 _MEMBER = {"directory_id": "1"}
 """The directory is taken to know everybody."""
-INTERRUPTED = "the person has begun something else"
+INTERRUPTED = sentence("person_has_begun_something")
 
 
 class NoSuchButton(Exception):
@@ -42,7 +43,7 @@ class Conversation:
         self.memory.promos = self.memory.promos or RehearsedPromos()
         self.channel = channel
         self.outcomes = Outcomes()
-        self.warnings: list[str] = []
+        self.warnings: list[Text] = []
         self._events = 0
 
     def write(self, person: str, text: str, **fields: Any) -> None:
@@ -131,7 +132,7 @@ class Conversation:
         selection, warnings = select(self.bot, with_derived(event), self.memory.state(event))
         self.begin(event, selection.scenarios, warnings)
 
-    def begin(self, event: Mapping[str, Any], scenarios: tuple[str, ...], warnings: list[str]) -> None:
+    def begin(self, event: Mapping[str, Any], scenarios: tuple[str, ...], warnings: list[Text]) -> None:
         """Begin a run."""
         if event.get("kind") != SCHEDULED:
             self.memory.people[f"{event['channel']}:{event['user_id']}"] = event

@@ -29,6 +29,7 @@ from scenarios.schema.conditions import unmet
 from scenarios.schema.questions import NoAnswer, change_by, read_answer
 from scenarios.schema.variables import ending_of_changes
 from scenarios.sending.message import BotMessage
+from scenarios.words import Text, placed, sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Rehearsal:
         self.run = Run()
         self.given: dict[Path, Mapping[str, Any]] = {}
         self.sent: dict[Path, BotMessage] = {}
-        self.warnings: list[str] = []
+        self.warnings: list[Text] = []
         self._bot = bot
         self._memory = memory
         self._outcomes = outcomes
@@ -73,7 +74,7 @@ class Rehearsal:
             value = read_answer(asked, event, zone)
             change = change_by(asked, value, self._bot, zone)
         except NoAnswer as reason:
-            self._refuse(open_question, str(reason))
+            self._refuse(open_question, reason.said)
             return
         seen = self._prepared(self.run.steps[open_question.path]).seen
         ending = ending_of_changes([change], seen, {}) if change else completed()
@@ -84,10 +85,10 @@ class Rehearsal:
         answer = Values({"answer": value}, from_person=frozenset({"answer"}))
         self.end(open_question.path, replace(ending, returned=ending.returned.and_then(answer)))
 
-    def _refuse(self, open_question: OpenQuestion, reason: str) -> None:
+    def _refuse(self, open_question: OpenQuestion, reason: Text) -> None:
         open_question.attempts += 1
         if open_question.attempts >= open_question.question.attempts:
-            error = f"no right answer in {open_question.attempts} attempts: {reason}"
+            error = sentence("no_right_answer_attempts", attempts=open_question.attempts, text=reason)
             self.end(open_question.path, failed(error))
         else:
             hint = open_question.question.hint
@@ -105,7 +106,7 @@ class Rehearsal:
     def pass_due(self, open_question: OpenQuestion) -> None:
         """Do what is due without an answer: ask again, or end the question."""
         if self._memory.now >= open_question.until:
-            self.end(open_question.path, failed("there was no answer in time"))
+            self.end(open_question.path, failed(sentence("no_answer_in_time")))
         elif (every := open_question.question.remind) is not None:
             open_question.remind = self._memory.now + every
             self._step(open_question.path).say(open_question.message)
@@ -123,7 +124,7 @@ class Rehearsal:
             if (ending := self._execute(self.run.steps[path])) is not None:
                 self._record(path, ending)
         if self._ready:
-            self.warnings.append(f"the dry run ends after {seconds:.0f} s; the other actions were not tried")
+            self.warnings.append(sentence("dry_run_ends_after", seconds=f"{seconds:.0f}"))
 
     def _record(self, path: Path, ending: Ending) -> None:
         """Note the end of an action, and what it releases."""
@@ -145,16 +146,16 @@ class Rehearsal:
         """Return the end of an action; None if it waits."""
         kind = self._types.get(step.action.type)
         if kind is None:
-            return failed(f"there is no action {step.action.type!r}")
+            return failed(sentence("no_action", name=step.action.type))
         prepared = self._prepared(step)
         self.given[step.path] = prepared.own
-        self.warnings += [f"{step.scenario}: {warning}" for warning in prepared.warnings]
+        self.warnings += [placed(step.scenario, warning) for warning in prepared.warnings]
         if error := self._obstacle(step, kind):
             return failed(error)
         if reason := unmet(prepared.condition, prepared.seen):
             return replace(skipped(reason), returned=prepared.returned)
         if _is_named(step, self._outcomes.unclear):
-            return unknown("its outcome is set to unknown")
+            return unknown(sentence("outcome_set_unknown"))
         rehearsed = self._step(step.path)
         ending = play(rehearsed)
         self.warnings += rehearsed.warnings
@@ -166,19 +167,19 @@ class Rehearsal:
         step = self.run.steps[path]
         kind = self._types[step.action.type]
         given = self._outcomes.returns.get(node_of(step), self._outcomes.returns.get(kind.name))
-        warnings = []
+        warnings: list[Text] = []
         if not given and not kind.rehearse and kind.name not in own_actions():
-            warnings.append(f"{kind.name} of an installed package did not run: what it returns is a sample")
+            warnings.append(sentence("installed_package_did_not", name=kind.name))
         prepared = self._prepared(step)
         return RehearsedStep(self._bot, kind, step, self.event, prepared, self._memory, self, given, warnings=warnings)
 
-    def _obstacle(self, step: Step, kind: ActionType) -> str:
+    def _obstacle(self, step: Step, kind: ActionType) -> Text:
         """Return why the action cannot run; empty if it can."""
         if _is_named(step, self._outcomes.fail):
-            return "its outcome is set to failed"
+            return sentence("outcome_set_failed")
         settings = kind.section(self._bot.settings)
         if settings.get("enabled") is False:
-            return f"settings.yaml switches the action {step.action.type} off"
+            return sentence("settings_yaml_switches_action", name=step.action.type)
         return refusal(self._bot.roles, {**settings, **kind.read(step.action).fields}, self.event.get("user_id"))
 
 

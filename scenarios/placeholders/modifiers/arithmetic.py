@@ -6,15 +6,16 @@ from typing import Any
 
 from scenarios.placeholders.modifiers.table import ModifierError, modifier, number_from
 from scenarios.placeholders.values import ARITHMETIC, LARGEST, from_number
+from scenarios.words import sentence
 
 
 def _calculate(sign: str, value: Any, operand: Decimal) -> int | float:
     number = number_from(value)
     if sign in "/%" and not operand:
-        raise ModifierError("division by zero")
+        raise ModifierError(sentence("division_zero"))
     result = _CALCULATIONS[sign](number, operand)
     if abs(result) >= LARGEST:
-        raise ModifierError("the result is too large")
+        raise ModifierError(sentence("result_too_large"))
     return from_number(result)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from scenarios.bot.durations import read_duration
 from scenarios.placeholders.modifiers.table import ModifierError, modifier
 from scenarios.placeholders.values import as_moment, as_text
+from scenarios.words import sentence
 
 Interval = tuple[int, timedelta, timedelta]
 """Months; days, on the wall clock; hours and less, which pass in reality when the clock is put forward."""
@@ -34,7 +35,7 @@ def interval_from(parameter: Any) -> Interval:
     text = as_text(parameter).strip()
     parts = _PART.findall(text)
     if not text.startswith(("+", "-")) or _PART.sub("", text).strip():
-        raise ModifierError(f"{text!r} is no interval; write, for example, +1 day or -2 hours 30 minutes")
+        raise ModifierError(sentence("no_interval", value=text))
     sign, months, days, rest = "", 0, timedelta(), timedelta()
     for written, number, unit in parts:
         sign = written or sign
@@ -47,7 +48,7 @@ def _unit(name: str) -> Callable[[int], Interval]:
     for names, unit in _UNITS.items():
         if re.fullmatch(names, name, re.IGNORECASE):
             return unit
-    raise ModifierError(f"{name!r} is no unit of time: year, month, week, day, hour, minute, second")
+    raise ModifierError(sentence("no_unit_time_year", name=name))
 
 
 @modifier("shift", "i", interval_from, zoned=True)
@@ -67,7 +68,7 @@ def _moved(moment: datetime, change: Callable[[datetime], datetime]) -> datetime
     try:
         return change(moment)
     except (OverflowError, ValueError):
-        raise ModifierError("the date is outside the years 1 to 9999") from None
+        raise ModifierError(sentence("date_outside_years")) from None
 
 
 def _months_later(moment: datetime, months: int) -> datetime:
@@ -126,14 +127,14 @@ def seconds(value: Any) -> int:
     """A duration such as `1w 2d 3h 15m 10s` in seconds."""
     found = read_duration(value)
     if found is None:
-        raise ModifierError(f"{as_text(value)!r} is no duration, for example 1d 2h 30m")
+        raise ModifierError(sentence("no_duration_example_d", value=as_text(value)))
     return int(found.total_seconds())
 
 
 def _moment(value: Any, zone: tzinfo | None) -> datetime:
     moment = as_moment(value, zone)
     if moment is None:
-        raise ModifierError(f"{as_text(value)!r} is not a date")
+        raise ModifierError(sentence("not_date", value=as_text(value)))
     return moment
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from scenarios.placeholders.modifiers.table import ModifierError, modifier, number_from, one_of
 from scenarios.placeholders.values import as_moment, as_text, in_utc, rounded
+from scenarios.words import sentence
 
 
 def _date(form: str, value: Any, zone: tzinfo | None) -> str:
@@ -19,7 +20,7 @@ def _timestamp(value: Any, zone: tzinfo | None) -> int:
 
 def _known(moment: datetime | None, value: Any) -> datetime:
     if moment is None:
-        raise ModifierError(f"{as_text(value)!r} is not a date")
+        raise ModifierError(sentence("not_date", value=as_text(value)))
     return moment
 
 

@@ -8,12 +8,13 @@ from typing import Any, Final, final
 
 from scenarios.bot.patterns import Pattern, PatternRefused, compile_pattern
 from scenarios.placeholders.values import as_number, as_text, is_list
+from scenarios.words import Told, sentence
 
 Apply = Callable[[Any, Any, tzinfo | None], Any]
 """Value, parsed parameter and time zone → the new value."""
 
 
-class ModifierError(Exception):
+class ModifierError(Told):
     """The modifier cannot work on this value, or with this parameter. The message is for the author."""
 
 
@@ -75,21 +76,21 @@ def modifier(
 def number_from(parameter: Any) -> Decimal:
     number = as_number(parameter)
     if number is None:
-        raise ModifierError(f"{as_text(parameter)!r} is not a number")
+        raise ModifierError(sentence("is_not", name=repr(as_text(parameter)), text=sentence("number")))
     return number
 
 
 def count_from(parameter: Any) -> int:
     number = number_from(parameter)
     if number < 0 or number != int(number):
-        raise ModifierError(f"{as_text(parameter)!r} is not a whole number from 0")
+        raise ModifierError(sentence("not_whole_number_from", value=as_text(parameter)))
     return int(number)
 
 
 def pattern_from(parameter: Any) -> Pattern:
     source = as_text(parameter)
     if not source:
-        raise ModifierError("there is no regular expression")
+        raise ModifierError(sentence("no_regular_expression"))
     try:
         return compile_pattern(source)
     except PatternRefused as error:
@@ -105,5 +106,5 @@ def words_from(parameter: Any) -> tuple[str, ...]:
 def one_of(choices: dict[str, Any], parameter: Any) -> Any:
     name = as_text(parameter).strip()
     if name not in choices:
-        raise ModifierError(f"{name!r} is none of {', '.join(choices)}")
+        raise ModifierError(sentence("value_is_none_of", value=name, words=", ".join(choices)))
     return choices[name]

@@ -7,6 +7,7 @@ from typing import Any
 from scenarios.bot.patterns import Pattern, PatternTimeout
 from scenarios.placeholders.modifiers.table import ModifierError, count_from, modifier, one_of, pattern_from
 from scenarios.placeholders.values import as_text, is_empty, is_list
+from scenarios.words import sentence
 
 
 @modifier("upper")
@@ -91,7 +92,7 @@ def comma(value: Any) -> str:
 def keys(value: Any) -> list[Any]:
     """The keys of a mapping, as a list."""
     if not isinstance(value, Mapping):
-        raise ModifierError(f"{as_text(value)!r} is not a mapping")
+        raise ModifierError(sentence("is_not", name=repr(as_text(value)), text=sentence("mapping")))
     return list(value)
 
 

@@ -31,7 +31,9 @@ HTML, MARKDOWN = ParseMode.HTML, ParseMode.MARKDOWN_V2
     ],
 )
 def test_the_first_broken_mark_is_found_with_its_place(mode: ParseMode, text: str, position: int, reason: str) -> None:
-    assert broken_mark(text, mode) == (position, reason)
+    found = broken_mark(text, mode)
+    assert found is not None
+    assert (found.position, str(found.reason)) == (position, reason)
 
 
 @pytest.mark.parametrize(

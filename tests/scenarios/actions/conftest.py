@@ -104,7 +104,7 @@ class Bench:
         """The error of an action that fails."""
         ending = await self.play(fields, event, **more)
         assert ending.state is State.FAILED
-        return ending.error
+        return str(ending.error)
 
     def without_telegram(self) -> "Bench":
         return replace(self, services=replace(self.services, telegram=None))

@@ -238,7 +238,7 @@ async def test_a_membership_that_cannot_be_checked_does_not_hold_and_names_the_r
 
 
 async def denied(bench: Bench, event: Mapping[str, Any], **fields: Any) -> str:
-    return await denial(bench.context({"type": "send", "text": "x"}, event, {}, "1"), fields)
+    return str(await denial(bench.context({"type": "send", "text": "x"}, event, {}, "1"), fields))
 
 
 @pytest.mark.row("C-69")

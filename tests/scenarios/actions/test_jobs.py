@@ -116,7 +116,7 @@ async def test_what_cannot_be_done_fails_with_a_text_and_a_code(
 ) -> None:
     ending = await hunting.play(fields, PRIVATE)
     assert ending.state is State.FAILED
-    assert ending.error.startswith(error)
+    assert str(ending.error).startswith(error)
     assert ending.returned.results["job_refusal"].isupper()
 
 

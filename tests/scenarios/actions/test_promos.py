@@ -150,7 +150,7 @@ async def test_a_made_code_returns_all_about_it_and_the_check_returns_the_same(
 async def test_a_refused_code_has_its_reason_as_a_result(bench: Bench) -> None:
     ending = await bench.play({**CHECK, "promo_code": "nothing"}, PRIVATE)
     reason = "there is no such promo code"
-    assert (ending.error, ending.returned.results) == (reason, {"promo_available": False, "reason": reason})
+    assert (str(ending.error), ending.returned.results) == (reason, {"promo_available": False, "reason": reason})
 
 
 @pytest.mark.row("C-87")

@@ -40,7 +40,7 @@ async def test_scenarios_call_the_bot_api(relay: Relay, store: Store, caplog: py
                     relay.answers.clear()
                     played[f"{action}: {name}"] = [[call[0] for call in relay.received()], _ending(ending)]
         context = bench.context({"type": "restrict", "group_admin": True}, IN_GROUP, {}, "admin")
-        played["administrator"] = [await denial(context, {"group_admin": True}), relay.received()]
+        played["administrator"] = [str(await denial(context, {"group_admin": True})), relay.received()]
         menus = Menus(services.telegram, store, _Active())  # type: ignore[arg-type]
         await menus.register()
         played["menus"] = relay.received()
@@ -53,7 +53,7 @@ async def test_scenarios_call_the_bot_api(relay: Relay, store: Store, caplog: py
 
 def _ending(ending: Any) -> Any:
     results = {name: value for name, value in ending.returned.results.items() if name not in ("qr_file", "invite_link")}
-    return [str(ending.state), shown(ending.error), results]
+    return [str(ending.state), shown(str(ending.error)), results]
 
 
 class _Active:

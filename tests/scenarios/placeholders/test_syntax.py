@@ -224,6 +224,6 @@ def test_mistakes_are_found_without_values() -> None:
         ("MODIFIER_UNKNOWN", 3), ("MODIFIER_PARAMETER", 17), ("MODIFIER_PARAMETER", 44), ("MODIFIER_UNKNOWN", 72),
         ("BRACE_UNCLOSED", 86),
     ]  # fmt: skip
-    assert "did you mean truncate?" in found[0].message
-    assert "parentheses" in found[3].message
+    assert "did you mean truncate?" in str(found[0].message)
+    assert "parentheses" in str(found[3].message)
     assert problems("no braces") == ()

@@ -26,13 +26,13 @@ def test_a_missing_need_is_named_and_what_depends_on_it_is_off() -> None:
 def test_a_cycle_is_named_and_what_depends_on_it_is_off() -> None:
     found = plan({"a": ["b"], "b": ["a"], "c": ["a"], "d": []}, [], {})
     assert set(found.off) == {"a", "b", "c"}
-    assert "a → b → a" in found.off["a"] or "b → a → b" in found.off["a"]
+    assert "a → b → a" in str(found.off["a"]) or "b → a → b" in str(found.off["a"])
     assert found.off["c"] == "it needs a, which is off"
     assert found.order == ("d",)
 
 
 def test_what_needs_itself_is_off() -> None:
-    assert "a → a" in plan({"a": ["a"]}, [], {}).off["a"]
+    assert "a → a" in str(plan({"a": ["a"]}, [], {}).off["a"])
 
 
 names = st.sampled_from("abcdefg")
