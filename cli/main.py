@@ -28,6 +28,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "send": ("messages.deliveries", "send a message to people or groups, now or at a given time"),
     "track": ("messages.deliveries", "watch a message being delivered, until it is finished"),
     "show": ("messages.deliveries", "show a message: who received it over which channel, and who did not"),
+    "answers": ("messages.deliveries", "show who has confirmed or answered a message that asks for it"),
     "cancel": (
         "messages.deliveries",
         "cancel a message, for all or some of its recipients, or many messages at once",
@@ -108,7 +109,7 @@ VERBS: Mapping[str, tuple[str, str]] = {
 
 GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("demo", "up", "doctor"),
-    "Send and follow messages": ("send", "track", "show", "cancel", "reschedule", "templates"),
+    "Send and follow messages": ("send", "track", "show", "answers", "cancel", "reschedule", "templates"),
     "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import", "export"),
     "Write bots": ("scenarios", "forms"),
     "Look after an installation": (

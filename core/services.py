@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from core.answers import Answers
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.deliveries.live import LiveEvents
@@ -33,6 +34,7 @@ class Services:
     tracker: Tracker
     live: LiveEvents
     jobs: Jobs
+    answers: Answers
 
     @classmethod
     def on(cls, store: Store, policy: SendingPolicy | None = None) -> "Services":
@@ -53,6 +55,7 @@ class Services:
             tracker=Tracker(store),
             live=LiveEvents(store),
             jobs=Jobs(store),
+            answers=Answers(store),
         )
 
 

@@ -9,7 +9,7 @@ from core.directory import Directory
 from core.queue import QueueClient
 from core.redis.store import Store
 from core.updates.arrival import Arrival
-from core.updates.events import Event, Events, dialogs_tube, is_for_dialogs
+from core.updates.events import Event, Events, dialogs_tube, is_answer, is_for_dialogs
 from core.updates.gathering import Gathering
 from core.updates.ingress import MAX_AGE, Ingress, Raw, Read
 from core.updates.reachability import Reachability, ReadReach
@@ -68,10 +68,11 @@ def _merge(name: str, parts: Sequence[Event]) -> Event:
 
 
 def _for_dialogs(read: Read) -> Read:
-    """Return a reader of what dialogs answer."""
+    """Return a reader of what dialogs answer, and of answers to questions."""
 
     def read_private(raw: Raw, now: datetime) -> Arrival | None:
         arrival = read(raw, now)
-        return arrival if arrival is not None and is_for_dialogs(arrival.event) else None
+        is_read = arrival is not None and (is_for_dialogs(arrival.event) or is_answer(arrival.event))
+        return arrival if is_read else None
 
     return read_private

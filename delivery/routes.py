@@ -18,6 +18,7 @@ from delivery.api import (
 )
 from delivery.api.bots import forms, runs, scenarios, updates
 from delivery.api.deliveries import (
+    answers,
     bulk,
     changes,
     channels,
@@ -38,7 +39,7 @@ from delivery.console import files as console_files
 from delivery.http.route import OpenRoute, Route, Routes
 
 _RESOURCES = (
-    sending, preview, bulk, histories, changes, tracking, recipients, templates, channels, quota,
+    sending, preview, bulk, histories, changes, tracking, recipients, answers, templates, channels, quota,
     files, imports, exports, links, updates,
     monitoring, tubes, lanes, audits, processes, scenarios, forms, runs, tasks,
     jobs, many, mending, log, sign_in, webhooks,

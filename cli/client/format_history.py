@@ -37,16 +37,44 @@ def header_lines(history: History) -> Iterator[str]:
         if history.get(name):
             yield f"{name.replace('_', ' '):<12} {history[name]}"
     yield "  ".join(f"{name} {count}" for name, count in history["counts"].items() if count and name != NO_CONTACT)
+    if history.get("answers"):
+        yield f"answers      {answer_totals(history['answers'])}"
+
+
+def format_answers(page: Mapping[str, Any]) -> str:
+    """Return the totals of a question, and a line for each recipient."""
+    rows = [[format_recipient(one), format_answer(one["answer"])] for one in page["recipients"]]
+    return "\n".join([answer_totals(page["answers"]), "", *align(rows)])
+
+
+def answer_totals(answers: Mapping[str, Any]) -> str:
+    """Return how many recipients have each state of the question, and each option."""
+    states = [f"{name.replace('_', ' ')} {n}" for name, n in answers.items() if isinstance(n, int) and n]
+    options = [f"{key}: {n}" for key, n in answers["options"].items()]
+    closed = [f"closed at {answers['closed_at']}"] if answers["closed_at"] else []
+    return "  ".join([*states, *options, *closed])
+
+
+def format_answer(answer: Mapping[str, Any]) -> str:
+    """Return the state of the question for a recipient, and its answer."""
+    text = f": {answer['text'] or answer['value']}" if answer.get("value") else ""
+    changed = f", changed {len(answer['revisions'])} times" if answer.get("revisions") else ""
+    return f"{answer['state'].replace('_', ' ')}{text}{changed}"
 
 
 def recipient_lines(history: History) -> Iterator[str]:
     """Emit a table with a line for each recipient and a column for each channel that somebody has a contact in."""
     recipients = history["recipients"]
     channels = list(dict.fromkeys(channel for recipient in recipients for channel in reachable(recipient)))
-    rows = ([format_recipient(one), *cells(one, channels), *own_text(one)] for one in recipients)
-    yield from align([["", *channels], *rows])
+    yield from align([["", *channels], *(row_of(one, channels) for one in recipients)])
     if history.get("next"):
         yield "  …"
+
+
+def row_of(recipient: Mapping[str, Any], channels: Sequence[str]) -> list[str]:
+    """Return the cells of a recipient; behind the outcomes its answer and its own text, if it has them."""
+    answer = [format_answer(recipient["answer"])] if recipient.get("answer") else []
+    return [format_recipient(recipient), *cells(recipient, channels), *answer, *own_text(recipient)]
 
 
 def reachable(recipient: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -65,7 +65,7 @@ class SnapshotReader:
         return None
 
     async def _content(self, suffix: str, recipients: int, plans: Sequence[ChannelPlan]) -> DeliverySnapshot | None:
-        content = DeliverySnapshot(outcomes=await self._outcomes(suffix))
+        content = DeliverySnapshot(outcomes=await self._outcomes(suffix), answers=await self._answers(suffix))
         pages = range(-(-recipients // PAGE))
         texts = await self._fields(suffix, [f"people:{page}" for page in pages])
         for page, text in zip(pages, texts, strict=True):
@@ -87,7 +87,16 @@ class SnapshotReader:
         return found
 
     async def _outcomes(self, suffix: str, match: str = "*") -> dict[str, str]:
-        key, cursor, found = KEYS["outcomes"].at(self._shard, suffix), "0", dict[str, str]()
+        return await self._scanned(KEYS["outcomes"].at(self._shard, suffix), match)
+
+    async def _answers(self, suffix: str) -> dict[str, str]:
+        """Return the fields of a question and its answers; none if the delivery asks nothing."""
+        key = KEYS["history"].at(self._shard, suffix)
+        asks = await self._store.command("HEXISTS", key, "answer")
+        return await self._scanned(key, "answer*") if asks else {}
+
+    async def _scanned(self, key: str, match: str) -> dict[str, str]:
+        cursor, found = "0", dict[str, str]()
         while True:
             cursor, flat = await self._store.command("HSCAN", key, cursor, "MATCH", match, "COUNT", _FIELDS)
             found |= zip(flat[::2], flat[1::2], strict=True)
@@ -160,6 +169,8 @@ def _read_of(seen: HistorySnapshot, content: _Content | None) -> Read | None:
     outcomes, pages, parcels = content
     plans = load_plan(facts["plan"] or "")
     found = DeliverySnapshot(outcomes=dict(zip(outcomes[::2], outcomes[1::2], strict=True)))
+    counters = zip(seen.counters[::2], seen.counters[1::2], strict=True)
+    found.answers = {name: value for name, value in counters if name.startswith("answer")}
     found.people = [one for page, text in enumerate(pages) for one in load_recipients(text, page)]
     rest = iter(parcels)
     for plan in plans:

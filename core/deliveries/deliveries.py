@@ -39,9 +39,10 @@ from core.errors import (
 from core.model.clock import from_ms, in_ms, to_ms
 from core.model.delivery import Accepted, Cancelled, NewDelivery, Repeat
 from core.model.history import History
-from core.model.history_key import HistoryKey, Id
+from core.model.history_key import HistoryKey, Id, code_of
 from core.model.quota import Quota, QuotaState
 from core.model.states import DeliveryState, Status, Verdict
+from core.redis.connection import Word
 from core.redis.store import Argument, Store
 
 EnqueueCall = tuple[HistoryKey, Sequence[Argument]]
@@ -242,7 +243,7 @@ class Deliveries:
         self, key: HistoryKey, tenant: str, deliver_at: datetime, moved_from: datetime | None = None
     ) -> Accepted:
         """Move a delivery that has not been released. `moved_from`: the requested time, if quiet hours have moved it.
-        Raises NotFound HISTORY_NOT_FOUND, Conflict ALREADY_RELEASED, Invalid EXPIRES_BEFORE_DUE.
+        Raises NotFound HISTORY_NOT_FOUND, Conflict ALREADY_RELEASED, Invalid EXPIRES_BEFORE_DUE, UNTIL_BEFORE_DUE.
         """
         if key.shard >= self.shards:
             raise NotFound("HISTORY_NOT_FOUND", "There is no such delivery.")
@@ -254,6 +255,8 @@ class Deliveries:
             raise Conflict("CANCELLED", "The delivery was cancelled.")
         if reply[0] == "released":
             raise Conflict("ALREADY_RELEASED", f"The delivery is {reply[1]}; only a scheduled one can be moved.")
+        if reply[0] == "closes":
+            raise Invalid("UNTIL_BEFORE_DUE", "The question would be closed before the delivery is due.", "deliver_at")
         if reply[0] == "expires":
             raise Invalid("EXPIRES_BEFORE_DUE", "The delivery would expire before it is due.", "deliver_at")
         return Accepted(key, DeliveryState(reply[1]), from_ms(reply[2]), _optional_time(reply[4]), int(reply[3]))
@@ -306,7 +309,8 @@ def _enqueue_arguments(
     rules = due, expires, asked, limit, period_ms
     idempotency = repeat_key, fingerprint, _REPEAT_MS
     fields = history_fields(delivery, sizes)
-    return key.suffix, delivery.tenant, call_name, *rules, *idempotency, len(delivery.recipients), fields
+    question: list[Word] = [code_of(key), delivery.question.until] if delivery.question else []
+    return key.suffix, delivery.tenant, call_name, *rules, *idempotency, len(delivery.recipients), fields, question
 
 
 def _clashed(delivery: NewDelivery, reply: list[str]) -> bool:

@@ -41,7 +41,8 @@ TYPES_BY_ENDING: Mapping[str, AttachmentType] = {
 class Feature(StrEnum):
     """A feature that a channel may show besides plain text; an attachment's feature is its type.
 
-    `TEXT_END`: the end of a text that is longer than the channel allows.
+    `TEXT_END`: the end of a text that is longer than the channel allows. `ANSWER`: buttons whose presses answer the
+    question of the delivery.
     """
 
     PARSE_MODE = "parse_mode"
@@ -58,9 +59,11 @@ class Feature(StrEnum):
     AUDIO = "audio"
     VOICE = "voice"
     TEXT_END = "text_end"
+    ANSWER = "answer"
 
 
-EVERY_FEATURE = frozenset(Feature)
+EVERY_FEATURE = frozenset(Feature) - {Feature.ANSWER}
+"""What a message can have. A channel that receives presses shows `ANSWER`, too."""
 
 
 class Button(Struct, frozen=True, omit_defaults=True):

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from core.model.content import Content
 from core.model.history_key import HistoryKey, Id
+from core.model.question import Question
 from core.model.quota import Quota, QuotaState
 from core.model.states import DeliveryState
 from core.model.text.personal import Personal
@@ -83,6 +84,7 @@ class NewDelivery(Struct, frozen=True):
     quota: Quota | None = None
     content: Content | None = None
     personal: Personal | None = None
+    question: Question | None = None
 
 
 class Repeat(Struct, frozen=True, gc=False):

@@ -9,6 +9,7 @@ from msgspec import Struct
 from core.model.content import Content
 from core.model.delivery import Strategy
 from core.model.history_key import HistoryKey, Id
+from core.model.question import AnswerRow, AnswerTotals, Question, RecipientAnswer
 from core.model.states import DeliveryState, Status, Verdict
 
 
@@ -28,7 +29,7 @@ class OutcomeRecord(Struct, frozen=True):
 
 class RecipientRecord(Struct, frozen=True):
     """The outcome of one recipient over all channels. `received_in`: the channels in which it was reached. `text`: its
-    own one, of a personal text.
+    own one, of a personal text. `answer`: None if the delivery asks nothing.
     """
 
     id: Id
@@ -37,6 +38,7 @@ class RecipientRecord(Struct, frozen=True):
     received_in: Sequence[str]
     outcomes: Mapping[str, OutcomeRecord]
     text: str | None = None
+    answer: RecipientAnswer | None = None
 
 
 class ChannelRecord(Struct, frozen=True):
@@ -49,6 +51,7 @@ class ChannelRecord(Struct, frozen=True):
 class History(Struct, frozen=True):
     """A delivery and its outcomes. `recipients` is one page of them; `next` is the cursor of the following page.
     `personal`: the fields of a personal text, for which each recipient has a value.
+    `question`, `answers`: None if it asks nothing.
     """
 
     key: HistoryKey
@@ -78,11 +81,13 @@ class History(Struct, frozen=True):
     wait: timedelta | None = None
     content: Content | None = None
     personal: Sequence[str] = ()
+    question: Question | None = None
+    answers: AnswerTotals | None = None
 
 
 class HistoryChange(Struct, frozen=True):
-    """One outcome that changed; without one, a new `deliver_at` or the end of the delivery. `version` counts the
-    changes of a history from 1.
+    """One outcome that changed, or the `answer` of a recipient; without a recipient, a new `deliver_at`, the end of the
+    delivery, or the closing of its question. `version` counts the changes of a history from 1.
     """
 
     version: int
@@ -91,3 +96,5 @@ class HistoryChange(Struct, frozen=True):
     outcome: OutcomeRecord | None
     state: DeliveryState
     deliver_at: datetime | None = None
+    answer: AnswerRow | None = None
+    closed_at: datetime | None = None

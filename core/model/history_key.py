@@ -2,6 +2,8 @@
 
 import re
 import time
+from base64 import urlsafe_b64encode
+from hashlib import blake2b
 from urllib.parse import quote, unquote
 
 from msgspec import Struct
@@ -61,6 +63,11 @@ class HistoryKey(Struct, frozen=True, gc=False):
         """Return a new key for a delivery of `sender`, in this shard or in any."""
         ns = _NANOSECONDS.next()
         return cls(ns // 1000 % shards if shard is None else shard, str(sender), ns)
+
+
+def code_of(key: HistoryKey) -> str:
+    """Return the code by which the buttons of a question name its delivery: a history key is too long for them."""
+    return urlsafe_b64encode(blake2b(key.suffix.encode(), digest_size=8).digest()).decode().rstrip("=")
 
 
 def _escaped(sender: str) -> str:

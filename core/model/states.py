@@ -52,6 +52,7 @@ class Reason(StrEnum):
     FAILED_ELSEWHERE = "failed_elsewhere"
     NO_RECEIPT = "no_receipt"
     OPTED_OUT = "opted_out"
+    ANSWERED = "answered"  # of `read`: an answer of the person shows it
 
 
 class Verdict(StrEnum):

@@ -22,6 +22,7 @@ from core.orders.delivery_times import check_time
 from core.orders.order import Caller, Order, TableRef
 from core.orders.own_name import in_own_name
 from core.orders.personal_values import make_personal
+from core.orders.question_rules import check_question
 from core.orders.tables.row_addressees import RowAddressees
 
 MAX_RECIPIENTS = 10_000
@@ -65,6 +66,8 @@ class Preparation:
         check_content(_neutral(given) if order.personal else given)
         self.check_time(given.deliver_at, is_far=order.far)
         deliver_at, moved_from = self.moved(given.deliver_at, caller, is_urgent=order.urgent)
+        if given.question:
+            check_question(given.question, deliver_at, self._clock())
         if moved_from and deliver_at and given.expires_at and given.expires_at <= deliver_at:
             detail = f"Quiet hours move the delivery to {deliver_at:%FT%TZ}; it would have expired then."
             raise Invalid("EXPIRES_BEFORE_DUE", detail, "expires_at")

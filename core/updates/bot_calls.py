@@ -1,18 +1,20 @@
-"""Calls that the process of a channel's bot makes at once, because it has the token: the answer to a press, and the
-mark that the bot is writing.
+"""Calls that the process of a channel's bot makes at once, because it has the token: the answer to a press, the mark
+that the bot is writing, other buttons below a message.
 
     an event ─▶ its scenario ─▶ tube `bot_calls.<channel>` ─▶ the bot's process
 
-Guarantee: a call is made at most half a minute after it was put, or not at all: later the person gains nothing. A press
-has one answer.
+Guarantee: a call is made at most half a minute after it was put, or not at all: later the person gains nothing; buttons
+are changed within an hour. A press has one answer.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from datetime import timedelta
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 
 from core.model.backoff import Backoff
+from core.model.content import Button
 from core.queue import Attempt, NewTask, QueueClient, Result, Retry, Tube, Worker, own_name
 from core.updates.events import Event, person_of
 
@@ -21,6 +23,7 @@ _LEASE = timedelta(seconds=5)
 _ATTEMPTS = 3
 _BACKOFF = Backoff(timedelta(milliseconds=500), timedelta(seconds=5))
 _CONCURRENCY = 50
+_CHANGE_EXPIRES, _CHANGE_ATTEMPTS = timedelta(hours=1), 1000
 
 
 class PressAnswer(msgspec.Struct, frozen=True, tag="press"):
@@ -41,7 +44,18 @@ class TypingMark(msgspec.Struct, frozen=True, tag="typing"):
     chat_id: int | str
 
 
-BotCall = PressAnswer | TypingMark
+class ButtonChange(msgspec.Struct, frozen=True, tag="buttons"):
+    """New buttons below a message, which stays as it is otherwise. `press`: the provider's id of the press that they
+    answer, as long as it waits for an answer.
+    """
+
+    chat_id: int | str
+    message_id: int | str
+    rows: Sequence[Sequence[Button]]
+    press: str = ""
+
+
+BotCall = PressAnswer | TypingMark | ButtonChange
 Make = Callable[[BotCall], Awaitable[bool]]
 """Makes a call to the provider; returns False if another attempt is to be made."""
 
@@ -90,9 +104,27 @@ class BotCalls:
         chat = event.get("dialog_id") or event.get("chat_id") or event["user_id"]
         await self._client.queue.put(self._tube, self._task(TypingMark(chat), event))
 
+    async def change_buttons(self, event: Event, rows: Sequence[Sequence[Button]]) -> None:
+        """Have the message of a press show other buttons: once for an event, in the order of the presses. Raises
+        StoreError.
+        """
+        chat, message = event.get("chat_id") or event["user_id"], event.get("message_id")
+        if not message:
+            return
+        change = ButtonChange(chat, message, rows, str(event["callback_id"]))
+        task = self._task(
+            change,
+            event,
+            lane=own_name(self._tenant, f"{self._tube}:{chat}:{message}"),
+            expires=datetime.now(UTC) + _CHANGE_EXPIRES,
+            attempts=_CHANGE_ATTEMPTS,
+        )
+        source = own_name(self._tenant, f"{self._tube}.buttons")
+        await self._client.queue.put_once(self._tube, task, source=source, name=str(event["id"]))
+
     def worker(self, make: Make) -> Worker:
         """Return a worker that makes the calls of this tenant's bot, to `run()` and to `stop()`."""
         return calls_worker(self._client, self._tube, {self._tenant: make})
 
-    def _task(self, call: BotCall, event: Event) -> NewTask:
-        return NewTask(msgspec.json.encode(call).decode(), self._tenant, user=person_of(event))
+    def _task(self, call: BotCall, event: Event, **options: Any) -> NewTask:
+        return NewTask(msgspec.json.encode(call).decode(), self._tenant, user=person_of(event), **options)

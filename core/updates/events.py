@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from core.answers import is_token
 from core.deliveries.choice_store import Choices
 from core.errors import Invalid
 from core.model.backoff import Backoff
@@ -22,6 +23,8 @@ from core.queue import NewTask, QueueClient, Tube, own_name
 from core.updates.choice_answers import answered
 
 TUBE = "events"
+ANSWERS_TUBE = "answers"
+"""The tube of the presses that answer questions of deliveries: `core.updates.presses`."""
 KINDS = ("text", "callback", "new_member", "left_member", "changed_member", "join_request", "edited", "inline_query")
 MAX_BYTES = 128 * 1024
 """Of an event as JSON."""
@@ -80,7 +83,8 @@ class Events:
         lane = own_name(self._tenant, lane_of(stored))
         task = NewTask(encode(stored), self._tenant, lane=lane, user=person_of(stored))
         unique_in = own_name(self._tenant, f"events.{stored['channel']}.{source}")
-        return await self._client.queue.put_once(self._tube.name, task, source=unique_in, name=stored["id"])
+        tube = ANSWERS_TUBE if is_answer(stored) else self._tube.name
+        return await self._client.queue.put_once(tube, task, source=unique_in, name=stored["id"])
 
 
 def encode(event: "Event | msgspec.Struct") -> str:
@@ -126,6 +130,11 @@ def is_private(event: Event) -> bool:
 def is_for_dialogs(event: Event) -> bool:
     """Return whether a dialog answers an event: a private message or press of a person."""
     return is_private(event) and event.get("kind") in _DIALOG_KINDS and not event.get("is_bot")
+
+
+def is_answer(event: Event) -> bool:
+    """Return whether an event is the press of a button that answers the question of a delivery."""
+    return event.get("kind") == "callback" and is_token(event.get("callback_data"))
 
 
 def checked(event: Event) -> dict[str, Any]:

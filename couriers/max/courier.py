@@ -59,7 +59,7 @@ class Max:
     parcel = 100
     remembers = NEVER
     announces: Literal[True] = True
-    shows = EVERY_FEATURE
+    shows = EVERY_FEATURE | {Feature.ANSWER}
     limits = Limits(text=LONGEST, splits=True, splits_content=True, keyboard=keyboard.LIMITS)
 
     def __init__(self, account: str, client: MaxClient, files: MessageFiles, dialogs: KnownIds) -> None:

@@ -4,14 +4,17 @@ Called by `couriers.sending.parcels.parcel_executor`.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
 
+from core.answers.buttons import asking, with_tokens
 from core.deliveries.histories.encoding import PAGE, load_recipients
 from core.deliveries.histories.parcels import Entry
 from core.deliveries.histories.reader import HistoryReader
-from core.model.content import Button, Content
+from core.model.content import Button, Content, Feature
+from core.model.history_key import code_of
+from core.model.question import Pressed, Question
 from core.model.text.personal import PersonalTemplate, Values, values_in
 from couriers.sending.content.content_for_channel import Presented, present
 from couriers.sending.interface import Message, WritesAsText
@@ -30,15 +33,24 @@ class Messages:
         self._parcel = parcel
         self._channel = services.courier.channel
         self._seed = f"{parcel.history_key.id}:{self._channel}:{parcel.group}"
-        self._has_choices = parcel.content is not None and isinstance(services.courier, WritesAsText)
+        self._has_choices = bool(parcel.content or parcel.question) and isinstance(services.courier, WritesAsText)
         self._template = PersonalTemplate(parcel.text, parcel.content) if parcel.is_personal else None
         self._values: dict[int, Values] = {}
         self.shared = self._present(parcel.text, parcel.content)
 
     def _present(self, text: str, content: Content | None) -> Presented:
+        """Return what the courier gets; the buttons that answer a question have no tokens yet."""
+        courier, question = self._services.courier, self._parcel.question
+        asked = asking(content, question, courier.shows, self._as_text) if question else None
+        content = asked or content
+        presented = present(text, content, courier.shows, self._as_text(content) if content else ())
+        if question and not asked:
+            return presented._replace(not_shown=(*presented.not_shown, Feature.ANSWER))
+        return presented
+
+    def _as_text(self, content: Content) -> Collection[Feature]:
         courier = self._services.courier
-        as_text = courier.as_text(content) if content and isinstance(courier, WritesAsText) else ()
-        return present(text, content, courier.shows, as_text)
+        return courier.as_text(content) if isinstance(courier, WritesAsText) else ()
 
     async def read_values(self, reader: HistoryReader) -> None:
         """Read the values for a personal text. They never change, so a repeat has the same text. Raises StoreError."""
@@ -81,7 +93,16 @@ class Messages:
     async def _message(self, entry: Entry, presented: Presented) -> Message:
         report_url = await self._report_url(entry) if self._services.options.report_url else ""
         text, content, *_ = presented
+        if content and self._parcel.question and Feature.ANSWER not in presented.not_shown:
+            content = await self._asking(entry, content, self._parcel.question)
         return Message(entry.address, text, self._seed, f"{entry.id!r}:{entry.contact}", report_url, content)
+
+    async def _asking(self, entry: Entry, content: Content, question: Question) -> Content:
+        """Return the content with the buttons of one recipient. Raises StoreError."""
+        key, tokens = self._parcel.history_key, self._services.answer_tokens
+        place = Pressed(key.shard, code_of(key), entry.number, self._parcel.number, entry.contact)
+        account = (self._tenant, self._channel, entry.address)
+        return with_tokens(content, question, await tokens.of_options(*account, place, len(question.options)))
 
     async def _report_url(self, entry: Entry) -> str:
         base_url = self._services.options.report_url

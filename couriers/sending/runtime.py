@@ -23,6 +23,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from core.answers import AnswerTokens
 from core.deliveries.channels import ChannelFacts, Channels
 from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
@@ -193,6 +194,7 @@ class Runtime:
             read_marks=ReadMarks(self._store, reports, courier),
             choices=Choices(self._store),
             files=self._files,
+            answer_tokens=AnswerTokens(self._store),
         )
 
     def _release_capacity(self, task: Task, entries: int) -> None:

@@ -47,7 +47,7 @@ class TelegramBot:
     parcel = 100
     remembers = NEVER
     announces: Literal[True] = True
-    shows = EVERY_FEATURE
+    shows = EVERY_FEATURE | {Feature.ANSWER}
     limits = Limits(text=LONGEST_TEXT, caption=LONGEST_CAPTION, splits=True, keyboard=KEYBOARD, follows_group=True)
 
     def __init__(self, account: str, bot: BotClient, moved_groups: KnownIds) -> None:

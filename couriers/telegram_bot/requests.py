@@ -171,13 +171,18 @@ def edited_message(content: Content) -> str:
 def keyboard(content: Content) -> Keyboard | None:
     """Return the buttons below the message, else those in place of the person's keyboard."""
     if content.inline:
-        return types.InlineKeyboardMarkup(inline_keyboard=[list(map(_button, row)) for row in content.inline])
+        return inline_keyboard(content.inline)
     if content.reply is None:
         return None
     rows = [[_key(text, text in content.request_contact) for text in row] for row in content.reply if row]
     if not rows:
         return types.ReplyKeyboardRemove(remove_keyboard=True)
     return types.ReplyKeyboardMarkup(keyboard=rows, resize_keyboard=True)
+
+
+def inline_keyboard(rows: Sequence[Sequence[Button]]) -> types.InlineKeyboardMarkup:
+    """Return the buttons below a message."""
+    return types.InlineKeyboardMarkup(inline_keyboard=[list(map(_button, row)) for row in rows])
 
 
 def is_private(address: str) -> bool:

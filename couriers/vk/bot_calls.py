@@ -1,13 +1,21 @@
-"""Answers presses of buttons at VK, and shows that the bot is writing."""
+"""Answers presses of buttons at VK, shows that the bot is writing, and changes buttons."""
 
 import json
 import logging
 
-from core.updates.bot_calls import BotCall, TypingMark
+from msgspec.structs import replace
+
+from core.updates.bot_calls import BotCall, ButtonChange, PressAnswer, TypingMark
+from couriers.sending import Content
 from couriers.vk.client import VkClient
 from couriers.vk.errors import VkRefused, VkUnavailable
+from couriers.vk.keyboard import LONGEST_LABEL, keyboard
+from couriers.vk.uploads import attached
 
 log = logging.getLogger(__name__)
+
+_LONGEST = 90
+"""Characters of a snackbar."""
 
 
 class VkCalls:
@@ -17,11 +25,11 @@ class VkCalls:
         self._client = client
 
     async def make(self, call: BotCall) -> bool:
-        """Answer a press, which ends the wait that the button shows, or show that the bot is writing. Returns False if
-        VK was not reached. What VK refuses is only logged. Raises TokenRefused.
+        """Answer a press, which ends the wait that the button shows, show that the bot is writing, or change the
+        buttons of a message. Returns False if VK was not reached. What VK refuses is only logged. Raises TokenRefused.
         """
-        method, parameters = _request(call)
         try:
+            method, parameters = await self._edit(call) if isinstance(call, ButtonChange) else _request(call)
             await self._client.call(method, **parameters)
         except VkRefused as refusal:
             log.debug("%s: VK refused it: %s", call, refusal)
@@ -30,12 +38,23 @@ class VkCalls:
             return False
         return True
 
+    async def _edit(self, call: ButtonChange) -> tuple[str, dict[str, str | int]]:
+        """Return the edit of a message that keeps its text and its files: VK removes what an edit does not name."""
+        place: dict[str, str | int] = {"peer_id": call.chat_id, "conversation_message_ids": call.message_id}
+        found = await self._client.call("messages.getByConversationMessageId", **place)
+        (message,) = found["items"]
+        files = ",".join(filter(None, map(attached, message.get("attachments") or ())))
+        place = {"peer_id": call.chat_id, "conversation_message_id": call.message_id}
+        rows = [[replace(one, text=one.text[:LONGEST_LABEL]) for one in row] for row in call.rows]
+        kept = {"message": message.get("text") or "", **({"attachment": files} if files else {})}
+        return "messages.edit", {**place, **kept, "keyboard": keyboard(Content(inline=rows))}
 
-def _request(call: BotCall) -> tuple[str, dict[str, str | int]]:
+
+def _request(call: PressAnswer | TypingMark) -> tuple[str, dict[str, str | int]]:
     """Return the method and its parameters."""
     if isinstance(call, TypingMark):
         return "messages.setActivity", {"peer_id": call.chat_id, "type": "typing"}
     answer = {"event_id": call.id, "user_id": call.user_id, "peer_id": call.chat_id}
     if call.text:
-        answer["event_data"] = json.dumps({"type": "show_snackbar", "text": call.text}, ensure_ascii=False)
+        answer["event_data"] = json.dumps({"type": "show_snackbar", "text": call.text[:_LONGEST]}, ensure_ascii=False)
     return "messages.sendMessageEventAnswer", answer

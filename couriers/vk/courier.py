@@ -58,7 +58,7 @@ class Vk:
     parcel = batch
     most_texts = MAX_CALLS
     remembers = timedelta(hours=1)
-    shows = EVERY_FEATURE - {Feature.PARSE_MODE, Feature.REQUEST_CONTACT}
+    shows = EVERY_FEATURE - {Feature.PARSE_MODE, Feature.REQUEST_CONTACT} | {Feature.ANSWER}
     limits = Limits(text=LONGEST_TEXT, caption=LONGEST_TEXT, keyboard=keyboard.LIMITS)
 
     def __init__(self, client: VkClient, community: int, files: MessageFiles, *, long_poll: bool = False) -> None:

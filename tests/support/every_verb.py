@@ -12,6 +12,7 @@ from bots.conversation.state import State
 from bots.dialog_event import DialogEvent
 from bots.dialogs import Dialogs
 from core.admission.quotas import Quotas
+from core.answers import Answers
 from core.deliveries.delivery_reports import DeliveryReports, EntryName
 from core.deliveries.histories.parcels import Entry, load_parcel
 from core.deliveries.references import MessageReferences, Reference
@@ -25,6 +26,7 @@ from core.jobs.record import OwnState
 from core.model.delivery import Recipient, Strategy
 from core.model.history_key import HistoryKey
 from core.model.people import Group, GroupChange, Supergroup, User, UserChange
+from core.model.question import AnswerKind, Option, Question
 from core.model.quota import Quota
 from core.model.states import Reason, Status
 from core.monitoring import Lanes
@@ -89,6 +91,7 @@ async def call_every_verb(stack: Stack) -> None:
     await _call_queue_verbs(stack)
     await _call_dialog_verbs(stack)
     await _call_delivery_verbs(stack)
+    await _call_answer_verbs(stack)
     await _call_webhook_verbs(stack)
     await _call_directory_verbs(Directory(stack.store))
     await _import_and_link(stack)
@@ -273,6 +276,14 @@ async def _import_and_link(stack: Stack) -> None:
         await journal.add([("join_group", "A", "5")], 1)
         await ends(journal)
     await roll_forward(stack.store, TENANT)
+
+
+async def _call_answer_verbs(stack: Stack) -> None:
+    option = Option("yes", "Yes")
+    accepted = await stack.deliver(person(1), question=Question(AnswerKind.CONFIRM, [option], "en"))
+    answers = Answers(stack.store)
+    await answers.enter(accepted.key, TENANT, "1", "yes", "anna", "event")
+    await answers.close(accepted.key, TENANT)
 
 
 async def report_token(stack: Stack, key: HistoryKey, channel: str = "echo", index: int = 0, parcel: int = 0) -> str:

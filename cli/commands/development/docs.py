@@ -203,6 +203,7 @@ _SECTIONS = {
     "W": "Web console",
     "M": "Channels",
     "S": "Scale",
+    "R": "The way back: confirmations and questions",
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from cli.client.attachments import attach, upload_table
-from cli.client.format_history import format_event, format_history
+from cli.client.format_history import format_answers, format_event, format_history
 from cli.client.http_client import HttpClient, JsonObject, open_client
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.read_input import STDIN, read_text_input
@@ -79,6 +79,10 @@ def declare_send(parser: ArgumentParser) -> None:
     add("--priority", type=int, help="a lower number is sent first")
     add("--tag", action="append", help="a label to find or cancel the delivery by; repeat for several")
     add("--repeat-key", metavar="KEY", default="", help="idempotency key: calls with the same key send once")
+    asks = parser.add_mutually_exclusive_group()
+    asks.add_argument("--confirm", action="store_true", help='ask for a confirmation, with a button "I have read it"')
+    asks.add_argument("--ask", metavar="OPTIONS", help="ask with a button for each option, for example 'Yes|No'")
+    add("--until", metavar="TIME", help="with --confirm or --ask: when the question closes")
     add("--wait", action="store_true", help="wait until the delivery is finished, as track does")
 
 
@@ -135,8 +139,23 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
         "lane": arguments.lane,
         "priority": arguments.priority,
         "tags": arguments.tag,
+        "answer": new_question(arguments),
     }
     return {name: value for name, value in body.items() if value is not None}
+
+
+def new_question(arguments: Namespace) -> dict[str, Any] | None:
+    """Return what the delivery asks, None if it asks nothing. Raises CommandFailed."""
+    until = {"until": arguments.until} if arguments.until else {}
+    if arguments.confirm:
+        return {"kind": "confirm", **until}
+    if arguments.ask is None:
+        if until:
+            raise CommandFailed("--until belongs to --confirm or --ask", WRONG_USAGE)
+        return None
+    texts = [text.strip() for text in arguments.ask.split("|")]
+    options = [{"key": str(number), "text": text} for number, text in enumerate(texts, 1)]
+    return {"kind": "choice", "options": options, **until}
 
 
 def parse_id(text: str) -> int | str:
@@ -228,10 +247,37 @@ def print_result(result: JsonObject, as_json: bool, text: str) -> None:
     print(json.dumps(result, ensure_ascii=False) if as_json else text, flush=True)
 
 
+def declare_answers(parser: ArgumentParser) -> None:
+    declare_key(parser)
+    parser.add_argument("--csv", action="store_true", help="print a table of CSV")
+    parser.add_argument("--state", help="only recipients in this state: open, answered, silent, unreachable, late, …")
+    parser.add_argument("--close", action="store_true", help="close the question first: later answers are late")
+
+
+async def answers(api: HttpClient, arguments: Namespace) -> int:
+    """Print the answers to the question of a delivery."""
+    path, query = f"{delivery_path(arguments.key)}/answers", {"state": arguments.state} if arguments.state else {}
+    if arguments.close:
+        await api.call("POST", f"{path}:close")
+    if arguments.csv:
+        async for chunk in api.download(f"{path}.csv", query):
+            sys.stdout.buffer.write(chunk)
+        return SUCCESS
+    found = await api.call("GET", path, query={**query, "limit": "1000"})
+    cursor = found["next"]
+    while cursor:
+        page = await api.call("GET", path, query={**query, "limit": "1000", "cursor": cursor})
+        found["recipients"] += page["recipients"]
+        cursor = found["next"] = page["next"]
+    print_result(found, arguments.json, format_answers(found))
+    return SUCCESS
+
+
 COMMANDS: Mapping[str, Command] = {
     "send": Command(declare_send, over_http(send)),
     "track": Command(declare_key, over_http(track)),
     "show": Command(declare_key, over_http(show)),
+    "answers": Command(declare_answers, over_http(answers)),
     "cancel": Command(declare_cancel, over_http(cancel)),
     "reschedule": Command(declare_reschedule, over_http(reschedule)),
 }

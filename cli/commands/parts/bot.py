@@ -168,9 +168,13 @@ class ReceivingBots:
         await self._folders.note(tenant, reason)
 
     async def _parts(self) -> Sequence[Part]:
-        """Return what answers people; beside scenarios what makes the calls of the bots."""
+        """Return what answers people, unless scenarios do, and what makes the calls of the bots."""
+        calls = await self._calls() if self._receiving.makes_calls else []
         if self._has_scenarios:
-            return await self._calls() if self._receiving.makes_calls else []
+            return calls
+        return [*calls, *await self._dialogs()]
+
+    async def _dialogs(self) -> Sequence[Part]:
         if self._only and (module := self._receiving.replies):
             replies = import_module(module).Replies(self._only.client)
             return [ButtonBot(await button_workers(self._services, self._channel, replies.send, replies.edit))]

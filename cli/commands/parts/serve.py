@@ -55,6 +55,7 @@ from core.services import Services, open_services
 from core.sessions import Sessions, SignInLinks
 from core.updates.events import Events
 from core.updates.ingress import Ingress
+from core.updates.presses import Presses
 from core.uploads import Uploads
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
@@ -132,6 +133,7 @@ async def open_api_services(store: Store, settings: Settings, mark: Installation
         sending_webhooks(core, settings) as webhooks,
         recovering_imports(core) as importing,
         recording_figures(core),
+        counting_answers(core),
     ):
         yield ApiServices(
             core=core,
@@ -190,6 +192,21 @@ async def recording_figures(core: Services) -> AsyncIterator[None]:
         yield
     finally:
         await cancel_and_wait(recording)
+
+
+@asynccontextmanager
+async def counting_answers(core: Services) -> AsyncIterator[None]:
+    """Count presses that answer questions, and close questions, beside the API."""
+    presses = Presses(core.store, core.client)
+    await presses.open()
+    worker = presses.worker()
+    counting = asyncio.create_task(worker.run(), name="answers")
+    try:
+        yield
+    finally:
+        worker.stop()
+        await asyncio.wait([counting], timeout=SHUTDOWN_TIMEOUT)
+        await cancel_and_wait(counting)
 
 
 def options_of(configuration: Configuration) -> Options:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from core.audit.invariants.answers import answer_violations
 from core.audit.invariants.invariant import Repair, Violation
 from core.deliveries.histories.encoding import ChannelPlan, StoredRecipient
 from core.deliveries.histories.parcels import outcome_field
@@ -43,11 +44,14 @@ class ParcelSnapshot:
 
 @dataclass(slots=True)
 class DeliverySnapshot:
-    """The content of a delivery, read in pages. `outcomes`: field → stored text. `parcels`: by channel."""
+    """The content of a delivery, read in pages. `outcomes`: field → stored text. `parcels`: by channel. `answers`: the
+    fields of its question and answers.
+    """
 
     people: list[StoredRecipient] = field(default_factory=list)
     outcomes: dict[str, str] = field(default_factory=dict)
     parcels: dict[str, list[ParcelSnapshot]] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
 
 
 def history_index_violations(shard: int, tenant: str, seen: HistorySnapshot, now: int) -> Iterator[Violation]:
@@ -115,6 +119,7 @@ def delivery_violations(
     yield from _versions(key, facts, content)
     recount = _Recount(key, seen, facts, content, plans)
     yield from recount.violations(counters)
+    yield from answer_violations(key, content.answers, len(content.people), recount.reached())
     if facts["state"] != "scheduled" and not (facts["state"] == "cancelled" and not facts["released"]):
         yield from _parcels(key, counters, content, plans)
     tasks = [parcel for parcels in content.parcels.values() for parcel in parcels if parcel.left is not None]
@@ -176,7 +181,7 @@ class _Recount:
 
     def violations(self, counters: Mapping[str, str]) -> Iterator[Violation]:
         stored = {name: int(value) for name, value in counters.items() if name.startswith("n:") and int(value)}
-        counted, reached = self._counted(), self._reached()
+        counted, reached = self._counted(), self.reached()
         bits = bytes.fromhex(self.seen.bits)
         marked = {n for n in range(len(bits) * 8) if bits[n // 8] & (128 >> n % 8)}
         zeros = dict.fromkeys(stored.keys() - counted.keys(), 0)
@@ -204,7 +209,7 @@ class _Recount:
                     counts[f"n:{plan.channel}:{status}"] += 1
         return dict(counts)
 
-    def _reached(self) -> set[int]:
+    def reached(self) -> set[int]:
         if not self.content.outcomes:
             return set()
         return {

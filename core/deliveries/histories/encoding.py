@@ -6,6 +6,7 @@
     content                JSON of `core.model.content.Content`; missing if there is none
     personal               [field, …]: those whose values the recipients have, in this order; missing unless the text
                            is personal
+    answer                 JSON of `core.model.question.Question`; missing if the delivery asks nothing
     plan                   "telegram 90 100,57;sms 3;vk 0"   (channel, recipients with a contact, entries per parcel;
                            without sizes there is one parcel, with one entry for each of these recipients)
 
@@ -63,10 +64,7 @@ def history_fields(delivery: NewDelivery, parcel_sizes: Mapping[str, int]) -> li
     recipients, entries, reached = _rows(delivery)
     fields: list[FieldOrValue] = ["sender", compact_json(delivery.sender), "text", delivery.text]
     fields += _options(delivery)
-    if delivery.content is not None:
-        fields += ("content", compact_json(delivery.content))
-    if delivery.personal is not None:
-        fields += ("personal", compact_json(delivery.personal.fields))
+    fields += _documents(delivery)
     for page, page_rows in enumerate(cut(recipients, PAGE)):
         fields += (f"people:{page}", compact_json(page_rows))
     plan = []
@@ -155,6 +153,14 @@ def _options(delivery: NewDelivery) -> Iterator[FieldOrValue]:
         yield from ("strategy", "first")
     if delivery.wait is not None:
         yield from ("wait", delivery.wait // timedelta(milliseconds=1))
+
+
+def _documents(delivery: NewDelivery) -> Iterator[FieldOrValue]:
+    """Emit what is stored as JSON, if the delivery has it."""
+    personal = delivery.personal.fields if delivery.personal else None
+    for name, value in (("content", delivery.content), ("personal", personal), ("answer", delivery.question)):
+        if value is not None:
+            yield from (name, compact_json(value))
 
 
 _decode_content = msgspec.json.Decoder(Content).decode

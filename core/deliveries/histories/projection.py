@@ -20,6 +20,8 @@ from core.model.clock import from_ms
 from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, Strategy
 from core.model.history import ChannelRecord, History, OutcomeRecord, RecipientRecord
 from core.model.history_key import HistoryKey, Id
+from core.model.question import RecipientAnswer, answer_state, load_question, load_row, row_field
+from core.model.question import totals as answer_totals
 from core.model.states import REACHED, DeliveryState, Reason, Status, best, verdict
 from core.model.text.personal import PersonalTemplate, values_in
 
@@ -28,6 +30,7 @@ FIELDS = (
     *("tenant", "sender", "text", "origin", "state", "version", "created", "due", "released", "finished", "expires"),
     *("asked", "recipients", "reachable", "reached", "reported", "plan", "kind", "tags", "lane"),
     *("priority", "lapsed", "strategy", "wait", "opted_out", "content", "personal", "rescheduled"),
+    *("answer", "answers_closed"),
 )
 
 _COUNTED: tuple[Status, ...] = tuple(status for status in Status if status not in (Status.QUEUED, Status.NO_CONTACT))
@@ -134,8 +137,8 @@ def recipient_records(
     outcomes: HistoryFields,
     under_way: Collection[str] = frozenset(),
 ) -> list[RecipientRecord]:
-    """Return one record per recipient. `outcomes`: outcome field → stored text. `under_way`: the outcome fields of the
-    entries that are under way although the delivery was cancelled.
+    """Return one record per recipient. `fields`: also the rows of their answers. `outcomes`: outcome field → stored
+    text. `under_way`: the outcome fields of the entries that are under way although the delivery was cancelled.
     """
     channels, opted_out = channels_of(fields), load_opted_out(fields["opted_out"])
     records = [
@@ -174,7 +177,19 @@ def _recipient_record(
         for channel, contacts in zip(channels, recipient.contacts, strict=True)
     }
     received_in = [channel for channel, record in records.items() if record.status in REACHED]
-    return RecipientRecord(recipient.id, recipient.name, list(recipient.origin), received_in, records)
+    answer = _answer_of(recipient, fields, is_reached=bool(received_in)) if fields.get("answer") else None
+    return RecipientRecord(recipient.id, recipient.name, list(recipient.origin), received_in, records, answer=answer)
+
+
+def answer_fields(recipients: Iterable[StoredRecipient], fields: HistoryFields) -> list[str]:
+    """Return the fields of the answers of these recipients; none if the delivery asks nothing."""
+    return [row_field(one.number) for one in recipients] if fields["answer"] else []
+
+
+def _answer_of(recipient: StoredRecipient, fields: HistoryFields, *, is_reached: bool) -> RecipientAnswer:
+    row, is_closed = load_row(fields.get(row_field(recipient.number))), fields["answers_closed"] is not None
+    is_over = fields["finished"] is not None
+    return RecipientAnswer(answer_state(row, is_reached=is_reached, is_over=is_over, is_closed=is_closed), row)
 
 
 def _outcome_in_channel(
@@ -214,6 +229,8 @@ def assemble(
     state = DeliveryState(fields["state"] or "")
     total, reached = int(fields["recipients"] or 0), int(fields["reached"] or 0)
     reachable = int(fields["reachable"] or total)
+    question, closed_at = load_question(fields["answer"]), int(fields["answers_closed"] or 0)
+    is_over = fields["finished"] is not None
     return History(
         key=key,
         tenant=fields["tenant"] or "",
@@ -228,7 +245,7 @@ def assemble(
         finished_at=_optional_time(fields["finished"]),
         expires_at=_optional_time(fields["expires"]),
         moved_from=_optional_time(fields["asked"]),
-        verdict=verdict(state, reachable, reached, is_over=fields["finished"] is not None),
+        verdict=verdict(state, reachable, reached, is_over=is_over),
         counts=_totals(total, reached, channels),
         channels=channels,
         kind=fields["kind"] or DEFAULT_KIND,
@@ -242,6 +259,12 @@ def assemble(
         reported=sum(1 for channel in channels.values() if channel.state == "reported"),
         recipients=recipients,
         next=cursor,
+        question=question,
+        answers=answer_totals(
+            question, counters, recipients=total, reached=reached, is_over=is_over, closed_at=closed_at
+        )
+        if question
+        else None,
     )
 
 

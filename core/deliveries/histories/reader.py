@@ -14,6 +14,7 @@ from core.deliveries.histories.projection import HistoryFields
 from core.errors import NotFound
 from core.model.history import History, RecipientRecord
 from core.model.history_key import HistoryKey
+from core.model.question import counter_fields, load_question
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -72,7 +73,9 @@ class HistoryReader:
     async def _immutable_fields(self, key: HistoryKey, tenant: str) -> HistoryFields:
         """Return the fields that show which other fields exist. Of the plan only the channels are used; they never
         change."""
-        return await self._fields_of_tenant(key, tenant, ("tenant", "plan", "recipients", "state", "finished"))
+        return await self._fields_of_tenant(
+            key, tenant, ("tenant", "plan", "recipients", "state", "finished", "answer")
+        )
 
     async def _under_way(self, key: HistoryKey, fields: HistoryFields) -> set[str]:
         """Return the outcome fields of the entries that workers still have of a cancelled delivery."""
@@ -96,7 +99,11 @@ class HistoryReader:
         between two reads.
         """
         channels = projection.channels_of(immutable)
-        names = [*projection.FIELDS, *projection.counter_fields(channels)]
+        answers = [
+            *counter_fields(load_question(immutable["answer"])),
+            *projection.answer_fields(recipients, immutable),
+        ]
+        names = [*projection.FIELDS, *projection.counter_fields(channels), *answers]
         outcome_names = projection.outcome_fields(recipients, channels)
         values = await self._store.run("read_history", key.shard, key.suffix, len(names), *names, *outcome_names)
         fields = dict(zip(names, values, strict=False))
@@ -126,7 +133,18 @@ class HistoryReader:
         """Return what became of these recipients."""
         names = projection.outcome_fields(recipients, projection.channels_of(fields))
         under_way = await self._under_way(key, fields)
-        return projection.recipient_records(recipients, fields, await self.outcomes(key, names), under_way)
+        answers = await self.answers(key, fields, recipients)
+        outcomes = await self.outcomes(key, names)
+        return projection.recipient_records(recipients, {**fields, **answers}, outcomes, under_way)
+
+    async def answers(
+        self, key: HistoryKey, fields: HistoryFields, recipients: Sequence[StoredRecipient]
+    ) -> HistoryFields:
+        """Return the rows of the answers of these recipients, by field."""
+        names = projection.answer_fields(recipients, fields)
+        slices = [names[start : start + _FIELDS_AT_ONCE] for start in range(0, len(names), _FIELDS_AT_ONCE)]
+        found = await asyncio.gather(*(self.read_fields(key, part) for part in slices))
+        return {name: text for part in found for name, text in part.items()}
 
     async def parcels(self, key: HistoryKey, fields: HistoryFields) -> AsyncIterator[StoredParcel]:
         """Emit every parcel of the delivery."""

@@ -17,6 +17,7 @@ from core.deliveries.histories.reader import HistoryReader
 from core.errors import malformed_cursor
 from core.model.history import OutcomeRecord, RecipientRecord
 from core.model.history_key import HistoryKey
+from core.model.question import AnswerState, RecipientAnswer
 from core.model.states import OPEN, Status
 from core.model.text.characters import folded
 from core.redis.keys import KEYS
@@ -33,7 +34,7 @@ _TELLING = (Status.FAILED, Status.UNKNOWN, Status.EXPIRED, Status.CANCELLED, Sta
 @dataclass(frozen=True, slots=True)
 class RecipientFilter:
     """None and "": all. `status`, `reason` and `channel` are of one outcome. `text`: a part of the name or id. `why`:
-    as `why_not_reached` says.
+    as `why_not_reached` says. `answer`, `option`: of the question of the delivery.
     """
 
     status: Status | None = None
@@ -42,10 +43,12 @@ class RecipientFilter:
     text: str = ""
     why: str = ""
     reached: bool | None = None
+    answer: AnswerState | None = None
+    option: str = ""
 
     @property
     def reads_outcomes(self) -> bool:
-        return bool(self.status or self.reason or self.channel or self.text or self.why)
+        return bool(self.status or self.reason or self.channel or self.text or self.why or self.answer or self.option)
 
     def matches(self, record: RecipientRecord) -> bool:
         """Return whether a recipient is listed; `reached` is not looked at."""
@@ -53,8 +56,14 @@ class RecipientFilter:
             return False
         if self.why and why_not_reached(record) != self.why:
             return False
+        if (self.answer or self.option) and not self._is_answered(record.answer):
+            return False
         outcomes = record.outcomes.items()
         return any(self._is_wanted(channel, outcome) for channel, outcome in outcomes)
+
+    def _is_answered(self, answer: RecipientAnswer | None) -> bool:
+        value = answer.row.value if answer and answer.row else ""
+        return answer is not None and self.answer in (None, answer.state) and self.option in ("", value)
 
     def _is_wanted(self, channel: str, outcome: OutcomeRecord) -> bool:
         return (

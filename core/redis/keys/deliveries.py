@@ -55,6 +55,13 @@ DELIVERIES = (
         "the numbered choices of the last message to an address without buttons: `[{text, data}, …]`",
     ),
     Key(
+        "asked",
+        "questions:{s}:asked:<code>",
+        "string",
+        Lifetime.RETENTION,
+        "the delivery whose question has this code, by which buttons name it: its suffix",
+    ),
+    Key(
         "references",
         "references:{s}:<channel>:<account>:<peer>",
         "zset",

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from core.answers.buttons import asking, with_tokens
 from core.model.content import Attachment, Button, Content, Feature
 from core.model.display import BEGINNING, Display, Limits
+from core.model.question import Question
 from core.model.text.sms_parts import sms_parts
 from core.model.text.subjects import beginning_of
 from core.model.text.text_marks import Span, cut_text, plain_text, spans
@@ -50,11 +52,16 @@ def display_of(courier: Courier) -> Display:
     return Display(courier.shows, frozenset(as_text), limits)
 
 
-def shown_in(display: Display, text: str, content: Content | None) -> Shown:
+def shown_in(display: Display, text: str, content: Content | None, question: Question | None = None) -> Shown:
     """Return what a person sees of a delivery in a channel."""
+    asked = asking(content, question, display.shows, display.written_as_text) if question else None
+    not_asked = (Feature.ANSWER,) if question and not asked else ()
+    content = asked or content
     as_text = display.written_as_text(content) if content else ()
     presented = present(text, content, display.shows, as_text)
     left = presented.content or NOTHING
+    if asked and question:
+        left = with_tokens(left, question, [one.key for one in question.options])
     texts, was_cut = _texts(presented, display.limits)
     return Shown(
         [] if presented.is_empty else [_marked(one, left) for one in texts],
@@ -62,7 +69,12 @@ def shown_in(display: Display, text: str, content: Content | None) -> Shown:
         left.reply or (),
         left.attachments,
         len(presented.choices),
-        (*presented.not_shown, *((Feature.TEXT_END,) if was_cut else ()), *_lost(presented, display.limits)),
+        (
+            *presented.not_shown,
+            *not_asked,
+            *((Feature.TEXT_END,) if was_cut else ()),
+            *_lost(presented, display.limits),
+        ),
         sum(map(sms_parts, texts)) if display.limits.in_sms else 0,
         presented.is_empty,
         _subject(presented, display.limits),

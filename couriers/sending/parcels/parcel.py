@@ -7,6 +7,7 @@ from core.deliveries.histories.encoding import load_content
 from core.deliveries.histories.parcels import Entry, load_parcel
 from core.model.content import Content
 from core.model.history_key import HistoryKey
+from core.model.question import Question, load_question
 from core.queue import Task
 
 
@@ -16,6 +17,7 @@ class Parcel:
     more after each retry that a person asked for. `closed`: a cancellation or a delivery report has closed entries of
     this delivery, so the history must be read before the first attempt. `place`: of the channel in a delivery with the
     strategy `first`, from 1; 0 in others. `is_personal`: the text has marks, which the values of each recipient fill.
+    `question`: None if the delivery asks nothing.
     """
 
     history_key: HistoryKey
@@ -27,16 +29,18 @@ class Parcel:
     place: int = 0
     content: Content | None = None
     is_personal: bool = False
+    question: Question | None = None
 
     @classmethod
     def of(cls, task: Task) -> "Parcel":
         """Decode a claimed task that `lua/delivery/functions/enqueue.lua` or `lua/delivery/functions/retry.lua` made.
         `lua/queue/functions/claim.lua` attaches the history's suffix, the encoded parcel, the text, the closed flag,
-        the place, and the content if the delivery has one.
+        the place, and the content and the question if the delivery has them.
         """
         suffix, encoded, text, closed, place, *further = task.attachment
         content = load_content(further[0]) if further else None
+        question = load_question(further[1]) if len(further) > 1 else None
         group, entries, personal = load_parcel(encoded)
         number = int(task.id.rpartition(".")[2])
         key, of_first = HistoryKey.of(task.shard, suffix), int(place or 0)
-        return cls(key, number, group, entries, text, bool(closed), of_first, content, bool(personal))
+        return cls(key, number, group, entries, text, bool(closed), of_first, content, bool(personal), question)

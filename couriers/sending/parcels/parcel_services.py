@@ -5,6 +5,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from core.answers import AnswerTokens
 from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.histories.reader import HistoryReader
@@ -41,4 +42,5 @@ class ParcelServices:
     read_marks: ReadMarks
     choices: Choices
     files: UploadedFiles
+    answer_tokens: AnswerTokens
     announcing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_ANNOUNCED))

@@ -8,11 +8,13 @@ from core.model import delivery
 from core.model.clock import write_optional_time, write_time
 from core.model.contacts import recipient_notation
 from core.model.history_key import HistoryKey
+from core.model.question import AnswerKind
 from core.model.states import DeliveryState
 from delivery.api.deliveries.content import UPLOAD_ID, ContentRequest
 from delivery.http.fields.durations import DURATION
 from delivery.http.fields.types import (
     DELIVERY_ID,
+    PRINTABLE,
     Contacts,
     Encoding,
     IdField,
@@ -130,6 +132,34 @@ Personal = Annotated[
 ]
 
 
+OptionKey = Annotated[
+    str, Meta(min_length=1, max_length=64, pattern=PRINTABLE, extra={"pattern": "NOT_PRINTABLE", "long": "TOO_LONG"})
+]
+OptionText = Annotated[
+    str,
+    Meta(min_length=1, max_length=100, pattern=r"\S", extra={"long": "OPTION_TOO_LONG", "pattern": "OPTION_MALFORMED"}),
+]
+
+
+class OptionRequest(RequestModel, frozen=True):
+    """An option: `key` is counted, `text` is on the button."""
+
+    key: OptionKey
+    text: OptionText
+
+
+class QuestionRequest(RequestModel, frozen=True):
+    """What the delivery asks. `confirm`: one button, "I have read it"; `choice`: a button for each option. `until`:
+    when it closes. `change`: until then the last answer counts. `late`: whether answers after it count.
+    """
+
+    kind: AnswerKind
+    options: Annotated[list[OptionRequest], Meta(max_length=50, extra={"long": "TOO_MANY_OPTIONS"})] | UnsetType = UNSET
+    until: Time | UnsetType | None = UNSET
+    change: Annotated[bool, Meta(extra_json_schema={"default": True})] | UnsetType = UNSET
+    late: Annotated[Literal["keep", "count"], Meta(extra_json_schema={"default": "keep"})] | UnsetType = UNSET
+
+
 class DeliveryRequest(RequestModel, frozen=True):
     """One text for many recipients. Without `text` only if `content` has attachments."""
 
@@ -153,6 +183,7 @@ class DeliveryRequest(RequestModel, frozen=True):
     urgent: Urgent | UnsetType = UNSET
     far: Far | UnsetType = UNSET
     personal: Personal | UnsetType = UNSET
+    answer: QuestionRequest | UnsetType = UNSET
 
 
 class HistoryKeyRequest(RequestModel, frozen=True):

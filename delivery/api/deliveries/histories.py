@@ -11,9 +11,11 @@ from core.model import delivery, history
 from core.model.clock import write_optional_time
 from core.model.history_key import Id
 from core.model.people import id_text
+from core.model.question import Question
 from core.model.states import DeliveryState, Status, Verdict
 from core.model.text import unreserved
 from core.model.text.characters import nfc
+from delivery.api.deliveries.answers import AnswerCounts, AnswerView, QuestionView
 from delivery.api.deliveries.content import ContentResponse
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields.durations import write_duration
@@ -45,7 +47,7 @@ class OutcomeView(Struct):
 
 class RecipientHistory(Struct):
     """One recipient with the outcome in every channel. `received_in`: the channels that reached the recipient. `text`:
-    its own one, of a personal text; otherwise absent.
+    its own one, of a personal text; otherwise absent. `answer`: absent if the delivery asks nothing.
     """
 
     id: Id
@@ -54,24 +56,30 @@ class RecipientHistory(Struct):
     received_in: list[str]
     outcomes: dict[str, OutcomeView]
     text: str | UnsetType = UNSET
+    answer: AnswerView | UnsetType = UNSET
 
     @classmethod
-    def of(cls, record: history.RecipientRecord) -> "RecipientHistory":
-        return cls(*recipient_fields(record))
+    def of(cls, record: history.RecipientRecord, question: Question | None = None) -> "RecipientHistory":
+        return cls(*recipient_fields(record), answer_of(record, question))
 
 
 def recipient_fields(
     record: history.RecipientRecord,
 ) -> tuple[Id, str | None, list[str], list[str], dict[str, OutcomeView], str | UnsetType]:
-    """Return the fields of `RecipientHistory`."""
+    """Return the fields of `RecipientHistory`, but the answer."""
     outcomes = {channel: OutcomeView.of(outcome) for channel, outcome in record.outcomes.items()}
     text: str | UnsetType = UNSET if record.text is None else record.text
     return record.id, record.name, list(record.origin), list(record.received_in), outcomes, text
 
 
+def answer_of(record: history.RecipientRecord, question: Question | None) -> AnswerView | UnsetType:
+    return AnswerView.of(record.answer, question) if record.answer and question else UNSET
+
+
 class DeliverySummary(Struct, kw_only=True):
     """A delivery without its recipients. `channels`: channel → `state`, and the number of outcomes per status.
     `content`: absent if the delivery has only a text. `personal`: the fields of a personal text; otherwise absent.
+    `answer`, `answers`: its question and the totals, absent if it asks nothing.
     """
 
     id: str
@@ -99,6 +107,8 @@ class DeliverySummary(Struct, kw_only=True):
     wait: str | None
     content: ContentResponse | UnsetType = UNSET
     personal: list[str] | UnsetType = UNSET
+    answer: QuestionView | UnsetType = UNSET
+    answers: AnswerCounts | UnsetType = UNSET
 
     @classmethod
     def of(cls, history: history.History) -> "DeliverySummary":
@@ -113,7 +123,7 @@ class HistoryResponse(DeliverySummary, kw_only=True):
 
     @classmethod
     def of(cls, history: history.History) -> "HistoryResponse":
-        recipients = [RecipientHistory.of(one) for one in history.recipients]
+        recipients = [RecipientHistory.of(one, history.question) for one in history.recipients]
         return cls(**_summary(history), recipients=recipients, next=history.next)
 
 
@@ -132,7 +142,13 @@ def _summary(history: history.History) -> dict[str, Any]:
     wait = None if history.wait is None else write_duration(history.wait)
     content = {} if history.content is None else {"content": ContentResponse.of(history.content)}
     personal = {"personal": list(history.personal)} if history.personal else {}
-    return copied | times | further | {"wait": wait} | content | personal
+    return copied | times | further | {"wait": wait} | content | personal | _asked(history)
+
+
+def _asked(history: history.History) -> dict[str, Any]:
+    if history.question is None or history.answers is None:
+        return {}
+    return {"answer": QuestionView.of(history.question), "answers": AnswerCounts.of(history.answers)}
 
 
 class DeliveryPage(Struct):

@@ -10,15 +10,18 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType, ValidationError, convert
 
+from core.model.clock import to_ms
 from core.model.contacts import recipient_notation
 from core.model.contacts.addresses import without_duplicates
 from core.model.delivery import NewDelivery, Recipient, Sender, Strategy
 from core.model.history_key import HistoryKey, Id
 from core.model.people import canonical_id, faults_of_address
+from core.model.question import Late, Option, Question
 from core.model.text.characters import nfc, refusal, without_marks
 from core.model.text.personal import field_name
 from core.orders import Addressee, GroupRef, Order, SupergroupRef, TableRef, UserRef
-from delivery.api.deliveries.delivery_request import DeliveryRequest, RecipientRequest
+from core.orders.question_rules import locale_of, options_of
+from delivery.api.deliveries.delivery_request import DeliveryRequest, QuestionRequest, RecipientRequest
 from delivery.http.context import Request
 from delivery.http.fields.durations import read_duration
 from delivery.http.fields.timestamps import read_time
@@ -81,6 +84,21 @@ def _convert(given: DeliveryRequest, context: ValidationContext) -> NewDelivery:
         strategy=Strategy(given.strategy or Strategy.ALL),
         wait=read_duration(given.wait) if given.wait else None,
         content=given.content.content() if given.content else None,
+        question=_question(given.answer, given.text or "", max_days_ahead) if given.answer else None,
+    )
+
+
+def _question(given: QuestionRequest, text: str, max_days_ahead: int) -> Question:
+    locale = locale_of(text)
+    until = read_time(given.until, "answer.until", max_days_ahead) if given.until else None
+    options = [Option(nfc(one.key), one.text) for one in given.options or ()]
+    return Question(
+        kind=given.kind,
+        options=options_of(given.kind, options, locale),
+        locale=locale,
+        until=to_ms(until) if until else 0,
+        change=given.change is not False,
+        late=Late(given.late or Late.KEEP),
     )
 
 

@@ -220,7 +220,7 @@ async def preview(request: Request[DeliveryRequest, PreviewQuery]) -> Response:
     displays = dict.fromkeys(found.delivery.channels, Display()) | {
         view.name: view.display for view in views if view.display
     }
-    shown = {name: shown_in(displays[name], *found.message_of(number or 0)) for name in wanted}
+    shown = {name: shown_in(displays[name], *found.message_of(number or 0), found.delivery.question) for name in wanted}
     parts = _parts(found, displays) if found.delivery.personal else {}
     return Response(PreviewResponse.of(found, shown, displays, number, parts))
 
@@ -248,7 +248,7 @@ def _parts(found: Preview, displays: Mapping[str, Display]) -> Mapping[str, int]
     channels = [name for name in found.delivery.channels if displays[name].limits.in_sms]
     return {
         name: sum(
-            shown_in(displays[name], *found.message_of(number)).parts * len(one.contacts[name])
+            shown_in(displays[name], *found.message_of(number), found.delivery.question).parts * len(one.contacts[name])
             for number, one in enumerate(found.delivery.recipients)
             if name in one.contacts
         )

@@ -11,8 +11,9 @@ from core.deliveries.histories.recipient_search import RecipientFilter, why_not_
 from core.model import history
 from core.model.clock import write_optional_time
 from core.model.history import OutcomeRecord, RecipientRecord
+from core.model.question import Question
 from core.model.states import Reason, Status
-from delivery.api.deliveries.histories import RecipientHistory, recipient_fields
+from delivery.api.deliveries.histories import RecipientHistory, answer_of, recipient_fields
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields.types import Label, Limit, RequestModel, ShortText, cursor_form
 from delivery.http.responses.csv import _YES, CONTENT_TYPE, ForExcel, Rows, respond_csv
@@ -55,14 +56,14 @@ class OutcomeExportQuery(RecipientFilterQuery, frozen=True):
         return self.excel in _YES
 
 
-class ListedRecipient(RecipientHistory):
+class ListedRecipient(RecipientHistory, kw_only=True):
     """A recipient. `why`: why it was not reached: a reason, a status, or `waiting`; null if it was."""
 
     why: str | None = None
 
     @classmethod
-    def of(cls, record: history.RecipientRecord) -> "ListedRecipient":
-        return cls(*recipient_fields(record), why_not_reached(record))
+    def of(cls, record: history.RecipientRecord, question: Question | None = None) -> "ListedRecipient":
+        return cls(*recipient_fields(record), answer_of(record, question), why=why_not_reached(record))
 
 
 class ListedRecipients(Struct):

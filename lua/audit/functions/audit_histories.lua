@@ -2,8 +2,9 @@
 -- ARGV    tenant, entries:int, suffixes:rest
 --         tenant: the tenant under which an index names them; "" for the history's own
 --         entries: the most recipients, entries of parcels and outcomes of all contents together; 0 for no content
--- RETURNS [now, history, …]; history: [suffix, facts (HISTORY_FACTS), counters (name, value, …), scores in listed, live, retained, due,
---         presence of order key, history, outcomes, reached: 0 absent, 1 without a TTL, 2 with a TTL; the reached bitmap in hex,
+-- RETURNS [now, history, …]; history: [suffix, facts (HISTORY_FACTS), counters and, with content, answers (name, value, …), scores in
+--         listed, live, retained, due, presence of order key, history, outcomes, reached: 0 absent, 1 without a TTL, 2 with a TTL; the
+--         reached bitmap in hex,
 --         content: [outcomes (field, text, …), pages of recipients, parcels] or false if that is too much]
 --         parcels: of each channel in turn [text, history and left of its task]
 -- EVENTS  none
@@ -29,13 +30,14 @@ end
 
 local function hex(text) return (string.gsub(text, '.', function(byte) return string.format('%02x', string.byte(byte)) end)) end
 
--- Returns the fields by name, and the counters among them. One call for all fields costs less than one for those that are needed.
+-- Returns the fields by name, and the counters and answers among them. One call for all fields costs less than one for those that are
+-- needed.
 local function fields_of(suffix)
   local flat, fields, counters = redis_call('HGETALL', Key.history(suffix)), {}, {}
   for n = 1, #flat, 2 do
     local name = flat[n]
     fields[name] = flat[n + 1]
-    if string.find(name, '^n:') or string.find(name, '^left:') then
+    if string.find(name, '^n:') or string.find(name, '^left:') or string.find(name, '^answer') then
       counters[#counters + 1] = name
       counters[#counters + 1] = flat[n + 1]
     end

@@ -1,7 +1,8 @@
 -- enqueue: store a delivery in one step: its history, its order key and, if it is due, its parcels
--- ARGV    packed: suffix, tenant, request, due, expires, asked, limit, period, repeat_key, fingerprint, repeat_ms, recipients, fields
+-- ARGV    packed: suffix, tenant, request, due, expires, asked, limit, period, repeat_key, fingerprint, repeat_ms, people, fields, question
 --         request: name of this call, by which its repeat after a lost connection is recognised; asked: requested time if quiet hours have
---         moved it, or 0; limit, period: quota of the sender, limit 0 for none; fields: history field, value, …
+--         moved it, or 0; limit, period: quota of the sender, limit 0 for none; people: how many; fields: history field, value, …;
+--         question: [] without one, or its code, and the ms at which it closes (0: never)
 -- RETURNS ["accepted" | "repeated", suffix, state, due, requested time if it had passed or was moved, recipients] or one of
 --         ["used"] ["foreign"] ["payload"] ["quota", ms until the next delivery is allowed]; "accepted" with a quota is followed by
 --         how many are used, and the ms until the first of them leaves the window
@@ -63,7 +64,7 @@ local function release_when_due(suffix, state, due)
   return state, due
 end
 
-return function(suffix, tenant, request, due, expires, asked, limit, period, repeat_key, fingerprint, repeat_ms, recipients, fields)
+return function(suffix, tenant, request, due, expires, asked, limit, period, repeat_key, fingerprint, repeat_ms, people, fields, question)
   local known = reply_of_first_call(tenant, repeat_key, fingerprint) or reply_for_used_id(suffix, tenant, request)
   if known then return known end
   local wait, used = 0, 0
@@ -73,9 +74,10 @@ return function(suffix, tenant, request, due, expires, asked, limit, period, rep
   -- All checks are done; only writes follow.
   local state
   state, due, asked = state_when_new(due, asked)
-  store_history(suffix, tenant, request, due, expires, asked, recipients, fields)
+  store_history(suffix, tenant, request, due, expires, asked, people, fields)
+  if question[1] then Answers.open(suffix, tenant, unpack(question)) end
   state, due = release_when_due(suffix, state, due)
-  local result = { suffix, state, string.format('%.0f', due), asked, recipients }
+  local result = { suffix, state, string.format('%.0f', due), asked, people }
   if repeat_key ~= '' then
     redis_call('SET', Key.idempotency(tenant, repeat_key), cjson.encode({ fingerprint = fingerprint, answer = result }), 'PX', repeat_ms)
   end

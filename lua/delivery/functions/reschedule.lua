@@ -1,16 +1,18 @@
 -- reschedule: move a delivery that has not been released
 -- ARGV    suffix, tenant, due:int, asked:int
 --         asked: requested time if quiet hours have moved it to due, or 0
--- RETURNS ["moved", state, due, recipients, requested time if it had passed or was moved] or ["missing"] ["released", state] ["expires"]
+-- RETURNS ["moved", state, due, recipients, requested time if it had passed or was moved]
+--         or ["missing"] ["released", state] ["expires"] ["closes"]
 -- EVENTS  set and, if due, del of the order key; rescheduled, released, finished; from what fell due before: outcomes, reported, del of
 --         bells
 
 return function(suffix, tenant, due, asked)
   local history = Key.history(suffix)
-  local fields = redis_call('HMGET', history, 'tenant', 'state', 'expires', 'recipients')
+  local fields = redis_call('HMGET', history, 'tenant', 'state', 'expires', 'recipients', 'answers_until')
   if fields[1] ~= tenant then return { 'missing' } end
   if fields[2] ~= 'scheduled' then return { 'released', fields[2] } end
   if fields[3] and due >= tonumber(fields[3]) then return { 'expires' } end
+  if fields[5] and due >= tonumber(fields[5]) then return { 'closes' } end
   asked = asked > 0 and asked or due < now and due or nil
   due = math.max(due, now)
   redis_call('HSET', history, 'due', due)

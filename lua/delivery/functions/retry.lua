@@ -21,6 +21,8 @@ local function reopen(suffix, fields)
   redis_call('HSET', history, 'state', 'released')
   redis_call('HDEL', history, 'finished', 'expires')
   for _, key in ipairs({ history, Key.outcomes(suffix), Key.reached(suffix) }) do redis_call('PERSIST', key) end
+  local code = redis_call('HGET', history, 'answers_code')
+  if code then redis_call('PERSIST', Key.asked(code)) end
 end
 
 -- In a delivery with the strategy `first` a parcel may be empty: the parcels with one number have the same recipients in all channels.

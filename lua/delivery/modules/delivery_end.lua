@@ -20,19 +20,20 @@ local function final_state(suffix, state)
   return facts[3] and 'cancelled' or 'finished'
 end
 
--- Ends a delivery: every channel has reported. Its retention starts now.
+-- Ends a delivery: every channel has reported. Its retention starts now, or when its question closes.
 function DeliveryEnd.finish_history(suffix)
   local history = Key.history(suffix)
-  local facts = redis_call('HMGET', history, 'state', 'tenant')
+  local facts = redis_call('HMGET', history, 'state', 'tenant', 'answers_code', 'answers_until')
   redis_call('HSET', history, 'state', final_state(suffix, facts[1]), 'finished', now)
   Version.raise(suffix)
   redis_call('ZREM', Key.live(facts[2]), suffix)
   redis_call('ZREM', Key.due(), Plan.order_member(suffix))
   redis_call('DEL', Key.order(suffix))
-  local drop_at = now + tonumber(redis_call('HGET', Key.settings(), 'retention_ms') or 30 * DAY_MS)
+  local drop_at = math.max(now, tonumber(facts[4] or 0)) + tonumber(redis_call('HGET', Key.settings(), 'retention_ms') or 30 * DAY_MS)
   redis_call('ZADD', Key.retained(), drop_at, facts[2] .. '|' .. suffix)
   -- If no claim runs any more, the server drops the keys by itself a day later.
   for _, key in ipairs({ history, Key.outcomes(suffix), Key.reached(suffix) }) do redis_call('PEXPIREAT', key, drop_at + DAY_MS) end
+  if facts[3] then redis_call('PEXPIREAT', Key.asked(facts[3]), drop_at + DAY_MS) end
   Outcome.announce(suffix, 'finished')
 end
 

@@ -29,12 +29,15 @@ local function best(statuses)
   return statuses[1]
 end
 
--- Writes one entry to the stream for each step, with all outcomes of that step (I13).
-function Outcome.announce(suffix, event, changes)
+-- Writes one entry to the stream for each step, with all outcomes of that step (I13), or with an answer: the recipient and its row.
+function Outcome.announce(suffix, event, changes, answer)
   local facts = redis_call('HMGET', Key.history(suffix), 'state', 'version', 'reported', 'finished', 'tenant')
-  redis_call('XADD', Key.events(), 'MAXLEN', '~', EVENTS_KEPT, '*', 'history', suffix, 'event', event, 'state', facts[1],
-    'version', facts[2] or '0', 'reported', facts[3] or '0', 'finished', facts[4] and '1' or '0', 'changes', changes or '',
-    'tenant', facts[5] or '')
+  local entry = {
+    'history', suffix, 'event', event, 'state', facts[1], 'version', facts[2] or '0', 'reported', facts[3] or '0',
+    'finished', facts[4] and '1' or '0', 'changes', changes or '', 'tenant', facts[5] or '',
+  }
+  if answer then WriteBuffer.add_words(entry, 'answer', answer) end
+  redis_call('XADD', Key.events(), 'MAXLEN', '~', EVENTS_KEPT, '*', unpack(entry))
   if changes and #changes > LARGE then
     redis_call('XTRIM', Key.events(), 'MINID', '~', string.format('%.0f', clock[1] * 1000 - 60000))
   end
@@ -123,7 +126,9 @@ local function count_change(step, item, old, new)
   if old == new then return end
   step.by_status[old] = (step.by_status[old] or 0) - 1
   step.by_status[new] = (step.by_status[new] or 0) + 1
-  step.reached = step.reached + mark_reached(step.suffix, item, step.channel, old, new)
+  local change = mark_reached(step.suffix, item, step.channel, old, new)
+  step.reached = step.reached + change
+  if change ~= 0 and step.asked then Answers.note_reached(step.suffix, item.number, change) end
 end
 
 -- Counts what was written by channel, status and reason, for the figures of operators (core/monitoring). `counted`: `status|reason` → n.
@@ -178,9 +183,9 @@ function Outcome.record(suffix, channel, raw_items, forced)
   if #raw_items == 0 or redis_call('EXISTS', history) == 0 then return 0 end
   local items = Outcome.read_items(raw_items)
   local stored = Outcome.stored_outcomes(suffix, channel, items)
-  local facts = redis_call('HMGET', history, 'version', 'finished')
+  local facts = redis_call('HMGET', history, 'version', 'finished', 'answers_code')
   local step = {
-    suffix = suffix, channel = channel, forced = forced, version = Version.of(facts[1]), finished = facts[2],
+    suffix = suffix, channel = channel, forced = forced, version = Version.of(facts[1]), finished = facts[2], asked = facts[3],
     fields = {}, changes = {}, written = {}, by_status = {}, counted = {}, closed = 0, reached = 0,
   }
   for n, item in ipairs(items) do

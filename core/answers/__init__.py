@@ -1,0 +1,14 @@
+"""The question of a delivery: the tokens of its buttons, and what its recipients answer.
+
+    a button's token ─▶ Answers.press ─▶ lua/answers/functions/answer.lua, one step in the shard of the delivery
+
+Guarantees: an answer counts once for its person (I26), however often its event is handled; a token counts only for the
+account to which its message was sent.
+
+Neighbours: `core.deliveries` below. `couriers.sending` signs the buttons, `core.updates` recognises presses.
+"""
+
+from core.answers.answers import Answers
+from core.answers.tokens import AnswerTokens, is_token
+
+__all__ = ["AnswerTokens", "Answers", "is_token"]

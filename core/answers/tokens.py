@@ -1,0 +1,79 @@
+"""The data of a button that answers a question: short, and signed for the account to which its message goes.
+
+    q<shard>.<code>.<number>.<parcel>.<contact>.<option>.<mark><signature>      at most 64 bytes, as Telegram allows
+
+The mark shows that this installation has made the token, the signature that it was made for this account: so a forged
+token differs from one that another account presses.
+"""
+
+import hmac
+import re
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from core.errors import Forbidden
+from core.model.question import Pressed
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+TOKEN = re.compile(
+    r"(q(\d{1,5})\.([A-Za-z0-9_-]{11})\.(\d{1,5})\.(\d{1,5})\.(\d{1,2})\.(\d{1,2}))\.([\w-]{4})([\w-]{12})", re.ASCII
+)
+_MARK_BYTES, _SIGNATURE_BYTES = 3, 9
+
+
+def is_token(data: object) -> bool:
+    """Return whether the data of a button have the form of a token."""
+    return isinstance(data, str) and TOKEN.fullmatch(data) is not None
+
+
+class AnswerTokens:
+    """Signs and reads with the secret of the installation. One per process."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._secret = b""
+
+    async def sign(self, tenant: str, channel: str, address: str, pressed: Pressed) -> str:
+        """Return the data of a button. Raises StoreError."""
+        secret = await self._installation_secret()
+        place = ".".join(map(str, (pressed.number, pressed.parcel, pressed.contact, pressed.option)))
+        content = f"q{pressed.shard}.{pressed.code}.{place}"
+        return f"{content}.{_mark(secret, content)}{_signature(secret, tenant, channel, address, content)}"
+
+    async def of_options(self, tenant: str, channel: str, address: str, place: Pressed, options: int) -> Sequence[str]:
+        """Return the data of the buttons of a question, one for each option. Raises StoreError."""
+        account = (tenant, channel, address)
+        return [await self.sign(*account, replace(place, option=option)) for option in range(options)]
+
+    async def read(self, tenant: str, channel: str, address: str, data: str) -> Pressed:
+        """Return what a token names. Raises Forbidden ANSWER_TOKEN_WRONG, ANSWER_NOT_YOURS; StoreError."""
+        secret, found = await self._installation_secret(), TOKEN.fullmatch(data)
+        if found is None or not hmac.compare_digest(found[8], _mark(secret, found[1])):
+            raise Forbidden("ANSWER_TOKEN_WRONG", "This button was not made here.")
+        if not hmac.compare_digest(found[9], _signature(secret, tenant, channel, address, found[1])):
+            raise Forbidden("ANSWER_NOT_YOURS", "This question was asked of another account.")
+        return Pressed(int(found[2]), found[3], *(int(found[place]) for place in range(4, 8)))
+
+    async def _installation_secret(self) -> bytes:
+        if not self._secret:
+            name = KEYS["secret"].at(0, "answers")
+            await self._store.command("SET", name, secrets.token_hex(32), "NX")
+            self._secret = str(await self._store.command("GET", name)).encode()
+        return self._secret
+
+
+def _mark(secret: bytes, content: str) -> str:
+    return _keyed(secret, f"mark\n{content}", _MARK_BYTES)
+
+
+def _signature(secret: bytes, tenant: str, channel: str, address: str, content: str) -> str:
+    return _keyed(secret, "\n".join((tenant, channel, address, content)), _SIGNATURE_BYTES)
+
+
+def _keyed(secret: bytes, signed: str, size: int) -> str:
+    digest = hmac.digest(secret, signed.encode(errors="surrogatepass"), "sha256")
+    return urlsafe_b64encode(digest[:size]).decode().rstrip("=")

@@ -1,0 +1,48 @@
+"""The invariant of questions (I26): an answer counts once for its person, and the totals are those of the answers.
+Pure.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+
+from core.audit.invariants.invariant import Violation
+from core.model.question import AnswerRow, AnswerState, Late, Question, load_question, load_row
+
+_RULE = "I26"
+_ROW, _COUNTER = "answer:", "answers:"
+
+
+def answer_violations(
+    key: str, fields: Mapping[str, str], recipients: int, reached: Collection[int]
+) -> Iterator[Violation]:
+    """Yield the violations in a history. `fields`: those of its question and answers. `reached`: the numbers of the
+    recipients that are known to be reached.
+    """
+    question = load_question(fields.get("answer"))
+    found = {int(name[len(_ROW) :]): load_row(text) for name, text in fields.items() if name.startswith(_ROW)}
+    rows = {number: row for number, row in found.items() if row is not None}
+    if question is None:
+        if rows:
+            yield Violation(
+                _RULE, key, f"{len(rows)} answers without a question", "none", why="what was asked is unknown"
+            )
+        return
+    if strangers := sorted(number for number in rows if number >= recipients):
+        why = "who has answered is unknown"
+        yield Violation(_RULE, key, f"answers of recipients {strangers}", f"of {recipients} recipients", why=why)
+    counted = {name: int(text) for name, text in fields.items() if name.startswith(_COUNTER) and int(text)}
+    wanted = _counted(question, rows, reached)
+    if counted != wanted:
+        yield Violation(
+            _RULE, key, f"counts {counted}", f"{wanted}", why="a wrong total is counted on by later answers"
+        )
+
+
+def _counted(question: Question, rows: Mapping[int, AnswerRow], reached: Collection[int]) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for number, row in rows.items():
+        counts[f"{_COUNTER}{row.state}"] += 1
+        counts[f"{_COUNTER}unreached"] += number not in reached
+        if row.state is AnswerState.ANSWERED or question.late is Late.COUNT:
+            counts[f"{_COUNTER}option:{row.value}"] += 1
+    return {name: n for name, n in counts.items() if n}

@@ -1,0 +1,195 @@
+"""The question of a delivery, and the answers of its recipients. Frozen values, pure.
+
+A history stores the question as JSON, and for each recipient who has answered a row (lua/answers/modules/answers.lua).
+What became of the sending and what became of the question are two things: `answer_state` joins them for people.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+from msgspec import Struct
+
+from core.model.clock import from_ms
+from core.model.history_key import HistoryKey, Id
+
+
+class AnswerKind(StrEnum):
+    """`confirm`: one button, "I have read it". `choice`: a button for each option."""
+
+    CONFIRM = "confirm"
+    CHOICE = "choice"
+
+
+class Late(StrEnum):
+    """What becomes of an answer after the closing: it is only kept, or counted as well."""
+
+    KEEP = "keep"
+    COUNT = "count"
+
+
+class AnswerState(StrEnum):
+    """`not_asked`: nothing has arrived yet. `silent`: closed without an answer. `unreachable`: the sending is over, and
+    nothing is known to have arrived.
+    """
+
+    NOT_ASKED = "not_asked"
+    OPEN = "open"
+    ANSWERED = "answered"
+    SILENT = "silent"
+    UNREACHABLE = "unreachable"
+    LATE = "late"
+
+
+class Option(Struct, frozen=True):
+    """`key`: what is counted. `text`: of the button."""
+
+    key: str
+    text: str
+
+
+class Question(Struct, frozen=True, omit_defaults=False):
+    """`until`: when it closes, Unix ms, 0 for never. `change`: until then the last answer counts; without it the first.
+    `locale`: ru or en, of what people are told.
+    """
+
+    kind: AnswerKind
+    options: Sequence[Option]
+    locale: str
+    until: int = 0
+    change: bool = True
+    late: Late = Late.KEEP
+
+    def option(self, key: str) -> Option | None:
+        return next((one for one in self.options if one.key == key), None)
+
+
+class Revision(Struct, frozen=True, omit_defaults=True):
+    """An answer that another one has replaced. `by`: press, on_behalf. `channel`: "" if it came in none."""
+
+    value: str
+    at: int
+    by: str
+    channel: str = ""
+    text: str = ""
+    who: str = ""
+
+
+class AnswerRow(Struct, frozen=True):
+    """What a recipient has answered, as the history stores it. `at`: Unix ms. `by`: press, or on_behalf, then `who` has
+    entered it.
+    """
+
+    state: AnswerState
+    value: str
+    at: int
+    by: str
+    version: int
+    channel: str = ""
+    text: str = ""
+    who: str = ""
+    revisions: Sequence[Revision] = ()
+
+    @property
+    def answered_at(self) -> datetime:
+        return from_ms(self.at)
+
+
+class RecipientAnswer(Struct, frozen=True):
+    """What became of the question for one recipient. `row`: None if it has not answered."""
+
+    state: AnswerState
+    row: AnswerRow | None = None
+
+
+class AnswerTotals(Struct, frozen=True):
+    """How many recipients have each state; `options`: key → answers that count. `closed_at`: Unix ms, 0 if open."""
+
+    states: Mapping[AnswerState, int]
+    options: Mapping[str, int]
+    closed_at: int = 0
+
+
+class Pressed(Struct, frozen=True):
+    """What the token of a button names: the option of a question, for one entry of a parcel."""
+
+    shard: int
+    code: str
+    number: int
+    parcel: int
+    contact: int
+    option: int = 0
+
+
+class GivenAnswer(Struct, frozen=True):
+    """An answer and what it led to. `result`: answered, changed, late; or same, closed, final, many: the answer that
+    `row` has stays.
+    """
+
+    result: str
+    key: HistoryKey
+    recipient: Id
+    question: Question
+    row: AnswerRow
+
+
+_decode_question = msgspec.json.Decoder(Question).decode
+_decode_row = msgspec.json.Decoder(AnswerRow, strict=False).decode
+
+
+def load_question(text: str | None) -> Question | None:
+    return _decode_question(text) if text else None
+
+
+def load_row(text: str | None) -> AnswerRow | None:
+    return _decode_row(text) if text else None
+
+
+def row_field(number: int) -> str:
+    """Return the field of the history in which the answer of its recipient with this number stands."""
+    return f"answer:{number}"
+
+
+def counter_fields(question: Question | None) -> list[str]:
+    """Return the fields that count answers."""
+    if question is None:
+        return []
+    options = [f"answers:option:{one.key}" for one in question.options]
+    return ["answers:answered", "answers:late", "answers:unreached", *options]
+
+
+def answer_state(row: AnswerRow | None, *, is_reached: bool, is_over: bool, is_closed: bool) -> AnswerState:
+    """Return what became of the question for one recipient. `is_over`: of the sending."""
+    if row is not None:
+        return row.state
+    if is_reached:
+        return AnswerState.SILENT if is_closed else AnswerState.OPEN
+    return AnswerState.UNREACHABLE if is_over else AnswerState.NOT_ASKED
+
+
+def totals(
+    question: Question,
+    counters: Mapping[str, str | None],
+    *,
+    recipients: int,
+    reached: int,
+    is_over: bool,
+    closed_at: int,
+) -> AnswerTotals:
+    """Return the totals. They add up to the recipients, as their states do. `counters`: `counter_fields`."""
+    answered, late, unreached = (
+        int(counters.get(f"answers:{name}") or 0) for name in ("answered", "late", "unreached")
+    )
+    waiting = reached - (answered + late - unreached)
+    rest = recipients - answered - late - waiting
+    states = {
+        AnswerState.NOT_ASKED: 0 if is_over else rest,
+        AnswerState.OPEN: 0 if closed_at else waiting,
+        AnswerState.ANSWERED: answered,
+        AnswerState.SILENT: waiting if closed_at else 0,
+        AnswerState.UNREACHABLE: rest if is_over else 0,
+        AnswerState.LATE: late,
+    }
+    options = {one.key: int(counters.get(f"answers:option:{one.key}") or 0) for one in question.options}
+    return AnswerTotals(states, options, closed_at)

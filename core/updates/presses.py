@@ -1,0 +1,87 @@
+"""Presses of buttons that answer questions: taken before the bots see them, in any channel.
+
+    an update ─▶ Events.put ─▶ tube `answers`, lane = the person ─▶ Presses.handle ─▶ `core.answers`, in the shard of
+    the delivery ─▶ tube `bot_calls.<channel>`: the press is answered, the buttons of the message show the answer
+
+Guarantees: a process that is killed at any point loses no press and counts none twice: the next attempt gets the first
+result and makes the same calls. A press that does not count is answered with the reason.
+
+The tube also closes questions when their time has come (lua/answers/modules/answers.lua puts these tasks).
+"""
+
+import logging
+from datetime import timedelta
+from hashlib import blake2b
+
+from core.answers import Answers
+from core.errors import NotFound, Refused
+from core.model.backoff import Backoff
+from core.model.history_key import HistoryKey
+from core.queue import Attempt, QueueClient, Result, Tube, Worker
+from core.redis.store import Store
+from core.updates.answer_words import is_alert, refusal_text, result_text
+from core.updates.bot_calls import BotCalls
+from core.updates.events import ANSWERS_TUBE, Event, decode, identity
+
+log = logging.getLogger(__name__)
+
+CLOSE = "close"
+"""The kind of the tasks that close questions."""
+_LEASE = timedelta(seconds=5)
+_CONCURRENCY = 100
+
+
+def answers_tube() -> Tube:
+    """Return the tube of presses and closings. Only an outage of the store takes an attempt."""
+    return Tube(ANSWERS_TUBE, attempts=1000, backoff=Backoff(timedelta(milliseconds=500), timedelta(seconds=20)))
+
+
+class Presses:
+    """One per process."""
+
+    def __init__(self, store: Store, client: QueueClient) -> None:
+        self._client = client
+        self._answers = Answers(store)
+
+    async def open(self) -> None:
+        """Create the tube. Raises StoreError."""
+        await self._client.tubes.create(answers_tube())
+
+    def worker(self) -> Worker:
+        """Return a worker of the tube, to `run()` and to `stop()`. Any number of processes may have one."""
+        return self._client.worker(ANSWERS_TUBE, self.handle, _CONCURRENCY, lease=_LEASE)
+
+    async def handle(self, attempt: Attempt) -> Result:
+        """Count a press and show what came of it, or close a question. Raises StoreError."""
+        if attempt.task.kind == CLOSE:
+            await self._close(HistoryKey.of(attempt.task.shard, attempt.body), attempt.task.tenant)
+        else:
+            await self._press(attempt.task.tenant, decode(attempt.body))
+        return None
+
+    async def _close(self, key: HistoryKey, tenant: str) -> None:
+        try:
+            await self._answers.close(key, tenant, only_due=True)
+        except NotFound:
+            log.info("question of %s: its delivery is no longer kept", key.id)
+
+    async def _press(self, tenant: str, event: Event) -> None:
+        channel, token = str(event["channel"]), str(event["callback_data"])
+        calls = BotCalls(self._client, tenant, channel) if event.get("callback_id") else None
+        try:
+            given, buttons = await self._answers.press(
+                tenant, channel, str(event["user_id"]), token, _name(tenant, event)
+            )
+        except Refused as refusal:
+            log.info("%s: the press %s does not count: %s", channel, event["id"], refusal.code)
+            if calls:
+                await calls.answer_press(event, refusal_text(refusal.code, event), alert=True)
+            return
+        if calls:
+            await calls.answer_press(event, result_text(given), alert=is_alert(given))
+            await calls.change_buttons(event, buttons)
+
+
+def _name(tenant: str, event: Event) -> str:
+    """Return a short name of an event: the same for each repeat, and for no other event of any tenant."""
+    return blake2b(identity(tenant, event).encode(errors="surrogatepass"), digest_size=9).hexdigest()

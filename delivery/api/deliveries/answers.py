@@ -1,0 +1,269 @@
+"""Answers to the question of a delivery: a table by person with totals, CSV, entering on behalf, closing."""
+
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from typing import Annotated, Any
+
+from aiohttp import web
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from core.deliveries.histories.recipient_search import RecipientFilter
+from core.deliveries.histories.recipient_search import RecipientPage as Page
+from core.errors import NotFound
+from core.model.clock import from_ms, write_time
+from core.model.history import History, RecipientRecord
+from core.model.history_key import Id
+from core.model.people import id_text
+from core.model.question import (
+    AnswerKind,
+    AnswerRow,
+    AnswerState,
+    AnswerTotals,
+    Late,
+    Option,
+    Question,
+    RecipientAnswer,
+)
+from delivery.http.context import Request, Response, next_page_link
+from delivery.http.fields.types import IdField, Label, Limit, RequestModel, cursor_form
+from delivery.http.responses.csv import _YES, CONTENT_TYPE, ForExcel, Rows, respond_csv
+from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
+
+AnyRequest = Request[None, NoParameters]
+
+
+class QuestionView(Struct):
+    """The question of a delivery. `locale`: of what people are told."""
+
+    kind: AnswerKind
+    options: list[Option]
+    until: str | None
+    change: bool
+    late: Late
+    locale: str
+
+    @classmethod
+    def of(cls, question: Question) -> "QuestionView":
+        until = write_time(from_ms(question.until)) if question.until else None
+        return cls(question.kind, list(question.options), until, question.change, question.late, question.locale)
+
+
+class AnswerCounts(Struct):
+    """How many recipients have each state of the question. `options`: key → answers that count."""
+
+    not_asked: int
+    open: int
+    answered: int
+    silent: int
+    unreachable: int
+    late: int
+    options: dict[str, int]
+    closed_at: str | None
+
+    @classmethod
+    def of(cls, totals: AnswerTotals) -> "AnswerCounts":
+        closed_at = write_time(from_ms(totals.closed_at)) if totals.closed_at else None
+        counts = {str(state): totals.states[state] for state in _STATES}
+        return cls(**counts, options=dict(totals.options), closed_at=closed_at)
+
+
+_STATES = (
+    *(AnswerState.NOT_ASKED, AnswerState.OPEN, AnswerState.ANSWERED),
+    *(AnswerState.SILENT, AnswerState.UNREACHABLE, AnswerState.LATE),
+)
+
+
+class RevisionView(Struct):
+    """An answer that a later one has replaced."""
+
+    value: str
+    at: str
+    by: str
+    channel: str | None
+
+
+class AnswerView(Struct):
+    """What became of the question for one recipient. `value`: the key of the option, `text`: its text. `by`: press or
+    on_behalf, then `who` has entered it. `revisions`: earlier answers, the first one first.
+    """
+
+    state: AnswerState
+    value: str | None = None
+    text: str | None = None
+    at: str | None = None
+    by: str | None = None
+    who: str | UnsetType = UNSET
+    channel: str | None = None
+    revisions: list[RevisionView] = []
+
+    @classmethod
+    def of(cls, answer: RecipientAnswer, question: Question) -> "AnswerView":
+        return cls(answer.state) if answer.row is None else cls.of_row(answer.row, question)
+
+    @classmethod
+    def of_row(cls, row: AnswerRow, question: Question | None) -> "AnswerView":
+        option = question.option(row.value) if question else None
+        revisions = [RevisionView(one.value, write_time(from_ms(one.at)), one.by, one.channel or None)
+                     for one in row.revisions]  # fmt: skip
+        text, channel = option.text if option else None, row.channel or None
+        at = write_time(row.answered_at)
+        return cls(row.state, row.value, text, at, row.by, row.who or UNSET, channel, revisions)
+
+
+class AnsweredRecipient(Struct):
+    """A recipient and its answer. `received_in`: the channels that reached it."""
+
+    id: Id
+    name: str | None
+    received_in: Sequence[str]
+    answer: AnswerView
+
+    @classmethod
+    def of(cls, record: RecipientRecord, question: Question) -> "AnsweredRecipient":
+        assert record.answer
+        return cls(record.id, record.name, record.received_in, AnswerView.of(record.answer, question))
+
+
+class AnswerPage(Struct):
+    """A page of recipients, those not reached first. It may be short although there is a `next` one."""
+
+    question: QuestionView
+    answers: AnswerCounts
+    recipients: list[AnsweredRecipient]
+    next: str | None
+
+    @classmethod
+    def of(cls, asked: History, page: Page) -> "AnswerPage":
+        assert asked.question
+        assert asked.answers
+        recipients = [AnsweredRecipient.of(one, asked.question) for one in page.recipients]
+        return cls(QuestionView.of(asked.question), AnswerCounts.of(asked.answers), recipients, page.next)
+
+
+class AnswerFilterQuery(RequestModel, frozen=True):
+    """Which recipients: `state` of the question, `option`: the key that they have chosen, `q`: a part of the name or
+    id.
+    """
+
+    state: AnswerState | UnsetType = UNSET
+    option: Label | UnsetType = UNSET
+    q: Label | UnsetType = UNSET
+
+    def wanted(self) -> RecipientFilter:
+        return RecipientFilter(text=self.q or "", answer=self.state or None, option=self.option or "")
+
+
+class AnswerExportQuery(AnswerFilterQuery, frozen=True):
+    """The form of the file, and which recipients."""
+
+    excel: ForExcel | UnsetType = UNSET
+
+    @property
+    def for_excel(self) -> bool:
+        return self.excel in _YES
+
+
+class AnswerQuery(AnswerFilterQuery, frozen=True):
+    """The filter and the page of a list of answers."""
+
+    cursor: Annotated[str, cursor_form("^[nr][0-9]{1,9}$")] | UnsetType = UNSET
+    limit: Limit | UnsetType = UNSET
+
+
+class AnswerOnBehalf(RequestModel, frozen=True):
+    """An answer that somebody enters for a recipient. `value`: the key of an option."""
+
+    recipient: IdField
+    value: Annotated[str, Meta(min_length=1, max_length=64)]
+
+
+class AnswerCounted(Struct):
+    """What an answer has led to: answered, changed, late; same, closed, final, many: the answer before stays."""
+
+    result: str
+    answer: AnswerView
+
+
+class QuestionClosed(Struct):
+    """The totals of a question that is closed."""
+
+    answers: AnswerCounts
+
+
+_COLUMNS = ("recipient", "name", "state", "value", "text", "at", "by", "who", "channel", "revisions")
+
+
+async def list_page(request: Request[None, AnswerQuery]) -> Response:
+    """Return one page of a delivery's recipients with their answers."""
+    query, recipients = request.query, request.services.core.deliveries.recipients
+    asked, _ = await _asked(request)
+    page = await recipients.page(
+        request.history_key, request.tenant, query.wanted(), query.cursor or None, query.limit or 100
+    )
+    return Response(AnswerPage.of(asked, page), headers=next_page_link(request.http, page.next))
+
+
+async def export(request: Request[None, AnswerExportQuery]) -> web.StreamResponse:
+    """Return one row for each recipient."""
+    _, question = await _asked(request)
+    name = f"{request.history_key.id}.answers.csv"
+    return await respond_csv(request, name, _pages(request, question), for_excel=request.query.for_excel)
+
+
+async def answer(request: Request[AnswerOnBehalf, NoParameters]) -> Response:
+    """Enter an answer on behalf of a recipient."""
+    body = request.body
+    given = await request.services.core.answers.enter(
+        request.history_key, request.tenant, id_text(body.recipient), body.value, _who(request), secrets.token_hex(9)
+    )
+    view = AnswerView.of_row(given.row, given.question)
+    return Response(AnswerCounted(given.result, view))
+
+
+async def close(request: AnyRequest) -> Response:
+    """Close the question of a delivery. A repeat changes nothing."""
+    await request.services.core.answers.close(request.history_key, request.tenant)
+    asked, _ = await _asked(request)
+    assert asked.answers
+    return Response(QuestionClosed(AnswerCounts.of(asked.answers)))
+
+
+def _who(request: Request[AnswerOnBehalf, NoParameters]) -> str:
+    """Return who enters an answer: a person that is signed in, or the name of an API key."""
+    person = request.identity.person
+    return id_text(person.id) if person else request.key.name
+
+
+async def _asked(request: Request[None, Any]) -> tuple[History, Question]:
+    """Return the delivery and its question. Raises NotFound HISTORY_NOT_FOUND, QUESTION_NOT_FOUND."""
+    asked = await request.services.core.deliveries.read(request.history_key, request.tenant, limit=1)
+    if asked.question is None:
+        raise NotFound("QUESTION_NOT_FOUND", "This delivery asks nothing.")
+    return asked, asked.question
+
+
+async def _pages(request: Request[None, AnswerExportQuery], question: Question) -> AsyncIterator[Rows]:
+    rows: list[tuple[str, ...]] = [_COLUMNS]
+    recipients, wanted = request.services.core.deliveries.recipients, request.query.wanted()
+    async for page in recipients.all(request.history_key, request.tenant, wanted):
+        yield rows + [_row(one, question) for one in page.recipients]
+        rows = []
+
+
+def _row(record: RecipientRecord, question: Question) -> tuple[str, ...]:
+    assert record.answer
+    one = AnswerView.of(record.answer, question)
+    known = (one.state, one.value or "", one.text or "", one.at or "", one.by or "", one.who or "", one.channel or "")
+    return (str(record.id), record.name or "", *known, "; ".join(f"{old.at} {old.value}" for old in one.revisions))
+
+
+ROUTES: Routes = (
+    Route("GET", "/v1/deliveries/{id}/answers", "List the answers to the question of a delivery, with totals", "read",
+          list_page, 200, AnswerPage, query=AnswerQuery, headers=NEXT_PAGE, people=People.OWN),
+    Route("GET", "/v1/deliveries/{id}/answers.csv", "Export the answers to the question of a delivery as CSV", "read",
+          export, 200, CONTENT_TYPE, query=AnswerExportQuery, people=People.OWN),
+    Route("POST", "/v1/deliveries/{id}/answers", "Enter an answer on behalf of a recipient", "send",
+          answer, 200, AnswerCounted, body=AnswerOnBehalf, repeats=Repeats.STORED, people=People.OWN),
+    Route("POST", "/v1/deliveries/{id}/answers:close", "Close the question of a delivery: later answers are late",
+          "send", close, 200, QuestionClosed, repeats=Repeats.STORED, people=People.OWN),
+)  # fmt: skip

@@ -1,0 +1,29 @@
+-- answer: count an answer of a recipient to the question of a delivery
+-- ARGV    suffix, tenant, recipient, number:int, event, value, text, by, who, channel, parcel:int, item:json
+--         recipient: "i" or "s" and its id; number: of the recipient in the delivery; event: names what the person did; by, who: press, or
+--         on_behalf and who has entered it; parcel, item: the message that a press has shown to have arrived, as in record_report; an
+--         empty item for an answer that shows nothing
+-- RETURNS [result, row], or ["missing"]; result: answered, changed, late; same, closed, final, many: the answer before stays;
+--         a repeat of an event returns its first result
+-- EVENTS  outcomes, reported, finished, answer, closed
+-- INVARIANT I26 an answer counts once for its person, and the totals are those of the answers
+
+return function(suffix, tenant, recipient, number, event, value, text, by, who, channel, parcel, item)
+  local facts = redis_call('HMGET', Key.history(suffix), 'tenant', 'answer', 'answers_closed', 'answers_until')
+  if facts[1] ~= tenant or not facts[2] then return { 'missing' } end
+  local question, row = cjson.decode(facts[2]), Answers.row_of(suffix, number)
+  local known = Answers.result_of_event(row, event)
+  if known then return { known, cjson.encode(row) } end
+  if item[1] then Answers.note_arrival(suffix, channel, parcel, item) end
+  local is_closed = facts[3] or facts[4] and now >= tonumber(facts[4])
+  if is_closed then Answers.close(suffix) end
+  local result = Answers.result_of(question, row, value, text, is_closed)
+  if result == 'answered' or result == 'changed' or result == 'late' then
+    local given = { value = value, text = text, by = by, who = who, channel = channel }
+    row = Answers.store(suffix, question, number, recipient, row, given, event, result)
+    Answers.close_when_complete(suffix, question)
+  else
+    Answers.note_event(suffix, number, row, event, result)
+  end
+  return { result, cjson.encode(row) }
+end

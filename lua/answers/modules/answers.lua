@@ -1,0 +1,113 @@
+-- answers: the question of a delivery, and what its recipients have answered, in the fields of its history
+-- `answer` is the question as JSON, `answers_code` its code, `answers_until` when it closes and `answers_closed` when it was closed, in ms.
+-- `answer:<number of the recipient>` is a row: state, value, text, at, by, who, channel, version; `revisions`: what it was before;
+-- `events`: the last events of the person, each with its result. `answers:<state>` and `answers:option:<key>` count rows;
+-- `answers:unreached` counts those of recipients that are not known to be reached.
+
+local MOST_EVENTS, MOST_REVISIONS = 20, 100
+-- Within this time also an answer that is final can be corrected: a wrong button was pressed.
+local CORRECTION_MS = 60000
+
+local function field_of(number) return 'answer:' .. number end
+
+local function add(suffix, name, n) redis_call('HINCRBY', Key.history(suffix), 'answers:' .. name, n) end
+
+-- Opens the question of a new delivery. `closes`: ms, 0 for never.
+function Answers.open(suffix, tenant, code, closes)
+  redis_call('SET', Key.asked(code), suffix)
+  redis_call('HSET', Key.history(suffix), 'answers_code', code)
+  if closes == 0 then return end
+  redis_call('HSET', Key.history(suffix), 'answers_until', closes)
+  local _, ns = Plan.split_suffix(suffix)
+  NewTasks.add('answers', { ns .. '.' .. code, tenant, '', '', closes, '', 'close', '', '', '', '', suffix })
+end
+
+function Answers.row_of(suffix, number)
+  local text = redis_call('HGET', Key.history(suffix), field_of(number))
+  return text and cjson.decode(text) or nil
+end
+
+-- Returns the result of an event that was seen before, nil for a new one.
+function Answers.result_of_event(row, event)
+  for _, line in ipairs(row and row.events or {}) do
+    local seen, result = string.match(line, '^(%S+) (%S+)$')
+    if seen == event then return result end
+  end
+end
+
+-- A recipient was reached (1), or is not known to be reached any more (-1).
+function Answers.note_reached(suffix, number, change)
+  if redis_call('HEXISTS', Key.history(suffix), field_of(number)) == 1 then add(suffix, 'unreached', -change) end
+end
+
+-- A press shows that its message has arrived: its outcome becomes read. `item` as in outcome.lua.
+function Answers.note_arrival(suffix, channel, parcel, item)
+  local stored = redis_call('HGET', Key.outcomes(suffix), Outcome.field_of(item[1], channel, item[4]))
+  item[8] = stored and string.match(stored, '^[^|]*|[^|]*|[^|]*|[^|]*|[^|]*|([^\31]*)') or ''
+  Parcels.record_known(suffix, channel, Parcels.latest_parcel(suffix, channel, parcel, item), { item })
+end
+
+-- Returns whether the question has just been closed. Nobody can open it again.
+function Answers.close(suffix)
+  if redis_call('HSETNX', Key.history(suffix), 'answers_closed', now) == 0 then return false end
+  Version.raise(suffix)
+  Outcome.announce(suffix, 'closed')
+  return true
+end
+
+local function is_final(question, row) return not question.change and now - row.at > CORRECTION_MS end
+
+-- Returns what an answer to the question leads to: `same`, `closed`, `final` and `many` leave the row as it is.
+function Answers.result_of(question, row, value, text, is_closed)
+  if row and row.value == value and (row.text or '') == text then return 'same' end
+  if is_closed and row and row.state == 'answered' and question.late ~= 'count' then return 'closed' end
+  if not is_closed and row and is_final(question, row) then return 'final' end
+  if row and #(row.revisions or {}) >= MOST_REVISIONS then return 'many' end
+  if is_closed and not (row and row.state == 'answered') then return 'late' end
+  return row and 'changed' or 'answered'
+end
+
+local function is_counted(question, state) return state == 'answered' or question.late == 'count' end
+
+local function count(suffix, question, number, old, row)
+  if old and is_counted(question, old.state) then add(suffix, 'option:' .. old.value, -1) end
+  if is_counted(question, row.state) then add(suffix, 'option:' .. row.value, 1) end
+  if old then return end
+  add(suffix, row.state, 1)
+  if redis_call('GETBIT', Key.reached(suffix), number) == 0 then add(suffix, 'unreached', 1) end
+end
+
+local function save(suffix, number, row) redis_call('HSET', Key.history(suffix), field_of(number), cjson.encode(row)) end
+
+-- Notes an event that changes nothing.
+function Answers.note_event(suffix, number, row, event, result)
+  row.events[#row.events + 1] = event .. ' ' .. result
+  if #row.events > MOST_EVENTS then table.remove(row.events, 1) end
+  save(suffix, number, row)
+end
+
+-- Stores an answer. `row`: the one before, if there is one; `given`: value, text, by, who, channel. Returns the new row.
+function Answers.store(suffix, question, number, recipient, row, given, event, result)
+  local state = result == 'late' and 'late' or 'answered'
+  local new = {
+    state = state, value = given.value, text = given.text ~= '' and given.text or nil, at = now, by = given.by,
+    who = given.who ~= '' and given.who or nil,
+    channel = given.channel ~= '' and given.channel or nil, version = Version.raise(suffix), events = row and row.events or {},
+    revisions = row and row.revisions,
+  }
+  if row then
+    new.revisions = new.revisions or {}
+    table.insert(new.revisions, { value = row.value, text = row.text, at = row.at, by = row.by, who = row.who, channel = row.channel })
+  end
+  count(suffix, question, number, row, new)
+  Answers.note_event(suffix, number, new, event, result)
+  Outcome.announce(suffix, 'answer', '', recipient .. '\t' .. cjson.encode(new))
+  return new
+end
+
+-- Closes a question whose answers are final, when each recipient has answered it.
+function Answers.close_when_complete(suffix, question)
+  if question.change then return end
+  local counts = redis_call('HMGET', Key.history(suffix), 'recipients', 'answers:answered')
+  if tonumber(counts[1]) <= tonumber(counts[2] or 0) then Answers.close(suffix) end
+end

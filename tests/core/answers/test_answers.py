@@ -1,0 +1,281 @@
+"""Questions of deliveries: buttons, presses, states, totals. The provider is simulated; the way in is the real one."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import count
+from typing import Any
+
+import pytest
+
+from core.answers import Answers
+from core.errors import NotFound
+from core.model.clock import to_ms
+from core.model.content import Feature
+from core.model.delivery import Accepted, Recipient
+from core.model.history import History, RecipientRecord
+from core.model.question import AnswerKind, AnswerState, Late, Option, Question
+from core.model.states import Reason, Status
+from core.queue import QueueClient
+from core.updates.bot_calls import BotCalls, ButtonChange, PressAnswer
+from core.updates.events import Events
+from core.updates.presses import Presses
+from couriers.sending.interface import Message, Rejected
+from tests.support.stack import TENANT, FakeCourier, Stack, person, sent
+from tests.support.waiting import until
+
+BOT = "telegram-bot"
+SHOWS = frozenset({Feature.INLINE, Feature.ANSWER})
+READ = Question(AnswerKind.CONFIRM, [Option("read", "Прочитано")], "ru")
+COMING = Question(AnswerKind.CHOICE, [Option("yes", "I come"), Option("no", "I do not")], "en")
+
+
+@dataclass
+class Asked:
+    """A bot on the stack that asks and counts. `shown`: what the calls of the bot show, in order."""
+
+    stack: Stack
+    courier: FakeCourier
+    shown: list[Any] = field(default_factory=list)
+    numbers: "count[int]" = field(default_factory=count)
+
+    async def ask(self, question: Question, *people: Recipient, **options: Any) -> Accepted:
+        accepted = await self.stack.deliver(*people, channels=(BOT,), question=question, **options)
+        await self.stack.finished(accepted.key)
+        return accepted
+
+    def button(self, address: str, option: int = 0) -> str:
+        """Return the data of a button that an account has got."""
+        (message,) = [one for one in self.courier.attempted if one.address == address]
+        assert message.content
+        return [one.data for row in message.content.inline for one in row][option]
+
+    async def press(self, address: str, data: str, event: str = "") -> None:
+        """Press a button and wait until the bot has shown what came of it."""
+        before, number = len(self.shown), event or f"e{next(self.numbers)}"
+        press = {
+            "id": number,
+            "channel": BOT,
+            "kind": "callback",
+            "user_id": address,
+            "chat_id": address,
+            "chat_type": "private",
+            "message_id": 5,
+            "callback_id": f"c{number}",
+            "callback_data": data,
+        }
+        if await Events(QueueClient(self.stack.store), TENANT).put(TENANT, press):
+            await until(lambda: any(isinstance(one, PressAnswer) for one in self.shown[before:]))
+
+    async def history(self, accepted: Accepted) -> History:
+        return await self.stack.history(accepted.key)
+
+    async def answer_of(self, accepted: Accepted, recipient: int) -> tuple[AnswerState, str]:
+        record = await self.record(accepted, recipient)
+        assert record.answer
+        return record.answer.state, record.answer.row.value if record.answer.row else ""
+
+    async def record(self, accepted: Accepted, recipient: int) -> RecipientRecord:
+        return next(one for one in (await self.history(accepted)).recipients if one.id == recipient)
+
+    async def totals(self, accepted: Accepted) -> dict[str, int]:
+        """Return the totals without zeros, and check that they are the sum of the recipients."""
+        history = await self.history(accepted)
+        assert history.answers
+        counted = {str(state): n for state, n in history.answers.states.items() if n}
+        states = [one.answer.state for one in history.recipients if one.answer]
+        assert counted == {str(state): states.count(state) for state in set(states)}
+        return counted | {key: n for key, n in history.answers.options.items() if n}
+
+    @property
+    def texts(self) -> list[str]:
+        return [one.text for one in self.shown if isinstance(one, PressAnswer)]
+
+    @property
+    def labels(self) -> list[str]:
+        """Return what the buttons show after the last press."""
+        change = [one for one in self.shown if isinstance(one, ButtonChange)][-1]
+        return [one.text for row in change.rows for one in row]
+
+
+@asynccontextmanager
+async def asking(stack: Stack, courier: FakeCourier) -> AsyncIterator[Asked]:
+    asked, client = Asked(stack, courier), QueueClient(stack.store)
+    presses, calls = Presses(stack.store, client), BotCalls(client, TENANT, BOT)
+    await presses.open()
+    await calls.open()
+
+    async def make(call: Any) -> bool:
+        asked.shown.append(call)
+        return True
+
+    workers = [presses.worker(), calls.worker(make)]
+    await stack.courier(courier)
+    running = [asyncio.create_task(worker.run()) for worker in workers]
+    yield asked
+    for worker in workers:
+        worker.stop()
+    await asyncio.gather(*running)
+    await stack.audit()
+
+
+def respond(message: Message) -> Any:
+    return Rejected(Reason.BLOCKED) if message.address == "p9" else sent(message)
+
+
+@pytest.fixture
+async def asked(stack: Stack) -> AsyncIterator[Asked]:
+    async with asking(stack, FakeCourier(BOT, respond, shows=SHOWS)) as asked:
+        yield asked
+
+
+@pytest.mark.row("R-01", "R-02")
+async def test_a_confirmation_counts_once_and_shows_that_the_message_has_arrived(asked: Asked) -> None:
+    accepted = await asked.ask(READ, person(1, BOT), person(2, BOT), person(9, BOT), Recipient(4))
+    assert await asked.totals(accepted) == {"open": 2, "unreachable": 2}
+    data = asked.button("p1")
+    await asked.press("p1", data)
+    await asked.press("p1", data)
+    assert asked.texts == ["Спасибо, отмечено.", "Уже записано: Прочитано"]
+    assert asked.labels == ["✓ Прочитано"]
+    assert await asked.totals(accepted) == {"answered": 1, "open": 1, "unreachable": 2, "read": 1}
+    record = await asked.record(accepted, 1)
+    outcome = record.outcomes[BOT]
+    assert (outcome.status, outcome.reason, outcome.reference) == (Status.READ, Reason.ANSWERED, "ref-p1")
+    assert record.answer
+    assert record.answer.row
+    assert (record.answer.row.by, record.answer.row.channel, record.answer.row.revisions) == ("press", BOT, ())
+    assert (await asked.record(accepted, 2)).outcomes[BOT].status is Status.SENT
+
+
+@pytest.mark.row("R-05")
+async def test_the_last_answer_counts_and_all_are_kept(asked: Asked) -> None:
+    accepted = await asked.ask(COMING, person(1, BOT))
+    await asked.press("p1", asked.button("p1", 0))
+    await asked.press("p1", asked.button("p1", 1))
+    assert asked.texts == ["Your answer: I come", "Your answer is now: I do not"]
+    assert asked.labels == ["I come", "✓ I do not"]
+    assert await asked.totals(accepted) == {"answered": 1, "no": 1}
+    record = await asked.record(accepted, 1)
+    assert record.answer
+    assert record.answer.row
+    assert [one.value for one in record.answer.row.revisions] == ["yes"]
+
+
+@pytest.mark.row("R-05")
+async def test_a_final_answer_can_be_corrected_for_a_minute(asked: Asked) -> None:
+    final = Question(COMING.kind, COMING.options, "en", change=False)
+    accepted = await asked.ask(final, person(1, BOT), person(2, BOT))
+    await asked.press("p1", asked.button("p1", 0))
+    await asked.press("p1", asked.button("p1", 1))
+    asked.stack.advance_clock(timedelta(seconds=61))
+    await asked.press("p1", asked.button("p1", 0))
+    assert asked.texts[-1] == "Answers cannot be changed. Yours: I do not"
+    assert await asked.totals(accepted) == {"answered": 1, "open": 1, "no": 1}
+
+
+@pytest.mark.row("R-08")
+@pytest.mark.parametrize("late", Late)
+async def test_a_late_answer_is_kept_and_counts_only_if_it_is_wanted(asked: Asked, late: Late) -> None:
+    until_ms = to_ms(asked.stack.now() + timedelta(hours=1))
+    question = Question(COMING.kind, COMING.options, "en", until=until_ms, late=late)
+    accepted = await asked.ask(question, person(1, BOT), person(2, BOT), person(3, BOT))
+    await asked.press("p1", asked.button("p1", 0))
+    asked.stack.advance_clock(timedelta(hours=1, seconds=1))
+    await asked.press("p2", asked.button("p2", 0))
+    assert asked.texts[-1] == (
+        "Your answer was late and counts: I come" if late is Late.COUNT else "Closed. Your answer is noted as late."
+    )
+    assert await asked.answer_of(accepted, 2) == (AnswerState.LATE, "yes")
+    counted = 2 if late is Late.COUNT else 1
+    assert await asked.totals(accepted) == {"answered": 1, "late": 1, "silent": 1, "yes": counted}
+    await asked.press("p1", asked.button("p1", 1))
+    assert (await asked.answer_of(accepted, 1))[1] == ("no" if late is Late.COUNT else "yes")
+
+
+@pytest.mark.row("R-07")
+async def test_a_question_closes_at_its_time_by_hand_and_when_all_have_confirmed(asked: Asked) -> None:
+    timed = Question(COMING.kind, COMING.options, "en", until=to_ms(asked.stack.now() + timedelta(hours=1)))
+    by_time = await asked.ask(timed, person(1, BOT))
+    asked.stack.advance_clock(timedelta(hours=1, seconds=1))
+
+    async def is_closed() -> bool:
+        answers = (await asked.history(by_time)).answers
+        return answers is not None and answers.closed_at > 0
+
+    await until(is_closed)
+    by_hand, answers = await asked.ask(COMING, person(2, BOT)), Answers(asked.stack.store)
+    assert await answers.close(by_hand.key, TENANT)
+    assert not await answers.close(by_hand.key, TENANT)
+    assert await asked.totals(by_hand) == {"silent": 1}
+    signed = Question(READ.kind, READ.options, "ru", change=False)
+    by_all = await asked.ask(signed, person(3, BOT), person(4, BOT))
+    await asked.press("p3", asked.button("p3"))
+    assert (await asked.history(by_all)).answers.closed_at == 0  # type: ignore[union-attr]
+    await asked.press("p4", asked.button("p4"))
+    assert (await asked.history(by_all)).answers.closed_at > 0  # type: ignore[union-attr]
+
+
+async def test_only_the_account_that_was_asked_may_answer(asked: Asked) -> None:
+    accepted = await asked.ask(READ, person(1, BOT), person(2, BOT))
+    data = asked.button("p1")
+    await asked.press("p2", data)
+    await asked.press("p1", f"{data[:-1]}{'A' if data[-1] != 'A' else 'B'}")
+    await asked.press("p1", f"{data[:5]}{'A' if data[5] != 'A' else 'B'}{data[6:]}")
+    assert asked.texts == ["Этот вопрос задан не вам."] * 2 + ["Эта кнопка не действует."]
+    assert await asked.totals(accepted) == {"open": 2}
+
+
+async def test_a_press_on_what_is_no_longer_kept_is_answered(asked: Asked) -> None:
+    accepted = await asked.ask(READ, person(1, BOT))
+    data = asked.button("p1")
+    asked.stack.advance_clock(timedelta(days=40))
+    await asked.stack.tick()
+    await asked.press("p1", data)
+    assert asked.texts == ["Этот вопрос больше не хранится."]
+    with pytest.raises(NotFound):
+        await asked.history(accepted)
+
+
+async def test_an_event_that_is_handled_again_after_a_change_changes_nothing(asked: Asked) -> None:
+    """The process of the first press dies before its end; the second press comes in another lane meanwhile."""
+    accepted = await asked.ask(COMING, person(1, BOT))
+    answers = Answers(asked.stack.store)
+    first = await answers.press(TENANT, BOT, "p1", asked.button("p1", 0), "first")
+    await answers.press(TENANT, BOT, "p1", asked.button("p1", 1), "second")
+    again = await answers.press(TENANT, BOT, "p1", asked.button("p1", 0), "first")
+    assert (first.given.result, again.given.result, again.given.row.value) == ("answered", "answered", "no")
+    assert await asked.totals(accepted) == {"answered": 1, "no": 1}
+
+
+@pytest.mark.row("R-16")
+async def test_an_answer_on_behalf_is_marked_and_the_person_may_change_it(asked: Asked) -> None:
+    accepted = await asked.ask(COMING, person(1, BOT), person(9, BOT))
+    answers = Answers(asked.stack.store)
+    for recipient in ("1", "9"):
+        await answers.enter(accepted.key, TENANT, recipient, "yes", "anna", f"b{recipient}")
+    assert await asked.totals(accepted) == {"answered": 2, "yes": 2}
+    record = await asked.record(accepted, 1)
+    assert record.outcomes[BOT].status is Status.SENT
+    assert record.answer
+    assert record.answer.row
+    assert (record.answer.row.by, record.answer.row.who) == ("on_behalf", "anna")
+    await asked.press("p1", asked.button("p1", 1))
+    assert await asked.answer_of(accepted, 1) == (AnswerState.ANSWERED, "no")
+    assert await asked.totals(accepted) == {"answered": 2, "yes": 1, "no": 1}
+
+
+async def test_a_channel_that_receives_no_presses_says_so(stack: Stack) -> None:
+    await stack.courier(FakeCourier(shows=frozenset({Feature.INLINE})))
+    accepted = await stack.deliver(person(1), question=READ)
+    history = await stack.finished(accepted.key)
+    assert history.recipients[0].outcomes["echo"].not_shown == (Feature.ANSWER,)
+
+
+async def test_a_delivery_without_a_question_has_nothing_of_it(stack: Stack) -> None:
+    accepted = await stack.deliver(person(1))
+    fields = await stack.store.command("HKEYS", str(accepted.key))
+    assert not [name for name in fields if name.startswith(("answer", "asked"))]
+    assert not [key for key in await stack.dump() if key.startswith("questions:")]
