@@ -90,7 +90,7 @@ async def fork(command: Sequence[str], environment: Mapping[str, str], limit: in
     Reading a line of more than `limit` bytes raises ValueError.
     """
     reader, writer = _CONTEXT.Pipe(duplex=False)
-    process = _CONTEXT.Process(target=run_fork, args=(list(command), dict(environment), writer), daemon=True)
+    process = _CONTEXT.Process(target=run_fork, args=(list(command), dict(environment), writer))
     _run_fork_server()
     with writer:
         await asyncio.to_thread(process.start)  # blocks until the server has imported its modules

@@ -2,6 +2,7 @@
 """A supervisor with one forked child, for test_forked_process: prints each line of the child. Also the child."""
 
 import asyncio
+import multiprocessing
 import os
 import signal
 import sys
@@ -36,6 +37,9 @@ def child() -> None:
     print("pids", os.getpid(), os.getppid(), flush=True)
     print("settings", *sorted(name for name in os.environ if name.startswith("ADA_")), flush=True)
     print("known", "ADA_SECRET_KEY" in Path("/proc/self/environ").read_text(), flush=True)
+    own = multiprocessing.get_context("fork").Process(target=print, args=("a child of its own",))
+    own.start()
+    own.join()
     announce()
     print("x" * 2_000_000)
     print("to stderr", file=sys.stderr)

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from cli.commands.start.installation import are_forked, libraries
+from cli.commands.start.installation import libraries
 from cli.settings.settings import load
 from tests.support.paths import ROOT
 from tests.support.waiting import until
@@ -65,6 +65,7 @@ def is_alive(pid: int) -> bool:
 async def test_a_fork_is_restarted_with_its_own_settings_until_the_supervisor_stops(output: Output) -> None:
     await until(lambda: output.count("child to stderr") == 1)
     assert output.last("settings") == ["ADA_OWN"]
+    assert output.count("child a child of its own") == 1, "jobs and plugins may start processes"
     assert output.last("known") == ["False"]
     os.kill(int(output.last("pids")[0]), signal.SIGKILL)
     await until(lambda: output.count("child to stderr") == 2)
@@ -103,9 +104,3 @@ def test_up_itself_imports_no_client_of_redis_and_no_web_server() -> None:
         subprocess.run(words, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True).stdout
         == b"\n"
     )
-
-
-def test_a_single_courier_is_no_fork_because_it_shares_its_libraries_with_nothing() -> None:
-    assert not are_forked(["sms"], [])
-    assert are_forked(["telegram-bot"], ["telegram"])
-    assert are_forked([], []), "the sandbox simulates all channels"

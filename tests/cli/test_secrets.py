@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from redis import Redis
 
-from cli.commands.start.installation import COURIERS, forked_child, simulated_channels
+from cli.commands.start.installation import COURIERS, ada_child, simulated_channels
 from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import last_port_and_password, prepare
 from cli.settings.secrets import READERS, may_receive, receiver
@@ -95,7 +95,7 @@ def test_the_environment_of_a_process_shows_no_setting_of_ada(running: Installat
 @pytest.mark.parametrize("name", FORKS)
 def test_a_process_receives_only_its_own_secrets(name: str) -> None:
     given = dict.fromkeys([*CHANNEL_SECRETS, "ADA_REDIS_URL"], "x")
-    received = forked_child(name, COURIERS, given, "verb").whole_environment()
+    received = ada_child(name, COURIERS, given, "verb").whole_environment()
     assert {
         secret for secret, readers in CHANNEL_SECRETS.items() if name in readers
     } == received.keys() & CHANNEL_SECRETS

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from tests.support.waiting import until
 from tests.system.crash.process import AdaProcess
 
 WORKERS = 2
+LISTENS = "0A"
+"""The state of a socket in /proc/net/tcp."""
 METRICS_KEY = "of-prometheus"
 COUNTER = 'ada_http_requests_total{method="GET",route="/livez",status="200"} '
 
@@ -35,19 +38,21 @@ def start(server: Server, directory: Path, address: str = "127.0.0.1:0", *args: 
 
 
 def workers_of(url: str) -> set[int]:
-    """The process ids of the workers that serve this address."""
-    return {int(process.name) for process in Path("/proc").glob("[0-9]*") if is_worker(process, url)}
+    """The process ids of the workers that listen at this address."""
+    port = f"{int(url.rpartition(':')[2]):04X}"
+    sockets = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    listening = {f"socket:[{one[9]}]" for one in sockets if one[1].endswith(f":{port}") and one[3] == LISTENS}
+    return {int(process.name) for process in Path("/proc").glob("[0-9]*") if listening & set(files_of(process))}
 
 
-def is_worker(process: Path, url: str) -> bool:
-    try:
-        arguments = (process / "cmdline").read_bytes().split(b"\0")
-        environment = (process / "environ").read_bytes().split(b"\0")
-    except OSError:  # it has just ended
-        return False
-    address = url.removeprefix("http://").encode()
-    has_port = arguments[-3:-1] == [b"serve", b"--share-port"] and b"ADA_HTTP=" + address in environment
-    return has_port and b"die-with-parent" not in arguments  # the shell beside the worker
+def files_of(process: Path) -> list[str]:
+    """What the descriptors of a process name."""
+    found = []
+    with suppress(OSError):  # it has just ended
+        for descriptor in (process / "fd").iterdir():
+            with suppress(OSError):
+                found.append(str(descriptor.readlink()))
+    return found
 
 
 async def is_alive(session: ClientSession, url: str) -> bool:

@@ -23,6 +23,7 @@ from functools import partial
 from cli.client.first_api_key import stored_api_key
 from cli.command import SUCCESS, Command, CommandFailed
 from cli.commands.start.installation import ada_child, start_required
+from cli.processes.forked_process import start_fork_server
 from cli.processes.noted_process import noted_process
 from cli.processes.ports import bind, cannot_listen
 from cli.processes.startup import (
@@ -272,6 +273,7 @@ async def run_workers(configuration: Configuration, processes: int) -> int:
     async with open_store(configuration, waits=True):
         pass  # a wrong setting or server is reported here once, not by every worker
     supervisor = Supervisor(print_line)
+    start_fork_server(())  # which imports no library: the metrics of the workers begin with the environment of each
     with reserve_port(configuration.settings.http) as address, tempfile.TemporaryDirectory("-ada-metrics") as metrics:
         environment = {"ADA_HTTP": str(address), "PROMETHEUS_MULTIPROC_DIR": metrics}
         workers = [worker(number, environment) for number in range(1, processes + 1)]

@@ -9,7 +9,6 @@ channels that have credentials get a courier.
 
 import asyncio
 import secrets
-import sys
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -69,13 +68,11 @@ class Installation:
     jobs: str | None = None
     not_ready: Mapping[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict, repr=False)
-    is_forked: bool = False
     shares_processes: bool = False
 
     def child(self, name: str, stage: int, *args: str) -> ChildSpec:
         """Return a child that runs a verb of Ada."""
-        child = forked_child if self.is_forked else ada_child
-        return child(name, stage, self.environment, *args)
+        return ada_child(name, stage, self.environment, *args)
 
 
 @asynccontextmanager
@@ -87,17 +84,13 @@ async def start_everything(configuration: Configuration, print_line: PrintLine) 
     try:
         with embedded_valkey.locked(data / "valkey") as lock:
             check_is_free(settings.http)  # before anything is started
-            channels = channels_of(configuration)
-            is_forked = are_forked(channels, bots_of(configuration, channels))
-            if is_forked:
-                start_fork_server(libraries(configuration))
+            start_fork_server(libraries(configuration))
             fsync = asyncio.create_task(fsync_periodically(data / "valkey"))  # idle with ADA_REDIS_URL
             noting = asyncio.create_task(keep_note(data, lambda: supervisor.parts))
             try:
                 url, tools_url = await store_urls(settings, supervisor, lock)
                 installation = Installation(tools_url, get_or_create_api_key(settings), data, supervisor)
                 installation.environment["ADA_REDIS_URL"] = url
-                installation.is_forked = is_forked
                 installation.shares_processes = settings.processes is Processes.FEW
                 await start_after_store(configuration, supervisor, installation)
                 yield installation
@@ -166,11 +159,6 @@ def channels_of(configuration: Configuration) -> Sequence[str]:
     return [channel for channel in all_channels() if configuration.has_channel(channel) or channel in own]
 
 
-def are_forked(channels: Sequence[str], bots: Sequence[str]) -> bool:
-    """Return whether the processes are forks: beside a single courier or bot they cost less than a fork server."""
-    return len(channels) + len(bots) != 1
-
-
 def libraries(configuration: Configuration) -> list[str]:
     """Return the modules that the forks import. An installed courier imports its own libraries by itself."""
     channels = channels_of(configuration) or simulated_channels()
@@ -181,6 +169,8 @@ def libraries(configuration: Configuration) -> list[str]:
         "cli.commands.parts.courier",
         "cli.commands.parts.bot",
         *(() if channels_of(configuration) else ("cli.commands.parts.sandbox",)),
+        *(("cli.commands.bots.scenario_process",) if configuration.settings.scenarios else ()),
+        *(("cli.commands.installation.jobs",) if configuration.settings.jobs else ()),
         *(all_channels()[channel].courier for channel in channels),
         *(module for one in receivers for module in one.imports),
     ]
@@ -244,36 +234,29 @@ async def start_couriers(supervisor: Supervisor, installation: Installation) -> 
     else:
         specs = [*couriers, *bots]
     own = [name for name in ("scenarios", "jobs") if getattr(installation, name)]
-    specs += [ada_child(name, COURIERS, installation.environment, name) for name in own]
+    specs += [installation.child(name, COURIERS, name) for name in own]
     timeout = START_TIMEOUT if installation.inbox else COURIER_START_TIMEOUT
     reasons = await asyncio.gather(*(start_optional(supervisor, spec, timeout) for spec in specs))
     installation.not_ready = {spec.name: reason for spec, reason in zip(specs, reasons, strict=True) if reason}
 
 
 def ada_child(name: str, stage: int, environment: Mapping[str, str], *args: str) -> ChildSpec:
-    """Return a child that runs a verb of Ada, with its own secrets only.
+    """Return a child that runs a verb of Ada, with its own secrets only. It is a fork, and shares the memory of its
+    libraries with others.
 
     The environment is copied: later changes are for later children.
     """
-    command = (sys.executable, "-P", "-m", "cli", *args)
     process = name if name.startswith(BOT) else name.split()[0]  # one of several is "serve 2"
-    return ChildSpec(name, command, stage, dict(environment), may_receive=receiver(process))
-
-
-def forked_child(name: str, stage: int, environment: Mapping[str, str], *args: str) -> ChildSpec:
-    """Return such a child that shares the memory of its libraries with others."""
-    return replace(ada_child(name, stage, environment, *args), command=("cli", *args), forked=True)
+    return ChildSpec(name, ("cli", *args), stage, dict(environment), may_receive=receiver(process), forked=True)
 
 
 def shared_child(name: str, children: Sequence[ChildSpec]) -> ChildSpec:
     """Return one child that runs the verbs of these children, with the secrets of all of them."""
-    first = children[0]
-    verbs = [" ".join(child.command[child.command.index("cli") + 1 :]) for child in children]
-    before = first.command[: first.command.index("cli")]
+    verbs = [" ".join(child.command[1:]) for child in children]
     return replace(
-        first,
+        children[0],
         name=name,
-        command=(*before, "cli.shared_process", *verbs),
+        command=("cli.shared_process", *verbs),
         may_receive=lambda setting: any(child.may_receive(setting) for child in children),
         announcements=len(children),
     )
