@@ -25,6 +25,8 @@ def _fields(user: Item) -> Iterator[tuple[str, str]]:
         yield "contact", ", ".join(f"{channel}:{address}" for address in addresses)
     if user["opt_out"]:
         yield "opt-out", ", ".join(user["opt_out"])
+    for name, value in user.get("fields", {}).items():
+        yield f"field {name}", value
 
 
 def format_group(group: Item) -> str:

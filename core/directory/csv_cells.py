@@ -18,6 +18,7 @@ Cells = Mapping[str, str]
 """Column → text."""
 
 CONTACTS = "contacts."
+FIELDS = "fields."
 _APOSTROPHE = "'"
 _BLANKS = " \t"
 _SEPARATOR = ";"
@@ -76,6 +77,7 @@ def user_cells(user: User) -> Cells:
         "locale": user.locale,
         "opt_out": joined(user.opt_out),
         **{f"{CONTACTS}{channel}": joined(addresses) for channel, addresses in user.contacts.items()},
+        **{f"{FIELDS}{name}": value for name, value in user.fields.items()},
     }
 
 

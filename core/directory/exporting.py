@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import suppress
 from typing import TypeVar
 
-from core.directory.csv_cells import CONTACTS, Cells, FileKind, group_cells, supergroup_cells, user_cells
+from core.directory.csv_cells import CONTACTS, FIELDS, Cells, FileKind, group_cells, supergroup_cells, user_cells
 from core.directory.directory import Directory
 from core.directory.paging import DirectoryPage
 from core.directory.records import PAGE
@@ -33,15 +33,17 @@ class Exporting:
         return _EXPORTERS[kind](self, tenant)
 
     async def _users(self, tenant: str) -> AsyncIterator[Rows]:
-        contacts = [f"{CONTACTS}{channel}" for channel in await self._channels(tenant)]
-        columns = ("name", "email", "role", "locale", "opt_out", *contacts)
+        columns = ("name", "email", "role", "locale", "opt_out", *await self._families(tenant))
         yield [("id", *columns)]
         async for users in self._all_users(tenant):
             yield [_row(user.id, user_cells(user), columns) for user in users]
 
-    async def _channels(self, tenant: str) -> list[str]:
-        """Return the channels in which anyone has a contact: the columns must be known before the first row."""
-        found = {channel async for users in self._all_users(tenant) for user in users for channel in user.contacts}
+    async def _families(self, tenant: str) -> list[str]:
+        """Return the columns of contacts and own fields that anyone has: they must be known before the first row."""
+        found: set[str] = set()
+        async for users in self._all_users(tenant):
+            found |= {f"{CONTACTS}{channel}" for user in users for channel in user.contacts}
+            found |= {f"{FIELDS}{name}" for user in users for name in user.fields}
         return sorted(found)
 
     async def _groups(self, tenant: str) -> AsyncIterator[Rows]:

@@ -39,8 +39,10 @@ def merged(kept: User, other: User, groups: Sequence[Id]) -> Merge:
         contacts=contacts,
         opt_out=tuple(dict.fromkeys([*kept.opt_out, *other.opt_out])),
         blocked=kept.blocked or other.blocked,
+        fields={**other.fields, **kept.fields},
     )
     both = {name: (getattr(other, name), getattr(user, name)) for name in ("name", "email", "role")}
+    both |= {f"fields.{name}": (theirs, user.fields[name]) for name, theirs in other.fields.items()}
     return Merge(
         user, other, groups, {name: theirs for name, (theirs, ours) in both.items() if theirs not in (None, ours)}
     )

@@ -42,7 +42,7 @@ class Sender(Struct, frozen=True, gc=False, omit_defaults=True):
 class Recipient(Struct, frozen=True):
     """`contacts`: channel → addresses in the order of the request; no channel has an empty list. `opted_out`: channels
     in which the person wants no messages; `contacts` has none of them. `values`: those given for a personal text, by
-    the name of the field; `place`: where they were given, such as `recipients.0`.
+    the name of the field; `place`: where they were given, such as `recipients.0`; `fields`: the person's own.
     """
 
     id: Id
@@ -52,6 +52,7 @@ class Recipient(Struct, frozen=True):
     opted_out: Sequence[str] = ()
     values: Mapping[str, str] = {}
     place: str = ""
+    fields: Mapping[str, str] = {}
 
 
 class NewDelivery(Struct, frozen=True):

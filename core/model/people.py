@@ -17,6 +17,7 @@ from core.model.contacts.addresses import canonical as canonical_address
 from core.model.contacts.addresses import malformed, without_duplicates
 from core.model.history_key import Id
 from core.model.text.characters import nfc, refusal, with_plain_spaces, without_marks
+from core.model.text.personal import LONGEST_FIELD, field_name
 
 Role = Literal["student", "trainer", "staff", "admin"]
 Locale = Literal["ru", "en"]
@@ -30,6 +31,9 @@ DEFAULT_LOCALE = "ru"
 MAX_ADDRESSES = 16
 """Addresses of one person in one channel."""
 MAX_CHANNELS = 32
+MAX_FIELDS = 50
+"""Own fields of one person."""
+_LONGEST_VALUE = 1024
 _MAX_NAME = 256
 _MAX_EMAIL = 254  # RFC 5321, section 4.5.3.1.3, without the brackets
 _INT64 = 2**63
@@ -44,7 +48,8 @@ EMAIL = (
 
 class User(Struct, frozen=True, omit_defaults=True):
     """A person. `contacts`: channel → addresses; no channel has an empty list. `opt_out`: channels in which the person
-    wants no messages. `blocked`: it gets none at all, cannot sign in, and its orders are refused.
+    wants no messages. `blocked`: it gets none at all, cannot sign in, and its orders are refused. `fields`: of its own,
+    for personal texts: name → value, none empty.
     """
 
     id: Id
@@ -55,6 +60,7 @@ class User(Struct, frozen=True, omit_defaults=True):
     contacts: Mapping[str, Sequence[str]] = {}
     opt_out: Sequence[str] = ()
     blocked: bool = False
+    fields: Mapping[str, str] = {}
 
 
 class UserChange(Struct, frozen=True):
@@ -67,6 +73,7 @@ class UserChange(Struct, frozen=True):
     contacts: Mapping[str, Sequence[str]] | UnsetType = UNSET
     opt_out: Sequence[str] | UnsetType = UNSET
     blocked: bool | UnsetType = UNSET
+    fields: Mapping[str, str] | UnsetType = UNSET
 
 
 class Group(Struct, frozen=True, omit_defaults=True):
@@ -139,7 +146,13 @@ def canonical_user(user: User) -> User:
         contacts,
         tuple(dict.fromkeys(user.opt_out)),
         user.blocked,
+        canonical_fields(user.fields),
     )
+
+
+def canonical_fields(fields: Mapping[str, str]) -> Mapping[str, str]:
+    """Return own fields by their names in one form, without outer spaces and without empty values."""
+    return {field_name(name): value.strip() for name, value in fields.items() if value.strip()}
 
 
 def canonical_group(group: AnyGroup) -> AnyGroup:
@@ -192,8 +205,24 @@ def faults_of_user(user: User, channels: Collection[str] | None = None) -> Itera
     if user.locale not in LOCALES:
         yield Invalid("UNKNOWN_LOCALE", f"A locale is one of {', '.join(LOCALES)}.", "locale")
     yield from faults_of_contacts(user.contacts, channels)
+    yield from _faults_of_fields(user.fields)
     for number, channel in enumerate(user.opt_out):
         yield from _faults_of_channel(channel, f"opt_out.{number}", channels)
+
+
+def _faults_of_fields(fields: Mapping[str, str]) -> Iterator[Invalid]:
+    """Yield the faults of own fields: at most 50, with names that a text can have between braces."""
+    if len(fields) > MAX_FIELDS:
+        yield Invalid("TOO_LONG", f"At most {MAX_FIELDS} fields are allowed.", "fields")
+    for name, value in fields.items():
+        known = field_name(name)
+        if not known or len(known) > LONGEST_FIELD or set(name) & set("{}|"):
+            detail = f"The name of a field has 1 to {LONGEST_FIELD} characters, without braces and |."
+            yield Invalid("FIELD_MALFORMED", detail, f"fields.{name}")
+        elif refused := refusal(with_plain_spaces(name)):
+            yield Invalid("NOT_PRINTABLE", refused, f"fields.{name}")
+        elif len(value) > _LONGEST_VALUE:
+            yield Invalid("TOO_LONG", f"The maximum length is {_LONGEST_VALUE}.", f"fields.{name}")
 
 
 def faults_of_id(given: Id, path: str = "id") -> Iterator[Invalid]:

@@ -146,7 +146,7 @@ def _with_contacts(
     """
     contacts = user.contacts
     if user.blocked:
-        return Recipient(given, name or user.name, {}, origin, tuple(contacts), values, place)
+        return Recipient(given, name or user.name, {}, origin, tuple(contacts), values, place, user.fields)
     if user.opt_out:
         contacts = {channel: addresses for channel, addresses in contacts.items() if channel not in user.opt_out}
-    return Recipient(given, name or user.name, contacts, origin, user.opt_out, values, place)
+    return Recipient(given, name or user.name, contacts, origin, user.opt_out, values, place, user.fields)

@@ -1,7 +1,7 @@
 """Finds the values of a personal text for each recipient, and refuses what would not be a right text for each (D-44).
 
-A value is that which the order gives, else that of the person: `name`, `first_name`, `groups`, or of the order:
-`sender`. Blank is missing. Pure.
+A value is that which the order gives, else the person's own field, else `name`, `first_name` or `groups` of the person,
+or `sender` of the order. Blank is missing. Pure.
 """
 
 import re
@@ -50,7 +50,9 @@ def make_personal(delivery: NewDelivery) -> NewDelivery:
 
 def _value(field: str, recipient: Recipient, delivery: NewDelivery) -> str | None:
     value = recipient.values.get(field)
-    if (value is None or is_blank(value)) and field in _OWN:
+    if value is None or is_blank(value):
+        value = recipient.fields.get(field)
+    if value is None and field in _OWN:
         value = _OWN[field](recipient, delivery)
     return None if value is None or is_blank(value) else value
 

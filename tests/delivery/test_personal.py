@@ -159,3 +159,29 @@ async def test_the_command_line_sends_to_a_table(ada: Ada, api: Api, courier: Co
     assert sorted(one.text for one in sms.attempted) == ["У Анна оценка 5", "У Борис оценка 4"]
     assert (await ada("send", "--text", "x"))[0] == 2
     assert (await ada(*send[:2], "nowhere.csv", *send[3:]))[2].startswith("ada: --table nowhere.csv: ")
+
+
+async def test_own_fields_are_stored_changed_exported_and_imported_again(api: Api, ada: Ada) -> None:
+    made = await api.call("POST", "/v1/users", {"id": 1, "fields": {" Курс ": "2", "empty": " ", "form": "day"}})
+    assert made.json["fields"] == {"курс": "2", "form": "day"}
+    exported = (await api.call("GET", "/v1/export/users")).body
+    assert exported.decode().splitlines()[0].endswith(",opt_out,fields.form,fields.курс")
+    await api.call("PATCH", "/v1/users/1", {"fields": {}})
+    assert "fields" not in (await api.call("GET", "/v1/users/1")).json
+    csv = {"Content-Type": "text/csv"}
+    assert (await api.call("POST", "/v1/import?kind=users", exported, headers=csv)).json["updated"] == 1
+    changed = "id,Fields.КУРС,fields.form\n1,3,\n".encode()
+    await api.call("POST", "/v1/import?kind=users", changed, headers=csv)
+    assert (await api.call("GET", "/v1/users/1")).json["fields"] == {"курс": "3"}
+    await ada("user", "change", "1", "--field", "course=4")
+    assert "field course" in (await ada("user", "show", "1"))[1]
+    await api.call("POST", "/v1/users", {"id": 2, "fields": {"course": "5", "курс": "1"}})
+    merged = await api.call("POST", "/v1/users/1:merge", {"other": 2})
+    assert merged.json["lost"] == {"fields.course": "5"}
+    assert (await api.call("GET", "/v1/users/1")).json["fields"] == {"course": "4", "курс": "1"}
+
+
+@pytest.mark.parametrize("name", ["a{b", "a|b", "x" * 65, " "])
+async def test_a_field_that_no_text_could_name_is_refused(api: Api, name: str) -> None:
+    refused = await api.call("POST", "/v1/users", {"id": 1, "fields": {name: "x"}})
+    assert (refused.status, refused.json["errors"][0]["path"]) == (400, f"fields.{name}")

@@ -56,6 +56,12 @@ def declare_fields(parser: ArgumentParser) -> None:
         "(`ada contact` adds and removes single ones)",
     )
     add(
+        "--field",
+        action="append",
+        metavar="NAME=VALUE",
+        help="a field of its own for personal texts, for example course=2; repeat for several. They replace all",
+    )
+    add(
         "--opt-out",
         action="append",
         metavar="CHANNEL",
@@ -72,6 +78,8 @@ def given_fields(arguments: Namespace) -> dict[str, Any]:
         fields["contacts"] = contacts_of(arguments.contact)
     if arguments.opt_out is not None:
         fields["opt_out"] = [channel for channel in arguments.opt_out if channel]
+    if arguments.field is not None:
+        fields["fields"] = {name: value for name, _, value in (one.partition("=") for one in arguments.field)}
     if arguments.blocked is not None:
         fields["blocked"] = arguments.blocked == "yes"
     return fields

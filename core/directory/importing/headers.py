@@ -28,6 +28,9 @@ class Columns:
 
     def column(self, written: str) -> str | None:
         """Return the column that a cell of a header names; None if there is none."""
+        for family in self.families:
+            if written.strip().casefold().startswith(family):
+                return f"{family}{normal(written.strip()[len(family) :])}"
         name = normal(written)
         name = self.names.get(name, name)
         return name if name in (*self.required, *self.optional) or self._is_in_family(name) else None
@@ -44,7 +47,7 @@ class Columns:
 
     @property
     def shown(self) -> list[str]:
-        return [*self.required, *self.optional, *(f"{family}CHANNEL" for family in self.families)]
+        return [*self.required, *self.optional, *(f"{family}…" for family in self.families)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from core.directory.csv_cells import CONTACTS, FileKind, listed
+from core.directory.csv_cells import CONTACTS, FIELDS, FileKind, listed
 from core.directory.importing import russian
 from core.directory.importing.csv_rows import CsvRow
 from core.directory.importing.errors import RowError
@@ -30,7 +30,7 @@ _SHAPES: Mapping[FileKind, Columns] = {
     FileKind.USERS: Columns(
         (),
         ("id", "name", *NAME_PARTS, "email", "role", "locale", "opt_out", "groups"),
-        (CONTACTS,),
+        (CONTACTS, FIELDS),
         identifying=("id", "email", CONTACTS),
         whole="name",
         parts=NAME_PARTS,
@@ -140,6 +140,11 @@ def object_kind(row: CsvRow) -> str:
 def contact_cells(row: CsvRow) -> dict[str, list[str]]:
     """Return channel → addresses, for the channels that the file has."""
     return {name.removeprefix(CONTACTS): listed(cell) for name, cell in row.cells.items() if name.startswith(CONTACTS)}
+
+
+def field_cells(row: CsvRow) -> dict[str, str]:
+    """Return own field → value, for the fields that the file has."""
+    return {name.removeprefix(FIELDS): cell for name, cell in row.cells.items() if name.startswith(FIELDS)}
 
 
 def group_fields(row: CsvRow) -> dict[str, Any]:

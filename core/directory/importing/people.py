@@ -10,7 +10,7 @@ from core.directory.importing.csv_rows import CsvRow
 from core.directory.importing.errors import RowError
 from core.directory.importing.groups import Memberships, member_steps
 from core.directory.importing.identities import Identities
-from core.directory.importing.kinds import as_row_errors, contact_cells, parse_id, user_fields
+from core.directory.importing.kinds import as_row_errors, contact_cells, field_cells, parse_id, user_fields
 from core.directory.importing.page import CheckedPage
 from core.directory.importing.reader import RowReader, in_pages
 from core.directory.records import encode_record
@@ -101,10 +101,13 @@ def _candidate(row: CsvRow, old: User | None, reader: RowReader, page: CheckedPa
     """Return the person that the row makes; None, with errors in the page, if it is not valid."""
     base, fields, given = old or User(parse_id(row.cells["id"])), user_fields(row), contact_cells(row)
     contacts = {channel: some for channel, some in {**base.contacts, **given}.items() if some}
-    new = replace(base, **fields, contacts=contacts)
+    own = field_cells(row)
+    new = replace(base, **fields, contacts=contacts, fields={**base.fields, **own})
     written = {channel: some for channel, some in given.items() if some}
     errors = list(
-        as_row_errors(row, faults_of_user(User(base.id, **fields, contacts=written), _channels(reader, base)))
+        as_row_errors(
+            row, faults_of_user(User(base.id, **fields, contacts=written, fields=own), _channels(reader, base))
+        )
     )
     page.errors += errors
     return None if errors else (row, old, canonical_user(new))

@@ -20,6 +20,11 @@ from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, Rep
 Email = Annotated[str, Meta(min_length=3, max_length=254, description="name@example.org; kept in lower case")]
 Channels = Annotated[list[ShortText], Meta(max_length=32)]
 
+OwnFields = Annotated[
+    dict[Annotated[str, Meta(min_length=1, max_length=64)], Annotated[str, Meta(max_length=1024)]],
+    Meta(max_length=50, description="fields of its own for personal texts: name → value"),
+]
+
 
 class UserFields(RequestModel, frozen=True):
     """The fields of a person that can be changed. Addresses are stored in their canonical form, each once."""
@@ -31,6 +36,7 @@ class UserFields(RequestModel, frozen=True):
     contacts: Contacts | UnsetType = UNSET
     opt_out: Annotated[Channels, Meta(description="channels in which the person wants no messages")] | UnsetType = UNSET
     blocked: Annotated[bool, Meta(description="gets nothing, cannot sign in or send")] | UnsetType = UNSET
+    fields: OwnFields | UnsetType = UNSET
 
 
 class UserRequest(UserFields, frozen=True, kw_only=True):
@@ -70,7 +76,7 @@ class UserQuery(RequestModel, frozen=True):
 
 
 class UserResponse(Struct):
-    """A person."""
+    """A person. `fields`: of its own; absent if it has none."""
 
     id: Id
     name: str | None
@@ -80,10 +86,12 @@ class UserResponse(Struct):
     contacts: Mapping[str, Sequence[str]]
     opt_out: Sequence[str]
     blocked: bool
+    fields: Mapping[str, str] | UnsetType = UNSET
 
     @classmethod
     def of(cls, user: people.User) -> "UserResponse":
-        return cls(user.id, user.name, user.email, user.role, user.locale, user.contacts, user.opt_out, user.blocked)
+        known = user.id, user.name, user.email, user.role, user.locale, user.contacts, user.opt_out, user.blocked
+        return cls(*known, user.fields or UNSET)
 
 
 class UserPage(Struct):

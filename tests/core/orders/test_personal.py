@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from core.errors import Invalid, InvalidMany
 from core.model.content import Content, ParseMode
 from core.model.delivery import Accepted, Recipient, Sender
-from core.model.people import User
+from core.model.people import User, UserChange
 from core.model.states import Reason, Status
 from core.orders import Addressee, GroupRef, UserRef
 from core.orders.personal_values import MOST_FIELDS
@@ -131,3 +131,18 @@ async def test_a_deleted_person_leaves_no_values(office: Office) -> None:
     await office.stack.courier(courier)
     await office.stack.finished(accepted.key)
     assert [one.text for one in courier.attempted] == ["Mark: four"]
+
+
+async def test_own_fields_of_a_person_stand_behind_given_values_and_before_what_ada_knows(office: Office) -> None:
+    fields = {"Курс": "2", "first_name": "Аня"}
+    user = User(1, "Петрова Анна Ильинична", contacts={"echo": ["a1"]}, fields=fields)
+    await office.directory.users.create(TENANT, user)
+    await office.group("ИВТ-21", 1)
+    text = "{{first_name}}, {{курс}} {{mark|}}"
+    accepted = [
+        await send(office, text, GroupRef("ИВТ-21")),
+        await send(office, text, UserRef(1, values={"mark": "5", "курс": "3"}), GroupRef("ИВТ-21")),
+    ]
+    await office.directory.users.update(TENANT, 1, UserChange(fields={}))
+    accepted.append(await send(office, "{{first_name}} {{курс|нет}}", UserRef(1)))
+    assert [(await texts(office, one))[1] for one in accepted] == ["Аня, 2 ", "Аня, 3 5", "Анна нет"]
