@@ -3,6 +3,8 @@
 import csv
 import io
 from collections.abc import Sequence
+from datetime import datetime
+from urllib.parse import unquote
 
 import pytest
 
@@ -10,7 +12,10 @@ from core.deliveries.channels import ChannelFacts
 from core.directory.csv_cells import FileKind
 from core.directory.exporting import EXPORTED
 from core.model.people import Group, Supergroup, User
+from core.model.states import Reason
+from couriers.sending.interface import Rejected
 from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body
+from tests.delivery.test_deliveries import finished
 from tests.support.waiting import until
 
 TENANT, OTHER = "default", "other"
@@ -136,3 +141,44 @@ async def test_the_outcomes_of_a_delivery_are_rows(api: Api, courier: Couriers) 
     seventh = next(row for row in named if row["recipient"] == "7")
     assert (seventh["name"], seventh["status"], seventh["attempts"]) == ("'=Имя 7", "sent", "1")
     assert seventh["at"].endswith("Z")
+
+
+@pytest.mark.row("W-26")
+async def test_a_table_for_people_has_one_row_for_each_recipient_in_their_words(api: Api, courier: Couriers) -> None:
+    await courier("sms")
+    await courier("email", lambda _: Rejected(Reason.BLOCKED))
+    people = [
+        {"id": 1, "name": "=Анна", "contacts": {"sms": "+79991110001"}, "values": {"mark": 5}},
+        {"id": 2, "name": "Борис", "contacts": {"email": "b@example.org"}, "values": {"mark": 4}},
+        {"id": 3, "contacts": {}, "values": {"mark": 3}},
+    ]
+    body = delivery_body(recipients=people, channels=["sms", "email"], text="Оценка: {{mark}}\nза год")
+    made = await api.call("POST", "/v1/deliveries", body)
+    done = await finished(api, made.headers["Location"])
+    exported = await api.call("GET", f"{made.headers['Location']}/recipients.csv?excel&language=ru")
+    header, *found = rows(exported, ";")
+    assert header == ["Номер", "Человек", "Группы", "Почему нет", "SMS", "Почта", "Текст"]
+    at = datetime.fromisoformat(done["recipients"][0]["outcomes"]["sms"]["at"])
+    by_id = {row[0]: row[1:] for row in found}
+    assert by_id["1"] == ["'=Анна", "", "получено", f"отправлено, {at:%d.%m.%Y %H:%M}", "", "Оценка: 5\nза год"]
+    assert by_id["2"][2] == "заблокировал бота"
+    assert by_id["2"][4].startswith("не доставлено: получатель заблокировал отправителя, ")
+    assert by_id["3"] == ["", "", "нет контакта", "", "", "Оценка: 3\nза год"]
+    name = unquote(exported.headers["Content-Disposition"].partition("''")[2])
+    assert name == f"Оценка: {{{{mark}}}} {at:%d.%m.%Y}.csv"
+    english, *_ = rows(await api.call("GET", f"{made.headers['Location']}/recipients.csv?language=en"))
+    assert english == ["Number", "Person", "Groups", "Why not", "SMS", "E-mail", "Text"]
+
+
+@pytest.mark.row("W-26")
+@pytest.mark.parametrize(("kind", "columns"), [("users", "ИД,ФИО,Почта,Роль,Язык,Отказ"), ("members", "Группа,ИД")])
+async def test_an_export_in_russian_is_imported_again_without_changes(
+    api: Api, school: None, kind: str, columns: str
+) -> None:
+    exported = await api.call("GET", f"/v1/export/{kind}?language=ru")
+    header, *found = rows(exported)
+    assert ",".join(header).startswith(columns)
+    assert kind == "members" or {"преподаватель", "английский"} <= {cell for row in found for cell in row}
+    csv_type = {"Content-Type": "text/csv"}
+    done = await api.call("POST", f"/v1/import?kind={kind}", exported.body, headers=csv_type)
+    assert (done.status, done.json["created"], done.json["updated"]) == (200, 0, 0)

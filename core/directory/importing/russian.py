@@ -2,7 +2,9 @@
 lists them. Pure.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from core.directory.csv_cells import FileKind
 
 _PERSON = ("ид", "человек", "участник", "пользователь")
 _TITLE = ("название", "наименование")
@@ -52,3 +54,31 @@ ROLES: Mapping[str, str] = {
 }
 LOCALES: Mapping[str, str] = {"русский": "ru", "рус": "ru", "английский": "en", "англ": "en"}
 OBJECT_KINDS: Mapping[str, str] = {"группа": "group", "супергруппа": "supergroup"}
+
+
+def in_russian(kind: FileKind, rows: Sequence[Sequence[str]], columns: Sequence[str]) -> Sequence[Sequence[str]]:
+    """Return rows of an export with the words that the import reads. `columns`: of the export; the header is a row."""
+    header = [_HEADERS[kind].get(column, column) for column in columns]
+    words = [_VALUES.get(column, {}) for column in columns]
+
+    def translated(row: Sequence[str]) -> Sequence[str]:
+        return [known.get(cell, cell) for known, cell in zip(words, row, strict=True)]
+
+    return [header if list(row) == list(columns) else translated(row) for row in rows]
+
+
+def _first_names(names: Mapping[str, str]) -> Mapping[str, str]:
+    """Return column → the first of its names, as a header is written: ФИО, Почта."""
+    first: dict[str, str] = {}
+    for name, column in names.items():
+        first.setdefault(column, name.upper() if len(name) <= _SHORT else name.capitalize())
+    return first
+
+
+_SHORT = 3
+_HEADERS = {kind: _first_names(names) for kind, names in COLUMNS.items()}
+_VALUES = {
+    "role": {value: word for word, value in reversed(list(ROLES.items()))},
+    "locale": {value: word for word, value in reversed(list(LOCALES.items()))},
+    "kind": {value: word for word, value in OBJECT_KINDS.items()},
+}

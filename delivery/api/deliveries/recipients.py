@@ -14,6 +14,7 @@ from core.model.history import OutcomeRecord, RecipientRecord
 from core.model.question import Question
 from core.model.states import Reason, Status
 from delivery.api.deliveries.histories import RecipientHistory, answer_of, recipient_fields
+from delivery.api.deliveries.outcome_table import OutcomeTable, table_rows
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields.types import Label, Limit, RequestModel, ShortText, cursor_form
 from delivery.http.responses.csv import _YES, CONTENT_TYPE, ForExcel, Rows, respond_csv
@@ -47,9 +48,12 @@ class RecipientQuery(RecipientFilterQuery, frozen=True):
 
 
 class OutcomeExportQuery(RecipientFilterQuery, frozen=True):
-    """The form of the file, and which recipients."""
+    """The form of the file, and which recipients. `language`: a table for people, with one row for each recipient in
+    the words of the console; without it, one for programs, with a row for each recipient and channel.
+    """
 
     excel: ForExcel | UnsetType = UNSET
+    language: Literal["ru", "en"] | UnsetType = UNSET
 
     @property
     def for_excel(self) -> bool:
@@ -116,7 +120,17 @@ OutcomeExportRequest = Request[None, OutcomeExportQuery]
 
 
 async def export_recipients(request: OutcomeExportRequest) -> web.StreamResponse:
-    """Return one row for each recipient and channel of a delivery, those not reached first."""
+    """Return the outcomes of a delivery, those not reached first: one row for each recipient and channel, or with
+    `language` for each recipient.
+    """
+    query = request.query
+    if query.language:
+        history = await request.services.core.deliveries.read(request.history_key, request.tenant, limit=1)
+        zone = request.options.tenant_timezones.get(request.tenant, request.options.timezone)
+        table = OutcomeTable(history, query.language, zone)
+        return await respond_csv(
+            request, table.name, table_rows(request, table, query.wanted()), for_excel=query.for_excel
+        )
     name = f"{request.history_key.id}.csv"
     return await respond_csv(request, name, _outcome_pages(request), for_excel=request.query.for_excel)
 

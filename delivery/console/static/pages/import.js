@@ -1,7 +1,7 @@
 /** Import of a CSV file: it is checked first, with every change shown; then it is imported as a whole. And export. */
 
 import { field, h, paint } from "../lib/dom.js";
-import { t, word } from "../lib/words.js";
+import { currentLanguage, t, word } from "../lib/words.js";
 import { ApiError, api, randomKey } from "../lib/api.js";
 import { explainOne, notice, submits, toast } from "../lib/page.js";
 import { choice } from "../lib/directory.js";
@@ -35,7 +35,7 @@ export default {
         h("div", { class: "actions" }, h("button", { class: "primary" }, t("import.check")))),
       result,
       h("section", { class: "panel" }, h("h2", {}, t("import.export")), h("p", {}, t("import.export_text")),
-        h("ul", { class: "actions plain-list" }, EXPORTED.map((one) => h("li", {}, h("a", { class: "button", href: `/v1/export/${one}?excel=1`, download: `${one}.csv` }, word("import_kind", one)))))));
+        h("ul", { class: "actions plain-list" }, EXPORTED.map((one) => h("li", {}, h("a", { class: "button", href: `/v1/export/${one}?excel=1&language=${currentLanguage()}`, download: `${one}.csv` }, word("import_kind", one)))))));
   },
 };
 

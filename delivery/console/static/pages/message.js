@@ -1,7 +1,7 @@
 /** One message: who was not reached, why, and what can be done; every outcome, live. */
 
 import { field, h, paint } from "../lib/dom.js";
-import { fullMoment, moment, t, word } from "../lib/words.js";
+import { currentLanguage, fullMoment, moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { explain, fact, notice, statusTag, toast, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
@@ -58,7 +58,7 @@ function summary(where, context, message, reasons, list, reread, choose) {
       message.state === "scheduled" && h("button", { onclick: () => move(where, context, reread) }, t("message.move")),
       counts.failed + counts.unknown > 0 && h("button", { onclick: () => retry(where, counts.failed + counts.unknown, reread) }, t("message.retry")),
       h("button", { onclick: () => { draftOf(message); context.go("write"); } }, t("messages.repeat"))],
-      h("a", { class: "button", href: `${where}/recipients.csv?excel`, download: true }, t("message.csv")),
+      h("a", { class: "button", href: `${where}/recipients.csv?excel&language=${currentLanguage()}`, download: true }, t("message.csv")),
       h("button", { onclick: () => list.all().then(() => print()) }, t("message.print"))),
     h("h2", {}, t("message.recipients")),
     reasons.not_reached > 0 && message.state !== "scheduled" && h("div", { class: "reasons" },

@@ -1,0 +1,79 @@
+"""The outcomes of a delivery as a table for people (W-26): one row for each recipient, in the words and times of the
+console. Programs take the other form, with a row for each channel.
+"""
+
+import functools
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime, tzinfo
+from importlib import resources
+from typing import Any
+
+import msgspec
+
+from core.deliveries.histories.recipient_search import RecipientFilter, why_not_reached
+from core.model.history import History, OutcomeRecord, RecipientRecord
+from core.model.states import Status
+from core.model.text.subjects import beginning_of
+from core.model.text.text_marks import plain_text
+from core.model.user_files import safe_name
+from delivery.http.context import Request
+from delivery.http.responses.csv import Rows
+
+_TIMES = {"ru": "%d.%m.%Y %H:%M", "en": "%Y-%m-%d %H:%M"}
+_PERSON = ("people.id", "message.person", "page.groups", "message.why")
+
+
+@functools.cache
+def _words(language: str) -> Mapping[str, Any]:
+    """Return the words of the console."""
+    folder = resources.files("delivery").joinpath("console/static/words")
+    texts = [folder.joinpath(name).read_bytes() for name in (f"{language}.json", f"pages/{language}.json")]
+    return {key: text for one in texts for key, text in msgspec.json.decode(one).items()}
+
+
+def _word(table: str, value: str, language: str) -> str:
+    return str(_words(language).get(f"{table}.{value}", value.replace("_", " ")))
+
+
+class OutcomeTable:
+    """The table of one delivery."""
+
+    def __init__(self, history: History, language: str, zone: tzinfo) -> None:
+        self._language, self._zone = language, zone
+        self._channels = list(history.channels)
+        self._is_personal = bool(history.personal)
+        mode = history.content.parse_mode if history.content else None
+        text = plain_text(history.text, mode) if mode else history.text
+        self.name = f"{safe_name(beginning_of(text) or history.key.id)} {self._time(history.deliver_at)[:10]}.csv"
+
+    def _time(self, at: datetime) -> str:
+        return f"{at.astimezone(self._zone):{_TIMES[self._language]}}"
+
+    def header(self) -> Sequence[str]:
+        words = _words(self._language)
+        channels = [_word("channel", one, self._language) for one in self._channels]
+        own = [words["message.own_text"]] if self._is_personal else []
+        return [*(str(words[key]) for key in _PERSON), *channels, *map(str, own)]
+
+    def row(self, record: RecipientRecord) -> Sequence[str]:
+        why = why_not_reached(record)
+        known = _word("why", why, self._language) if why else str(_words(self._language)["message.reached"])
+        cells = [self._cell(record.outcomes[one]) for one in self._channels]
+        own = [record.text or ""] if self._is_personal else []
+        return [str(record.id), record.name or "", ", ".join(record.origin), known, *cells, *own]
+
+    def _cell(self, outcome: OutcomeRecord) -> str:
+        """Return an outcome with its reason and time; nothing where the person has no contact."""
+        if outcome.status is Status.NO_CONTACT:
+            return ""
+        said = _word("status", outcome.status, self._language)
+        reason = f": {_word('reason', outcome.reason, self._language)}" if outcome.reason else ""
+        return f"{said}{reason}{f', {self._time(outcome.at)}' if outcome.at else ''}"
+
+
+async def table_rows(request: Request[None, Any], table: OutcomeTable, wanted: RecipientFilter) -> AsyncIterator[Rows]:
+    """Yield pages of rows, the header with the first."""
+    rows = [table.header()]
+    async for page in request.services.core.deliveries.recipients.all(request.history_key, request.tenant, wanted):
+        yield [*rows, *(table.row(record) for record in page.recipients)]
+        rows = []
