@@ -6,9 +6,9 @@ A record names modules and imports none, so a provider's library is imported by 
 """
 
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import couriers
 from core.errors import SetupError
 
+_LAST = 1000
 COURIERS_GROUP, CHANNELS_GROUP = "ada.couriers", "ada.channels"
 
 
@@ -77,7 +78,10 @@ class Channel:
     a wrong name is not among them, so it is reported. `of_installation`: settings of the section that are the same for
     all accounts. `is_per_bot`: each bot can have an account of its own. `is_simulated`: the sandbox simulates it.
     `simulator`: a module with `start_simulator(directory)`, which returns a `Simulator`. `limits_replies`: a bot
-    answers an address only so often, because a machine may answer there.
+    answers an address only so often, because a machine may answer there. `bot_place`: as `place`, for a bot that writes
+    to a person by itself and chooses the channel; without it a channel in which people write is among the last.
+    `readers`: the processes that receive a secret of the channel which is a common setting, as `cli.settings.secrets`
+    names them.
     """
 
     name: str
@@ -91,6 +95,8 @@ class Channel:
     is_simulated: bool = False
     simulator: str = ""
     limits_replies: bool = False
+    bot_place: int | None = None
+    readers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     receiving: Receiving | None = None
 
 
@@ -111,6 +117,12 @@ def channels() -> Mapping[str, Channel]:
     points = {**_points(COURIERS_GROUP), **_points(CHANNELS_GROUP)}
     installed = [_installed(point) for name, point in points.items() if name not in {one.name for one in own}]
     return {one.name: one for one in sorted([*own, *installed], key=lambda one: (one.place, one.name))}
+
+
+def channels_of_bots() -> Sequence[str]:
+    """Return the channels in which a bot writes to a person by itself, the best first."""
+    found = {name: one for name, one in channels().items() if one.bot_place or one.receiving}
+    return sorted(found, key=lambda name: found[name].bot_place or _LAST)
 
 
 def receiving() -> Mapping[str, Receiving]:

@@ -16,21 +16,23 @@ COURIERS, BOTS = "couriers", "bots"
 BOT = "bot "
 """The prefix of the names of bots' processes."""
 
-READERS: Mapping[str, frozenset[str]] = {
+_READERS: Mapping[str, frozenset[str]] = {
     "ADA_REDIS_URL": frozenset({"serve", COURIERS, BOTS, "scenarios", "jobs"}),
     "ADA_API_KEY": frozenset({"serve"}),
     "ADA_METRICS_KEY": frozenset({"serve"}),
-    "ADA_BOT_TOKEN": frozenset({"telegram-bot", "bot telegram", "scenarios"}),
-    "ADA_INBOUND_SMS_SECRET": frozenset({"serve", "sandbox"}),
-    "ADA_INBOUND_TELEGRAM_SECRET": frozenset({"serve", "bot telegram"}),
-    "ADA_INBOUND_VK_SECRET": frozenset({"serve"}),
-    "ADA_MAX_WEBHOOK_SECRET": frozenset({"serve", "bot max"}),
-    "ADA_SMTP_URL": frozenset({"serve", "email", BOTS}),
     "ADA_SECRET_KEY": frozenset({"serve", "jobs", "scenarios"}),
     "ADA_MODEL_KEY": frozenset({"scenarios", "jobs"}),
     "ADA_SPEECH_KEY": frozenset({"scenarios"}),
 }
-"""The secrets among the common settings, with their readers. All processes receive the other common settings."""
+"""The secrets among the common settings that are of no channel, with their readers."""
+
+
+def secret_readers() -> Mapping[str, frozenset[str]]:
+    """Return the secrets among the common settings, with their readers. All processes receive the other common
+    settings.
+    """
+    of_channels = {name: readers for one in channels().values() for name, readers in one.readers.items()}
+    return {**of_channels, **_READERS}
 
 
 def receiver(process: str) -> Callable[[str], bool]:
@@ -48,7 +50,7 @@ def may_receive(process: str, name: str) -> bool:
     if not is_common(name):
         is_own = channel in channels() and name.startswith(section_prefix(channel))
         return is_own or (process == "serve" and name.removesuffix("_FILE") in webhook_secrets())
-    readers = READERS.get(name.removesuffix("_FILE"))
+    readers = secret_readers().get(name.removesuffix("_FILE"))
     return readers is None or process in readers or kind in readers
 
 

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
-from core.model.contacts.phone_numbers import e164
+from core.model.contacts.addresses import canonical
 from core.model.content import Button
 from core.model.numbered_choices import chosen, encode_choices, may_be_answer
 from core.redis.keys import KEYS
@@ -40,6 +40,6 @@ class Choices:
         return chosen(encoded, text) if encoded else None
 
     def _key(self, tenant: str, channel: str, address: str) -> str:
-        """Return the Redis key. A telephone number may be written in several ways."""
-        known = e164(address) or address if channel == "sms" else address
+        """Return the Redis key. An address may be written in several ways."""
+        known = canonical(channel, address)
         return KEYS["choices"].at(self._store.shard_of_person(tenant, channel, known), tenant, channel, known)

@@ -14,5 +14,6 @@ CHANNEL = Channel(
         }
     ),
     is_simulated=True,
+    readers={"ADA_SMTP_URL": frozenset({"serve", "email", "bots"})},
     limits_replies=True,
 )

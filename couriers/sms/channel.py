@@ -13,6 +13,8 @@ CHANNEL = Channel(
         }
     ),
     is_simulated=True,
+    readers={"ADA_INBOUND_SMS_SECRET": frozenset({"serve", "sandbox"})},
+    bot_place=5,
     limits_replies=True,
     receiving=Receiving(
         process="sms",

@@ -8,4 +8,5 @@ CHANNEL = Channel(
     place=1,
     no_account=frozenset({"ADA_TELEGRAM_TIMEOUT"}),
     is_simulated=True,
+    bot_place=4,
 )

@@ -12,6 +12,11 @@ CHANNEL = Channel(
     of_installation=frozenset({"ADA_BOT_TENANT", "ADA_BOT_WEBHOOK_URL"}),
     is_per_bot=True,
     is_simulated=True,
+    readers={
+        "ADA_BOT_TOKEN": frozenset({"telegram-bot", "bot telegram", "scenarios"}),
+        "ADA_INBOUND_TELEGRAM_SECRET": frozenset({"serve", "bot telegram"}),
+    },
+    bot_place=1,
     receiving=Receiving(
         process="telegram",
         events="couriers.telegram_bot.events",

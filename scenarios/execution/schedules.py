@@ -22,6 +22,7 @@ from core.model.clock import from_ms, in_ms, to_ms
 from core.queue import Attempt, NewTask, Result, Tube, own_name
 from core.redis.keys import KEYS
 from core.updates import events
+from couriers.channel import channels_of_bots
 from scenarios.bot import Bot
 from scenarios.bot.schedules import PEOPLE, Schedule
 from scenarios.check.reloading import ActiveBot
@@ -41,8 +42,6 @@ MADE_UP_FOR = timedelta(days=7)
 """A date that passed longer ago, while no process was there, starts nothing any more."""
 _MARK_KEPT = 2 * MADE_UP_FOR
 """How long it is kept until when people were looked at: longer than dates are made up for."""
-CHANNELS = ("telegram-bot", "max", "vk", "telegram", "sms")
-"""Where a person of a group of the directory is written to: in the first of these in which it has a contact."""
 _RETRY = 1.0
 _BACKOFF = Backoff(timedelta(seconds=1), timedelta(seconds=60))
 
@@ -168,7 +167,7 @@ class Schedules:
             async for about in self._members(schedule, str(target["group"])):
                 yield about
         elif isinstance(target, Mapping):
-            yield _about(str(target.get("channel") or CHANNELS[0]), SCHEDULED, str(target["chat"]))
+            yield _about(str(target.get("channel") or channels_of_bots()[0]), SCHEDULED, str(target["chat"]))
         else:
             yield _about(SCHEDULED, SCHEDULED)
 
@@ -180,7 +179,7 @@ class Schedules:
             return
         for member in found.members:
             contacts = member.user.contacts
-            for channel in [one for one in CHANNELS if contacts.get(one)][:1]:
+            for channel in [one for one in channels_of_bots() if contacts.get(one)][:1]:
                 yield {**_about(channel, contacts[channel][0]), "directory_id": member.user.id}
 
 

@@ -14,7 +14,7 @@ from redis import Redis
 from cli.commands.start.installation import COURIERS, ada_child, simulated_channels
 from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import last_port_and_password, prepare
-from cli.settings.secrets import READERS, may_receive, receiver
+from cli.settings.secrets import may_receive, receiver, secret_readers
 from cli.settings.settings import Settings, load, setting_name
 from core.errors import SetupError
 from couriers.channel import receiving
@@ -42,7 +42,7 @@ FORKS = ("serve", "sandbox", *simulated_channels(), *(f"bot {channel}" for chann
 def test_the_page_of_settings_says_which_process_receives_a_secret() -> None:
     page = (ROOT / "docs" / "settings.md").read_text()
     words = {"serve": "`serve`", "couriers": "every courier", "bots": "every bot"}
-    for name, readers in READERS.items():
+    for name, readers in secret_readers().items():
         listed = ", ".join(words.get(one, f"`{one}`") for one in sorted(readers, reverse=True))
         assert f"| {name} | {listed or 'no process of `up` yet'} |" in page
 
@@ -110,7 +110,7 @@ def environment_of(pid: int) -> str:
 
 def test_every_secret_among_the_common_settings_has_declared_readers() -> None:
     hidden = {setting_name(field, "ADA_") for field in fields(Settings) if not field.repr}
-    assert hidden == set(READERS)
+    assert hidden == set(secret_readers())
 
 
 def test_a_process_reads_no_secret_of_another_from_the_files_either(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import yaml
 
 from cli.main import command_of, parse
 from cli.processes import embedded_valkey
-from cli.settings.secrets import BOT, READERS, may_receive, section_of
+from cli.settings.secrets import BOT, may_receive, secret_readers, section_of
 from cli.settings.settings import Settings, courier_module, section_prefix, setting_names
 from couriers.channel import channels
 from tests.support.paths import ROOT
@@ -110,9 +110,9 @@ def test_every_service_gets_the_secrets_that_it_receives_beside_the_supervisor_a
 ) -> None:
     """`./ada up` decides by the same table (cli/settings/secrets.py) which process gets which secret."""
     process = name.replace("bot-", BOT) if name.startswith("bot-") else name
-    receives = {secret for secret in READERS if may_receive(process, secret)}
+    receives = {secret for secret in secret_readers() if may_receive(process, secret)}
     given = {one.removesuffix("_FILE") for one in SERVICES[name]["environment"]}
-    assert receives == given & set(READERS)
+    assert receives == given & set(secret_readers())
     assert SERVICES[name]["env_file"] == [{"path": ".env", "required": False}]
 
 

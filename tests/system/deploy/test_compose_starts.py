@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from cli.processes.embedded_valkey import free_port
-from cli.settings.secrets import READERS
+from cli.settings.secrets import secret_readers
 from examples import JOB_HUNTER, SCHOOL_BOT
 from providers.sign_in.vault import new_key
 from tests.support.paths import ROOT
@@ -108,7 +108,7 @@ def split(environment: Mapping[str, str], redis_url: str) -> tuple[dict[str, str
     """What an operator writes into .env, and into the files in secrets/ by their names."""
     own = {"ADA_REDIS_URL": redis_url, "ADA_API_KEY": "ada_compose", "ADA_SECRET_KEY": new_key()}
     found = {**environment, **own}
-    hidden = {name for name in found if name in (*READERS, *CHANNEL_SECRETS)}
+    hidden = {name for name in found if name in (*secret_readers(), *CHANNEL_SECRETS)}
     secrets = {name.removeprefix("ADA_").lower(): found[name] for name in hidden}
     folders = {"ADA_SCENARIOS": str(SCHOOL_BOT), "ADA_JOBS": str(JOB_HUNTER), "ADA_SMS_MOST_PARTS": "8"}
     return {name: text for name, text in found.items() if name not in hidden} | folders, secrets
