@@ -1,0 +1,115 @@
+"""Presses that answer a question, in the real processes of three channels: a process that is killed between the press
+and the answer, or between the answer and the change of the message, loses nothing and counts nothing twice.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from core.model.delivery import Accepted
+from core.model.question import AnswerKind, AnswerState, Option, Question
+from core.model.states import Reason, Status
+from tests.support.stack import TENANT
+from tests.support.waiting import until
+from tests.system.crash.installation import MAX, TELEGRAM_BOT, VK, Channel, Installation, person
+
+READ = Question(AnswerKind.CONFIRM, [Option("read", "Прочитано")], "ru")
+WITHIN = 60.0
+ANSWER = b"_answer\r\n"
+"""Bytes in the request that counts an answer."""
+
+Button = Mapping[str, Any]
+
+
+class People:
+    """The side of the people in one channel of the sandbox."""
+
+    def __init__(self, installation: Installation, channel: Channel) -> None:
+        self._installation = installation
+        self._channel = channel
+
+    def message(self, number: int) -> Mapping[str, Any] | None:
+        """Return the message that a person has got, with its buttons."""
+        address, sandbox = self._channel.address(number), self._installation.sandbox
+        if self._channel is VK:
+            received = self._installation.state.inbox("vk", address)
+            return sandbox.vk.people.shown(address, received[0].reference) if received else None
+        people = sandbox.bot_api.people if self._channel is TELEGRAM_BOT else sandbox.max.people
+        found = [one for one in people.shown(int(address))["messages"] if one["from"] == "bot"]
+        return found[0] if found else None
+
+    def labels(self, number: int) -> list[str]:
+        message = self.message(number) or {}
+        return [button["text"] for row in message.get("buttons", ()) for button in row]
+
+    async def press(self, number: int) -> None:
+        """Press the only button of the message."""
+        await until(lambda: self.labels(number), within=WITHIN)
+        message, address, sandbox = self.message(number), self._channel.address(number), self._installation.sandbox
+        assert message
+        (label,) = self.labels(number)
+        presses: Mapping[str, Callable[[], str]] = {
+            TELEGRAM_BOT.name: lambda: sandbox.bot_api.people.press(int(address), message["id"], label),
+            VK.name: lambda: sandbox.vk.people.press(address, message["number"], label),
+            MAX.name: lambda: sandbox.max.people.press(int(address), message["id"], label),
+        }
+        presses[self._channel.name]()
+
+
+PROCESS = {TELEGRAM_BOT: "telegram", VK: "vk", MAX: "max"}
+
+
+async def ask(installation: Installation, channel: Channel) -> tuple[Accepted, People]:
+    """Start the courier and the bot of a channel, and ask two people."""
+    bot = installation.start("bot", PROCESS[channel], ADA_BOT_TENANT=TENANT)
+    await installation.courier(channel)
+    await bot.ready()
+    people = People(installation, channel)
+    if channel is MAX:
+        for number in (1, 2):
+            installation.sandbox.max.people.start(int(MAX.address(number)))
+    return await installation.deliver(person(1, channel), person(2, channel), question=READ), people
+
+
+async def assert_counted_once(installation: Installation, channel: Channel, accepted: Accepted, people: People) -> None:
+    await until(lambda: people.labels(1) == ["✓ Прочитано"], within=WITHIN)
+    history = await installation.core.history(accepted.key)
+    assert history.answers
+    assert {state: n for state, n in history.answers.states.items() if n} == {
+        AnswerState.ANSWERED: 1,
+        AnswerState.OPEN: 1,
+    }
+    first = history.recipients[0]
+    assert (first.outcomes[channel.name].status, first.outcomes[channel.name].reason) == (Status.READ, Reason.ANSWERED)
+    assert first.answer
+    assert first.answer.row
+    assert first.answer.row.revisions == ()
+    await until(lambda: installation.is_empty(), within=WITHIN)
+    await installation.audit()
+
+
+@pytest.mark.row("R-02")
+@pytest.mark.parametrize("channel", [TELEGRAM_BOT, VK, MAX], ids=lambda channel: channel.name)
+async def test_a_press_is_counted_and_shown_in_each_channel(installation: Installation, channel: Channel) -> None:
+    api = installation.start_api(ADA_BOT_TENANT=TENANT)
+    accepted, people = await ask(installation, channel)
+    await api.ready()
+    await people.press(1)
+    await assert_counted_once(installation, channel, accepted, people)
+
+
+@pytest.mark.parametrize("point", ["between press and answer", "between answer and message"])
+async def test_a_killed_process_loses_no_press_and_counts_none_twice(installation: Installation, point: str) -> None:
+    link, settings = await installation.link_to_server()
+    api = installation.start_api(**settings)
+    accepted, people = await ask(installation, TELEGRAM_BOT)
+    await api.ready()
+    (link.block_requests if point == "between press and answer" else link.block_replies)(ANSWER)
+    await people.press(1)
+    await until(lambda: link.blocked, within=WITHIN)
+    api.kill()
+    link.cut()
+    assert people.labels(1) == ["Прочитано"]
+    await installation.start_api().ready()
+    await assert_counted_once(installation, TELEGRAM_BOT, accepted, people)
