@@ -136,6 +136,10 @@ def format_event(name: str, data: Mapping[str, Any]) -> str:
     """Return one line for one event of a delivery."""
     if name == "outcome":
         return f"{data['recipient']!s:<24} {format_outcome(data['channel'], data['outcome'])}"
+    if name == "answer":
+        return f"{data['recipient']!s:<24} {format_answer(data['answer'])}"
+    if name == "closed":
+        return f"question closed at {data['closed_at']}"
     return f"{data['state']} for {data['deliver_at']}" if name == "state" else str(data["state"])
 
 

@@ -22,7 +22,8 @@ from core.redis.store import Store
 @dataclass(frozen=True, slots=True)
 class HistoryEvent:
     """One step of one history. `changes`: one line per outcome: `i` or `s` and the recipient's id, the channel and the
-    stored outcome, separated by tabs. `history`: the suffix.
+    stored outcome, separated by tabs. `history`: the suffix. `answer`: the
+    same recipient and the stored row of an answer.
     """
 
     event: str
@@ -33,6 +34,7 @@ class HistoryEvent:
     changes: str
     tenant: str = ""
     history: str = ""
+    answer: str = ""
     shard: int = 0
 
 
@@ -115,5 +117,8 @@ class EventStream:
 def history_event(fields: Mapping[str, str]) -> HistoryEvent:
     """Return the event in an entry of the stream."""
     numbers = int(fields["version"]), int(fields["reported"])
-    is_finished, whose = fields["finished"] == "1", (fields.get("tenant", ""), fields["history"])
+    is_finished, whose = (
+        fields["finished"] == "1",
+        (fields.get("tenant", ""), fields["history"], fields.get("answer", "")),
+    )
     return HistoryEvent(fields["event"], fields["state"], *numbers, is_finished, fields["changes"], *whose)

@@ -8,7 +8,7 @@ Called by `delivery/`, for POST /v1/track and for the server-sent events.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 
 from core.deliveries.events import EventStream, HistoryEvent
 from core.deliveries.histories import projection
@@ -20,6 +20,7 @@ from core.errors import NotFound
 from core.model.clock import from_ms
 from core.model.history import History, HistoryChange
 from core.model.history_key import HistoryKey, Id
+from core.model.question import load_row, row_field
 from core.model.states import DeliveryState
 from core.redis.store import Store
 
@@ -79,46 +80,52 @@ class Tracker:
         del self._reads[key]
         return await self._reader.page(key, tenant, 0, _RECIPIENTS)
 
-    async def follow(self, key: HistoryKey, tenant: str, after: int = 0) -> AsyncGenerator[HistoryChange, None]:
-        """Yield every change with a version over `after`, in order: of outcomes, of the due time, and at last the end.
-        Each has a version of its own. A delivery report after the end moves the end behind itself. Raises NotFound
+    async def follow(
+        self, key: HistoryKey, tenant: str, after: int = 0, *, answers: bool = False
+    ) -> AsyncGenerator[HistoryChange, None]:
+        """Yield every change with a version over `after`, in order: of outcomes and answers, of the due time, and at
+        last the end. Each has a version of its own. A delivery report after the end moves the end behind itself. With
+        `answers` it goes on after the end, until the question of the delivery is closed. Raises NotFound
         HISTORY_NOT_FOUND.
         """
         events: asyncio.Queue[HistoryEvent | None] = asyncio.Queue()
+        has_ended = False
         async with self._events.subscribe(key, events.put_nowait):
-            fields = await self._reader.fields(key, tenant)
             while True:
-                changes, version = await self._outcomes_so_far(key, fields, after), int(fields["version"] or 0)
-                for change in _with_new_time(changes, fields, after):
+                fields = await self._reader.fields(key, tenant)
+                version = int(fields["version"] or 0)
+                changes = _with_new_time(await self._changes_so_far(key, fields, after), fields, after)
+                # The outcomes were read after the fields: what came between is not part of `version`.
+                if fields["finished"] and not has_ended and not any(change.version > version for change in changes):
+                    has_ended = True
+                    changes += [_end(fields)] if version > max([after, *(one.version for one in changes)]) else []
+                for change in changes:
                     after = change.version
                     yield change
-                # The outcomes were read after the fields: what came between is not part of `version`.
-                is_current = not changes or after <= version
-                if fields["finished"] and is_current:
-                    if version > after:
-                        yield _end(fields)
+                if has_ended and not (answers and _is_open(fields)):
                     return
-                if not fields["finished"]:
-                    async for change in _changes_from(events, version):
+                if has_ended or not fields["finished"]:
+                    async for change in _changes_from(events, version, ends=not has_ended):
                         if change.version > after:
                             after = change.version
                             yield change
                 # The delivery has ended or has a new time, or events were missed: read the history again.
-                fields = await self._reader.fields(key, tenant)
 
     async def changes(self, key: HistoryKey, tenant: str) -> list[HistoryChange]:
         """Return the latest change of each outcome and, if the delivery has ended, its end; the oldest first. Raises
         NotFound HISTORY_NOT_FOUND.
         """
         fields = await self._reader.fields(key, tenant)
-        changes = await self._outcomes_so_far(key, fields, 0)
+        changes = await self._changes_so_far(key, fields, 0)
         return [*changes, _end(fields)] if fields["finished"] else changes
 
-    async def _outcomes_so_far(self, key: HistoryKey, fields: HistoryFields, after: int) -> list[HistoryChange]:
+    async def _changes_so_far(self, key: HistoryKey, fields: HistoryFields, after: int) -> list[HistoryChange]:
         recipients = await self._reader.recipients(key, fields) if int(fields["version"] or 0) > after else []
         channels = projection.channels_of(fields)
         outcomes = await self._reader.outcomes(key, projection.outcome_fields(recipients, channels))
         changes = [change for one in recipients for change in _changes_of(one, channels, fields, outcomes)]
+        if fields["answer"]:
+            changes += _answers_of(recipients, fields, await self._reader.answers(key, fields, recipients))
         return sorted((change for change in changes if change.version > after), key=lambda change: change.version)
 
 
@@ -150,22 +157,27 @@ def _enough(history: History | None, touch_count: int) -> bool:
     return history.reported >= min(touch_count, len(history.channels)) or history.finished_at is not None
 
 
-async def _changes_from(events: "asyncio.Queue[HistoryEvent | None]", version: int) -> AsyncIterator[HistoryChange]:
-    """Yield changes with a version over `version` until the end of the delivery, until events were missed (versions
-    have no gap), or until its time was changed, which the event does not have.
+async def _changes_from(
+    events: "asyncio.Queue[HistoryEvent | None]", version: int, *, ends: bool
+) -> AsyncIterator[HistoryChange]:
+    """Yield changes with a version over `version` until the end of the delivery if it `ends`, until events were missed
+    (versions have no gap), until its time was changed, which the event does not have, or until its question was closed.
     """
     while True:
         event = await events.get()
         lines = event.changes.split("\n") if event and event.changes else []
         if event is None or event.version - max(1, len(lines)) > version:
             return
-        if event.event == "rescheduled" and event.version > version:
+        if event.event in ("rescheduled", "closed") and event.version > version:
             return
+        if event.answer and event.version > version:
+            yield read_answer(event)
         for change in (read_change(line, event) for line in lines):
             if change.version > version:
                 yield change
-        version = max(version, event.version)
-        if event.finished:
+        # What comes after the end moves the end behind itself.
+        version = max(version, event.version + (1 if event.finished and (lines or event.answer) else 0))
+        if event.finished and ends:
             return
 
 
@@ -174,6 +186,31 @@ def read_change(line: str, event: HistoryEvent) -> HistoryChange:
     recipient, channel, text = line.split("\t", 2)
     outcome = read_outcome(text, over=False)
     return HistoryChange(outcome.version, _typed_id(recipient), channel, outcome, DeliveryState(event.state))
+
+
+def read_answer(event: HistoryEvent) -> HistoryChange:
+    """Parse `HistoryEvent.answer`."""
+    recipient, text = event.answer.split("\t", 1)
+    state, row = DeliveryState(event.state), load_row(text)
+    return HistoryChange(event.version, _typed_id(recipient), None, None, state, answer=row)
+
+
+def _is_open(fields: HistoryFields) -> bool:
+    """Return whether the delivery asks something, and its question is not closed."""
+    return fields["answer"] is not None and fields["answers_closed"] is None
+
+
+def _answers_of(
+    recipients: Sequence[StoredRecipient], fields: HistoryFields, rows: HistoryFields
+) -> Iterator[HistoryChange]:
+    """Emit the latest answers, and the closing of the question."""
+    state = DeliveryState(fields["state"] or "")
+    for one in recipients:
+        if row := load_row(rows[row_field(one.number)]):
+            yield HistoryChange(row.version, one.id, None, None, state, answer=row)
+    if fields["answers_closed"]:
+        closed_at = from_ms(fields["answers_closed"])
+        yield HistoryChange(int(fields["answers_closing"] or 0), None, None, None, state, closed_at=closed_at)
 
 
 def _typed_id(recipient: str) -> Id:

@@ -18,7 +18,14 @@ from core.model.history_key import HistoryKey
 from core.redis.constants import DAY_MS
 from core.redis.keys import KEYS
 from core.redis.store import Store
-from core.webhooks.messages import WebhookMessage, finished_message, is_outcome, outcome_message
+from core.webhooks.messages import (
+    WebhookMessage,
+    answer_message,
+    closed_message,
+    finished_message,
+    is_outcome,
+    outcome_message,
+)
 from core.webhooks.webhook import EventType, Webhook
 
 # Delivery reports of a finished delivery are looked for this long after its creation.
@@ -120,16 +127,30 @@ def _mark_of(found: tuple[Mark, WebhookMessage]) -> Mark:
 
 def _place(webhook: Webhook, history: History, change: HistoryChange) -> Mark | None:
     """Return the place of a change; None if the webhook does not want it."""
-    if change.outcome is None:
-        wanted, at = EventType.FINISHED in webhook.events, history.finished_at
-    else:
-        wanted, at = EventType.OUTCOME in webhook.events and is_outcome(change), change.outcome.at
-    if not wanted or at is None or to_ms(at) < webhook.created:
+    kind, at = _kind_of(change), history.finished_at
+    if change.outcome is not None:
+        at = change.outcome.at if is_outcome(change) else None
+    elif kind is not EventType.FINISHED:
+        at = change.answer.answered_at if change.answer else change.closed_at
+    if kind not in webhook.events or at is None or to_ms(at) < webhook.created:
         return None
     return Mark(to_ms(at), change.version, history.key.suffix)
 
 
+def _kind_of(change: HistoryChange) -> EventType:
+    if change.outcome is not None:
+        return EventType.OUTCOME
+    if change.answer is not None:
+        return EventType.ANSWER
+    return EventType.CLOSED if change.closed_at else EventType.FINISHED
+
+
 def _message(webhook: Webhook, history: History, change: HistoryChange) -> WebhookMessage:
-    if change.outcome is None:
-        return finished_message(webhook, history, change.version)
-    return outcome_message(webhook, history.key, change)
+    match _kind_of(change):
+        case EventType.OUTCOME:
+            return outcome_message(webhook, history.key, change)
+        case EventType.ANSWER:
+            return answer_message(webhook, history.key, change)
+        case EventType.CLOSED:
+            return closed_message(webhook, history, change.version)
+    return finished_message(webhook, history, change.version)

@@ -18,7 +18,7 @@ from zlib import crc32
 
 from core.deliveries.events import HistoryEvent, history_event
 from core.deliveries.histories.reader import HistoryReader
-from core.deliveries.tracker import read_change
+from core.deliveries.tracker import read_answer, read_change
 from core.errors import NotFound
 from core.model.history_key import HistoryKey
 from core.queue import NewTask, Queue
@@ -26,7 +26,14 @@ from core.redis.constants import EVENTS_KEPT
 from core.redis.events.stream_reader import entry_fields
 from core.redis.store import Store
 from core.webhooks.catch_up import CatchUp, Mark
-from core.webhooks.messages import WebhookMessage, finished_message, is_outcome, outcome_message
+from core.webhooks.messages import (
+    WebhookMessage,
+    answer_message,
+    closed_message,
+    finished_message,
+    is_outcome,
+    outcome_message,
+)
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import TUBE, EventType, Webhook
 
@@ -43,6 +50,7 @@ _ATTEMPTS = 100_000
 # Messages of one webhook that are sent at the same time.
 _LANES = 16
 _LAST = 2**64 - 1
+_OF_DELIVERY = (EventType.FINISHED, EventType.CLOSED)
 
 EntryId = tuple[int, int]
 
@@ -201,19 +209,23 @@ class EventReader:
 
     async def _messages(self, webhook: Webhook, fields: Mapping[str, str]) -> list[WebhookMessage]:
         key, event = HistoryKey.of(self._shard, fields["history"]), history_event(fields)
-        if event.event == EventType.FINISHED and EventType.FINISHED in webhook.events:
-            return await self._finished(webhook, key, event)
+        if event.event in _OF_DELIVERY and event.event in webhook.events:
+            return await self._of_delivery(webhook, key, event)
+        if event.answer and EventType.ANSWER in webhook.events:
+            return [answer_message(webhook, key, read_answer(event))]
         if not event.changes or EventType.OUTCOME not in webhook.events:
             return []
         changes = (read_change(line, event) for line in event.changes.split("\n"))
         return [outcome_message(webhook, key, change) for change in changes if is_outcome(change)]
 
-    async def _finished(self, webhook: Webhook, key: HistoryKey, event: HistoryEvent) -> list[WebhookMessage]:
+    async def _of_delivery(self, webhook: Webhook, key: HistoryKey, event: HistoryEvent) -> list[WebhookMessage]:
+        """Return the message of the end of a delivery, or of the closing of its question."""
         try:
             summary = await self._histories.summary(key, webhook.tenant)
         except NotFound:  # its retention ended meanwhile
             return []
-        return [finished_message(webhook, summary, event.version)]
+        make = closed_message if event.event == EventType.CLOSED else finished_message
+        return [make(webhook, summary, event.version)]
 
     async def _put(self, found: Mapping[Webhook, Sequence[WebhookMessage]]) -> None:
         tasks = [task_of(webhook, message) for webhook, messages in found.items() for message in messages]

@@ -85,6 +85,32 @@ class FinishedData(msgspec.Struct):
     finished_at: datetime | None
 
 
+class AnswerData(msgspec.Struct):
+    """An answer to the question of a delivery. `value`: the key of the option. `by`: press or on_behalf."""
+
+    delivery: str
+    history_key: str
+    version: int
+    recipient: int | str
+    state: str
+    value: str
+    by: str
+    channel: str | None
+    changes: int
+    at: datetime
+
+
+class ClosedData(msgspec.Struct):
+    """The closing of a question. `answers`: how many recipients have each state; `options`: answers by option."""
+
+    delivery: str
+    history_key: str
+    version: int
+    answers: dict[str, int]
+    options: dict[str, int]
+    closed_at: datetime
+
+
 def is_outcome(change: HistoryChange) -> bool:
     """Return whether a change is an outcome; `queued` and `sending` are steps towards one."""
     return change.outcome is not None and change.outcome.status not in OPEN
@@ -138,6 +164,44 @@ def finished_message(webhook: Webhook, history: History, version: int) -> Webhoo
     return WebhookMessage.make(
         message_id(webhook, history.key, version), EventType.FINISHED, at, data, str(history.key)
     )
+
+
+def answer_message(webhook: Webhook, key: HistoryKey, change: HistoryChange) -> WebhookMessage:
+    """Return the message of an answer. It has the subject of the outcomes of its recipient."""
+    row = change.answer
+    assert row is not None
+    assert change.recipient is not None
+    data = AnswerData(
+        delivery=key.id,
+        history_key=str(key),
+        version=change.version,
+        recipient=change.recipient,
+        state=row.state,
+        value=row.value,
+        by=row.by,
+        channel=row.channel or None,
+        changes=len(row.revisions),
+        at=row.answered_at,
+    )
+    name, subject = message_id(webhook, key, change.version), f"{key} {change.recipient}"
+    return WebhookMessage.make(name, EventType.ANSWER, row.answered_at, data, subject)
+
+
+def closed_message(webhook: Webhook, history: History, version: int) -> WebhookMessage:
+    """Return the message of the closing of a question."""
+    answers = history.answers
+    assert answers is not None
+    closed_at = from_ms(answers.closed_at)
+    data = ClosedData(
+        delivery=history.key.id,
+        history_key=str(history.key),
+        version=version,
+        answers={str(state): n for state, n in answers.states.items()},
+        options=dict(answers.options),
+        closed_at=closed_at,
+    )
+    name = message_id(webhook, history.key, version)
+    return WebhookMessage.make(name, EventType.CLOSED, closed_at, data, str(history.key))
 
 
 def test_message(webhook: Webhook, at: datetime) -> WebhookMessage:

@@ -20,6 +20,8 @@ class EventType(StrEnum):
     OUTCOME = "outcome"
     FINISHED = "finished"
     JOB = "job"
+    ANSWER = "answer"
+    CLOSED = "closed"
 
 
 @dataclass(frozen=True, slots=True)

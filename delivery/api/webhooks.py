@@ -31,7 +31,8 @@ class WebhookRequest(RequestModel, frozen=True):
         Meta(
             min_length=1,
             max_length=8,
-            description="outcome: each outcome; finished: the end of each delivery; job: what becomes of jobs",
+            description="outcome: each outcome; finished: the end of each delivery; job: what becomes of jobs; "
+            "answer: each answer to a question; closed: the closing of each question",
         ),
     ]
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import suppress
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -14,6 +14,7 @@ from core.model.clock import write_optional_time
 from core.model.history import HistoryChange
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState
+from delivery.api.deliveries.answers import AnswerView
 from delivery.api.deliveries.histories import HistoryResponse, OutcomeView
 from delivery.http.authentication import is_still_known
 from delivery.http.context import ApiContext, Request, Response, encode
@@ -37,8 +38,11 @@ class TrackRequest(RequestModel, frozen=True):
 
 
 class EventsQuery(RequestModel, frozen=True):
-    """The version after which a stream resumes, for clients that cannot send Last-Event-ID."""
+    """`after`: the version after which a stream resumes, for clients that cannot send Last-Event-ID. `answers`: whether
+    it goes on after the end of the delivery, until its question is closed.
+    """
 
+    answers: Literal["yes", "no"] | UnsetType = UNSET
     after: Annotated[int, Meta(ge=0, le=INT64 - 1, extra_json_schema={"default": 0})] | UnsetType = UNSET
 
 
@@ -67,8 +71,27 @@ class StateChanged(Struct):
     deliver_at: str | None
 
 
-def change_data(change: history.HistoryChange) -> OutcomeChanged | StateChanged:
+class AnswerChanged(Struct):
+    """Event of a stream: a recipient has answered the question of the delivery (`answer`)."""
+
+    version: int
+    recipient: Id
+    answer: AnswerView
+
+
+class ClosingChanged(Struct):
+    """Event of a stream: the question of the delivery was closed (`closed`)."""
+
+    version: int
+    closed_at: str | None
+
+
+def change_data(change: history.HistoryChange) -> OutcomeChanged | StateChanged | AnswerChanged | ClosingChanged:
     """Return the data of the event for a change."""
+    if change.answer is not None and change.recipient is not None:
+        return AnswerChanged(change.version, change.recipient, AnswerView.of_row(change.answer, None))
+    if change.closed_at is not None:
+        return ClosingChanged(change.version, write_optional_time(change.closed_at))
     if change.recipient is None or change.channel is None or change.outcome is None:
         return StateChanged(change.version, change.state, write_optional_time(change.deliver_at))
     outcome = OutcomeView.of(change.outcome)
@@ -137,7 +160,7 @@ async def _changes(request: EventsRequest, key: HistoryKey, after: int) -> Async
     tracker = request.services.core.tracker
     while (await tracker.wait(key, request.tenant, 0, _POLL))[0] is None:
         pass
-    async for change in tracker.follow(key, request.tenant, after):
+    async for change in tracker.follow(key, request.tenant, after, answers=request.query.answers == "yes"):
         yield change
 
 
@@ -168,6 +191,10 @@ def event(change: HistoryChange) -> bytes:
 def _event_name(change: HistoryChange) -> str:
     if change.outcome is not None:
         return "outcome"
+    if change.answer is not None:
+        return "answer"
+    if change.closed_at is not None:
+        return "closed"
     return "state" if change.state in ("scheduled", "released") else "finished"
 
 

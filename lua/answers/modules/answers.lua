@@ -1,5 +1,6 @@
 -- answers: the question of a delivery, and what its recipients have answered, in the fields of its history
--- `answer` is the question as JSON, `answers_code` its code, `answers_until` when it closes and `answers_closed` when it was closed, in ms.
+-- `answer` is the question as JSON, `answers_code` its code, `answers_until` when it closes and `answers_closed` when it was closed, in ms,
+-- `answers_closing` the version with which it was.
 -- `answer:<number of the recipient>` is a row: state, value, text, at, by, who, channel, version; `revisions`: what it was before;
 -- `events`: the last events of the person, each with its result. `answers:<state>` and `answers:option:<key>` count rows;
 -- `answers:unreached` counts those of recipients that are not known to be reached.
@@ -47,11 +48,17 @@ function Answers.note_arrival(suffix, channel, parcel, item)
   Parcels.record_known(suffix, channel, Parcels.latest_parcel(suffix, channel, parcel, item), { item })
 end
 
+-- The version of a finished history belongs to its end: what comes later moves the end behind itself, as an outcome does.
+local function move_end(suffix)
+  if redis_call('HEXISTS', Key.history(suffix), 'finished') == 1 then Version.raise(suffix) end
+end
+
 -- Returns whether the question has just been closed. Nobody can open it again.
 function Answers.close(suffix)
   if redis_call('HSETNX', Key.history(suffix), 'answers_closed', now) == 0 then return false end
-  Version.raise(suffix)
+  redis_call('HSET', Key.history(suffix), 'answers_closing', Version.raise(suffix))
   Outcome.announce(suffix, 'closed')
+  move_end(suffix)
   return true
 end
 
@@ -102,6 +109,7 @@ function Answers.store(suffix, question, number, recipient, row, given, event, r
   count(suffix, question, number, row, new)
   Answers.note_event(suffix, number, new, event, result)
   Outcome.announce(suffix, 'answer', '', recipient .. '\t' .. cjson.encode(new))
+  move_end(suffix)
   return new
 end
 

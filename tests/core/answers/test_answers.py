@@ -279,3 +279,29 @@ async def test_a_delivery_without_a_question_has_nothing_of_it(stack: Stack) -> 
     fields = await stack.store.command("HKEYS", str(accepted.key))
     assert not [name for name in fields if name.startswith(("answer", "asked"))]
     assert not [key for key in await stack.dump() if key.startswith("questions:")]
+
+
+@pytest.mark.row("R-19")
+async def test_the_stream_of_events_goes_on_until_the_closing(asked: Asked) -> None:
+    accepted = await asked.ask(COMING, person(1, BOT), person(2, BOT))
+    await asked.press("p1", asked.button("p1", 0))
+    seen: list[tuple[str, str]] = []
+
+    async def follow() -> None:
+        async for change in asked.stack.tracker.follow(accepted.key, TENANT, answers=True):
+            named = change.answer.value if change.answer else str(change.outcome.status if change.outcome else "")
+            seen.append((str(change.recipient or ""), named or ("closed" if change.closed_at else "end")))
+
+    following = asyncio.create_task(follow())
+    await until(lambda: ("", "end") in seen)
+    await asked.press("p1", asked.button("p1", 1))
+    await asked.press("p2", asked.button("p2", 0))
+    await Answers(asked.stack.store).close(accepted.key, TENANT)
+    await asyncio.wait_for(following, 60)
+    before = [("1", "read"), ("1", "yes"), ("2", "sent")]
+    assert sorted(seen[:3]) == before
+    assert seen[3:] == [("", "end"), ("1", "no"), ("2", "read"), ("2", "yes"), ("", "closed")]
+    ended = [change async for change in asked.stack.tracker.follow(accepted.key, TENANT)]
+    assert (ended[-1].recipient, ended[-1].closed_at) == (None, None)
+    versions = [change.version for change in ended]
+    assert versions == sorted(versions)

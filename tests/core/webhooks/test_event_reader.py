@@ -6,8 +6,10 @@ from datetime import timedelta
 
 import pytest
 
+from core.answers import Answers
 from core.errors import StoreUnavailable
 from core.model.delivery import Accepted
+from core.model.question import AnswerKind, Option, Question
 from core.queue import NewTask, TaskFilter
 from core.redis.constants import EVENTS_KEPT
 from core.webhooks.event_reader import EventReader, ReadingLimits
@@ -298,3 +300,30 @@ async def test_the_events_of_all_shards_are_sent(server: Server, receiver: Recei
         await until(lambda: len(receiver.calls) == 24)
         await installation.stop()
     await stack.close()
+
+
+@pytest.mark.row("R-19")
+@pytest.mark.parametrize("is_behind", [False, True])
+async def test_answers_and_the_closing_of_a_question_are_sent(
+    installation: Installation, receiver: Receiver, is_behind: bool
+) -> None:
+    """Those of a webhook that is behind are made from the history."""
+    stack, answers = installation.stack, Answers(installation.stack.store)
+    await installation.courier()
+    await installation.add(receiver, [EventType.ANSWER, EventType.CLOSED])
+    await read_all(reader(installation))
+    question = Question(AnswerKind.CHOICE, [Option("yes", "Yes"), Option("no", "No")], "en")
+    accepted = await stack.deliver(*people(2), question=question)
+    await stack.finished(accepted.key)
+    for number, value in enumerate(("yes", "no")):
+        await answers.enter(accepted.key, TENANT, "1", value, "anna", f"event{number}")
+    await answers.close(accepted.key, TENANT)
+    if is_behind:
+        await stack.redis.xtrim("events:{0}", maxlen=0, approximate=False)
+        await pretend_last_read_long_ago(installation)
+    installation.start()
+    await until(lambda: receiver.of_type("closed") and len(receiver.of_type("answer")) == 2 - is_behind)
+    sent = [(call.data["recipient"], call.data["value"], call.data["changes"]) for call in receiver.of_type("answer")]
+    assert sent == ([] if is_behind else [(1, "yes", 0)]) + [(1, "no", 1)]
+    (closed,) = receiver.of_type("closed")
+    assert (closed.data["answers"]["answered"], closed.data["options"]) == (1, {"yes": 0, "no": 1})

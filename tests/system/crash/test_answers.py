@@ -85,7 +85,7 @@ async def assert_counted_once(installation: Installation, channel: Channel, acce
     assert first.answer
     assert first.answer.row
     assert first.answer.row.revisions == ()
-    await until(lambda: installation.is_empty(), within=WITHIN)
+    await until(installation.is_empty, within=WITHIN)
     await installation.audit()
 
 
