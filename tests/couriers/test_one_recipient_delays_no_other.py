@@ -45,6 +45,7 @@ from tests.support.stack import FLOOR, Stack
 from tests.support.waiting import until
 
 QUICK = CourierOptions(max_sleep=FLOOR, backoff=Backoff(timedelta(milliseconds=10), timedelta(milliseconds=50), 8))
+IN_FEW_ATTEMPTS = replace(QUICK, backoff=Backoff(timedelta(milliseconds=10), timedelta(milliseconds=50), 3))
 LONG, SHORT = timedelta(minutes=10), timedelta(seconds=1)
 OTHERS = 200
 SILENT = frozenset({"timeout", "stored_then_silence", "rcpt_silence"})
@@ -210,11 +211,13 @@ async def served(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 
 @asynccontextmanager
-async def running(stack: Stack, served: Served, timeout: timedelta) -> AsyncIterator[WatchedStore]:
+async def running(
+    stack: Stack, served: Served, timeout: timedelta, options: CourierOptions = QUICK
+) -> AsyncIterator[WatchedStore]:
     """Run the courier on the stack."""
     store = await WatchedStore.open(stack.server.url)
     courier = await served.open(timeout)
-    runtime = await stack.courier(courier, QUICK, store)
+    runtime = await stack.courier(courier, options, store)
     yield store
     if runtime in stack.runtimes:
         stack.abandon(runtime)  # a silent provider is not waited for
@@ -280,7 +283,7 @@ async def is_attempted(stack: Stack, channel: str, key: HistoryKey) -> bool:
 
 async def test_a_silent_one_ends(stack: Stack, served: Served) -> None:
     silent = [address for address, fault in served.bad().items() if fault.name in SILENT]
-    async with running(stack, served, SHORT):
+    async with running(stack, served, SHORT, IN_FEW_ATTEMPTS):
         for key in [await deliver(stack, served, address) for address in silent]:
             await stack.finished(key, within=60)
 
