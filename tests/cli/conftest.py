@@ -7,7 +7,7 @@ import pytest
 
 from cli.processes.supervisor import read_announcement
 from tests.cli.installation import Installation, new_installation
-from tests.support.servers import await_sync
+from tests.support.waiting import await_sync
 
 
 @pytest.fixture(scope="session")

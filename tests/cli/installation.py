@@ -13,7 +13,7 @@ from typing import Any
 from cli.processes.embedded_valkey import free_port
 from tests.support.forked import run_ada
 from tests.support.paths import ROOT
-from tests.support.servers import await_sync
+from tests.support.waiting import await_sync
 
 ADA = [sys.executable, "-P", "-m", "cli"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import ROOT
-from tests.support.servers import await_sync
+from tests.support.waiting import await_sync
 
 COPIED = ("ada", "cli/bootstrap.py")
 NO_NETWORK = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0", "PIP_NO_CACHE_DIR": "1"}

@@ -11,7 +11,7 @@ import pytest
 
 from bots.catalogue import text
 from tests.cli.installation import Installation
-from tests.support.servers import await_sync
+from tests.support.waiting import await_sync
 
 pytestmark = pytest.mark.timeout(240)
 

@@ -14,7 +14,7 @@ import pytest
 
 from bots.catalogue import text
 from tests.cli.installation import Installation, new_installation
-from tests.support.servers import await_sync
+from tests.support.waiting import await_sync
 
 PACKAGE = Path(__file__).parent / "pigeon"
 TEACHER, STUDENT, STRANGER = "loft-1", "loft-2", "loft-3"

@@ -13,7 +13,7 @@ from msgspec import json
 from cli.processes.supervisor import PART
 from core.model.parts import UpPart
 from tests.cli.installation import Installation, have_ended, new_installation
-from tests.support.servers import await_sync
+from tests.support.waiting import await_sync
 
 PEOPLE = ("--to", "7=telegram:100001,vk:200001,sms:+79990000001,email:a@school.example")
 

@@ -14,7 +14,8 @@ import pytest
 from cli.command import FAILURE, SUCCESS
 from tests.cli.installation import Installation
 from tests.support.paths import ROOT
-from tests.support.servers import Server, await_sync
+from tests.support.servers import Server
+from tests.support.waiting import await_sync
 
 pytestmark = pytest.mark.timeout(300)
 

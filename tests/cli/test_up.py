@@ -21,7 +21,8 @@ from redis.exceptions import ConnectionError as Unreachable
 
 from cli.processes.embedded_valkey import ENVIRONMENT, running_url
 from tests.cli.installation import Installation, have_ended, new_installation
-from tests.support.servers import Server, await_sync
+from tests.support.servers import Server
+from tests.support.waiting import await_sync
 from tests.system.crash.process import AdaProcess
 
 PEOPLE = ["--to", "1=telegram:100001,vk:200001,sms:+79990000001", "--to", "2=vk:200002"]

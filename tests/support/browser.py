@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from tests.support.servers import await_sync
-from tests.support.waiting import until
+from tests.support.waiting import await_sync, until
 
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-port=0")
 PATIENCE = 60.0

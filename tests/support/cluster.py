@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 from cli.processes.embedded_valkey import free_port
 from tests.support.replica_set import answers
 from tests.support.replica_set.node import Program
-from tests.support.servers import await_sync
+from tests.support.waiting import await_sync
 
 _CONFIG = """port {port}
 cluster-port {bus}

@@ -35,7 +35,7 @@ PRELOADED = (
 @dataclass(frozen=True)
 class Program:
     """`python -m module args` in `directory`. Its output is appended to `log`, what it writes to stderr to `errors` if
-    that is given; `environment` is all it inherits.
+    that is given, and it reads `given`; `environment` is all it inherits.
     """
 
     module: str
@@ -44,13 +44,13 @@ class Program:
     directory: Path
     log: Path
     errors: Path | None = None
+    given: Path = Path(os.devnull)
 
 
 class ForkedProcess:
     """A forked program, with the methods of `subprocess.Popen`."""
 
     def __init__(self, program: Program) -> None:
-        program.log.touch()
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(list(PRELOADED))
         self._process = context.Process(target=_run, args=(program,))
@@ -86,10 +86,11 @@ def _run(program: Program) -> None:
     os.chdir(program.directory)
     os.environ.clear()
     os.environ.update(program.environment)
-    with program.log.open("ab") as output, (program.errors or program.log).open("ab") as errors:
-        os.dup2(output.fileno(), 1)
-        os.dup2(errors.fileno(), 2)
-    sys.stdout = os.fdopen(1, "w", buffering=1)
+    streams = (program.given, "rb"), (program.log, "ab"), (program.errors or program.log, "ab")
+    for number, (path, mode) in enumerate(streams):
+        with path.open(mode) as file:
+            os.dup2(file.fileno(), number)
+    sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w", buffering=1)
     sys.argv = [program.module, *program.args]
     runpy.run_module(program.module, run_name="__main__", alter_sys=True)
 

@@ -4,12 +4,9 @@ import os
 import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 from redis import Redis
@@ -18,8 +15,7 @@ from redis.exceptions import RedisError
 from cli.processes.die_with_parent import die_with_parent
 from cli.processes.embedded_valkey import EmbeddedValkey, prepare, server_program
 from tests.support.limits import REPLY
-
-T = TypeVar("T")
+from tests.support.waiting import await_sync
 
 DEBIAN_REDIS = shutil.which("redis-server")
 
@@ -166,13 +162,3 @@ class Server:
             return bool(client.ping())
         except RedisError:
             return False
-
-
-def await_sync(condition: Callable[[], T], what: str, within: float = 60.0) -> T:
-    """Wait as `until` does, without an event loop, for the start of processes."""
-    limit = time.monotonic() + within
-    while not (found := condition()):
-        if time.monotonic() > limit:
-            raise TimeoutError(f"waited {within} s for {what}")
-        time.sleep(0.005)
-    return found

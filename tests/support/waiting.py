@@ -1,4 +1,4 @@
-"""Polling in asynchronous tests: until something holds, or as long as something must hold."""
+"""Polling in tests: until something holds, or as long as something must hold."""
 
 import asyncio
 import inspect
@@ -46,3 +46,13 @@ async def stays(predicate: Callable[[], Any], during: float = 0.3, every: float 
         if time.monotonic() > limit:
             return
         await asyncio.sleep(every)
+
+
+def await_sync(condition: Callable[[], T], what: str, within: float = 60.0) -> T:
+    """Wait as `until` does, without an event loop, for the start of processes."""
+    limit = time.monotonic() + within
+    while not (found := condition()):
+        if time.monotonic() > limit:
+            raise TimeoutError(f"waited {within} s for {what}")
+        time.sleep(0.005)
+    return found

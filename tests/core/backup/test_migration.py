@@ -25,7 +25,8 @@ from core.redis.store import Store
 from tests.support.audited import violations_in
 from tests.support.cluster import Cluster
 from tests.support.forked import ForkedProcess, Program, run_ada
-from tests.support.servers import Server, await_sync
+from tests.support.servers import Server
+from tests.support.waiting import await_sync
 
 SHARDS = 4
 

@@ -12,7 +12,8 @@ from redis import Redis
 from core.errors import AdaError, SetupError, StoreUnavailable
 from core.redis.server_checks import check_channels
 from core.redis.store import Store
-from tests.support.servers import Server, await_sync
+from tests.support.servers import Server
+from tests.support.waiting import await_sync
 
 REMEDY = "ACL SETUSER limited"
 

@@ -19,7 +19,7 @@ from redis.exceptions import RedisError, ResponseError
 from cli.processes.embedded_valkey import free_port
 from core.redis.cancel_and_wait import cancel_and_wait
 from tests.support.replica_set.node import Node, Program
-from tests.support.servers import await_sync
+from tests.support.waiting import await_sync
 from tests.system.crash.cuttable_link import CuttableLink
 
 NAME = "ada"

@@ -14,7 +14,8 @@ from cli.processes.embedded_valkey import free_port, is_free
 from core.redis.cluster.cluster_nodes import ClusterNodes
 from tests.support.paths import ROOT
 from tests.support.replica_set import answers
-from tests.support.servers import await_sync, needs_package
+from tests.support.servers import needs_package
+from tests.support.waiting import await_sync
 from tests.system.deploy.test_compose import SERVICES as USUAL
 from tests.system.deploy.test_compose_sentinel import PASSWORD, running
 

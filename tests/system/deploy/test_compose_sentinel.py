@@ -15,7 +15,7 @@ from cli.processes.die_with_parent import die_with_parent
 from cli.processes.embedded_valkey import free_port, server_program
 from tests.support.paths import ROOT
 from tests.support.replica_set import answers
-from tests.support.servers import await_sync
+from tests.support.waiting import await_sync
 from tests.system.deploy.test_compose import SERVICES as USUAL
 
 FILE = ROOT / "docker-compose.sentinel.yml"

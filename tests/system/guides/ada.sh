@@ -9,7 +9,8 @@ case "$*" in
     sandbox) ready='inbox page' ;;
     "courier "* | "bot "* | jobs | scenarios) ready='ready {' ;;
     *" --follow") timeout 2 "${ada[@]}" "$@" || [ $? = 124 ]; exit ;;
-    *) exec "${ada[@]}" "$@" ;;
+    *) [ "$PYTHONPATH" = "$GUIDE_ROOT" ] || exec "${ada[@]}" "$@"
+       exec "$GUIDE_ROOT/tests/system/guides/forks.sh" cli "$@" ;;
 esac
 
 log="$PWD/$(echo "$*" | tr ' ' -).log" pid="$PWD/.$1.pid"

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from core.directory.link_codes import ALPHABET, LENGTH
-from tests.support.servers import await_sync
+from tests.support.waiting import await_sync
 
 CODE = re.compile(rf"\b[{ALPHABET}]{{{LENGTH}}}\b")
 PAGE = re.compile(r"http://[\d.]+:\d+/")

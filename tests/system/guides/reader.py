@@ -11,6 +11,7 @@ from pathlib import Path
 from cli.processes.embedded_valkey import free_port
 from tests.support.paths import ROOT
 from tests.system.guides.blocks import Block
+from tests.system.guides.forks import serve_forks
 
 HERE = Path(__file__).parent
 PATIENCE = 30.0
@@ -42,7 +43,9 @@ class Reader:
         self._reading = reading
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADA_")}
         own = {"ADA_HTTP": f"127.0.0.1:{self.port}", "PYTHONPATH": str(ROOT), "GUIDE_PYTHON": sys.executable}
-        self.environment = {**inherited, **own, "GUIDE_PIPE": str(reading), **settings}
+        self._forks = serve_forks()
+        known = {"GUIDE_ROOT": str(ROOT), "GUIDE_FORKS": str(self._forks.server_address[1])}
+        self.environment = {**inherited, **own, **known, "GUIDE_PIPE": str(reading), **settings}
         if up is not None:
             self.environment["GUIDE_UP"] = str(up)
         self._furnish(up)
@@ -60,6 +63,8 @@ class Reader:
 
     def close(self) -> None:
         """Ends everything that runs in the background."""
+        self._forks.shutdown()
+        self._forks.server_close()
         os.close(self._pipe)
         os.close(self._reading)
 

@@ -14,7 +14,7 @@ curl() {
 }
 
 # A person at the inbox page: person write CHANNEL ADDRESS TEXT, person press ADDRESS BUTTON, person sees CHANNEL ADDRESS TEXT
-person() { "$GUIDE_PYTHON" -m tests.system.guides.person "$@"; }
+person() { "$GUIDE_ROOT/tests/system/guides/forks.sh" tests.system.guides.person "$@"; }
 
 # A program that is none of Ada's, in a terminal of its own. Its output is in a file of its name.
 background() {

@@ -15,7 +15,7 @@ import pytest
 from cli.processes.embedded_valkey import free_port
 from tests.cli.installation import have_ended
 from tests.support.paths import ROOT
-from tests.support.servers import await_sync
+from tests.support.waiting import await_sync
 from tests.system.crash.process import AdaProcess
 from tests.system.guides.blocks import Unmarked, blocks_of
 from tests.system.guides.person import PAGE

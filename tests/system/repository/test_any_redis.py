@@ -22,7 +22,8 @@ from core.redis.server_checks import check, setting_problems
 from core.redis.store import Store
 from couriers.sending.interface import FOREVER, Message, Outcome, Sent
 from couriers.sending.runtime import Runtime
-from tests.support.servers import DEBIAN_REDIS, Server, await_sync, lacking, needs_package
+from tests.support.servers import DEBIAN_REDIS, Server, lacking, needs_package
+from tests.support.waiting import await_sync
 
 
 class AcceptingCourier:

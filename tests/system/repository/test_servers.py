@@ -9,7 +9,8 @@ from redis import Redis
 from redis.exceptions import ConnectionError as Unreachable
 from redis.exceptions import TimeoutError as Silent
 
-from tests.support.servers import Server, await_sync, on_both_servers
+from tests.support.servers import Server, on_both_servers
+from tests.support.waiting import await_sync
 
 
 def connect(server: Server) -> Redis:
