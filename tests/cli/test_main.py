@@ -75,7 +75,7 @@ def test_help_shows_every_command_once_in_a_group() -> None:
         (("queue", "list", "--limt", "3"), "ada queue list does not know --limt; did you mean --limit?"),
         (("send", "--to", "7", "--text", "x", "--priority", "high"), "--priority: 'high' is not a whole number"),
         (("soak", "--minutes", "long"), "--minutes: 'long' is not a number"),
-        (("send",), "these are missing: --to"),
+        (("migrate",), "these are missing: --to"),
         (("jobs", "start"), "these are missing: KIND.USER"),
     ],
 )
