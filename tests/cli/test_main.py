@@ -112,6 +112,7 @@ NEEDED = {
     "templates": ("list",),
     "track": ("k",),
     "show": ("k",),
+    "answers": ("k",),
     "reschedule": ("k", "--at", "x"),
     "queue": ("stats",),
     "cluster": ("plan",),
