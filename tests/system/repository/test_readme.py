@@ -1,9 +1,8 @@
 """The README, the architecture page and the index of decisions lead to files that exist."""
 
 import re
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 from tests.support.paths import ROOT
 
@@ -12,18 +11,19 @@ PAGES = [*ROOT.glob("*.md"), *DOCS.glob("*.md"), *DOCS.glob("decisions/*.md"), *
 NAMING = [ROOT / "README.md", DOCS / "architecture.md", *DOCS.glob("decisions/*.md")]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_leads_to_a_file(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
-    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+def test_every_link_leads_to_a_file() -> None:
+    links = [(page, link) for page in PAGES for link in re.findall(r"\]\(([^)#]+)\)", page.read_text())]
+    assert [(page, link) for page, link in links if "://" not in link and not (page.parent / link).exists()] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_place_in_a_page_that_a_link_names_exists(page: Path) -> None:
-    links = re.findall(r"\]\((?!\w+://)([^)#]*)#([^)]+)\)", page.read_text())
-    assert [link for link in links if link[1] not in places_of(page.parent / link[0] if link[0] else page)] == []
+def test_every_place_in_a_page_that_a_link_names_exists() -> None:
+    for page in PAGES:
+        links = re.findall(r"\]\((?!\w+://)([^)#]*)#([^)]+)\)", page.read_text())
+        lost = [link for link in links if link[1] not in places_of(page.parent / link[0] if link[0] else page)]
+        assert lost == [], page
 
 
+@cache
 def places_of(page: Path) -> set[str]:
     """Return the names by which links reach the headings and the marked places of a page."""
     text = page.read_text()
@@ -32,12 +32,10 @@ def places_of(page: Path) -> set[str]:
     return {*plain, *re.findall(r'<a id="([^"]+)"', text)}
 
 
-@pytest.mark.parametrize("page", NAMING, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_path_that_is_named_exists(page: Path) -> None:
-    paths = re.findall(
-        r"(?<![\w/.-])(?:bench|cli|core|couriers|delivery|docs|examples|lua|sandbox|tests)/[\w/.-]*\w", page.read_text()
-    )
-    assert [path for path in paths if not (ROOT / path).exists()] == []
+def test_every_path_that_is_named_exists() -> None:
+    named = r"(?<![\w/.-])(?:bench|cli|core|couriers|delivery|docs|examples|lua|sandbox|tests)/[\w/.-]*\w"
+    paths = [(page, path) for page in NAMING for path in re.findall(named, page.read_text())]
+    assert [(page, path) for page, path in paths if not (ROOT / path).exists()] == []
 
 
 def test_a_message_is_followed_through_seven_files() -> None:
