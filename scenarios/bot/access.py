@@ -1,14 +1,14 @@
 """Who may run an action, by the roles of the bot (C-68). Pure."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
+from scenarios.bot.data import Data
 from scenarios.bot.model import Role
 from scenarios.words import Text, sentence
 
 
 def refusal(
-    roles: Mapping[str, Role], fields: Mapping[str, Any], user: object, *, ids: Collection[str] = (), role: str = ""
+    roles: Mapping[str, Role], fields: Mapping[str, Data], user: object, *, ids: Collection[str] = (), role: str = ""
 ) -> Text:
     """Return why this person may not run an action with these fields; empty if it may. `user`: the id by which roles
     list the person; `ids`: further ones. `role`: a further role of the person.
@@ -26,5 +26,5 @@ def refusal(
     return ""
 
 
-def _words(value: Any) -> set[str]:
+def _words(value: Data) -> set[str]:
     return {str(one) for one in (value if isinstance(value, list | tuple) else [value]) if one not in (None, "")}

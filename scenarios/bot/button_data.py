@@ -6,9 +6,10 @@ Under page 2 of 3 of a long list the buttons `‹ 1/3` and `3/3 ›` each show t
 import re
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
-from typing import Any
 
 from msgspec import Struct
+
+from scenarios.bot.data import Data
 
 JUMP = ":"
 """Callback data that begins so names a scenario; no trigger is needed."""
@@ -45,16 +46,16 @@ def list_id(identity: str) -> str:
     return blake2b(identity.encode(), digest_size=8).hexdigest()
 
 
-def page_rows(options: Sequence[str], size: int, shown: PageTurn) -> list[list[Any]]:
+def page_rows(options: Sequence[str], size: int, shown: PageTurn) -> list[list[Data]]:
     """Return the rows of a page as authors write rows: a row for each option, and one that turns the pages."""
     pages = -(-len(options) // size)
     page = min(shown.page, pages - 1)
-    turns = [
+    turns: list[Data] = [
         {label: f"page:{shown.list_id}:{goal}"}
         for goal, label in ((page - 1, f"‹ {page}/{pages}"), (page + 1, f"{page + 2}/{pages} ›"))
         if 0 <= goal < pages
     ]
-    rows: list[list[Any]] = [[one] for one in options[page * size : (page + 1) * size]]
+    rows: list[list[Data]] = [[one] for one in options[page * size : (page + 1) * size]]
     return [*rows, turns] if turns else rows
 
 
@@ -63,7 +64,7 @@ def is_turn(data: str) -> bool:
     return _TURN.fullmatch(data) is not None
 
 
-def turn_of(event: Mapping[str, Any]) -> PageTurn | None:
+def turn_of(event: Mapping[str, Data]) -> PageTurn | None:
     """Return which page a press asks for; None for any other event."""
     found = _TURN.fullmatch(str(event.get("callback_data") or ""))
     return PageTurn(found[1], int(found[2])) if found else None

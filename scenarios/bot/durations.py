@@ -3,7 +3,8 @@
 import re
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+
+from scenarios.bot.data import Data
 
 NAMES = ("expire", "unexpired", "duration")
 """The attributes of any action that are durations."""
@@ -16,7 +17,7 @@ _PART = re.compile(r"(\d{1,9})\s*([wdhms])", re.ASCII)
 _WHOLE = re.compile(r"\s*((\d{1,9}\s*[wdhms]\s*)+|\d{1,9}\s*)", re.ASCII)
 
 
-def read_duration(value: Any) -> timedelta | None:
+def read_duration(value: Data) -> timedelta | None:
     """Return the duration, None if the value is none. A number is one of seconds."""
     text = str(value).lower()
     if isinstance(value, bool) or not _WHOLE.fullmatch(text):
@@ -36,7 +37,7 @@ def as_written(duration: timedelta) -> str:
     return f"{seconds // size}{unit}"
 
 
-def with_seconds(attributes: Mapping[str, Any]) -> dict[str, Any]:
+def with_seconds(attributes: Mapping[str, Data]) -> dict[str, Data]:
     """Return the attributes, and for each duration among them the same in seconds: `expire` also gives
     `expire_seconds`."""
     found = {name: read_duration(attributes[name]) for name in NAMES if name in attributes}

@@ -1,12 +1,12 @@
 """The fields of events: what scenarios may name in placeholders, and those that follow from others. Pure."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from core.model.content import ParseMode
 from core.model.text.text_entities import escaped
+from scenarios.bot.data import Data
 
-Event = Mapping[str, Any]
+Event = Mapping[str, Data]
 
 _TEXTS = {"event_text_html": ParseMode.HTML, "event_text_markdown": ParseMode.MARKDOWN_V2}
 
@@ -112,7 +112,7 @@ OF_ADA = (
 """The fields that nobody hands in: Ada derives the texts with marks from `event_text`, and sets the others."""
 
 
-def with_derived(event: Event) -> dict[str, Any]:
+def with_derived(event: Event) -> dict[str, Data]:
     """Return the event with the fields that follow from the others, as far as it has none of its own."""
     text = event.get("event_text")
     marked_up = {} if text is None else {name: escaped(str(text), mode) for name, mode in _TEXTS.items()}
@@ -126,12 +126,12 @@ def with_derived(event: Event) -> dict[str, Any]:
     }
 
 
-def _entity(event: Event) -> dict[str, Any]:
+def _entity(event: Event) -> dict[str, Data]:
     if event.get("kind") == "new_member":
         kind = "channel" if event.get("chat_type") == "channel" else "chat"
         return {"entity_id": event.get("chat_id"), "entity_type": kind}
     return _person("", event.get("user_id"))
 
 
-def _person(prefix: str, person: Any) -> dict[str, Any]:
+def _person(prefix: str, person: Data) -> dict[str, Data]:
     return {} if person is None else {f"{prefix}entity_id": person, f"{prefix}entity_type": "user"}

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from scenarios.actions import Actions
 from scenarios.bot import Action
+from scenarios.bot.data import Data
 from scenarios.bot.foreign_settings import FOREIGN
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty
 from scenarios.bot.suggestion import did_you_mean, slip_of
@@ -85,12 +85,12 @@ def is_used(name: str, action: Action) -> bool:
     return re.search(rf"\{{\s*({re.escape(name)}\b|[^{{}}|]*\{{)", repr(_values(action))) is not None
 
 
-def _values(action: Action) -> list[Any]:
+def _values(action: Action) -> list[Data]:
     """Return the fields one by one: the braces of mappings around them are none of a placeholder."""
     return [list(_texts(value)) for value in action.fields.values()]
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: Data) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list):

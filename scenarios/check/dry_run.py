@@ -8,11 +8,11 @@ outcome: types of actions, or single ones as the graph names them (`menu.start:2
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from msgspec import to_builtins
 
 from scenarios.bot import Bot
+from scenarios.bot.data import Data
 from scenarios.check.rehearsal.rehearsal import Outcomes, Rehearsal, node_of
 from scenarios.engine.reasons import explain
 from scenarios.engine.splicing import unknown_scenario
@@ -38,11 +38,11 @@ class Row:
     outcome: str
     why: str
     error: Text
-    given: Mapping[str, Any]
+    given: Mapping[str, Data]
     send: BotMessage | None
-    results: Mapping[str, Any]
+    results: Mapping[str, Data]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Data]:
         return {**to_builtins(self, enc_hook=str), "error": str(self.error)}
 
 
@@ -59,7 +59,7 @@ class Result:
 
 def dry_run(
     bot: Bot,
-    event: Mapping[str, Any],
+    event: Mapping[str, Data],
     fail: Collection[str] = (),
     unclear: Collection[str] = (),
     seconds: float = math.inf,
@@ -74,7 +74,7 @@ def dry_run(
     return Result(started, list(rows_of(rehearsal)), [*warnings, *rehearsal.warnings])
 
 
-def select(bot: Bot, event: Mapping[str, Any], state: str) -> tuple[Selection, list[Text]]:
+def select(bot: Bot, event: Mapping[str, Data], state: str) -> tuple[Selection, list[Text]]:
     """Return the scenarios of the triggers, and warnings. A name without a scenario is a warning (C-35)."""
     triggers = CompiledTriggers(bot)
     if event.get("kind") == SCHEDULED:

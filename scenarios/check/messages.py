@@ -4,12 +4,12 @@ Marks and buttons have the rules by which a delivery is accepted.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from core.model.content import ParseMode
 from core.model.text.broken_marks import BrokenMark, broken_mark
 from core.model.text.text_marks import shown_length
 from core.orders.content_rules import MAX_BUTTONS
+from scenarios.bot.data import Data
 from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.nodes import MapNode, Node, Scalar, is_empty, plain
 from scenarios.check.step import Step
@@ -33,11 +33,11 @@ CONTENTS = ("text", "additional_text", "attachment")
 LINE_END = "\n"
 
 
-def check_message(step: Step, settings: Mapping[str, Any], problems: Problems) -> None:
+def check_message(step: Step, settings: Mapping[str, Data], problems: Problems) -> None:
     """Check a message. `settings`: those of the bot, which may have defaults for messages."""
     reader = Reader(step.action.place.file, problems)
     section = settings.get("send")
-    defaults: Mapping[str, Any] = section if isinstance(section, Mapping) else {}
+    defaults: Mapping[str, Data] = section if isinstance(section, Mapping) else {}
     check_anything(reader, step, defaults)
     check_buttons(reader, step.node)
     mode = step.node.get("parse_mode")
@@ -46,7 +46,7 @@ def check_message(step: Step, settings: Mapping[str, Any], problems: Problems) -
         check_shown(reader, step.node, parse_mode(str(written or "")))
 
 
-def check_anything(reader: Reader, step: Step, defaults: Mapping[str, Any]) -> None:
+def check_anything(reader: Reader, step: Step, defaults: Mapping[str, Data]) -> None:
     """Check that a message has a text or a file: without both it always fails, unless an action before has returned one
     (C-32, C-47).
     """
@@ -64,7 +64,7 @@ def is_blank(node: Node | None) -> bool:
     return is_empty(node) or (isinstance(node, Scalar) and not str(node.value).strip())
 
 
-_MADE: Mapping[str, Callable[[Any], MessageAttributes]] = {
+_MADE: Mapping[str, Callable[[Data], MessageAttributes]] = {
     "inline": lambda rows: MessageAttributes("x", inline=inline_rows(rows)),
     "reply": lambda rows: MessageAttributes("x", reply=reply_keyboard(rows)),
 }

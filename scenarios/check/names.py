@@ -1,12 +1,12 @@
 """Checks that what placeholders and the validator's rules name can be there.
 
-A slip of a known name is an error, and so is a name that the action would see if it had a `chain`. Any other unknown
+A slip of a known name is an error, and so is a name that the action would see if it had a `chain`. Data other unknown
 name is a warning: braces may be meant as they are written.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
+from scenarios.bot.data import Data
 from scenarios.bot.event_fields import FIELDS
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar
 from scenarios.bot.suggestion import did_you_mean, slip_of
@@ -23,7 +23,7 @@ from scenarios.schema.conditions import fields_of
 from scenarios.words import placed, sentence
 
 
-def check_names(step: Step, kind: ActionType, settings: Mapping[str, Any], problems: Problems) -> None:
+def check_names(step: Step, kind: ActionType, settings: Mapping[str, Data], problems: Problems) -> None:
     """Check the names in texts. `settings`: those of the bot. Nothing is reported where an action before may have
     returned any name.
     """

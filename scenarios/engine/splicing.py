@@ -1,9 +1,9 @@
 """The actions `scenario`, `for_each` and `branch`: find the scenarios that they name (C-33 to C-35, C-94). Pure."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from scenarios.bot import Bot
+from scenarios.bot.data import Data
 from scenarios.engine import Ending, Splice, State, Step, Values
 from scenarios.engine.results import failed, skipped
 from scenarios.words import Text, sentence, together
@@ -12,7 +12,7 @@ ITEM = "item"
 MOST_ITEMS = 100
 
 
-Parameters = Mapping[str, Any]
+Parameters = Mapping[str, Data]
 
 
 def splice(bot: Bot, step: Step, named: str | Sequence[str], parameters: Parameters) -> Ending:
@@ -29,7 +29,7 @@ def splice(bot: Bot, step: Step, named: str | Sequence[str], parameters: Paramet
     return Ending(State.FAILED if errors else State.COMPLETED, error=together(errors), splice=inserted)
 
 
-def for_each(bot: Bot, step: Step, name: str, items: Sequence[Any], word: str, parameters: Parameters) -> Ending:
+def for_each(bot: Bot, step: Step, name: str, items: Sequence[Data], word: str, parameters: Parameters) -> Ending:
     """Splices in the scenario once for each item, side by side; with an unknown name the action fails. `word`: the name
     under which its actions see the item.
     """

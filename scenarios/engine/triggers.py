@@ -8,16 +8,16 @@ with a time limit. The first entry that matches ends the search, unless one of i
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from core.model.text.characters import nfc
 from scenarios import bot
 from scenarios.bot.button_data import JUMP, jump, jump_data, turn_of
 from scenarios.bot.button_text import normalise
+from scenarios.bot.data import Data
 from scenarios.bot.patterns import Pattern, PatternRefused, PatternTimeout, compile_pattern
 from scenarios.words import Text, placed, sentence
 
-Event = Mapping[str, Any]
+Event = Mapping[str, Data]
 
 ALWAYS = ("*", "default")
 _ADDRESSED = re.compile(r"\A(/\w+)@\w+", re.ASCII)
@@ -284,9 +284,9 @@ def _names(event: Event, *fields: str) -> set[str]:
     return {_folded(event[field]).removeprefix("@") for field in fields if event.get(field) not in (None, "")}
 
 
-def _folded(value: Any) -> str:
+def _folded(value: Data) -> str:
     return _text(value).strip().casefold()
 
 
-def _text(value: Any) -> str:
+def _text(value: Data) -> str:
     return "" if value is None else nfc(str(value))

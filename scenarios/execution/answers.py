@@ -10,13 +10,13 @@ what it answers is noted before anything is done, and the end of the step decide
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from core.redis.store import Store
 from core.updates.events import person_of
 from scenarios.actions.memory import ask
 from scenarios.actions.memory.set import change
 from scenarios.bot.button_data import turn_of
+from scenarios.bot.data import Data
 from scenarios.context import Asking, Context
 from scenarios.engine import Ending, State, Step, Values
 from scenarios.engine.results import failed, skipped
@@ -31,7 +31,7 @@ from scenarios.words import Text, sentence
 
 INTERRUPTED = sentence("person_has_begun_something")
 
-Event = Mapping[str, Any]
+Event = Mapping[str, Data]
 
 
 class Answers:

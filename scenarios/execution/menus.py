@@ -9,7 +9,6 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Any
 
 from msgspec import Struct, json
 from msgspec.structs import asdict
@@ -19,6 +18,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from couriers.telegram_bot.errors import BotCallFailed, BotCallRefused
 from scenarios.bot import Command
+from scenarios.bot.data import Data
 from scenarios.check.reloading import ActiveBot
 from scenarios.context.telegram import Telegram
 
@@ -80,7 +80,7 @@ class Menus:
         await self._store.command("SET", self._key, json.encode(list(menus)).decode())
         log.debug("the menus of commands are those of version %s: %d", self._bot.version, len(menus))
 
-    async def _try(self, scope: Scope, method: str, **parameters: Any) -> None:
+    async def _try(self, scope: Scope, method: str, **parameters: Data) -> None:
         """Report what Telegram refuses for good, for example a chat in which the bot is no member."""
         try:
             await self._telegram.call(method, scope=telegram_scope(scope), **parameters)
@@ -115,6 +115,6 @@ def _scope(command: Command) -> Scope:
     return Scope(command.scope, str(command.chat_id), command.user_id or 0 if command.scope == "chat_member" else 0)
 
 
-def telegram_scope(scope: Scope) -> dict[str, Any]:
+def telegram_scope(scope: Scope) -> dict[str, Data]:
     """Return the scope as the Bot API takes it."""
     return {name: value for name, value in asdict(scope).items() if value}

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from scenarios.bot import Action
+from scenarios.bot.data import Data
 from scenarios.bot.durations import SECONDS, with_seconds
 from scenarios.bot.event_fields import MARKED_UP
 from scenarios.engine import Values
@@ -30,10 +30,10 @@ class Prepared:
     become variables of later actions (C-58). `condition`: its field `when`. `warnings`: of placeholders.
     """
 
-    own: Mapping[str, Any]
-    seen: Mapping[str, Any]
+    own: Mapping[str, Data]
+    seen: Mapping[str, Data]
     returned: Values
-    condition: Any = None
+    condition: Data = None
     warnings: tuple[Text, ...] = ()
 
     @property
@@ -41,7 +41,7 @@ class Prepared:
         return self.returned.from_person
 
 
-def prepare(action: Action, defaults: Mapping[str, Any], values: Values, event: Mapping[str, Any]) -> Prepared:
+def prepare(action: Action, defaults: Mapping[str, Data], values: Values, event: Mapping[str, Data]) -> Prepared:
     """Return the attributes of an action, over the `defaults` of its type.
 
     Placeholders are replaced if the action says so, or else the defaults (C-57). With None as the default a text whose
@@ -62,8 +62,8 @@ def prepare(action: Action, defaults: Mapping[str, Any], values: Values, event: 
 
 
 def _render(
-    own: Mapping[str, Any], values: Values, event: Mapping[str, Any], *, keeps: bool
-) -> tuple[dict[str, Any], frozenset[str], tuple[Text, ...]]:
+    own: Mapping[str, Data], values: Values, event: Mapping[str, Data], *, keeps: bool
+) -> tuple[dict[str, Data], frozenset[str], tuple[Text, ...]]:
     """Return the attributes, the names of those with words of a person, and warnings."""
     rendered, from_person, warnings = {}, set(), []
     passed_on = _passed_on(own, values, event, keeps)
@@ -77,7 +77,7 @@ def _render(
     return rendered, frozenset(from_person), tuple(warnings)
 
 
-def _passed_on(own: Mapping[str, Any], values: Values, event: Mapping[str, Any], keeps: bool) -> dict[str, Rendered]:
+def _passed_on(own: Mapping[str, Data], values: Values, event: Mapping[str, Data], keeps: bool) -> dict[str, Rendered]:
     """Return the attributes that are named like something the action sees anyway, and made of it: `event_text:
     "{event_text}"`. The other attributes see the new value.
     """
@@ -86,17 +86,17 @@ def _passed_on(own: Mapping[str, Any], values: Values, event: Mapping[str, Any],
     return {name: _rendered(name, own[name], others, set(), values, event, keeps) for name in names}
 
 
-def _names_itself(name: str, value: Any) -> bool:
+def _names_itself(name: str, value: Data) -> bool:
     return re.search(rf"\{{\s*{re.escape(name)}\b", repr(value)) is not None
 
 
 def _rendered(
     name: str,
-    value: Any,
-    own: Mapping[str, Any],
+    value: Data,
+    own: Mapping[str, Data],
     people: set[str],
     values: Values,
-    event: Mapping[str, Any],
+    event: Mapping[str, Data],
     keeps: bool,
 ) -> Rendered:
     """Return one attribute, which sees the others. `people`: those of them that a person has written. `keeps`: whether
@@ -110,20 +110,22 @@ def _rendered(
     return render_all(value, Scope(seen, authors, escaping, marked_up=marked_up, keeps_unknown=keeps))
 
 
-def _marked_up(escaping: Escaping, own: Mapping[str, Any], values: Values, event: Mapping[str, Any]) -> frozenset[str]:
+def _marked_up(
+    escaping: Escaping, own: Mapping[str, Data], values: Values, event: Mapping[str, Data]
+) -> frozenset[str]:
     """Return the names of what is ready for the parse mode: a field of the event or a result, and of no author."""
     names = frozenset(name for name, mode in MARKED_UP.items() if mode is escaping.mode)
     of_event = (names & event.keys()) - own.keys() - values.variables.keys()
     return of_event | (names & values.results.keys())
 
 
-def people_in(own: Mapping[str, Any], values: Values, event: Mapping[str, Any]) -> frozenset[str]:
+def people_in(own: Mapping[str, Data], values: Values, event: Mapping[str, Data]) -> frozenset[str]:
     """Return the names with words of a person, in what an action with these attributes sees."""
     authors = own.keys() - values.results.keys()
     of_event = event.keys() - values.results.keys() - values.variables.keys()
     return frozenset(of_event | values.from_person) - authors
 
 
-def escaping_of(fields: Mapping[str, Any]) -> Escaping:
+def escaping_of(fields: Mapping[str, Data]) -> Escaping:
     """Return how words of a person are escaped in a text of this action. Only messages have a parse mode."""
     return MARKDOWN_V2 if str(fields.get("parse_mode", "")).casefold() == "markdownv2" else HTML

@@ -5,27 +5,17 @@ Guarantee: only mappings and lists are entered, never the attributes of an objec
 
 import re
 from collections.abc import Container, Mapping, Sequence
-from typing import Any, Final, final
+
+from scenarios.bot.data import MISSING, Data
 
 _INDEX = re.compile(r"\[\s*(-?\d+)\s*\]", re.ASCII)
 
 
-@final
-class Missing:
-    """The value of a field that does not exist; unlike null."""
-
-    def __repr__(self) -> str:
-        return "MISSING"
-
-
-MISSING: Final = Missing()
-
-
-def find(values: Mapping[str, Any], path: str) -> Any:
+def find(values: Mapping[str, Data], path: str) -> Data:
     """Return the value at a path, or MISSING. A field whose name is the whole path comes first."""
     if path in values:
         return values[path]
-    found: Any = values
+    found: Data = values
     for name in names_in(path):
         found = _enter(found, name)
         if found is MISSING:
@@ -46,7 +36,7 @@ def starts_in(path: str, fields: Container[str]) -> bool:
     return any(".".join(names[:length]) in fields for length in range(1, len(names)))
 
 
-def _enter(value: Any, name: str) -> Any:
+def _enter(value: Data, name: str) -> Data:
     if isinstance(value, Mapping):
         return value.get(name, MISSING)
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
@@ -54,7 +44,7 @@ def _enter(value: Any, name: str) -> Any:
     return MISSING
 
 
-def _element(values: Sequence[Any], name: str) -> Any:
+def _element(values: Sequence[Data], name: str) -> Data:
     """Return the element at an index; -1 is the last."""
     digits = name.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) < 10):

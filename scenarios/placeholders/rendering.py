@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from scenarios.placeholders.fields import MISSING, find, starts_in
+from scenarios.bot.data import MISSING, Data
+from scenarios.placeholders.fields import find, starts_in
 from scenarios.placeholders.modifiers import PARAMETER, ModifierError
 from scenarios.placeholders.parser import parse, step_of, unknown
 from scenarios.placeholders.scope import Rendered, RenderWarning, Scope
@@ -29,7 +30,7 @@ def render(text: str, scope: Scope) -> Rendered:
     return _Rendering(scope).rendered(text)
 
 
-def render_all(value: Any, scope: Scope) -> Rendered:
+def render_all(value: Data, scope: Scope) -> Rendered:
     """Render every text in lists and mappings, with the keys of mappings. What has no placeholder stays the same
     object. All other values are returned as they are.
     """
@@ -40,21 +41,21 @@ def render_all(value: Any, scope: Scope) -> Rendered:
     return _render_list(value, scope) if isinstance(value, list) else Rendered(value)
 
 
-def _render_list(values: list[Any], scope: Scope) -> Rendered:
+def _render_list(values: list[Data], scope: Scope) -> Rendered:
     elements = [_placed(render_all(value, scope), str(index)) for index, value in enumerate(values)]
     new = [one for written, element in zip(values, elements, strict=True) for one in _expanded(written, element.value)]
     same = len(values) == len(new) and all(a is b for a, b in zip(values, new, strict=True))
     return _together(values if same else new, elements)
 
 
-def _expanded(written: Any, value: Any) -> list[Any]:
+def _expanded(written: Data, value: Data) -> list[Data]:
     """Return what stands in a list for an element: the lists in a list, if the element is `{rows|expand}`."""
     whole = parse(written).whole if isinstance(written, str) and "{" in written else None
     expands = whole is not None and any(step.name == "expand" for step in whole.steps)
     return list(value) if expands and is_list(value) and all(map(is_list, value)) else [value]
 
 
-def _render_mapping(values: Mapping[Any, Any], scope: Scope) -> Rendered:
+def _render_mapping(values: Mapping[Any, Data], scope: Scope) -> Rendered:
     keys = [_placed(render_all(key, scope) if isinstance(key, str) else Rendered(key), str(key)) for key in values]
     elements = [_placed(render_all(value, scope), str(key)) for key, value in values.items()]
     same = all(a is b.value for a, b in zip([*values, *values.values()], [*keys, *elements], strict=True))
@@ -62,7 +63,7 @@ def _render_mapping(values: Mapping[Any, Any], scope: Scope) -> Rendered:
     return _together(values if same else new, [*keys, *elements])
 
 
-def _key(value: Any) -> Any:
+def _key(value: Data) -> Any:
     """Return a value as a key; a list or a mapping cannot be one."""
     return as_text(value) if isinstance(value, (list, Mapping)) else value
 
@@ -75,7 +76,7 @@ def _placed(rendered: Rendered, name: str) -> Rendered:
     return replace(rendered, warnings=warnings)
 
 
-def _together(value: Any, elements: list[Rendered]) -> Rendered:
+def _together(value: Data, elements: list[Rendered]) -> Rendered:
     warnings = tuple(warning for element in elements for warning in element.warnings)
     return Rendered(value, warnings[:MOST_WARNINGS], any(element.from_person for element in elements))
 
@@ -84,7 +85,7 @@ def _together(value: Any, elements: list[Rendered]) -> Rendered:
 class _Value:
     """`from_person`: a person has written some of it. `markup`: it belongs into a text as it is."""
 
-    data: Any
+    data: Data
     from_person: bool = False
     markup: bool = False
 

@@ -3,8 +3,8 @@
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import Any
 
+from scenarios.bot.data import Data
 from scenarios.placeholders.escaping import PLAIN, Escaping
 from scenarios.words import Text
 
@@ -21,7 +21,7 @@ class Scope:
     `escaping`: that of the text's parse mode. `zone`: for dates; None shows them as they are, and seconds in UTC.
     """
 
-    values: Mapping[str, Any]
+    values: Mapping[str, Data]
     from_person: Container[str] = frozenset()
     escaping: Escaping = PLAIN
     zone: tzinfo | None = None
@@ -51,6 +51,6 @@ class Rendered:
     `from_person`: whether something of it was written by a person; as a field it belongs to `Scope.from_person`.
     """
 
-    value: Any
+    value: Data
     warnings: tuple[RenderWarning, ...] = ()
     from_person: bool = False

@@ -5,10 +5,10 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, tzinfo
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
-from typing import Any
+from typing import TypeGuard
 
 from core.model.clock import from_wall
-from scenarios.placeholders.fields import MISSING
+from scenarios.bot.data import MISSING, Data
 
 LARGEST = Decimal(10) ** 40
 """Numbers from here on are not calculated with."""
@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})", re.ASCII)
 _WRITTEN = ("%d.%m.%Y %H:%M", "%d.%m.%Y", "%d.%m.%Y %H:%M:%S")
 
 
-def as_text(value: Any) -> str:
+def as_text(value: Data) -> str:
     """Return a value in a text: nothing for null, `a, b` for a list, JSON for a mapping."""
     if value is None or value is MISSING:
         return ""
@@ -28,24 +28,24 @@ def as_text(value: Any) -> str:
     return ", ".join(map(as_text, value)) if is_list(value) else str(value)
 
 
-def is_list(value: Any) -> bool:
+def is_list(value: Data) -> TypeGuard[Sequence[Data]]:
     """Return whether a value has elements; a text has none."""
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
-def is_empty(value: Any) -> bool:
+def is_empty(value: Data) -> bool:
     """Return whether a value is missing, null or an empty text. 0, false and an empty list are values."""
     return value is MISSING or value is None or value == ""
 
 
-def is_true(value: Any) -> bool:
+def is_true(value: Data) -> bool:
     """Return the truth of a value. The text "false" in any case, and a text of spaces, are false."""
     if isinstance(value, str):
         return value.strip().lower() not in ("", "false")
     return value is not MISSING and bool(value)
 
 
-def as_number(value: Any) -> Decimal | None:
+def as_number(value: Data) -> Decimal | None:
     """Return a number, also from a text ("12.50"). None for all else, for infinity and from 10^40."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
         return None
@@ -68,7 +68,7 @@ def rounded(number: Decimal, places: int) -> str:
     return f"{number.quantize(Decimal(1).scaleb(-places), context=ARITHMETIC):f}"
 
 
-def as_moment(value: Any, zone: tzinfo | None) -> datetime | None:
+def as_moment(value: Data, zone: tzinfo | None) -> datetime | None:
     """Return a moment from ISO 8601, `25.12.2024[ 15:30]`, seconds since 1970, a date or a datetime; None for all else.
 
     It is converted to `zone` if it has a zone of its own; seconds without `zone` are in UTC.
@@ -81,7 +81,7 @@ def as_moment(value: Any, zone: tzinfo | None) -> datetime | None:
         return None
 
 
-def in_utc(value: Any, zone: tzinfo | None, now: datetime | None = None) -> datetime | None:
+def in_utc(value: Data, zone: tzinfo | None, now: datetime | None = None) -> datetime | None:
     """Return the same in UTC (`core.model.clock.from_wall`). A moment without a zone is in `zone`, or in UTC."""
     moment = as_moment(value, zone)
     try:
@@ -92,7 +92,7 @@ def in_utc(value: Any, zone: tzinfo | None, now: datetime | None = None) -> date
         return None
 
 
-def _written(value: Any) -> datetime | None:
+def _written(value: Data) -> datetime | None:
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):

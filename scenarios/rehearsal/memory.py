@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import count
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import structs
 
@@ -12,6 +12,7 @@ from core.errors import Conflict
 from core.model.clock import to_ms
 from scenarios.bot import Bot
 from scenarios.bot.button_data import PageTurn
+from scenarios.bot.data import Data
 from scenarios.engine import Ending, Path
 from scenarios.schema.questions import Question
 from scenarios.schema.variables import Change, applied, defaults, is_past, scopes_of
@@ -19,7 +20,7 @@ from scenarios.sending.message import BotMessage
 from scenarios.stores.promo import Promo
 from scenarios.words import sentence
 
-Event = Mapping[str, Any]
+Event = Mapping[str, Data]
 Owner = tuple[str, str, str]
 """Scope, channel, and the id of the person or chat."""
 
@@ -31,8 +32,8 @@ class SaidMessage:
     message: BotMessage
     at: datetime
     chat: str = ""
-    to: Any = None
-    channels: Any = None
+    to: Data = None
+    channels: Data = None
 
 
 class QuestionRun(Protocol):
@@ -118,10 +119,10 @@ class Memory:
 
     now: datetime
     zone: tzinfo = UTC
-    variables: dict[Owner, dict[str, tuple[Any, int]]] = field(default_factory=dict)
+    variables: dict[Owner, dict[str, tuple[Data, int]]] = field(default_factory=dict)
     states: dict[tuple[str, str], tuple[str, datetime]] = field(default_factory=dict)
     questions: list[OpenQuestion] = field(default_factory=list)
-    forms: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    forms: dict[str, dict[str, dict[str, Data]]] = field(default_factory=dict)
     people: dict[str, Event] = field(default_factory=dict)
     said: list[SaidMessage] = field(default_factory=list)
     started: set[str] = field(default_factory=set)
@@ -136,7 +137,7 @@ class Memory:
     def set_state(self, event: Event, state: str, lifetime: timedelta) -> None:
         self.states[_person(event)] = (state, self.now + lifetime)
 
-    def seen(self, bot: Bot, event: Event) -> dict[str, Any]:
+    def seen(self, bot: Bot, event: Event) -> dict[str, dict[str, Data]]:
         """Return what actions see of the declared variables. What the event has of them is taken for their values."""
         found = {}
         for scope in scopes_of(bot.declared):
@@ -156,7 +157,7 @@ class Memory:
         else:
             stored[change.name] = (new, to_ms(self.now) + change.expire * 1000 if change.expire else 0)
 
-    def note_answer(self, form: str, event: Event, name: str, value: Any) -> None:
+    def note_answer(self, form: str, event: Event, name: str, value: Data) -> None:
         person = f"{event.get('channel', '')}:{event.get('user_id', '')}"
         self.forms.setdefault(form, {}).setdefault(person, {})[name] = value
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
 
 from core.errors import Refused
 from scenarios.bot import Bot
 from scenarios.bot.button_data import list_id
+from scenarios.bot.data import Data
 from scenarios.engine import Ending, Step, Values
 from scenarios.engine.results import completed
 from scenarios.placeholders.attributes import Prepared
@@ -34,11 +34,11 @@ class RehearsedStep:
     bot: Bot
     kind: ActionType
     step: Step
-    event: Mapping[str, Any]
+    event: Mapping[str, Data]
     prepared: Prepared
     memory: Memory
     run: QuestionRun
-    given: Mapping[str, Any] | None = None
+    given: Mapping[str, Data] | None = None
     sent: BotMessage | None = None
     warnings: list[Text] = field(default_factory=list)
 
@@ -56,12 +56,12 @@ class RehearsedStep:
         """The id of the list of options that this step shows."""
         return list_id(f"{self.event.get('id')}:{self.step.path}")
 
-    def taken(self) -> Mapping[str, Any]:
+    def taken(self) -> Mapping[str, Data]:
         """Return what the caller says that the action returns, of which the action itself makes its results."""
         given, self.given = self.given, None
         return given or {}
 
-    def echo(self, names: Iterable[str]) -> dict[str, Any]:
+    def echo(self, names: Iterable[str]) -> dict[str, Data]:
         """Return results by name: as the author wrote them, otherwise samples."""
         own = self.prepared.own
         written = {name: own[name] for name in names if own.get(name) not in (None, "")}
@@ -72,7 +72,7 @@ class RehearsedStep:
         for change in changes:
             self.memory.change(self.event, change)
 
-    def say(self, message: BotMessage, at: datetime | None = None, to: Any = None, channels: Any = None) -> None:
+    def say(self, message: BotMessage, at: datetime | None = None, to: Data = None, channels: Data = None) -> None:
         """Send a message to the chat of the event, or to other people. `at`: when, by default now."""
         self.sent = message
         chat = f"{self.channel}:{self.event.get('chat_id') or self.event.get('user_id', '')}"

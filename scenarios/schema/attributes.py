@@ -13,7 +13,6 @@ from functools import cache
 from inspect import get_annotations
 from typing import Annotated, Any, TypeVar, get_args
 
-import msgspec
 from msgspec import Struct
 
 from scenarios.bot.durations import as_written
@@ -114,7 +113,8 @@ def _readers(kind: type[Attributes]) -> tuple[_Reader, ...]:
     annotations: dict[str, Any] = {}
     for one in reversed(kind.__mro__):
         annotations |= get_annotations(one)
-    return tuple(_reader(one.name, annotations[one.name], one.default) for one in msgspec.structs.fields(kind))
+    fields = zip(kind.__struct_fields__, kind.__struct_defaults__, strict=True)  # each has a default
+    return tuple(_reader(name, annotations[name], default) for name, default in fields)
 
 
 def _reader(name: str, annotation: Any, default: Any) -> _Reader:

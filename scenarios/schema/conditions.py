@@ -10,10 +10,11 @@ All entries of a condition must hold. `any`, `all` and `not` are no names of fie
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
+from scenarios.bot.data import MISSING, Data
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
-from scenarios.placeholders.fields import MISSING, find
+from scenarios.placeholders.fields import find
 from scenarios.schema.conversion import anything
 from scenarios.schema.rules import RULES, rule_complaints
 from scenarios.schema.types import Complaint, Type
@@ -24,7 +25,7 @@ IS_MEMBER = "is_member"
 """The one rule of the validator that asks a provider."""
 
 
-def unmet(condition: Any, values: Mapping[str, Any]) -> Text:
+def unmet(condition: Data, values: Mapping[str, Data]) -> Text:
     """Return why a condition does not hold; "" if it does, or there is none. `values`: what the action sees."""
     for name, wanted in condition.items() if isinstance(condition, Mapping) else ():
         if reason := _GROUPS.get(str(name), _of_field(str(name)))(wanted, values):
@@ -32,8 +33,8 @@ def unmet(condition: Any, values: Mapping[str, Any]) -> Text:
     return ""
 
 
-def _of_field(name: str) -> Callable[[Any, Mapping[str, Any]], Text]:
-    def reason(rules: Any, values: Mapping[str, Any]) -> Text:
+def _of_field(name: str) -> Callable[[Data, Mapping[str, Data]], Text]:
+    def reason(rules: Data, values: Mapping[str, Data]) -> Text:
         found = find(values, name)
         value = None if found is MISSING else found
         complaints = (complaint(rule, value, _cannot_ask) for rule in as_list(rules))
@@ -46,27 +47,27 @@ def _cannot_ask(_: Rule) -> bool:
     return False
 
 
-def _unmet_all(conditions: Any, values: Mapping[str, Any]) -> Text:
+def _unmet_all(conditions: Data, values: Mapping[str, Data]) -> Text:
     return next((reason for one in as_list(conditions) if (reason := unmet(one, values))), "")
 
 
-def _unmet_any(conditions: Any, values: Mapping[str, Any]) -> Text:
+def _unmet_any(conditions: Data, values: Mapping[str, Data]) -> Text:
     reasons = [unmet(one, values) for one in as_list(conditions)]
     return "" if "" in reasons else sentence("none_of", text=together(reasons))
 
 
-def _unmet_not(condition: Any, values: Mapping[str, Any]) -> Text:
+def _unmet_not(condition: Data, values: Mapping[str, Data]) -> Text:
     return "" if unmet(condition, values) else sentence("what_not_names_holds")
 
 
-_GROUPS: Mapping[str, Callable[[Any, Mapping[str, Any]], Text]] = {
+_GROUPS: Mapping[str, Callable[[Data, Mapping[str, Data]], Text]] = {
     "all": _unmet_all,
     "any": _unmet_any,
     "not": _unmet_not,
 }
 
 
-def chosen(cases: Any, values: Mapping[str, Any]) -> str:
+def chosen(cases: Data, values: Mapping[str, Data]) -> str:
     """Return the scenario of the first case whose condition holds; "" if there is none."""
     for case in as_list(cases):
         if isinstance(case, Mapping) and not unmet(case.get("when"), values):
@@ -127,8 +128,8 @@ def cases_complaints(node: Node) -> Iterator[Complaint]:
             yield from condition_complaints(when)
 
 
-_RULE = {"type": "object", "properties": {"rule": {"enum": [one for one in RULES if one != IS_MEMBER]}}}
-_CONDITION: dict[str, Any] = {
+_RULE: Data = {"type": "object", "properties": {"rule": {"enum": [one for one in RULES if one != IS_MEMBER]}}}
+_CONDITION: dict[str, Data] = {
     "type": "object",
     "additionalProperties": {"anyOf": [_RULE, {"type": "array", "items": _RULE}]},
     "properties": {"any": {"type": "array"}, "all": {"type": "array"}, "not": {"type": "object"}},
@@ -139,4 +140,4 @@ _CASES = {
 }
 CONDITION = Type("field → rules, with any, all and not", _CONDITION, condition_complaints)
 CASES = Type("a list of {when, scenario}", _CASES, cases_complaints)
-Cases = Annotated[Any, CASES, anything]
+Cases = Annotated[Data, CASES, anything]

@@ -7,45 +7,45 @@ becomes the `error` of the action.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any
 
 from core.errors import Invalid
+from scenarios.bot.data import Data
 from scenarios.bot.durations import read_duration
 from scenarios.placeholders.values import as_number, as_text, in_utc, is_list, is_true
 from scenarios.words import Text, sentence
 
 
-def text(value: Any, name: str = "", zone: tzinfo = UTC) -> str | None:
+def text(value: Data, name: str = "", zone: tzinfo = UTC) -> str | None:
     return as_text(value).strip() or None
 
 
-def text_or_empty(value: Any, name: str = "", zone: tzinfo = UTC) -> str:
+def text_or_empty(value: Data, name: str = "", zone: tzinfo = UTC) -> str:
     """Return a text; unlike a missing one, an empty one has a meaning."""
     return as_text(value).strip()
 
 
-def verbatim(value: Any, name: str = "", zone: tzinfo = UTC) -> str | None:
+def verbatim(value: Data, name: str = "", zone: tzinfo = UTC) -> str | None:
     """Return a text with the spaces around it."""
     return None if value is None else str(value)
 
 
-def shown(value: Any, name: str = "", zone: tzinfo = UTC) -> str | None:
+def shown(value: Data, name: str = "", zone: tzinfo = UTC) -> str | None:
     """Return a value of any kind as the text of a message shows it."""
     return as_text(value) or None
 
 
-def texts(value: Any, name: str = "", zone: tzinfo = UTC) -> tuple[str, ...]:
+def texts(value: Data, name: str = "", zone: tzinfo = UTC) -> tuple[str, ...]:
     """Return the texts of a list, or of a text with commas."""
-    elements: Sequence[Any] = list(value or ()) if is_list(value) else as_text(value).split(",")
+    elements: Sequence[Data] = list(value or ()) if is_list(value) else as_text(value).split(",")
     return tuple(text for element in elements if (text := as_text(element).strip()))
 
 
-def elements(value: Any, name: str = "", zone: tzinfo = UTC) -> tuple[str, ...]:
+def elements(value: Data, name: str = "", zone: tzinfo = UTC) -> tuple[str, ...]:
     """Return the texts of a list, or the one text."""
     return tuple(as_text(one) for one in (value if is_list(value) else [value]) if one not in (None, ""))
 
 
-def whole(value: Any, name: str = "", zone: tzinfo = UTC) -> int | None:
+def whole(value: Data, name: str = "", zone: tzinfo = UTC) -> int | None:
     if not (written := as_text(value).strip()):
         return None
     found = as_number(written)
@@ -54,7 +54,7 @@ def whole(value: Any, name: str = "", zone: tzinfo = UTC) -> int | None:
     return int(found)
 
 
-def count(value: Any, name: str = "", zone: tzinfo = UTC) -> int | None:
+def count(value: Data, name: str = "", zone: tzinfo = UTC) -> int | None:
     """Return a whole number above 0."""
     found = whole(value, name, zone)
     if found is not None and found < 1:
@@ -62,7 +62,7 @@ def count(value: Any, name: str = "", zone: tzinfo = UTC) -> int | None:
     return found
 
 
-def number(value: Any, name: str = "", zone: tzinfo = UTC) -> float | None:
+def number(value: Data, name: str = "", zone: tzinfo = UTC) -> float | None:
     if not (written := as_text(value).strip()):
         return None
     found = as_number(written)
@@ -71,11 +71,11 @@ def number(value: Any, name: str = "", zone: tzinfo = UTC) -> float | None:
     return float(found)
 
 
-def flag(value: Any, name: str = "", zone: tzinfo = UTC) -> bool | None:
+def flag(value: Data, name: str = "", zone: tzinfo = UTC) -> bool | None:
     return None if value in (None, "") else is_true(value)
 
 
-def duration(value: Any, name: str = "", zone: tzinfo = UTC) -> timedelta | None:
+def duration(value: Data, name: str = "", zone: tzinfo = UTC) -> timedelta | None:
     if not (written := as_text(value).strip()):
         return None
     found = read_duration(written)
@@ -84,7 +84,7 @@ def duration(value: Any, name: str = "", zone: tzinfo = UTC) -> timedelta | None
     return found
 
 
-def moment(value: Any, name: str = "", zone: tzinfo = UTC) -> datetime | None:
+def moment(value: Data, name: str = "", zone: tzinfo = UTC) -> datetime | None:
     """Return a moment in UTC; one without a zone is in `zone`. A date is the beginning of that day."""
     if value in (None, ""):
         return None
@@ -94,18 +94,18 @@ def moment(value: Any, name: str = "", zone: tzinfo = UTC) -> datetime | None:
     return found
 
 
-def mapping(value: Any, name: str = "", zone: tzinfo = UTC) -> Mapping[str, Any] | None:
+def mapping(value: Data, name: str = "", zone: tzinfo = UTC) -> Mapping[str, Data] | None:
     return value if isinstance(value, Mapping) else None
 
 
-def anything(value: Any, name: str = "", zone: tzinfo = UTC) -> Any:
+def anything(value: Data, name: str = "", zone: tzinfo = UTC) -> Data:
     return value
 
 
-def word(*words: str) -> Callable[[Any, str, tzinfo], str | None]:
+def word(*words: str) -> Callable[[Data, str, tzinfo], str | None]:
     """Return what reads one of several words."""
 
-    def read(value: Any, name: str = "", zone: tzinfo = UTC) -> str | None:
+    def read(value: Data, name: str = "", zone: tzinfo = UTC) -> str | None:
         written = text(value, name, zone)
         if written and written not in words:
             raise Invalid(

@@ -6,7 +6,6 @@ or a text. A choice is answered by its button, its words or its number.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta, tzinfo
-from typing import Any
 
 from msgspec import Struct
 
@@ -14,8 +13,9 @@ from core.model.contacts.phone_numbers import e164
 from core.model.text.characters import folded
 from scenarios.bot import Bot
 from scenarios.bot.button_text import normalise
+from scenarios.bot.data import Data
 from scenarios.bot.variables import Variable
-from scenarios.placeholders.values import as_text, is_true
+from scenarios.placeholders.values import as_text, is_list, is_true
 from scenarios.schema.validator import Rule, complaint
 from scenarios.schema.variables import Change, VariableFault, change_of, fitted
 from scenarios.words import Told, sentence
@@ -26,7 +26,7 @@ EVENTS = ("text", "callback")
 
 DEFAULT_TIMEOUT, DEFAULT_ATTEMPTS = timedelta(days=1), 3
 
-Event = Mapping[str, Any]
+Event = Mapping[str, Data]
 
 
 class NoAnswer(Told):
@@ -41,7 +41,7 @@ class Question(Struct, frozen=True):
 
     answer: str
     options: tuple[str, ...]
-    rules: Sequence[Any]
+    rules: Sequence[Data]
     hint: str
     attempts: int
     timeout: timedelta
@@ -52,7 +52,7 @@ class Question(Struct, frozen=True):
     page: int
 
 
-def read_answer(question: Question, event: Event, zone: tzinfo | None) -> Any:
+def read_answer(question: Question, event: Event, zone: tzinfo | None) -> Data:
     """Return the answer in an event. Raises NoAnswer."""
     try:
         value = _READ.get(question.answer, _of_text)(question, event, zone)
@@ -64,7 +64,7 @@ def read_answer(question: Question, event: Event, zone: tzinfo | None) -> Any:
     return value
 
 
-def change_by(question: Question, value: Any, bot: Bot, zone: tzinfo | None) -> Change | None:
+def change_by(question: Question, value: Data, bot: Bot, zone: tzinfo | None) -> Change | None:
     """Return what the answer does to the variable in `save`; None if there is none. Raises NoAnswer."""
     if not question.save:
         return None
@@ -83,7 +83,7 @@ def interrupts(question: Question, event: Event) -> bool:
     return as_text(event.get("event_text")).strip().startswith("/")
 
 
-def _of_text(question: Question, event: Event, zone: tzinfo | None) -> Any:
+def _of_text(question: Question, event: Event, zone: tzinfo | None) -> Data:
     text = _written(event)
     if not text:
         raise NoAnswer(sentence("no_text"))
@@ -125,7 +125,7 @@ def _photo(question: Question, event: Event, zone: tzinfo | None) -> str:
     return found[0]
 
 
-_READ: Mapping[str, Callable[[Question, Event, tzinfo | None], Any]] = {
+_READ: Mapping[str, Callable[[Question, Event, tzinfo | None], Data]] = {
     **dict.fromkeys(("text", "number", "date", "list"), _of_text),
     "choice": _choice,
     "contact": _contact,
@@ -133,9 +133,9 @@ _READ: Mapping[str, Callable[[Question, Event, tzinfo | None], Any]] = {
 }
 
 
-def _attachments(event: Event, kind: str) -> list[Mapping[str, Any]]:
-    given = event.get("attachments") or ()
-    return [one for one in given if isinstance(one, Mapping) and one.get("type") == kind]
+def _attachments(event: Event, kind: str) -> list[Mapping[str, Data]]:
+    given = event.get("attachments")
+    return [one for one in (given if is_list(given) else ()) if isinstance(one, Mapping) and one.get("type") == kind]
 
 
 def _written(event: Event) -> str:

@@ -8,18 +8,18 @@ the field. No rules: completed.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from typing import Any
 
 from core.model.text.characters import nfc
+from scenarios.bot.data import MISSING, Data
 from scenarios.bot.patterns import PatternRefused, PatternTimeout, compile_pattern
 from scenarios.engine import Ending, State, Values
 from scenarios.placeholders.attributes import Prepared
-from scenarios.placeholders.fields import MISSING, find
+from scenarios.placeholders.fields import find
 from scenarios.placeholders.values import as_moment, as_number
 from scenarios.words import Text, Told, placed, sentence
 
-Rule = Mapping[str, Any]
-Rules = Mapping[str, Any]
+Rule = Mapping[str, Data]
+Rules = Mapping[str, Data]
 """Field → its rules, in the author's order."""
 IsMember = Callable[[Rule], bool]
 """Answers a rule `is_member` (C-62)."""
@@ -44,7 +44,7 @@ def ending(prepared: Prepared, rules: Rules, is_member: IsMember) -> Ending:
     return Ending(verdict.state, Values(fields, from_person=prepared.from_person & fields.keys()), verdict.error)
 
 
-def validate(rules: Rules, values: Mapping[str, Any], is_member: IsMember) -> ValidationResult:
+def validate(rules: Rules, values: Mapping[str, Data], is_member: IsMember) -> ValidationResult:
     """Return the outcome of all rules. `values`: the flat mapping that the action sees; fields may be dotted."""
     for field, listed in rules.items():
         verdict = _validate_field(str(field), as_list(listed), values, is_member)
@@ -53,7 +53,7 @@ def validate(rules: Rules, values: Mapping[str, Any], is_member: IsMember) -> Va
     return ValidationResult(State.COMPLETED)
 
 
-def _validate_field(field: str, rules: list[Any], values: Mapping[str, Any], is_member: IsMember) -> ValidationResult:
+def _validate_field(field: str, rules: list[Data], values: Mapping[str, Data], is_member: IsMember) -> ValidationResult:
     found = find(values, field)
     value = None if found is MISSING else found
     for rule in rules:
@@ -67,57 +67,60 @@ def _validate_field(field: str, rules: list[Any], values: Mapping[str, Any], is_
     return ValidationResult(State.COMPLETED)
 
 
-def complaint(rule: Any, value: Any, is_member: IsMember) -> Text:
+def complaint(rule: Data, value: Data, is_member: IsMember) -> Text:
     """Return why a rule does not hold; empty if it does."""
     name = str(rule.get("rule")) if isinstance(rule, Mapping) else str(rule)
     try:
-        holds = is_member(rule) if name == "is_member" else _check(name)(value, _wanted(rule))
+        if name == "is_member" and isinstance(rule, Mapping):
+            holds = is_member(rule)
+        else:
+            holds = _check(name)(value, _wanted(rule))
     except (RuleUnusable, PatternRefused, PatternTimeout) as error:
         return placed(name, error.said)
     return "" if holds else sentence("does_not_hold", name=name)
 
 
-def _check(name: str) -> Callable[[Any, Any], bool]:
+def _check(name: str) -> Callable[[Data, Data], bool]:
     if name not in CHECKS:
         raise RuleUnusable(sentence("no_such_rule"))
     return CHECKS[name]
 
 
-def _wanted(rule: Any) -> Any:
+def _wanted(rule: Data) -> Data:
     return rule.get("value") if isinstance(rule, Mapping) else None
 
 
-def is_empty(value: Any) -> bool:
+def is_empty(value: Data) -> bool:
     """Return whether a value is missing, null, a text without visible characters, or a list or mapping without
     elements. Zero is a value.
     """
     return value is None or (isinstance(value, str) and not value.strip()) or value in ([], {}, ())
 
 
-def _equals(value: Any, wanted: Any) -> bool:
+def _equals(value: Data, wanted: Data) -> bool:
     return _text(value) == _text(wanted)
 
 
-def _contains(value: Any, wanted: Any) -> bool:
+def _contains(value: Data, wanted: Data) -> bool:
     if isinstance(value, list | tuple):
         return _folded(wanted) in [_folded(one) for one in value]
     return _folded(wanted) in _folded(value)
 
 
-def _matches(value: Any, wanted: Any) -> bool:
+def _matches(value: Data, wanted: Data) -> bool:
     return compile_pattern(_text(wanted)).search(_text(value)) is not None
 
 
-def _in_list(value: Any, wanted: Any) -> bool:
+def _in_list(value: Data, wanted: Data) -> bool:
     listed = wanted.split(",") if isinstance(wanted, str) else as_list(wanted)
     return _text(value).strip() in [_text(one).strip() for one in listed]
 
 
-def _length(value: Any) -> int:
+def _length(value: Data) -> int:
     return len(value) if isinstance(value, list | tuple | Mapping) else len(_text(value))
 
 
-def _compared(value: Any, wanted: Any) -> int:
+def _compared(value: Data, wanted: Data) -> int:
     """Return -1, 0 or 1: the value is less than, equal to or more than the wanted one. Both are numbers, or dates.
     Raises RuleUnusable.
     """
@@ -136,21 +139,21 @@ def _in_zone(moment: datetime, zone: tzinfo | None) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 
-def _is_between(value: Any, wanted: Any) -> bool:
+def _is_between(value: Data, wanted: Data) -> bool:
     limits = wanted.split(",") if isinstance(wanted, str) else as_list(wanted)
     if len(limits) != 2:
         raise RuleUnusable(sentence("needs_two_limits_example"))
     return _compared(value, limits[0]) >= 0 >= _compared(value, limits[1])
 
 
-def _limit(wanted: Any) -> int:
+def _limit(wanted: Data) -> int:
     try:
-        return int(wanted)
-    except (TypeError, ValueError):
+        return int(wanted if isinstance(wanted, str | int | float) else "")
+    except ValueError:
         raise RuleUnusable(sentence("is_not", name=repr(wanted), text=sentence("whole_number"))) from None
 
 
-CHECKS: Mapping[str, Callable[[Any, Any], bool]] = {
+CHECKS: Mapping[str, Callable[[Data, Data], bool]] = {
     "equals": _equals,
     "not_equals": lambda value, wanted: not _equals(value, wanted),
     "not_empty": lambda value, _: not is_empty(value),
@@ -173,18 +176,18 @@ CHECKS: Mapping[str, Callable[[Any, Any], bool]] = {
 """
 
 
-def as_list(value: Any) -> list[Any]:
+def as_list(value: Data) -> list[Data]:
     """Return a list as it is, nothing as an empty one, and a single value as a list of one."""
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _text(value: Any) -> str:
+def _text(value: Data) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None else str(value)
 
 
-def _folded(value: Any) -> str:
+def _folded(value: Data) -> str:
     return nfc(_text(value)).casefold()

@@ -9,12 +9,12 @@ variables:
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, time, tzinfo
-from typing import Any
 
 from msgspec import Struct, json
 
 from core.errors import Invalid
 from core.model.text.characters import folded
+from scenarios.bot.data import Data
 from scenarios.bot.nodes import MapNode, Node, Scalar, describe, is_empty
 from scenarios.bot.variables import SCOPES, Variable, split_name
 from scenarios.engine import Ending
@@ -37,7 +37,7 @@ Declared = Mapping[str, Variable]
 """`person.age` → its declaration."""
 
 
-NewValues = Mapping[str, Any] | None
+NewValues = Mapping[str, Data] | None
 """Name of a variable → its new value, or a change of it."""
 
 
@@ -51,9 +51,9 @@ class Change(Struct, frozen=True):
     scope: str
     name: str
     verb: str
-    value: Any
+    value: Data
     expire: int
-    default: Any = None
+    default: Data = None
 
 
 def changes_of(written: NewValues, declared: Declared, zone: tzinfo | None, expire: int | None = None) -> list[Change]:
@@ -65,7 +65,7 @@ def changes_of(written: NewValues, declared: Declared, zone: tzinfo | None, expi
     return [change_of(str(name).strip(), value, declared, zone, expire) for name, value in written.items()]
 
 
-def change_of(name: str, value: Any, declared: Declared, zone: tzinfo | None, expire: int | None = None) -> Change:
+def change_of(name: str, value: Data, declared: Declared, zone: tzinfo | None, expire: int | None = None) -> Change:
     """Return the change of one variable. Raises VariableFault."""
     variable, parts = declared.get(name), split_name(name)
     if variable is None or parts is None:
@@ -76,7 +76,7 @@ def change_of(name: str, value: Any, declared: Declared, zone: tzinfo | None, ex
     return Change(*parts, verb, found, variable.expire if expire is None else expire, variable.default)
 
 
-def _verb(value: Any, variable: Variable) -> tuple[str, Any]:
+def _verb(value: Data, variable: Variable) -> tuple[str, Data]:
     if value is None or value == "":
         return CLEAR, None
     if isinstance(value, Mapping):
@@ -90,26 +90,26 @@ def _verb(value: Any, variable: Variable) -> tuple[str, Any]:
     return SET, value
 
 
-def fitted(value: Any, variable: Variable, zone: tzinfo | None) -> Any:
+def fitted(value: Data, variable: Variable, zone: tzinfo | None) -> Data:
     """Return a value as the variable stores it. Raises VariableFault with a hint for the person that wrote it."""
     return _FITTED[variable.type](value, variable, zone)
 
 
-def _text(value: Any, variable: Variable, zone: tzinfo | None) -> str:
+def _text(value: Data, variable: Variable, zone: tzinfo | None) -> str:
     text = str(value).lower() if isinstance(value, bool) else as_text(value).strip()
     if len(text) > LONGEST_TEXT:
         raise VariableFault(sentence("text_has_most_characters", most=LONGEST_TEXT))
     return text
 
 
-def _number(value: Any, variable: Variable, zone: tzinfo | None) -> int | float:
+def _number(value: Data, variable: Variable, zone: tzinfo | None) -> int | float:
     number = as_number(value.strip().replace(",", ".") if isinstance(value, str) else value)
     if number is None:
         raise VariableFault(sentence("is_not", name=repr(as_text(value)[:50]), text=sentence("number")))
     return from_number(number)
 
 
-def _date(value: Any, variable: Variable, zone: tzinfo | None) -> str:
+def _date(value: Data, variable: Variable, zone: tzinfo | None) -> str:
     """Return a day as `2026-12-01`, a moment with its time and zone."""
     moment = None if as_number(value) is not None else as_moment(value, zone)
     if moment is None:
@@ -119,7 +119,7 @@ def _date(value: Any, variable: Variable, zone: tzinfo | None) -> str:
     return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).isoformat()
 
 
-def _choice(value: Any, variable: Variable, zone: tzinfo | None) -> str:
+def _choice(value: Data, variable: Variable, zone: tzinfo | None) -> str:
     text = as_text(value).strip()
     found = next((one for one in variable.options if folded(one) == folded(text)), None)
     if found is None:
@@ -127,21 +127,21 @@ def _choice(value: Any, variable: Variable, zone: tzinfo | None) -> str:
     return found
 
 
-def _list(value: Any, variable: Variable, zone: tzinfo | None) -> list[Any]:
+def _list(value: Data, variable: Variable, zone: tzinfo | None) -> list[Data]:
     elements = [_element(one) for one in (value if is_list(value) else as_text(value).split(","))]
     if len(elements) > LONGEST_LIST:
         raise VariableFault(sentence("list_has_most_elements", most=LONGEST_LIST))
     return elements
 
 
-def _element(value: Any) -> Any:
+def _element(value: Data) -> Data:
     return value if isinstance(value, bool | int | float | Mapping) else as_text(value).strip()[:LONGEST_TEXT]
 
 
 _FITTED = {"text": _text, "number": _number, "date": _date, "choice": _choice, "list": _list}
 
 
-def applied(change: Change, value: Any) -> Any:
+def applied(change: Change, value: Data) -> Data:
     """Return a variable's value after a change; None if it has none. `value`: None, or what is set. Raises Invalid
     VARIABLE_TOO_LARGE, as the store does.
     """
@@ -149,12 +149,16 @@ def applied(change: Change, value: Any) -> Any:
     if change.verb == CLEAR:
         return None
     if change.verb == ADD:
-        return (current or 0) + change.value
+        return _number_of(current) + _number_of(change.value)
     elements = current if is_list(current) else []
     found = [*elements, change.value] if change.verb == APPEND else change.value
     if len(json.encode(found, enc_hook=str)) > MOST_BYTES:
         raise too_large(change.scope, change.name)
     return found
+
+
+def _number_of(value: Data) -> int | float:
+    return value if isinstance(value, int | float) else 0
 
 
 def too_large(scope: str, name: str) -> Invalid:
@@ -164,12 +168,12 @@ def too_large(scope: str, name: str) -> Invalid:
 
 
 def ending_of_changes(
-    changes: Sequence[Change], seen: Mapping[str, Any], stored: Mapping[str, Mapping[str, Any]]
+    changes: Sequence[Change], seen: Mapping[str, Data], stored: Mapping[str, Mapping[str, Data]]
 ) -> Ending:
     """Return the ending of a step: each changed scope with all its variables. `stored`: the values that the store
     returned, by scope; the others follow from what the action saw.
     """
-    results: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Data]] = {}
     for one in changes:
         before = seen.get(one.scope)
         values = results.setdefault(one.scope, dict(before) if isinstance(before, Mapping) else {})
@@ -179,7 +183,7 @@ def ending_of_changes(
     return completed(results, from_person=results)
 
 
-def defaults(declared: Declared, scope: str) -> dict[str, Any]:
+def defaults(declared: Declared, scope: str) -> dict[str, Data]:
     """Return all variables of a scope with their defaults; None for those without."""
     prefix = f"{scope}."
     return {name.removeprefix(prefix): one.default for name, one in declared.items() if name.startswith(prefix)}
@@ -195,7 +199,7 @@ def is_past(until: int, now: int) -> bool:
     return 0 < until <= now
 
 
-def moment_of(value: Any, zone: tzinfo | None) -> datetime | None:
+def moment_of(value: Data, zone: tzinfo | None) -> datetime | None:
     """Return the moment of a date variable; a day begins at midnight in `zone`."""
     moment = as_moment(value, zone)
     return moment.replace(tzinfo=zone) if moment and not moment.tzinfo else moment

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from core.directory.records import raise_first
 from core.errors import Invalid
@@ -11,10 +10,11 @@ from core.model.delivery import Recipient
 from core.model.people import faults_of_address
 from core.model.text.personal import field_name
 from core.orders import Addressee, GroupRef, SupergroupRef, UserRef
+from scenarios.bot.data import Data
 from scenarios.words import sentence
 
 
-def addressees(written: Any) -> Sequence[Addressee]:
+def addressees(written: Data) -> Sequence[Addressee]:
     """Return the addressees of `{group: "ИВТ-21"}`, `{supergroup: …}`, `{id: 42}`, `{id: 42, contacts: {sms: "+7…"}}`,
     the last two also with `values` of a personal text, an id, `sms:+7…`, `42=sms:+7…`, `group:ИВТ-21`, or a list of
     them.
@@ -27,7 +27,7 @@ def addressees(written: Any) -> Sequence[Addressee]:
     return found
 
 
-def _addressee(written: Any, number: int) -> Addressee:
+def _addressee(written: Data, number: int) -> Addressee:
     if isinstance(written, str) and re.search("[:=]", written):
         written = _of_line(written, f"to.{number}")
     if isinstance(written, int | str) and not isinstance(written, bool) and written != "":
@@ -43,14 +43,14 @@ def _addressee(written: Any, number: int) -> Addressee:
     raise Invalid("RECIPIENT_MALFORMED", detail, f"to.{number}")
 
 
-def _of_line(line: str, path: str) -> Mapping[str, Any]:
+def _of_line(line: str, path: str) -> Mapping[str, Data]:
     try:
         return recipient_notation.read(line)
     except ValueError as error:
         raise Invalid("RECIPIENT_MALFORMED", str(error), path) from None
 
 
-def _person(user: int | str, written: Mapping[str, Any], path: str) -> Addressee:
+def _person(user: int | str, written: Mapping[str, Data], path: str) -> Addressee:
     name = str(written["name"]) if written.get("name") else None
     contacts, given_values = written.get("contacts"), written.get("values")
     if given_values is not None and not isinstance(given_values, Mapping):
@@ -66,7 +66,7 @@ def _person(user: int | str, written: Mapping[str, Any], path: str) -> Addressee
     return Recipient(user, name, used, values=values, place=path)
 
 
-def _listed(written: Any) -> Sequence[Any]:
+def _listed(written: Data) -> Sequence[Data]:
     if written is None:
         return ()
     return written if isinstance(written, list | tuple) else [written]

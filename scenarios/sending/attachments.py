@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from core.model.content import TYPES_BY_ENDING, Attachment, AttachmentType
 from core.model.user_files import inner_path
+from scenarios.bot.data import Data
 from scenarios.words import Text, Told, sentence
 
 LARGEST_FILE = 2_000_000_000
@@ -32,7 +32,7 @@ class _LeftOut(Told):
     """This file is not sent, for this reason."""
 
 
-def resolve(written: Any, folders: Sequence[Path]) -> Files:
+def resolve(written: Data, folders: Sequence[Path]) -> Files:
     """Return the files that `written` names. Names are relative to the first of `folders`; all of them may hold
     files."""
     found: list[Attachment] = []
@@ -45,7 +45,7 @@ def resolve(written: Any, folders: Sequence[Path]) -> Files:
     return Files(found, warnings)
 
 
-def _entries(written: Any) -> Iterator[tuple[str, str, bool]]:
+def _entries(written: Data) -> Iterator[tuple[str, str, bool]]:
     """Emit the name of each file, its type if it is written, and whether it is a `file_id`, which never names a local
     file: it may come from an event.
     """

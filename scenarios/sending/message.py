@@ -5,7 +5,7 @@ C-09, C-40 to C-48). Pure.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Struct
 
@@ -17,6 +17,7 @@ from core.model.text.text_marks import cut_text
 from core.orders.content_rules import check_content
 from scenarios.bot.button_data import is_turn, jump_data
 from scenarios.bot.button_text import normalise
+from scenarios.bot.data import Data
 from scenarios.engine.triggers import chat_kind, source_of
 from scenarios.schema import Attributes, Seen, conversion, types
 from scenarios.schema.attributes import Flag, Text, Verbatim
@@ -26,7 +27,7 @@ LONGEST_TEXT = 4096
 LONGEST_CAPTION = 1024
 """The longest caption, in UTF-16 code units, that Telegram's Bot API shows; longer texts are cut (C-46)."""
 
-Event = Mapping[str, Any]
+Event = Mapping[str, Data]
 Button = Mapping[str, str]
 """`text`, and either `data` (what the callback event has) or `url`."""
 InlineRows = tuple[tuple[Button, ...], ...]
@@ -43,20 +44,20 @@ class ReplyKeyboard(Struct, frozen=True):
     asking: tuple[str, ...] = ()
 
 
-def inline_rows(rows: Any) -> InlineRows:
+def inline_rows(rows: Data) -> InlineRows:
     """Return the buttons below a message. A text sends its normalised text; a mapping leads to a scenario or an
     address."""
     return tuple(tuple(_buttons(row)) for row in as_list(rows) if row)
 
 
-def reply_keyboard(rows: Any) -> ReplyKeyboard:
+def reply_keyboard(rows: Data) -> ReplyKeyboard:
     """Return the keyboard of rows of texts, or of `{text: request_contact}`."""
     labels = [list(_labels(row)) for row in as_list(rows) if row]
     asking = tuple(label for row in labels for label, goal in row if goal == types.REQUEST_CONTACT)
     return ReplyKeyboard(tuple(tuple(label for label, _ in row) for row in labels), asking)
 
 
-def _labels(row: Any) -> Iterator[tuple[str, str]]:
+def _labels(row: Data) -> Iterator[tuple[str, str]]:
     """Emit the text of each button, and what it does besides writing its text, or ""."""
     for item in as_list(row):
         if isinstance(item, Mapping):
@@ -65,7 +66,7 @@ def _labels(row: Any) -> Iterator[tuple[str, str]]:
             yield str(item), ""
 
 
-def _buttons(row: Any) -> Iterator[Button]:
+def _buttons(row: Data) -> Iterator[Button]:
     for item in as_list(row):
         if isinstance(item, Mapping):
             yield from (_leading(str(label), str(goal)) for label, goal in item.items())
@@ -79,21 +80,21 @@ def _leading(label: str, goal: str) -> Button:
     return {"text": label, "data": goal if is_turn(goal) else jump_data(goal)}
 
 
-def _inline(value: Any, name: str, zone: tzinfo) -> InlineRows:
+def _inline(value: Data, name: str, zone: tzinfo) -> InlineRows:
     return inline_rows(value)
 
 
-def _reply(value: Any, name: str, zone: tzinfo) -> ReplyKeyboard | None:
+def _reply(value: Data, name: str, zone: tzinfo) -> ReplyKeyboard | None:
     return None if value is None else reply_keyboard(value)
 
 
-def _message_id(value: Any, name: str, zone: tzinfo) -> int | str | None:
+def _message_id(value: Data, name: str, zone: tzinfo) -> int | str | None:
     return value or None if isinstance(value, int) else conversion.text(value, name, zone)
 
 
 Inline = Annotated[InlineRows, types.KEYBOARD, _inline]
 Reply = Annotated[ReplyKeyboard | None, types.KEYS, _reply]
-Files = Annotated[Any, types.ATTACHMENT, conversion.anything]
+Files = Annotated[Data, types.ATTACHMENT, conversion.anything]
 MessageId = Annotated[int | str | None, types.WHOLE, _message_id]
 
 
@@ -118,7 +119,7 @@ class BotMessage(Struct, frozen=True, omit_defaults=True):
     """A message of the bot. `attachment`: as an author wrote it. The fields after it: the options of `send`."""
 
     text: str
-    attachment: Any = None
+    attachment: Data = None
     inline: InlineRows = ()
     reply: tuple[tuple[str, ...], ...] | None = None
     request_contact: tuple[str, ...] = ()
@@ -230,5 +231,5 @@ def _button(button: Button) -> ContentButton:
     return ContentButton(button["text"], "" if url else button.get("data") or button["text"], url)
 
 
-def _id(value: int | str | None) -> str:
+def _id(value: Data) -> str:
     return "" if value in (None, "", 0) else str(value)

@@ -7,7 +7,6 @@ sender is the person if the directory knows it, otherwise the bot.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from msgspec import Struct
 
@@ -21,6 +20,7 @@ from core.queue import own_name
 from core.redis.keys import KEYS
 from core.updates.rights import origin_of
 from couriers.channel import channels
+from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.placeholders.values import in_utc
 from scenarios.sending.attachments import Files, resolve
@@ -124,7 +124,7 @@ async def may_reply(context: Context, address: str) -> bool:
 
 
 async def say(
-    context: Context, written: MessageAttributes, name: str, press: Mapping[str, Any] | None = None
+    context: Context, written: MessageAttributes, name: str, press: Mapping[str, Data] | None = None
 ) -> HistoryKey | None:
     """Order a message to the chat of the event beside the result of its action: a question, a hint, a reminder; once
     for each step and name. Return its delivery, None if there is nothing to say. It edits the message whose button was
@@ -159,12 +159,12 @@ def due(context: Context, delay: timedelta | None, at: datetime | None) -> datet
     return in_utc(at, context.services.timezone, _now(context))
 
 
-def tags(event: Mapping[str, Any], tag: str) -> Sequence[str]:
+def tags(event: Mapping[str, Data], tag: str) -> Sequence[str]:
     """Return the author's tag, and the same for this person alone, by which the action `cancel` finds the delivery."""
     return (_line(tag), personal_tag(event, tag)) if tag else ()
 
 
-def personal_tag(event: Mapping[str, Any], tag: str) -> str:
+def personal_tag(event: Mapping[str, Data], tag: str) -> str:
     """Return the tag of this person's deliveries under `tag`."""
     return _line(f"{event['channel']}:{event.get('user_id')}:{tag}")
 

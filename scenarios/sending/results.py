@@ -1,12 +1,11 @@
 """The result of a delivery for the chain of the step that ordered it."""
 
-from typing import Any
-
 from core.deliveries.deliveries import Deliveries
 from core.errors import NotFound
 from core.model.history import History, OutcomeRecord
 from core.model.history_key import HistoryKey
 from core.model.states import Status, Verdict
+from scenarios.bot.data import Data
 from scenarios.engine import Ending, State, Values
 from scenarios.engine.results import completed, unknown
 from scenarios.words import Text, sentence
@@ -51,7 +50,7 @@ def ending_of(history: History) -> Ending:
     return Ending(State.FAILED, Values(results), _reason(history))
 
 
-def _message_id(history: History) -> dict[str, Any]:
+def _message_id(history: History) -> dict[str, Data]:
     """Return the id of the message that was sent last, if the delivery is for one person; the provider's."""
     found = [outcome.reference for outcome in _outcomes(history) if outcome.reference]
     if len(history.recipients) != 1 or not found:
@@ -59,7 +58,7 @@ def _message_id(history: History) -> dict[str, Any]:
     return _message(found[-1])
 
 
-def _message(reference: str) -> dict[str, Any]:
+def _message(reference: str) -> dict[str, Data]:
     """Return the id of the last message. A reference is the id of a message, or the ids of several, separated by
     commas.
     """

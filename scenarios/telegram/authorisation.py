@@ -8,10 +8,10 @@ directory. The role that a person has in the directory counts, too, as a role of
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from core.errors import Refused
 from scenarios.bot.access import refusal
+from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.schema import conversion
 from scenarios.telegram.membership import is_group_admin
@@ -20,7 +20,7 @@ from scenarios.words import Text, sentence
 _TELEGRAM = ("telegram", "telegram-bot")
 
 
-async def denial(context: Context, fields: Mapping[str, Any]) -> Text:
+async def denial(context: Context, fields: Mapping[str, Data]) -> Text:
     """Return why the event's person may not run an action with these fields; empty if it may."""
     needs_role = bool(fields.get("required_role") or fields.get("required_permission"))
     needs_group_admin = bool(conversion.flag(fields.get("group_admin"), "group_admin"))

@@ -3,10 +3,11 @@
 from typing import Any
 
 from scenarios.bot import Action, Place
+from scenarios.bot.data import Data
 from scenarios.engine import Values
 from scenarios.placeholders.attributes import Prepared, prepare
 
-EVENT = {"event_text": "<b>hi", "user_id": 7, "first_name": "Anna"}
+EVENT: dict[str, Data] = {"event_text": "<b>hi", "user_id": 7, "first_name": "Anna"}
 NOTHING = Values()
 
 

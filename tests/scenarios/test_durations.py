@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from scenarios.bot import Action, Place
+from scenarios.bot.data import Data
 from scenarios.bot.durations import read_duration
 from scenarios.engine import Values
 from scenarios.placeholders.attributes import prepare
@@ -23,12 +24,12 @@ DAY = timedelta(days=1)
         (0, timedelta()),
     ],
 )
-def test_a_duration_is_the_sum_of_its_parts(written: object, duration: timedelta) -> None:
+def test_a_duration_is_the_sum_of_its_parts(written: Data, duration: timedelta) -> None:
     assert read_duration(written) == duration
 
 
 @pytest.mark.parametrize("written", ["", None, True, "soon", "1x", "-5", "1.5h", "999999999w"])
-def test_anything_else_is_no_duration(written: object) -> None:
+def test_anything_else_is_no_duration(written: Data) -> None:
     assert read_duration(written) is None
 
 

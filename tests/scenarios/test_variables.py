@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.bot.data import Data
 from scenarios.bot.variables import Variable
 from scenarios.check import check
 from scenarios.check.dry_run import dry_run
@@ -46,7 +47,7 @@ def problems(path: Path) -> list[tuple[str, str]]:
         ("list", "a, b", ["a", "b"]),
     ],
 )
-def test_a_value_is_stored_in_the_form_of_its_type(kind: str, written: str, value: object) -> None:
+def test_a_value_is_stored_in_the_form_of_its_type(kind: str, written: str, value: Data) -> None:
     assert fitted(written, Variable(kind, ("first", "second")), UTC) == value
 
 
@@ -67,7 +68,7 @@ def test_a_change_counts_appends_and_forgets() -> None:
 
 @pytest.mark.row("C-93")
 @pytest.mark.parametrize(("written", "value"), [(0, 0), ("0", 0), (0.0, 0)])
-def test_zero_is_a_value_and_not_the_default(written: object, value: object) -> None:
+def test_zero_is_a_value_and_not_the_default(written: Data, value: Data) -> None:
     declared = {"person.n": Variable("number", default=5)}
     change, more = (change_of("person.n", one, declared, UTC) for one in (written, {"add": 1}))
     assert (applied(change, 9), applied(more, 0)) == (value, 1)

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
+from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import failed
@@ -34,34 +35,34 @@ async def execute(context: Context, written: ForEachAttributes) -> Ending:
 
 def rehearse(step: RehearsedStep, written: ForEachAttributes) -> Ending:
     """A group has one person."""
-    items = [{"id": 1, "name": "Anna"}] if written.group else written.items
+    items: Data = [{"id": 1, "name": "Anna"}] if written.group else written.items
     return _spliced(step, written, items_of(step.taken().get("items", items)))
 
 
-def _spliced(on: Context | RehearsedStep, written: ForEachAttributes, items: Sequence[Any]) -> Ending:
+def _spliced(on: Context | RehearsedStep, written: ForEachAttributes, items: Sequence[Data]) -> Ending:
     most = min(written.limit or MOST_ITEMS, MOST_ITEMS)
     if len(items) > most:
         return failed(sentence("items_most_allowed", count=len(items), most=most))
     return for_each(on.bot, on.step, written.scenario, items, written.as_, written.with_)
 
 
-def items_of(written: Any) -> Sequence[Any]:
+def items_of(written: Data) -> Sequence[Data]:
     """Return the elements of a list; a text is split at commas."""
     if is_list(written):
         return list(written)
     return [one.strip() for one in str(written or "").split(",") if one.strip()]
 
 
-async def _people(context: Context, group: str) -> Sequence[Any]:
+async def _people(context: Context, group: str) -> Sequence[Data]:
     """Return the people of a group, the same after a crash although the group may have changed."""
     if known := await step_results.recall(context):
-        found: Sequence[Any] = json.loads(known)
+        found: Sequence[Data] = json.loads(known)
         return found
     context.require("read")
     directory, tenant = context.services.core.directory, context.services.tenant
     expansion = await directory.expander.expand(tenant, [group], [])
     people = [{"id": one.user.id, "name": one.user.name} for one in expansion.members]
-    kept: Sequence[Any] = json.loads(await step_results.remember(context, json.dumps(people)))
+    kept: Sequence[Data] = json.loads(await step_results.remember(context, json.dumps(people)))
     return kept
 
 

@@ -1,8 +1,9 @@
 """Splices other scenarios in (C-33, C-34)."""
 
 from datetime import tzinfo
-from typing import Annotated, Any
+from typing import Annotated
 
+from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.splicing import splice
@@ -11,7 +12,7 @@ from scenarios.schema import ActionType, Attributes, Own, types
 from scenarios.schema.attributes import Fields
 
 
-def _names(value: Any, name: str, zone: tzinfo) -> str | tuple[str, ...] | None:
+def _names(value: Data, name: str, zone: tzinfo) -> str | tuple[str, ...] | None:
     if isinstance(value, list):
         return tuple(map(str, value)) or None
     return str(value) if value else None

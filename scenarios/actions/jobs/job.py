@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import tzinfo
-from typing import Annotated, Any
+from typing import Annotated
 
 from core.errors import Conflict, Invalid, Refused
 from core.jobs import Actor, JobId, JobRecord, JobState, StoredJob
@@ -15,6 +15,7 @@ from scenarios.actions.jobs.jobs_of_people import (
     sign_out,
     unless_done,
 )
+from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.engine import Ending, State, Values
 from scenarios.engine.results import completed
@@ -33,13 +34,15 @@ _READING = ("status", "log", "list", "statistics")
 """The operations that change nothing."""
 
 
-def _parameters(value: Any, name: str, zone: tzinfo) -> Mapping[str, Any]:
-    if value and not isinstance(value, Mapping):
+def _parameters(value: Data, name: str, zone: tzinfo) -> Mapping[str, Data]:
+    if isinstance(value, Mapping):
+        return value
+    if value:
         raise Invalid("FIELD_INVALID", sentence("parameters_not_mapping"), name)
-    return dict(value or {})
+    return {}
 
 
-def _state(value: Any, name: str, zone: tzinfo) -> JobState | None:
+def _state(value: Data, name: str, zone: tzinfo) -> JobState | None:
     written = conversion.word(*JobState)(value, name, zone)
     return JobState(written) if written else None
 
@@ -55,7 +58,7 @@ class JobAttributes(Attributes, frozen=True):
         ),
     ] = None
     parameters: Annotated[
-        Mapping[str, Any],
+        Mapping[str, Data],
         types.MAPPING,
         _parameters,
         Own("What the job is started with; `change`: what is changed, an empty text removes it."),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import structs
 
@@ -10,6 +10,7 @@ from core.model.clock import in_ms
 from core.model.history_key import HistoryKey
 from scenarios.bot import Bot
 from scenarios.bot.button_data import PageTurn, list_id, page_rows, turn_of
+from scenarios.bot.data import Data
 from scenarios.bot.variables import Variable
 from scenarios.context import Asking, Context
 from scenarios.engine import Ending, State, Step
@@ -55,7 +56,7 @@ class AskAttributes(MessageAttributes, frozen=True):
     ] = ""
     options: Annotated[Elements, Own("The choices, as buttons; a number answers, too.")] = ()
     page: Annotated[Whole, Own("How many choices a page shows; buttons turn the pages of a longer list.")] = None
-    rules: Annotated[Any, RULE_LIST, conversion.anything, Own("Rules of the validator that the answer must keep.")] = (
+    rules: Annotated[Data, RULE_LIST, conversion.anything, Own("Rules of the validator that the answer must keep.")] = (
         None
     )
     hint: Annotated[Text, Own("What is said to a wrong answer, instead of the question once more.")] = ""
@@ -163,7 +164,7 @@ async def _say(context: Context, written: AskAttributes, asked: Question, name: 
     return await say(context, with_options(written, asked, PageTurn(list_id(context.identity), 0)), name)
 
 
-async def turn_page(context: Context, press: Mapping[str, Any], event_run: str) -> bool:
+async def turn_page(context: Context, press: Mapping[str, Data], event_run: str) -> bool:
     """Show another page of the options in the message whose button was pressed. Returns False if the button is none of
     this question's. Raises Refused.
     """

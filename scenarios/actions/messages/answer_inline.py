@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 from core.errors import Invalid
+from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
@@ -44,7 +45,7 @@ class AnswerInlineAttributes(Attributes, frozen=True):
             raise Invalid("NO_QUERY", sentence("answer_inline_answers_inline_query"))
         return self.inline_query_id
 
-    def articles(self) -> list[dict[str, Any]]:
+    def articles(self) -> list[dict[str, Data]]:
         """Return the results in the form of the Bot API. Raises Invalid."""
         listed = [] if self.results == "" else as_list(self.results)
         if len(listed) > MOST:
@@ -74,13 +75,18 @@ def rehearse(step: RehearsedStep, written: AnswerInlineAttributes) -> Ending:
     return completed({"results_offered": len(written.articles())})
 
 
-def _article(number: int, written: Any) -> dict[str, Any]:
+def _article(number: int, written: Data) -> dict[str, Data]:
     about = written if isinstance(written, Mapping) else {"title": as_text(written)}
     title = as_text(about.get("title")).strip()
     text = as_text(about.get("text")).strip() or title
     if not title:
         raise Invalid("FIELD_INVALID", sentence("results_one_has_no", number=number), "results")
-    article = {"type": "article", "id": str(number), "title": title, "input_message_content": {"message_text": text}}
+    article: dict[str, Data] = {
+        "type": "article",
+        "id": str(number),
+        "title": title,
+        "input_message_content": {"message_text": text},
+    }
     more = {name: as_text(about.get(name)) for name in ("description", "url")}
     return {**article, **{name: value for name, value in more.items() if value}}
 

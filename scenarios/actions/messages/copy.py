@@ -67,7 +67,7 @@ async def execute(context: Context, written: CopyAttributes) -> Ending | Waiting
 
 def rehearse(step: RehearsedStep, written: CopyAttributes) -> Ending:
     assert written.chat
-    reached = {"delivery_id": "[delivery_id]", "verdict": str(Verdict.ALL_REACHED), "reached": 1}
+    reached: dict[str, Any] = {"delivery_id": "[delivery_id]", "verdict": str(Verdict.ALL_REACHED), "reached": 1}
     return completed({**reached, "last_message_id": NUMBER})
 
 

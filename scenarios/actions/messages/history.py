@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
-from typing import Annotated, Any
+from typing import Annotated
 
 from core.updates.events import person_of
+from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.context.conversations import Said
 from scenarios.engine import Ending
@@ -47,7 +48,7 @@ def rehearse(step: RehearsedStep, written: HistoryAttributes) -> Ending:
 
 
 def _read(said: Sequence[Said], zone: tzinfo) -> Ending:
-    results = {
+    results: dict[str, Data] = {
         "history_text": "\n".join(f"{one.by}: {one.text}" for one in said),
         "messages": [_shown(one, zone) for one in said],
         "messages_processed": len(said),
@@ -55,7 +56,7 @@ def _read(said: Sequence[Said], zone: tzinfo) -> Ending:
     return completed(results, from_person=["history_text", "messages"])
 
 
-def _shown(said: Said, zone: tzinfo) -> dict[str, Any]:
+def _shown(said: Said, zone: tzinfo) -> dict[str, Data]:
     at = said.at.astimezone(zone).isoformat(timespec="seconds")
     return {"by": said.by, "is_bot": said.is_bot, "text": said.text, "date": at, "message_id": said.message_id}
 

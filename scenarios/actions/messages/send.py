@@ -6,7 +6,7 @@ the same happens once more. People with a role of `keyboard_of_role` have the ke
 """
 
 from datetime import datetime, timedelta, tzinfo
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec.structs import replace
 
@@ -16,12 +16,13 @@ from core.model.delivery import Repeat
 from core.model.states import DeliveryState, Verdict
 from core.orders.delivery_times import check_time
 from scenarios.bot import Bot
+from scenarios.bot.data import Data
 from scenarios.bot.durations import read_duration
 from scenarios.context import Context, Waiting
 from scenarios.engine import Ending, Step
 from scenarios.engine.results import completed, failed
 from scenarios.engine.triggers import chat_kind
-from scenarios.placeholders.values import as_moment, in_utc
+from scenarios.placeholders.values import as_moment, as_text, in_utc
 from scenarios.rehearsal import RehearsedStep
 from scenarios.rehearsal.step import NUMBER
 from scenarios.schema import ActionType, Own, Seen, conversion, types
@@ -51,18 +52,18 @@ from scenarios.words import sentence
 _NOTHING = failed(sentence("nothing_send_no_text"))
 
 
-def _delay(value: Any, name: str, zone: tzinfo) -> timedelta | None:
+def _delay(value: Data, name: str, zone: tzinfo) -> timedelta | None:
     found = None if value in (None, "") else read_duration(value)
     if found is None and value not in (None, ""):
-        raise Invalid("DELAY_MALFORMED", sentence("no_duration_example_d_h", value=value), name)
+        raise Invalid("DELAY_MALFORMED", sentence("no_duration_example_d_h", value=as_text(value)), name)
     return found
 
 
-def _moment(value: Any, name: str, zone: tzinfo) -> datetime | None:
+def _moment(value: Data, name: str, zone: tzinfo) -> datetime | None:
     """Return a moment as it is written: without a zone it is one of the wall clock."""
     found = None if value in (None, "") or in_utc(value, zone) is None else as_moment(value, zone)
     if found is None and value not in (None, ""):
-        raise Invalid("TIME_MALFORMED", sentence("no_moment_example_t", value=value), name)
+        raise Invalid("TIME_MALFORMED", sentence("no_moment_example_t", value=as_text(value)), name)
     return found
 
 
@@ -104,7 +105,7 @@ class SendAttributes(MessageAttributes, frozen=True):
     ] = None
     remove_message_id: Annotated[MessageId, Seen("The message to remove, instead of that of the event.")] = None
     to: Annotated[
-        Any,
+        Data,
         ADDRESSEES,
         conversion.anything,
         Own(
@@ -190,7 +191,7 @@ def rehearse(step: RehearsedStep, written: SendAttributes) -> Ending:
     step.say(said, at, written.to, list(written.channels) or None)
     if written.is_later:
         return completed({"delivery_id": "[delivery_id]", "verdict": str(Verdict.SCHEDULED), "reached": 0})
-    reached = {"delivery_id": "[delivery_id]", "verdict": str(Verdict.ALL_REACHED), "reached": 1}
+    reached: dict[str, Data] = {"delivery_id": "[delivery_id]", "verdict": str(Verdict.ALL_REACHED), "reached": 1}
     return completed({**reached, "last_message_id": NUMBER})
 
 

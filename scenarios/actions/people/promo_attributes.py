@@ -5,9 +5,10 @@ What an earlier action of the chain has returned is not this one's, so only what
 
 import re
 from datetime import MAXYEAR, datetime, timedelta, tzinfo
-from typing import Annotated, Any
+from typing import Annotated
 
 from core.model.clock import to_ms
+from scenarios.bot.data import Data
 from scenarios.placeholders.values import as_text
 from scenarios.schema import Attributes, Own, Seen, conversion, types
 from scenarios.schema.attributes import Duration, Flag, Moment, Text, TextOrEmpty
@@ -32,7 +33,7 @@ SAMPLE = "SAMPLE-22"
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}|\d{2}\.\d{2}\.\d{4}", re.ASCII)
 
 
-def _end(value: Any, name: str, zone: tzinfo) -> datetime | None:
+def _end(value: Data, name: str, zone: tzinfo) -> datetime | None:
     """Return a moment; a day counts to its end."""
     ends = conversion.moment(value, name, zone)
     is_day = _DAY.fullmatch(as_text(value).strip()) is not None

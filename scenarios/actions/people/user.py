@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
+from scenarios.bot.data import Data
 from scenarios.bot.foreign_settings import STATE_EXPIRE, STATES_SECTION
 from scenarios.context import Context
 from scenarios.engine import Ending
@@ -25,7 +26,7 @@ class UserAttributes(Attributes, frozen=True):
     expire: Annotated[Duration, Seen("How long the state lasts.", default="600s")] = None
     user_id: Annotated[Text, Seen()] = ""
 
-    def lifetime(self, settings: Mapping[str, Any]) -> timedelta:
+    def lifetime(self, settings: Mapping[str, Data]) -> timedelta:
         """Return how long the state lasts. Raises Invalid FIELD_INVALID."""
         section = settings.get(STATES_SECTION)
         written = section.get(STATE_EXPIRE) if isinstance(section, Mapping) else None

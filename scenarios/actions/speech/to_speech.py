@@ -1,10 +1,11 @@
 """Turns text into speech (C-74)."""
 
 from datetime import tzinfo
-from typing import Annotated, Any
+from typing import Annotated
 
 from core.errors import Invalid
 from providers.models import SoundFormat, Speech
+from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
@@ -16,7 +17,7 @@ MAX_TEXT_LENGTH = 4000
 _FORMATS = {"opus": SoundFormat.OGG_OPUS, **{str(one): one for one in SoundFormat}}
 
 
-def _format(value: Any, name: str, zone: tzinfo) -> SoundFormat | None:
+def _format(value: Data, name: str, zone: tzinfo) -> SoundFormat | None:
     written = conversion.text(value)
     if written and written not in _FORMATS:
         raise conversion.invalid(name, written, sentence("oggopus_wav_mp"))

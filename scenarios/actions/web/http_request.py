@@ -10,10 +10,11 @@ import msgspec
 from core.errors import Invalid
 from scenarios.actions.memory.set import change
 from scenarios.bot import Bot
+from scenarios.bot.data import MISSING
 from scenarios.context import Context
 from scenarios.engine import Ending, State, Values
 from scenarios.engine.results import completed, failed, unknown
-from scenarios.placeholders.fields import MISSING, find
+from scenarios.placeholders.fields import find
 from scenarios.placeholders.values import as_text
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Attributes, Own, conversion, types
@@ -31,7 +32,7 @@ DEFAULT_RETRIES, MOST_RETRIES = 2, 5
 _PAUSE = 1.0
 """Seconds before the first repetition; each further one waits twice as long."""
 _BEGUN = "begun"
-_SAMPLE = {"status": 200, "body": "[body]", "headers": {}}
+_SAMPLE: Mapping[str, Any] = {"status": 200, "body": "[body]", "headers": {}}
 
 
 def _method(value: Any, name: str, zone: tzinfo) -> str | None:
@@ -118,7 +119,7 @@ async def execute(context: Context, written: HttpRequestAttributes) -> Ending:
 def rehearse(step: RehearsedStep, written: HttpRequestAttributes) -> Ending:
     """Without a response that the caller gives, nothing is saved."""
     is_given, found = step.given is not None, {**step.echo(["response"]), **step.taken()}
-    response = found["response"] if isinstance(found["response"], Mapping) else _SAMPLE
+    response: Mapping[str, Any] = found["response"] if isinstance(found["response"], Mapping) else _SAMPLE
     values = Values({**found, "response": response}, from_person=frozenset({"response"}))
     try:
         changes = written.changes(response, step.bot, step.memory.zone) if is_given else []

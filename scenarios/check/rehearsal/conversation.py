@@ -5,10 +5,10 @@ The order of things is that of the server: an open question first, then the trig
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
 from scenarios.bot import Bot
 from scenarios.bot.button_data import turn_of
+from scenarios.bot.data import Data
 from scenarios.bot.event_fields import with_derived
 from scenarios.bot.schedules import Schedule
 from scenarios.check.dry_run import select
@@ -46,7 +46,7 @@ class Conversation:
         self.warnings: list[Text] = []
         self._events = 0
 
-    def write(self, person: str, text: str, **fields: Any) -> None:
+    def write(self, person: str, text: str, **fields: Data) -> None:
         """Have a person write something."""
         self._receive(person, {"kind": "text", "event_text": text, **fields})
 
@@ -93,10 +93,10 @@ class Conversation:
             if at == self.memory.now and not unmet(schedule.when, seen):
                 due = due_before(schedule, seen, self.memory.zone) if schedule.before else at
                 event = event_of(schedule, due or at, about, self.memory.zone)
-                self.memory.started.add(event["id"])
+                self.memory.started.add(str(event["id"]))
                 self.begin({**about, **event}, (schedule.scenario,), [])
 
-    def _due_after(self, moment: datetime) -> Iterator[tuple[datetime, Schedule, Mapping[str, Any]]]:
+    def _due_after(self, moment: datetime) -> Iterator[tuple[datetime, Schedule, Mapping[str, Data]]]:
         """Yield the next moment of each schedule for each person or chat."""
         for schedule in self.bot.schedules.values():
             at = schedule.cron.after(moment, self.memory.zone) if schedule.cron else None
@@ -106,7 +106,7 @@ class Conversation:
                 if at and at > moment:
                     yield at, schedule, about
 
-    def _before(self, schedule: Schedule, about: Mapping[str, Any], moment: datetime) -> datetime | None:
+    def _before(self, schedule: Schedule, about: Mapping[str, Data], moment: datetime) -> datetime | None:
         """Return when a person is due before a date: also within five minutes if its time has passed, but once."""
         seen, zone = self.memory.seen(self.bot, about), self.memory.zone
         late = late_before(schedule, seen, zone, moment)
@@ -114,7 +114,7 @@ class Conversation:
             return moment - timedelta(minutes=moment.minute % 5, seconds=moment.second) + timedelta(minutes=5)
         return due_before(schedule, seen, zone)
 
-    def _targets(self, schedule: Schedule) -> list[Mapping[str, Any]]:
+    def _targets(self, schedule: Schedule) -> list[Mapping[str, Data]]:
         """Return the people that have written; those stand for a group of the directory, too."""
         if isinstance(schedule.target, Mapping) and schedule.target.get("chat"):
             return [{"channel": self.channel, "user_id": SCHEDULED, "chat_id": str(schedule.target["chat"])}]
@@ -123,7 +123,7 @@ class Conversation:
         people = self.memory.people.values()
         return [{**{name: one[name] for name in _OF_PERSON if name in one}, **_MEMBER} for one in people]
 
-    def _receive(self, person: str, fields: Mapping[str, Any]) -> None:
+    def _receive(self, person: str, fields: Mapping[str, Data]) -> None:
         self._events += 1
         about = {"id": str(self._events), "channel": self.channel, "user_id": person, "chat_id": person, **_MEMBER}
         event = {**about, "first_name": "Anna", "event_date": self.memory.now.isoformat(), **fields}
@@ -132,7 +132,7 @@ class Conversation:
         selection, warnings = select(self.bot, with_derived(event), self.memory.state(event))
         self.begin(event, selection.scenarios, warnings)
 
-    def begin(self, event: Mapping[str, Any], scenarios: tuple[str, ...], warnings: list[Text]) -> None:
+    def begin(self, event: Mapping[str, Data], scenarios: tuple[str, ...], warnings: list[Text]) -> None:
         """Begin a run."""
         if event.get("kind") != SCHEDULED:
             self.memory.people[f"{event['channel']}:{event['user_id']}"] = event
@@ -140,7 +140,7 @@ class Conversation:
         rehearsal.start(scenarios)
         self.warnings += [*warnings, *rehearsal.warnings]
 
-    def _is_answer(self, event: Mapping[str, Any]) -> bool:
+    def _is_answer(self, event: Mapping[str, Data]) -> bool:
         asked = self.memory.open_question(event)
         if asked is None or event["kind"] not in EVENTS:
             return False

@@ -8,7 +8,6 @@ import math
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from msgspec import structs
 
@@ -17,6 +16,7 @@ from scenarios.actions.memory import ask
 from scenarios.bot import Bot
 from scenarios.bot.access import refusal
 from scenarios.bot.button_data import PageTurn
+from scenarios.bot.data import Data
 from scenarios.bot.event_fields import with_derived
 from scenarios.engine import Effects, Ending, Path, Run, State, Step, Values, begin, end
 from scenarios.engine.graph import node_id
@@ -40,16 +40,16 @@ class Outcomes:
 
     fail: Collection[str] = ()
     unclear: Collection[str] = ()
-    returns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    returns: Mapping[str, Mapping[str, Data]] = field(default_factory=dict)
 
 
 class Rehearsal:
     """One run. `given`: the fields of each action, with placeholders replaced; `sent`: its message."""
 
-    def __init__(self, bot: Bot, event: Mapping[str, Any], memory: Memory, outcomes: Outcomes) -> None:
-        self.event: Mapping[str, Any] = with_derived({**event, **memory.seen(bot, event)})
+    def __init__(self, bot: Bot, event: Mapping[str, Data], memory: Memory, outcomes: Outcomes) -> None:
+        self.event: Mapping[str, Data] = with_derived({**event, **memory.seen(bot, event)})
         self.run = Run()
-        self.given: dict[Path, Mapping[str, Any]] = {}
+        self.given: dict[Path, Mapping[str, Data]] = {}
         self.sent: dict[Path, BotMessage] = {}
         self.warnings: list[Text] = []
         self._bot = bot
@@ -67,7 +67,7 @@ class Rehearsal:
         self._note(effects)
         self._go_on(seconds)
 
-    def answer(self, open_question: OpenQuestion, event: Mapping[str, Any]) -> None:
+    def answer(self, open_question: OpenQuestion, event: Mapping[str, Data]) -> None:
         """Take what a person has written for the answer, or say the hint."""
         asked, zone = open_question.question, self._memory.zone
         try:

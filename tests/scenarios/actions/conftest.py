@@ -29,8 +29,14 @@ from tests.scenarios.actions.contexts import executed
 __all__ = ["bot_api"]
 
 TENANT = "university"
-PRIVATE = {"channel": "telegram-bot", "user_id": ANNA, "chat_id": ANNA, "chat_type": "private"}
-IN_GROUP = {"channel": "telegram-bot", "user_id": BORIS, "chat_id": GROUP, "chat_type": "supergroup", "message_id": 7}
+PRIVATE: dict[str, Any] = {"channel": "telegram-bot", "user_id": ANNA, "chat_id": ANNA, "chat_type": "private"}
+IN_GROUP: dict[str, Any] = {
+    "channel": "telegram-bot",
+    "user_id": BORIS,
+    "chat_id": GROUP,
+    "chat_type": "supergroup",
+    "message_id": 7,
+}
 """Events without a text: Anna writes to the bot, Boris in a group."""
 
 

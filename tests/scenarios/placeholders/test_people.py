@@ -2,10 +2,11 @@
 
 import pytest
 
+from scenarios.bot.data import Data
 from scenarios.placeholders import HTML, MARKDOWN_V2, PLAIN, Escaping, Scope, render, render_all
 
 PEOPLE = frozenset({"name", "info", "event_text"})
-VALUES = {
+VALUES: dict[str, Data] = {
     "name": '<b>&"Вася"</b>', "info": {"text": "<i>"}, "event_text": "{token} <u>", "token": "secret",
     "title": "<b>Школа</b>", "n": -1.5,
 }  # fmt: skip

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from scenarios.bot.data import Data
 from scenarios.placeholders import HTML, MARKDOWN_V2, Scope, problems, render, render_all
 from scenarios.placeholders.parser import parse
 
@@ -196,14 +197,14 @@ def test_a_text_with_placeholders_is_parsed_once() -> None:
 
 
 def test_all_texts_of_an_actions_attributes_are_rendered() -> None:
-    attributes = {"inline": [["{a}", {"Назад, {a}": "menu_{a}"}]], "count": "{n}", "flag": True}
+    attributes: Data = {"inline": [["{a}", {"Назад, {a}": "menu_{a}"}]], "count": "{n}", "flag": True}
     result = render_all(attributes, Scope({"a": "я", "n": 3}))
     assert result.value == {"inline": [["я", {"Назад, я": "menu_я"}]], "count": 3, "flag": True}
 
 
 @pytest.mark.row("C-55")
 def test_attributes_without_placeholders_are_the_same_object() -> None:
-    attributes = {"inline": [["Да", {"Назад": "menu"}]], "count": 3}
+    attributes: Data = {"inline": [["Да", {"Назад": "menu"}]], "count": 3}
     assert render_all(attributes, Scope({})).value is attributes
 
 
