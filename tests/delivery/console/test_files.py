@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +67,12 @@ def test_the_hash_covers_every_file_so_a_new_version_has_new_addresses() -> None
     assert re.fullmatch("[0-9a-f]{16}", files.tree)
     assert set(files.pages) == {"index.html"}
     assert files.tree.encode() in files.pages["index.html"].plain
+
+
+def test_no_text_of_a_script_has_several_lines_so_that_spaces_can_be_left_out() -> None:
+    scripts = [path.read_text() for path in Path("delivery/console/static").rglob("*.js")]
+    assert scripts
+    assert not [line for script in scripts for line in script.splitlines() if line.count("`") % 2]
 
 
 def test_the_whole_console_is_small() -> None:

@@ -19,7 +19,11 @@ function preferred() {
   return wanted.map((one) => one.slice(0, 2)).find((one) => one in LANGUAGES) || "en";
 }
 
-const read = async (name) => (await fetch(new URL(`../words/${name}.json`, import.meta.url))).json();
+/** The server sends {"write.send": "…"} as {"write": {"send": "…"}}, which is smaller. */
+async function read(name) {
+  const groups = await (await fetch(new URL(`../words/${name}.json`, import.meta.url))).json();
+  return Object.fromEntries(Object.entries(groups).flatMap(([group, found]) => Object.entries(found).map(([key, text]) => [`${group}.${key}`, text])));
+}
 
 /** Loads the words of the first pages. Must end before the first `t`. */
 export async function loadWords() {
@@ -126,6 +130,16 @@ export function moment(value) {
 export const fullMoment = (value) => format(value, { dateStyle: "full", timeStyle: "long" });
 
 const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+
+const dayOf = (value) => Date.parse(new Intl.DateTimeFormat("en-CA", { timeZone: zone }).format(new Date(value)));
+
+/** Returns a moment to come with its weekday and its distance: "Friday, 27 November at 10:00, in 2 days". */
+export function comingMoment(value) {
+  const days = (dayOf(value) - dayOf(Date.now())) / 86400000;
+  const distance = days ? new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(days, "day") : ago(value);
+  const year = isThisYear(value) ? {} : { year: "numeric" };
+  return t("time.coming", { at: format(value, { weekday: "long", day: "numeric", month: "long", ...year, hour: "2-digit", minute: "2-digit" }), distance });
+}
 
 /** Returns how long ago or ahead a moment is: "5 minutes ago", "in 2 hours". */
 export function ago(value) {
