@@ -18,6 +18,7 @@ from delivery.api import (
 )
 from delivery.api.bots import forms, runs, scenarios, updates
 from delivery.api.deliveries import (
+    addressees,
     answers,
     bulk,
     changes,
@@ -39,7 +40,7 @@ from delivery.console import files as console_files
 from delivery.http.route import OpenRoute, Route, Routes
 
 _RESOURCES = (
-    sending, preview, bulk, histories, changes, tracking, recipients, answers, templates, channels, quota,
+    sending, preview, bulk, histories, changes, tracking, recipients, answers, templates, channels, quota, addressees,
     files, imports, exports, links, updates,
     monitoring, tubes, lanes, audits, processes, scenarios, forms, runs, tasks,
     jobs, many, mending, log, sign_in, webhooks,

@@ -42,6 +42,7 @@ class Processes(StrEnum):
 Quotas = Mapping[str, Quota]
 Timezones = Mapping[str, tzinfo]
 """Tenant → time zone."""
+Tenants = frozenset[str]
 
 
 def parse_int(text: str) -> int:
@@ -112,6 +113,11 @@ def parse_timezones(text: str) -> Timezones:
     return {tenant.strip(): parse_timezone(zone.strip()) for tenant, _, zone in pairs}
 
 
+def parse_tenants(text: str) -> Tenants:
+    """Read `default,school-2`."""
+    return frozenset(part.strip() for part in text.split(",") if part.strip())
+
+
 def parse_quotas(text: str) -> Quotas:
     """Read `trainer=4/24h,staff=16/24h`, or `off`."""
     if text.lower() == "off":
@@ -157,6 +163,7 @@ PARSERS: Mapping[Any, Callable[[str], Any]] = {
     QuietHours: parse_quiet_hours,
     Quotas: parse_quotas,
     Timezones: parse_timezones,
+    Tenants: parse_tenants,
 }
 
 

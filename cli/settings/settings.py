@@ -12,7 +12,7 @@ from datetime import UTC, time, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from cli.settings.parsing import Address, Processes, Quotas, Timezones, parse
+from cli.settings.parsing import Address, Processes, Quotas, Tenants, Timezones, parse
 from cli.settings.sources import PREFIX, RawSetting, collect
 from cli.suggestion import did_you_mean
 from core.admission.quiet_hours import QuietHours
@@ -45,6 +45,7 @@ class Settings:
     quotas: Quotas = field(
         default_factory=lambda: {"trainer": Quota(4, timedelta(days=1)), "staff": Quota(16, timedelta(days=1))}
     )
+    staff_writes_to_all: Tenants = frozenset()
     retention: timedelta = timedelta(days=30)
     lease: timedelta = timedelta(seconds=30)
     log_level: str = "info"

@@ -14,6 +14,7 @@ from core.redis.store import Store
 
 ADMIN = "admin"
 """The role that is held to no quota and no ownership."""
+STAFF = "staff"
 
 
 class Quotas:

@@ -35,6 +35,12 @@ async def by_name(
         yield [NameHit(entry, _fitting(user, entry, rarest, prefixes)) for entry, user in zip(page, users, strict=True)]
 
 
+def has_name(user: User, wanted: str) -> bool:
+    """Return whether each word of `wanted` begins a word of the name; False without a word."""
+    words, prefixes = name_words(user.name or ""), name_words(wanted)
+    return bool(prefixes) and all(any(word.startswith(prefix) for word in words) for prefix in prefixes)
+
+
 def _fitting(user: User | None, entry: str, rarest: str, prefixes: Sequence[str]) -> User | None:
     words = name_words(user.name) if user else ()
     fits = all(any(word.startswith(prefix) for word in words) for prefix in prefixes)

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from core.admission.quiet_hours import TenantQuietHours
 from core.admission.quotas import Quotas
 from core.directory import Directory
 from core.errors import Forbidden, Invalid
@@ -20,9 +19,10 @@ from core.orders.attached_uploads import AttachedUploads
 from core.orders.content_rules import check_content
 from core.orders.delivery_times import check_time
 from core.orders.order import Caller, Order, TableRef
-from core.orders.own_name import in_own_name
+from core.orders.own_name import in_own_name, is_trial
 from core.orders.personal_values import make_personal
 from core.orders.question_rules import check_question
+from core.orders.sending_policy import SendingPolicy
 from core.orders.tables.row_addressees import RowAddressees
 
 MAX_RECIPIENTS = 10_000
@@ -42,7 +42,7 @@ class Preparation:
         self,
         directory: Directory,
         quotas: Quotas,
-        quiet_hours: TenantQuietHours,
+        policy: SendingPolicy,
         max_recipients: int,
         clock: Callable[[], datetime],
         files: AttachedUploads,
@@ -51,7 +51,7 @@ class Preparation:
         self._directory = directory
         self._addressing = Addressing(directory, max_recipients)
         self._quotas = quotas
-        self._quiet_hours = quiet_hours
+        self._policy = policy
         self._clock = clock
         self._files = files
         self._rows = rows
@@ -62,7 +62,9 @@ class Preparation:
             order = replace(order, addressees=await self._rows.expanded(order.addressees, caller))
         given = order.delivery
         if caller.person:
-            given = await in_own_name(self._directory, caller.tenant, caller.person, order)
+            given = await in_own_name(
+                self._directory, caller.tenant, caller.person, order, self._policy.staff_writes_to_all
+            )
         check_content(_neutral(given) if order.personal else given)
         self.check_time(given.deliver_at, is_far=order.far)
         deliver_at, moved_from = self.moved(given.deliver_at, caller, is_urgent=order.urgent)
@@ -81,7 +83,7 @@ class Preparation:
             recipients=found.recipients,
             deliver_at=deliver_at,
             moved_from=moved_from,
-            quota=self._quotas.of_role(role),
+            quota=None if is_trial(order, caller.person) else self._quotas.of_role(role),
         )
         return Prepared(make_personal(delivery) if order.personal else delivery, found)
 
@@ -109,7 +111,7 @@ class Preparation:
         """
         if is_urgent and not caller.may_be_urgent:
             raise Forbidden("URGENT_NOT_ALLOWED", "This needs an API key with the scope urgent.", "urgent")
-        quiet_hours = None if is_urgent else self._quiet_hours.of(caller.tenant)
+        quiet_hours = None if is_urgent else self._policy.quiet_hours.of(caller.tenant)
         if quiet_hours is None:
             return requested, None
         now = self._clock()

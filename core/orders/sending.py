@@ -10,16 +10,20 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from core.admission.idempotency import Idempotency
+from core.admission.quiet_hours import QuietHours
 from core.admission.quotas import Quotas
 from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
+from core.directory.name_search import has_name
 from core.errors import Conflict, Refused, StoreRefuses
 from core.model.delivery import Accepted, NewDelivery, Recipient, Repeat
 from core.model.history_key import HistoryKey, Id
+from core.model.people import User
 from core.model.quota import NO_QUOTA, QuotaState
 from core.model.states import Status
 from core.orders.attached_uploads import AttachedUploads, files_in
 from core.orders.order import Caller, Order
+from core.orders.own_name import allowed_people
 from core.orders.preparation import MAX_RECIPIENTS, Preparation
 from core.orders.preview import Preview, preview_of
 from core.orders.sending_policy import SendingPolicy
@@ -47,14 +51,15 @@ class Sending:
     ) -> None:
         policy = policy or SendingPolicy()
         self._store = store
+        self._policy = policy
         self._deliveries = deliveries
         self._directory = directory
         self._idempotency = Idempotency(store)
         self._quotas = Quotas(store, policy.quotas)
         self._files = AttachedUploads(Uploads(store), clock)
         self.tables = TableReader(Uploads(store))
-        rows, hours = RowAddressees(store, directory, self.tables), policy.quiet_hours
-        self._preparation = Preparation(directory, self._quotas, hours, max_recipients, clock, self._files, rows)
+        rows = RowAddressees(store, directory, self.tables)
+        self._preparation = Preparation(directory, self._quotas, policy, max_recipients, clock, self._files, rows)
 
     async def send(self, order: Order, caller: Caller, repeat: Repeat | None = None) -> Accepted:
         """Store one delivery; a repeat returns the first result. A refusal leaves no trace.
@@ -165,6 +170,20 @@ class Sending:
         history = await self._deliveries.read(key, tenant, limit=1)
         if history.content:
             await self._files.keep_again(tenant, history.content, due)
+
+    def quiet_hours(self, tenant: str) -> QuietHours | None:
+        """Return the quiet hours of a tenant."""
+        return self._policy.quiet_hours.of(tenant)
+
+    async def find_people(self, caller: Caller, name: str, limit: int) -> Sequence[User]:
+        """Return at most `limit` people to whom the caller may write, by the beginnings of the words of the name."""
+        users, tenant = self._directory.users, caller.tenant
+        if caller.person:
+            allowed = await allowed_people(self._directory, tenant, caller.person, self._policy.staff_writes_to_all)
+            if allowed is not None:
+                found = await users.lookup(tenant, sorted(allowed))
+                return [user for user in found if user and has_name(user, name)][:limit]
+        return (await users.page(tenant, name=name, limit=limit)).items
 
     async def quota(self, tenant: str, sender: Id, role: str | None = None) -> QuotaState:
         """Return how much of its quota a sender has used. `role`: of a sender that the directory does not know; without

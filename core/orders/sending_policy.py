@@ -1,6 +1,6 @@
 """The rules of an installation that hold for every delivery: quotas by role, quiet hours by tenant."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
@@ -9,7 +9,10 @@ from core.model.quota import Quota
 
 
 class SendingPolicy(Struct, frozen=True):
-    """`quotas`: role → quota; a role that is not in it has none. Without arguments nothing is limited."""
+    """`quotas`: role → quota; a role that is not in it has none. `staff_writes_to_all`: the tenants in which staff
+    writes to every person of the directory. Without arguments nothing is limited.
+    """
 
     quotas: Mapping[str, Quota] = {}
     quiet_hours: TenantQuietHours = TenantQuietHours()
+    staff_writes_to_all: Collection[str] = frozenset()

@@ -33,6 +33,7 @@ class Me(Struct):
     """Who is signed in. `id`, `name`: of the person, or of the API key. `rights`: what the console offers.
 
     `owns_all`: writes to every group, without owning it. `quota` is null for a key, which has none of its own.
+    `quiet_hours`: begin and end on the clock of `timezone`, such as 22:00 and 07:00; null: there are none.
     """
 
     kind: Literal["person", "key"]
@@ -47,6 +48,7 @@ class Me(Struct):
     groups: list[OwnedGroup]
     supergroups: list[OwnedGroup]
     timezone: str
+    quiet_hours: list[str] | None
     quota: QuotaResponse | None
 
 
@@ -72,6 +74,7 @@ async def describe(identity: Identity, services: ApiServices, options: Options) 
     """Return who it is, with rights, groups and quota as they are now."""
     person, key = identity.person, identity.key
     groups, supergroups = await _owned(identity, services)
+    quiet = services.core.sending.quiet_hours(key.tenant)
     return Me(
         kind="person" if person else "key",
         id=person.id if person else key.id,
@@ -85,6 +88,7 @@ async def describe(identity: Identity, services: ApiServices, options: Options) 
         groups=groups,
         supergroups=supergroups,
         timezone=str(options.tenant_timezones.get(key.tenant, options.timezone)),
+        quiet_hours=[f"{one:%H:%M}" for one in (quiet.begin, quiet.end)] if quiet else None,
         quota=await _quota(identity, services),
     )
 

@@ -161,6 +161,7 @@ OPEN_TO_PEOPLE = {
     ("GET", "/v1/deliveries/{id}/reasons"),
     ("GET", "/v1/deliveries/{id}/recipients.csv"),
     ("GET", "/v1/quota"),
+    ("GET", "/v1/addressees"),
     ("POST", "/v1/track"),
     ("GET", "/v1/live"),
     ("GET", "/v1/templates"),
@@ -304,3 +305,31 @@ async def test_an_open_stream_ends_when_the_person_signs_out_everywhere(api: Api
         await stays(lambda: not stream.content.at_eof())
         assert (await browser.call("DELETE", "/v1/sessions?all")).status == 204
         await asyncio.wait_for(stream.content.read(), 20)
+
+
+@pytest.mark.row("W-33")
+@pytest.mark.usefixtures("people")
+@pytest.mark.parametrize(("person", "found"), [(1, {1, 4}), (2, {2, 5}), (3, {1, 2, 3, 4, 5, 6}), (6, {6})])
+async def test_a_person_finds_those_to_whom_it_may_write_and_no_contact_of_them(
+    api: Api, person: int, found: set[int]
+) -> None:
+    """A trainer finds the members of its groups. Where the tenant does not allow more, staff finds no more either."""
+    await api.call("POST", "/v1/users", {"id": 6, "name": "P6", "role": "staff"})
+    browser = await as_person(api, person)
+    people = (await browser.call("GET", "/v1/addressees?name=p")).json["people"]
+    assert {one["id"] for one in people} == found
+    assert all(one.keys() == {"id", "name", "groups"} for one in people)
+    assert [one["groups"] for one in people if one["id"] == 4] in ([], [["Mine"]])
+    others = await browser.call(
+        "POST", "/v1/deliveries/preview", delivery_body(sender={"id": person}, recipients=[{"id": 5}])
+    )
+    assert (others.status == 200) == (5 in found), others.body
+
+
+@pytest.mark.row("W-33")
+@pytest.mark.usefixtures("people")
+async def test_a_program_finds_people_only_with_the_right_to_read_the_directory(api: Api) -> None:
+    for scope, status in (("send", 403), ("manage", 403), ("send,manage", 200)):
+        _, secret = await api.services.api_keys.create("a program", scope.split(","))
+        response = await api.call("GET", "/v1/addressees?name=p", headers={"Authorization": f"Bearer {secret}"})
+        assert response.status == status, (scope, response.body)

@@ -3,7 +3,7 @@
 import { h, paint } from "./lib/dom.js";
 import { loadFurtherWords, loadWords, setZone, t } from "./lib/words.js";
 import { ApiError, api, onSignedOut } from "./lib/api.js";
-import { applyTheme, buildFrame, failed, loading, may, noRight, PAGES } from "./lib/page.js";
+import { applyTheme, buildFrame, clearToasts, failed, loading, may, noRight, PAGES, toast } from "./lib/page.js";
 
 const SIGN_IN = "sign-in";
 /** The pages that need no further words. */
@@ -23,8 +23,13 @@ export function parse(hash) {
   return { name, parameters, query: Object.fromEntries(new URLSearchParams(query)) };
 }
 
-/** Goes to a page: go("messages/ID"). */
-const go = (path) => { location.hash = `#/${path}`; };
+let news = "";
+/** Goes to a page: go("messages/ID"). `said`: a toast that appears there; `replace`: Back does not lead to the page before. */
+function go(path, said = "", replace = false) {
+  news = said;
+  if (replace) location.replace(`#/${path}`);
+  else location.hash = `#/${path}`;
+}
 
 function contextOf(place) {
   const context = {
@@ -65,7 +70,12 @@ async function show(isNew = true) {
   frame.showPage(place.name, me);
   const timer = setTimeout(() => mine === ending && paint(root, loading()), 150);
   frame.content.replaceChildren(root);
-  if (isNew) window.scrollTo(0, 0);
+  if (isNew) {
+    window.scrollTo(0, 0);
+    clearToasts();
+    if (news) toast(news);
+    news = "";
+  }
   try {
     const page = await moduleOf(place.name);
     clearTimeout(timer);

@@ -59,7 +59,7 @@ async def test_a_session_that_ends_is_said_and_the_draft_is_there_after_the_next
     assert await person.browser.run("location.hash") == "#/write"
 
 
-@pytest.mark.row("W-06", "W-23")
+@pytest.mark.row("W-06", "W-23", "W-29")
 async def test_a_message_is_sent_once_although_the_api_is_killed_and_an_answer_is_lost(person: Person) -> None:
     text = f"Один раз {uuid.uuid4().hex}"
     await write(person, text)
@@ -69,7 +69,7 @@ async def test_a_message_is_sent_once_although_the_api_is_killed_and_an_answer_i
     os.kill(api, signal.SIGSTOP)
     await person.presses("Отправить 1 человеку")
     os.kill(api, signal.SIGKILL)
-    await person.sees("Ада не отвечает. Ничего не изменилось, или ответ потерялся")
+    await person.sees("Не отправлено или не подтверждено. Нажмите ещё раз: дважды не уйдёт.")
 
     async def is_back() -> bool:
         try:
@@ -80,7 +80,7 @@ async def test_a_message_is_sent_once_although_the_api_is_killed_and_an_answer_i
     await until(is_back, within=60)
     await person.browser.run(LOSES_THE_ANSWER_TO_THE_NEXT_POST)
     await person.presses("Отправить 1 человеку")
-    await person.sees("Ада не отвечает. Ничего не изменилось, или ответ потерялся")
+    await person.sees("Не отправлено или не подтверждено. Нажмите ещё раз: дважды не уйдёт.")
     (sent,) = await until(lambda: sent_with(person, text))
     await person.presses("Отправить 1 человеку")
     await person.sees("Получили")

@@ -24,11 +24,25 @@ export function watchConnection(watch) {
   return () => watchers.delete(watch);
 }
 
+const PROBE_PAUSE = 2000;
+let probing = 0;
+
+export const isAway = (state = connection) => state.endsWith("_away");
+
 export function setConnection(state) {
   if (state === connection) return;
   connection = state;
+  clearInterval(probing);
+  if (isAway()) probing = setInterval(probe, PROBE_PAUSE);
   for (const watch of watchers) watch(state);
 }
+
+/** Asks whether there is a response again, so that the page need not wait for the next request. */
+async function probe() {
+  const response = await fetch("/v1/me", { cache: "no-store" }).catch(() => null);
+  if (response && !AWAY.has(response.status)) setConnection("online");
+}
+window.addEventListener("online", probe);
 
 let signedOut = () => {};
 /** `handle` is called when a response says that there is no session any more. */

@@ -54,6 +54,9 @@ const FILES = { photo: /\.(jpe?g|png|webp)$/i, video: /\.(mp4|mov|webm)$/i, anim
 /** Whether braces in the text may stand for the values of each person. */
 export const hasMarks = ({ text }) => text.includes("{{");
 
+export const LONGEST_TEXT = 4096;
+export const lengthOf = (text) => [...text].length;
+
 /** Whether there is something to send. */
 export const hasContent = ({ text, files, uploads }) => Boolean(text.trim() || files.trim() || uploads.length);
 

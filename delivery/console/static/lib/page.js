@@ -5,7 +5,7 @@
 
 import { h, newId, paint } from "./dom.js";
 import { LANGUAGES, ago, chooseLanguage, currentLanguage, has, number, said, t, word } from "./words.js";
-import { ApiError, NoResponse, api, watchConnection } from "./api.js";
+import { ApiError, NoResponse, api, isAway, watchConnection } from "./api.js";
 import { watchLive } from "./live.js";
 
 /**
@@ -93,6 +93,7 @@ export function buildFrame(root, translate) {
   function draw() {
     const isSignedIn = Boolean(current.me);
     root.classList.toggle("signed-out", !isSignedIn);
+    root.classList.toggle("away", isAway(connection));
     paint(bar,
       h("a", { class: "skip", href: "#content", onclick: (event) => { event.preventDefault(); content.focus(); } }, t("frame.skip")),
       h("a", { class: "name", href: "#/" }, t("frame.name")),
@@ -222,6 +223,8 @@ const STATUS_KINDS = {
 export const statusTag = (status) => tag(STATUS_KINDS[status] || "", word("status", status));
 
 /** Shows a short message at the bottom of the window, which screen readers read out. It goes by itself; an error stays longer. */
+export const clearToasts = () => document.getElementById("toasts").replaceChildren();
+
 export function toast(text, kind = "good") {
   const place = document.getElementById("toasts");
   if (place.lastChild?.textContent === text) place.lastChild.remove();

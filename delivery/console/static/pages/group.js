@@ -49,8 +49,7 @@ async function remove(group, context) {
   if (!await confirm({ title: t("group.delete_title", { title: titleOf(group) }), text: t("group.delete_text"), action: t("group.delete"), danger: true })) return;
   try {
     await api.del(pathOf("groups", group.id));
-    toast(t("group.deleted", { title: titleOf(group) }));
-    context.go("groups");
+    context.go("groups", t("group.deleted", { title: titleOf(group) }));
   } catch (error) {
     toast(explain(error), "bad");
   }

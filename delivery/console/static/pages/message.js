@@ -1,12 +1,13 @@
 /** One message: who was not reached, why, and what can be done; every outcome, live. */
 
-import { field, h, paint } from "../lib/dom.js";
+import { h, paint } from "../lib/dom.js";
 import { currentLanguage, fullMoment, moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { explain, fact, notice, statusTag, toast, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { draftOf, inZone, plainOf } from "../lib/draft.js";
+import { timeField } from "../lib/when.js";
 import { verdict } from "./messages.js";
 
 const PAINT_PAUSE = 500;
@@ -142,8 +143,10 @@ async function moveTo(where, body) {
 }
 
 async function move(where, context, reread) {
-  const input = h("input", { type: "datetime-local", name: "deliver_at", required: true });
-  const moved = await ask({ title: t("message.move"), fields: [field({ label: t("write.when"), hint: t("write.when_hint", { zone: context.me.timezone }) }, input)], action: t("message.move"),
+  const place = h("div");
+  const draw = (wall) => paint(place, timeField(wall, context.me, { name: "deliver_at", required: true, onchange: ({ target }) => draw(target.value) }));
+  draw("");
+  const moved = await ask({ title: t("message.move"), fields: [place], action: t("message.move"),
     submit: ({ deliver_at }) => moveTo(where, { deliver_at: inZone(deliver_at, context.me.timezone) }) });
   if (moved) { toast(t("message.moved", { at: fullMoment(moved.deliver_at) })); reread(); }
 }

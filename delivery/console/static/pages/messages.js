@@ -29,7 +29,7 @@ export default {
         { name: "since", label: t("messages.since"), type: "date" },
       ].filter(Boolean),
       columns: [
-        { title: t("messages.text"), width: "3fr", name: (row) => row.text, cell: (row) => h("span", { class: "cut", dir: "auto" }, plainOf(row) || t("messages.no_text")) },
+        { title: t("messages.text"), width: "3fr", name: (row) => row.text, cell: (row) => [row.kind === "trial" && [tag("info", t("messages.trial")), " "], h("span", { class: "cut", dir: "auto" }, plainOf(row) || t("messages.no_text"))] },
         { title: t("messages.sender"), width: "1.5fr", cell: (row) => row.sender.name || String(row.sender.id) },
         { title: t("messages.when"), width: "9rem", cell: (row) => moment(row.deliver_at) },
         { title: t("messages.verdict"), width: "2fr", cell: verdict },

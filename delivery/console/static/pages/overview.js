@@ -2,7 +2,7 @@
 
 import { h, paint, svg } from "../lib/dom.js";
 import { ago, duration, fullMoment, has, moment, number, said, t, word } from "../lib/words.js";
-import { api } from "../lib/api.js";
+import { api, isAway, watchConnection } from "../lib/api.js";
 import { countMatters, notice, tag, withStates } from "../lib/page.js";
 import { follow } from "../lib/live.js";
 
@@ -29,10 +29,12 @@ export default {
     const step = () => (context.query.span === "week" ? 3600 : 30);
     paint(root, h("h1", {}, t("page.overview")), head,
       h("div", { class: "line" }, h("h2", {}, t("overview.activity")), spans(context, () => again())), body);
-    const state = withStates(head, () => api.get("/v1/overview", {}, { signal }), health);
+    let known = null;
+    const state = withStates(head, async () => known = await api.get("/v1/overview", {}, { signal }), health);
     const again = withStates(body, () => api.get("/v1/figures", { step: step() }, { signal }), activity);
     follow(["queue"], state, signal, HEALTH_PAUSE);
     follow(["queue"], again, signal, FIGURES_PAUSE);
+    return watchConnection((connection) => known && paint(head, isAway(connection) ? notice("warn", h("p", { class: "large" }, t("overview.away"))) : health(known)));
   },
 };
 

@@ -65,7 +65,7 @@ async function attempt(work, done, again) {
   try {
     await work();
     toast(done);
-    again();
+    again(done);
   } catch (error) {
     toast(explain(error), "bad");
   }
@@ -124,7 +124,7 @@ async function merge(user, again) {
 
 async function remove(user, context) {
   const isSure = await confirm({ title: t("person.delete_title", { name: nameOf(user) }), text: t("person.delete_text"), action: t("person.delete"), danger: true });
-  if (isSure) await attempt(() => api.del(pathOf("users", user.id)), t("person.deleted", { name: nameOf(user) }), () => context.go("people"));
+  if (isSure) await attempt(() => api.del(pathOf("users", user.id)), t("person.deleted", { name: nameOf(user) }), (done) => context.go("people", done));
 }
 
 // contacts

@@ -1,11 +1,12 @@
 /** Write a message: recipients, text, channels and time; then check what will become of it, and send it once. */
 
 import { field, h, paint } from "../lib/dom.js";
-import { t, word } from "../lib/words.js";
-import { ApiError, api } from "../lib/api.js";
-import { explain, notice, toast } from "../lib/page.js";
-import { bodyOf, dropDraft, hasContent, hasMarks, keepDraft, readDraft } from "../lib/draft.js";
+import { moment, t, word } from "../lib/words.js";
+import { ApiError, NoResponse, api, watchConnection } from "../lib/api.js";
+import { clearToasts, explain, notice, toast } from "../lib/page.js";
+import { LONGEST_TEXT, bodyOf, dropDraft, hasContent, hasMarks, keepDraft, lengthOf, readDraft } from "../lib/draft.js";
 import { findPeople } from "../lib/directory.js";
+import { isPast, timeField } from "../lib/when.js";
 import { Attachments } from "./write_files.js";
 import { drawTemplates, readTemplates } from "./write_templates.js";
 import { facts, shownTo } from "./write_check.js";
@@ -13,18 +14,22 @@ import { RecipientTable, faults } from "./write_table.js";
 
 const SUMMARY_PAUSE = 500;
 const MOST_SHOWN = 50;
+const CHECK = "check";
 
 export default {
   title: "page.write",
   right: "write",
   render(root, parameters, context) {
-    new Writing(root, context).start();
+    const writing = new Writing(root, context);
+    writing.start();
+    // What could not be asked while Ada was away.
+    return watchConnection((connection) => connection === "online" && writing.problem && writing.summarise());
   },
 };
 
 class Writing {
   constructor(root, context) {
-    Object.assign(this, { root, context, me: context.me, draft: readDraft(), groups: [], supergroups: [], channels: [], templates: [], found: [], said: null, problem: null });
+    Object.assign(this, { root, context, me: context.me, draft: readDraft(), groups: [], supergroups: [], channels: [], templates: [], found: [], said: null, problem: null, parts: 0, isSending: false });
     this.attachments = new Attachments(this);
     this.table = new RecipientTable(this);
   }
@@ -39,7 +44,8 @@ class Writing {
       if (error.name !== "AbortError") toast(explain(error), "bad");
     }
     if (!this.isChecking) this.paintForm();
-    this.summarise();
+    if (this.context.parameters[0] === CHECK && this.isReady()) return this.check();
+    return this.summarise();
   }
 
   async readGroups(signal) {
@@ -54,30 +60,47 @@ class Writing {
   changed(changes) {
     Object.assign(this.draft, changes);
     keepDraft(this.draft);
+    clearToasts();
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.summarise(), SUMMARY_PAUSE);
   }
 
-  isReady() {
+  hasRecipients() {
     const { groups, supergroups, people, table } = this.draft;
-    return groups.length + supergroups.length + people.length + Boolean(table) > 0 && hasContent(this.draft);
+    return groups.length + supergroups.length + people.length + Boolean(table) > 0;
   }
 
+  isReady() {
+    return this.hasRecipients() && hasContent(this.draft);
+  }
+
+  isTooLong() {
+    return lengthOf(this.draft.text) > LONGEST_TEXT;
+  }
+
+  isPast() {
+    return isPast(this.draft.when, this.me);
+  }
+
+  /** As long as nobody is chosen: what the writer itself would get. */
   preview(query) {
-    return api.post("/v1/deliveries/preview", bodyOf(this.draft, this.me), { query, signal: this.context.signal });
+    const { me } = this;
+    const body = bodyOf(this.draft, me);
+    if (!this.hasRecipients()) body.recipients = [me.kind === "person" ? { id: me.id } : { id: "0", contacts: {} }];
+    return api.post("/v1/deliveries/preview", body, { query, signal: this.context.signal });
   }
 
   async summarise() {
     const asked = this.asked = JSON.stringify(this.draft);
-    if (!this.isReady()) Object.assign(this, { said: null, problem: null });
+    if (!hasContent(this.draft) || this.isTooLong() || this.isPast()) Object.assign(this, { said: null, problem: null, parts: 0 });
     else if (this.draft.buttons.some(isHalf)) Object.assign(this, { said: null, problem: new ApiError({ title: t("write.half_button") }) });
     else {
       try {
         const said = await this.preview();
-        if (asked === this.asked) Object.assign(this, { said, problem: null });
+        if (asked === this.asked) Object.assign(this, { said: this.isReady() ? said : null, problem: null, parts: said.channels.sms?.parts || 0 });
       } catch (error) {
         if (error.name === "AbortError") return;
-        if (asked === this.asked) Object.assign(this, { said: null, problem: error });
+        if (asked === this.asked) Object.assign(this, { said: null, problem: this.hasRecipients() ? error : null });
       }
     }
     if (!this.isChecking && asked === this.asked) this.paintForm();
@@ -93,16 +116,16 @@ class Writing {
       h("form", { key: "form", class: "write", onsubmit: (event) => { event.preventDefault(); this.check(); } },
         h("section", { class: "panel" }, h("h2", {}, t("write.to")), this.chosen(), this.choices(), this.table.draw()),
         h("section", { class: "panel" }, h("h2", {}, t("write.message")), drawTemplates(this), this.toolbar(), this.table.marks(),
-          field({ label: t("write.text"), hint: t("write.text_hint") }, h("textarea", { id: "text", name: "text", rows: 8, maxlength: 4096, dir: "auto", value: draft.text,
-            oninput: (event) => this.typed(event.target.value) })),
+          field({ label: t("write.text"), hint: t("write.text_hint"), error: this.isTooLong() && t("write.too_long", { count: lengthOf(draft.text) - LONGEST_TEXT }) },
+            h("textarea", { id: "text", name: "text", rows: 8, dir: "auto", value: draft.text, oninput: (event) => this.typed(event.target.value) })),
+          h("p", { class: "quiet small" }, t("write.length", { count: lengthOf(draft.text), limit: LONGEST_TEXT }), this.parts > 0 && [" · ", t("write.sms_parts", { count: this.parts })]),
           this.personal(),
           this.attachments.draw(),
           h("details", { open: draft.buttons.length > 0 || Boolean(draft.files) || undefined }, h("summary", {}, t("write.more")), this.buttons(),
             field({ label: t("write.files"), hint: t("write.files_hint") }, h("textarea", { id: "files", name: "files", rows: 2, value: draft.files,
               oninput: (event) => this.changed({ files: event.target.value }) })))),
         h("section", { class: "panel" }, h("h2", {}, t("write.how")), this.ways(),
-          field({ label: t("write.when"), hint: t("write.when_hint", { zone: this.me.timezone }) },
-            h("input", { id: "when", type: "datetime-local", name: "when", value: draft.when, onchange: (event) => this.changed({ when: event.target.value }) }))),
+          timeField(draft.when, this.me, { name: "when", onchange: (event) => { this.changed({ when: event.target.value }); this.paintForm(); } })),
         h("div", { class: "write-end" }, this.summary(),
           h("div", { class: "actions" }, h("button", { class: "primary" }, t("write.check")),
             h("button", { type: "button", onclick: () => this.begin() }, t("write.clear"))))));
@@ -133,12 +156,12 @@ class Writing {
     const rows = [
       ...this.supergroups.filter(fits).map((item) => this.choice("supergroups", item, t("write.groups_in", { count: item.size ?? item.groups?.length ?? 0 }))),
       ...this.groups.filter(fits).map((item) => this.choice("groups", item, item.size === undefined ? "" : t("write.people_in", { count: item.size }))),
-      ...this.found.map((item) => this.choice("people", item, item.email || "")),
+      ...this.found.map((item) => this.choice("people", item, item.email || (item.groups || []).join(", "))),
     ];
     const isAlone = !this.groups.length && !this.supergroups.length;
     return [
       isAlone && !this.me.owns_all && notice("info", t("write.no_group")),
-      field({ label: t("write.search"), hint: this.maySearchPeople() ? t("write.search_hint") : undefined }, h("input", { id: "search", type: "search", name: "search", value: this.search || "", autocomplete: "off",
+      field({ label: t("write.search"), hint: t(this.readsDirectory() ? "write.search_hint" : "write.search_name_hint") }, h("input", { id: "search", type: "search", name: "search", value: this.search || "", autocomplete: "off",
         oninput: (event) => this.searched(event.target.value) })),
       rows.length ? h("ul", { class: "picks" }, rows.slice(0, MOST_SHOWN)) : wanted && h("p", { class: "quiet" }, t("table.nothing_found")),
       rows.length > MOST_SHOWN && h("p", { class: "quiet small" }, t("write.more_found", { count: rows.length - MOST_SHOWN })),
@@ -158,7 +181,7 @@ class Writing {
     this.paintForm();
   }
 
-  maySearchPeople() {
+  readsDirectory() {
     return this.me.rights.includes("people");
   }
 
@@ -166,14 +189,19 @@ class Writing {
     this.search = text;
     this.paintForm();
     clearTimeout(this.searching);
-    if (this.maySearchPeople()) this.searching = setTimeout(() => this.searchPeople(text.trim()), 300);
+    this.searching = setTimeout(() => this.searchPeople(text.trim()), 300);
   }
 
   async searchPeople(text) {
-    const found = text ? await findPeople(text, { signal: this.context.signal }).catch(() => []) : [];
+    const found = text ? await this.peopleCalled(text).catch(() => []) : [];
     if (text !== (this.search || "").trim()) return;
     this.found = found;
     if (!this.isChecking) this.paintForm();
+  }
+
+  async peopleCalled(name) {
+    const { signal } = this.context;
+    return this.readsDirectory() ? findPeople(name, { signal }) : (await api.get("/v1/addressees", { name }, { signal, tries: 1 })).people;
   }
 
   toolbar() {
@@ -251,16 +279,36 @@ class Writing {
 
   async check() {
     if (this.attachments.areComing) return toast(t("write.files_coming"), "bad");
+    if (!this.hasRecipients()) return this.asksFor("search", "write.nobody_chosen");
+    if (!hasContent(this.draft) || this.isTooLong()) return this.asksFor("text", !this.isTooLong() && "write.no_content");
+    if (this.isPast()) return this.asksFor("when");
     await this.summarise();
-    if (!this.isReady()) return toast(t("write.not_ready"), "bad");
     if (!this.said) return undefined;
+    if (!location.hash.endsWith(CHECK)) {
+      history.pushState(null, "", `#/write/${CHECK}`);
+      this.hasForm = true;
+    }
     this.paintCheck();
     this.root.querySelector("h1").focus();
     window.scrollTo(0, 0);
     return undefined;
   }
 
-  paintCheck(problem) {
+  /** Goes to what is missing, or has its error beside it. */
+  asksFor(id, what) {
+    if (this.isChecking || location.hash.endsWith(CHECK)) history.replaceState(null, "", "#/write");
+    this.paintForm();
+    if (what) toast(t(what), "bad");
+    this.root.querySelector(`#${id}`).focus();
+  }
+
+  /** The page of the form is shown anew, from the draft. */
+  leaveCheck() {
+    if (this.hasForm) history.back();
+    else this.context.go("write", "", true);
+  }
+
+  paintCheck(problem, news) {
     this.isChecking = true;
     const { said } = this;
     const isRefused = said.quota && !said.quota.allowed;
@@ -268,49 +316,60 @@ class Writing {
     paint(this.root,
       h("h1", { key: "check", tabindex: -1 }, t("write.check_title")),
       h("div", { key: "checked" },
-        problem && problemOf(problem),
         notice(reached ? "good" : "bad", t("write.will_reach", { reached, people: said.people })),
         facts(said),
         said.unreachable.length > 0 && h("details", {}, h("summary", {}, t("write.unreachable", { count: said.no_contact + said.opted_out })),
           h("ul", {}, said.unreachable.map((one) => h("li", {}, h("span", { dir: "auto" }, one.name || String(one.id)), " – ", word("why", one.why))))),
         h("h2", {}, t("write.shown")),
         shownTo(said, (query) => this.preview(query)),
-        h("div", { class: "actions" },
-          h("button", { class: "primary", disabled: isRefused || !reached || undefined, onclick: () => this.send() }, t("write.send", { count: reached })),
+        problem && (isUnconfirmed(problem) ? notice("bad", t("write.not_confirmed")) : problemOf(problem)),
+        news && notice("info", news),
+        h("div", { class: "actions", "aria-busy": this.isSending ? "true" : null },
+          h("button", { class: "primary", disabled: isRefused || !reached || undefined, "aria-disabled": this.isSending ? "true" : null, onclick: () => this.send() },
+            this.isSending ? t("write.sending") : t("write.send", { count: reached })),
           this.me.kind === "person" && h("button", { onclick: () => this.sendToMyself() }, t("write.to_myself")),
-          h("button", { onclick: () => { this.paintForm(); window.scrollTo(0, 0); } }, t("write.change")))));
+          h("button", { onclick: () => this.leaveCheck() }, t("write.change")))));
   }
 
   /** The key of the draft goes with every attempt, so a second press or a repeat after a lost answer sends nothing again. */
   async send() {
-    if (this.isSending) return;
-    this.isSending = true;
-    try {
+    await this.once(async () => {
       const sent = await api.post("/v1/deliveries", bodyOf(this.draft, this.me), { idempotencyKey: this.draft.key });
       dropDraft();
-      toast(t("write.sent"));
-      this.context.go(`message/${sent.id}`);
-    } catch (error) {
-      if (!(error instanceof ApiError)) return this.paintCheck(error);
-      this.paintCheck(error);
-    } finally {
-      this.isSending = false;
-    }
-    return undefined;
+      this.context.go(`message/${sent.id}`, t("write.sent"), true);
+    });
   }
 
+  /** A trial of the same content has the same key, so it is sent once, too. */
   async sendToMyself() {
-    try {
-      const { text, content } = this.said, own = text === undefined ? {} : { text, content, personal: undefined };
-      await api.post("/v1/deliveries", { ...bodyOf({ ...this.draft, when: "" }, this.me), ...own, recipients: [{ id: this.me.id }], tags: ["test"] });
-      toast(t("write.sent_to_myself"));
-    } catch (error) {
-      toast(explain(error), "bad");
-    }
+    const { text, content } = this.said, own = text === undefined ? {} : { text, content, personal: undefined };
+    const body = { ...bodyOf({ ...this.draft, when: "" }, this.me), ...own, recipients: [{ id: this.me.id }], kind: "trial", tags: ["test"] };
+    await this.once(async () => {
+      const sent = await api.post("/v1/deliveries", body, { idempotencyKey: `${this.draft.key}-${hashOf(JSON.stringify(body))}` });
+      return sent.moved_from ? t("write.moved", { at: moment(sent.deliver_at) }) : t("write.sent_to_myself");
+    });
+  }
+
+  /** Does one thing at a time; what became of it stands at the button. */
+  async once(work) {
+    if (this.isSending) return;
+    this.isSending = true;
+    this.paintCheck();
+    const [problem, news] = await work().then((said) => [null, said], (error) => [error]);
+    this.isSending = false;
+    this.paintCheck(problem, news);
   }
 }
 
-const problemOf = (error) => (error.code === "BODY_TOO_LARGE" ? notice("bad", t("write.too_large")) : faults(error));
+const isUnconfirmed = (error) => error instanceof NoResponse || error.status >= 500;
+
+function problemOf(error) {
+  if (isUnconfirmed(error)) return notice("bad", t("write.unchecked"));
+  return error.code === "BODY_TOO_LARGE" ? notice("bad", t("write.too_large")) : faults(error);
+}
+
+/** Returns 32 bits of a text (FNV-1a). */
+const hashOf = (text) => [...text].reduce((hash, letter) => Math.imul(hash ^ letter.codePointAt(0), 16777619), 2166136261) >>> 0;
 
 const isHalf = ({ text, url }) => !text.trim() !== !url.trim();
 

@@ -1,7 +1,7 @@
 /** What a send would do, before it is sent: facts in a list, and the message as each channel shows it. */
 
 import { field, h, paint } from "../lib/dom.js";
-import { moment, number, t, word } from "../lib/words.js";
+import { comingMoment, number, t, word } from "../lib/words.js";
 import { explain, notice } from "../lib/page.js";
 
 const SEARCH_PAUSE = 300;
@@ -17,8 +17,8 @@ export function facts(said) {
     said.duplicates && t("write.duplicates", { count: said.duplicates }),
     said.no_contact && t("write.no_contact", { count: said.no_contact }),
     said.opted_out && t("write.opted_out", { count: said.opted_out }),
-    said.moved_from && t("write.moved", { at: moment(said.deliver_at) }),
-    !said.moved_from && said.deliver_at && t("write.at", { at: moment(said.deliver_at) }),
+    said.moved_from && t("write.moved", { at: comingMoment(said.deliver_at) }),
+    !said.moved_from && said.deliver_at && t("write.at", { at: comingMoment(said.deliver_at) }),
     said.quota && (said.quota.allowed ? t("write.quota_left", { count: said.quota.left, limit: said.quota.limit }) : t("write.quota_spent", { hours: number(Math.ceil(said.quota.resets_in / 3600)) })),
   ];
   return h("ul", { class: "plain-list" }, lines.filter(Boolean).map((one) => h("li", {}, one)));

@@ -1,0 +1,147 @@
+"""What a secretary meets every day: times, a bad network, single people, a trial, Back, a long text."""
+
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from core.admission.api_keys import ApiKeys
+from core.directory import Directory
+from core.redis.store import Store
+from core.sessions import Sessions
+from tests.delivery.console.conftest import Person
+from tests.delivery.console.test_writing import school
+
+ERROR = "document.querySelector('#when').closest('.field').querySelector('.field-error')?.innerText ?? ''"
+PAST = "Это время уже прошло"
+WHEN = "import(document.querySelector('script[src]').src.replace('main.js', 'lib/when.js'))"
+
+
+async def signed_in(person: Person, store: Store, role: str) -> tuple[Person, str]:
+    """Somebody of this role with a contact, who owns nothing, and the id."""
+    own = f"{role}-{uuid.uuid4().hex[:6]}"
+    contacts = {"sms": f"+7998{uuid.uuid4().int % 10**7:07d}"}
+    body = {"id": own, "name": "Vera Secretary", "role": role, "contacts": contacts}
+    await person.running.call("POST", "/v1/users", body)
+    session = await Sessions(store, Directory(store), ApiKeys(store)).begin_as_person("default", own)
+    return Person(person.browser, person.running, session.secret), own
+
+
+async def sets_time(person: Person, field: str, value: str) -> None:
+    script = f"one.value = '{value}'; one.dispatchEvent(new Event('change'))"
+    await person.browser.run(f"((one) => {{ {script} }})(document.querySelector('{field}'))")
+
+
+async def write(person: Person, text: str, language: str = "ru") -> str:
+    group = await school(person)
+    await person.visit("write", language=language, width=390)
+    await person.writes("Найти группу" if language == "ru" else "Find a group", group)
+    await person.presses(group)
+    await person.writes("Текст" if language == "ru" else "Text", text)
+    return group
+
+
+@pytest.mark.row("W-28")
+async def test_a_time_that_has_passed_is_refused_at_its_field_and_a_coming_one_is_said_in_words(person: Person) -> None:
+    text = f"Завтра {uuid.uuid4().hex}"
+    await write(person, text)
+    yesterday, coming = (datetime.now(UTC) + timedelta(days=days) for days in (-1, 2))
+    await sets_time(person, "#when", f"{yesterday:%FT07:30}")
+    assert PAST in await person.browser.run(ERROR)
+    await person.presses("Проверить")
+    assert await person.browser.run("document.activeElement.id") == "when"
+    await sets_time(person, "#when", f"{coming:%FT07:30}")
+    assert await person.browser.run(ERROR) == ""
+    await person.sees("послезавтра")
+    weekday = ["понедельник", "вторник", "среда", "четверг", "пятница", "суббота", "воскресенье"][coming.weekday()]
+    await person.sees(f"{weekday}, {coming.day} ")
+    await person.keeps_picture("write-time-ru-390")
+    await person.presses("Проверить")
+    await person.sees("Будет отправлено: 1 из 3")
+    assert "послезавтра" in await person.browser.text(".plain-list")
+    await person.presses("Отправить 1 человеку")
+    await person.sees("запланировано")
+    await person.presses("Перенести")
+    await person.browser.wait_for("Boolean(document.querySelector('dialog[open] #when'))")
+    await sets_time(person, "dialog #when", f"{yesterday:%FT07:30}")
+    assert PAST in await person.browser.run(ERROR)
+    (found,) = (await person.running.call("GET", f"/v1/deliveries?text={text}"))["deliveries"]
+    assert found["deliver_at"].startswith(f"{coming:%FT07:30}")
+
+
+@pytest.mark.row("W-28")
+@pytest.mark.parametrize(
+    ("time", "quiet", "is_moved"),
+    [("02:00", ["23:00", "07:00"], True), ("08:00", ["23:00", "07:00"], False), ("13:00", ["12:00", "14:00"], True)],
+)
+async def test_the_field_names_the_zone_and_the_quiet_hours(
+    person: Person, time: str, quiet: list[str], is_moved: bool
+) -> None:
+    await person.visit("write")
+    field = f"timeField('2030-01-04T{time}', {{timezone: 'UTC', quiet_hours: {quiet!r}}}, {{}})"
+    text = f"(when) => when.{field}.map((one) => one?.textContent ?? '').join(' ')"
+    said = await person.browser.run(f"{WHEN}.then({text})")
+    assert "Time zone: UTC" in said
+    assert f"From {quiet[0]} to {quiet[1]}" in said
+    assert "Friday" in said
+    assert (f"at about {quiet[1]}" in said) == is_moved
+
+
+@pytest.mark.row("W-29")
+async def test_nothing_is_green_while_ada_is_away_and_the_banner_goes_without_a_press(person: Person) -> None:
+    await person.visit("overview", language="ru")
+    await person.browser.wait_for("Boolean(document.querySelector('#content .notice'))")
+    await person.browser.block("*/v1/*")
+    await person.sees("Ада не отвечает. Страница ждёт её.")
+    await person.sees("Ада не отвечает: как дела сейчас, неизвестно.")
+    assert not await person.browser.run("document.querySelector('#content .notice.good, .badge.live')")
+    await person.keeps_picture("overview-away-ru")
+    await person.browser.block()
+    await person.sees_no("Ада не отвечает")
+
+
+@pytest.mark.row("W-29")
+async def test_a_toast_does_not_outlive_its_page_and_says_what_is_missing_at_the_field(person: Person) -> None:
+    await person.visit("write", language="ru")
+    await person.presses("Проверить")
+    await person.sees("Пока никто не выбран.")
+    assert await person.browser.run("document.activeElement.id") == "search"
+    assert await person.browser.run("document.querySelectorAll('.toast').length") == 1
+    await person.go("messages")
+    assert await person.browser.run("document.querySelectorAll('.toast').length") == 0
+
+
+@pytest.mark.row("W-33")
+async def test_staff_finds_a_single_person_tries_the_message_once_and_comes_back_to_the_form(
+    person: Person, store: Store
+) -> None:
+    secretary, own = await signed_in(person, store, "staff")
+    group = await school(person)
+    await secretary.visit("write", width=390)
+    await secretary.writes("Find a group", "Аня script")
+    await secretary.presses("Аня <script>alert(1)</script>")
+    assert group in await secretary.browser.text(".picks")
+    await secretary.writes("Text", "x" * 4100)
+    await secretary.sees("4 characters too many. Shorten the text.")
+    assert await secretary.browser.run("document.querySelector('#text').value.length") == 4100
+    await secretary.writes("Text", f"For {group}: " + "ж" * 100)
+    await secretary.sees("· 2 SMS")
+    await secretary.keeps_picture("write-single-person-en-390")
+    await secretary.presses("Check")
+    await secretary.sees("Will be sent to 1 of 1")
+    for _ in range(2):
+        await secretary.presses("Send to myself first")
+        await secretary.sees("Sent to you. Nobody else has received it.")
+    await secretary.keeps_picture("write-trial-en-390")
+    (trial,) = (await secretary.running.call("GET", f"/v1/deliveries?sender={own}"))["deliveries"]
+    assert (trial["kind"], trial["tags"]) == ("trial", ["test"])
+    assert (await secretary.running.call("GET", f"/v1/quota?sender={own}&role=staff"))["used"] == 0
+    await secretary.browser.run("history.back()")
+    await secretary.browser.wait_for("document.querySelector('#text')?.value.startsWith('For ')")
+    await secretary.sees("1 person will be written to")
+    await secretary.presses("Check")
+    await secretary.presses("Send to 1 person")
+    await secretary.sees("Reached 1 of 1")
+    assert (await secretary.running.call("GET", f"/v1/quota?sender={own}&role=staff"))["used"] == 1
+    await secretary.go("messages")
+    await secretary.sees("trial")
