@@ -171,6 +171,12 @@ class Collections(Generic[C, M]):
         found = await self._records.values(tenant, self._kind.member, ids)
         return DirectoryPage([one for one in found if one], following)
 
+    async def all_members(self, tenant: str, given: Id) -> list[M]:
+        """Return all members, sorted by id as text. Raises NotFound <KIND>_NOT_FOUND."""
+        await self._require_record(tenant, given)
+        found = await self._records.values(tenant, self._kind.member, await self.member_ids(tenant, given))
+        return [one for one in found if one]
+
     async def member_ids(self, tenant: str, given: Id) -> list[str]:
         """Return the ids of all members, sorted as text; none for an unknown collection."""
         return await all_ids(self._records.store, self.key_of_members(tenant, given))

@@ -7,9 +7,11 @@ fits, and pages neither overlap nor skip.
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
-from core.directory.paging import pages_of_ids
+from core.directory.collections import Groups
+from core.directory.paging import DirectoryPage, pages_of_ids, read_cursor, write_cursor
 from core.directory.records import Records
-from core.model.people import User, name_words
+from core.model.history_key import Id
+from core.model.people import User, id_text, name_words
 
 _LAST = "\U0010ffff"
 
@@ -33,6 +35,25 @@ async def by_name(
     async for page in pages_of_ids(records.store, key, after or rarest, size, end):
         users = await records.values(tenant, User, [entry.partition(" ")[2] for entry in page])
         yield [NameHit(entry, _fitting(user, entry, rarest, prefixes)) for entry, user in zip(page, users, strict=True)]
+
+
+async def members_by_name(
+    groups: Groups, tenant: str, group: Id, wanted: str, *, cursor: str | None, limit: int
+) -> DirectoryPage[User]:
+    """Return a page of the members of a group, sorted by name; of those with this name, if `wanted` is not "". Raises
+    NotFound GROUP_NOT_FOUND, Invalid CURSOR_MALFORMED.
+    """
+    after = read_cursor(cursor)
+    members = await groups.all_members(tenant, group)
+    places = {_place(one): one for one in members if not wanted or has_name(one, wanted)}
+    page = sorted(place for place in places if place > after)[: limit + 1]
+    following = write_cursor(page[limit - 1]) if len(page) > limit else None
+    return DirectoryPage([places[place] for place in page[:limit]], following)
+
+
+def _place(user: User) -> str:
+    """Return what a person is sorted by: the name without case, then the id."""
+    return f"{' '.join(name_words(user.name))} {id_text(user.id)}"
 
 
 def has_name(user: User, wanted: str) -> bool:

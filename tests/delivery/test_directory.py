@@ -352,3 +352,27 @@ async def test_a_group_is_the_same_in_both_normal_forms(api: Api) -> None:
     (listed,) = (await api.call("GET", f"/v1/deliveries?tag={quote(composed)}")).json["deliveries"]
     assert (sent.json["recipients"], listed["id"]) == (1, sent.json["id"])
     assert (await api.call("GET", f"/v1/groups/{quote(decomposed)}")).json["id"] == composed
+
+
+@pytest.mark.row("W-31")
+async def test_members_come_by_name_in_pages_and_are_found_by_it(api: Api) -> None:
+    names = ["ёж", "Анна Ли", "анна", None, "Яна"]
+    for number, name in enumerate(names):
+        await api.call("POST", "/v1/users", {"id": 9 - number, **({"name": name} if name else {})})
+    await api.call("POST", "/v1/groups", {"id": "g", "members": [9, 8, 7, 6, 5]})
+
+    async def found(query: str) -> list[int]:
+        ids: list[int] = []
+        cursor = ""
+        while True:
+            page = (await api.call("GET", f"/v1/groups/g/members?limit=2&{query}{cursor}")).json
+            ids += [one["id"] for one in page["users"]]
+            if not page["next"]:
+                return ids
+            cursor = f"&cursor={page['next']}"
+
+    assert await found("sort=name") == [6, 7, 8, 9, 5]
+    assert await found("name=анн") == [7, 8]
+    assert await found("sort=id") == [5, 6, 7, 8, 9]
+    assert (await api.call("GET", "/v1/groups/none/members?sort=name")).code == "GROUP_NOT_FOUND"
+    assert (await api.call("GET", "/v1/groups/g/members?sort=name&cursor=~41")).code == "CURSOR_MALFORMED"

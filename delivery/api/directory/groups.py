@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.directory import Directory
 from core.directory.collections import Groups, Supergroups
+from core.directory.name_search import members_by_name
 from core.model import people
 from core.model.history_key import Id
 from core.model.people import Group, GroupChange, Supergroup, faults_of_group, faults_of_id
@@ -185,11 +186,21 @@ supergroups = CollectionEndpoints(
 )
 
 
-async def list_members(request: PageRequest) -> Response:
+class MembersQuery(PageQuery, frozen=True):
+    """The page of members, their order, and beginnings of words of their names."""
+
+    sort: Annotated[Literal["id", "name"], Meta(extra_json_schema={"default": "id"})] | UnsetType = UNSET
+    name: Annotated[str, Meta(min_length=1, max_length=256)] | UnsetType = UNSET
+
+
+async def list_members(request: Request[None, MembersQuery]) -> Response:
     """Return one page of the people of a group."""
-    cursor, limit = optional(request.query.cursor), request.query.limit or PAGE
-    directory = request.services.core.directory
-    page = await directory.groups.members(request.tenant, part(request, "id"), cursor=cursor, limit=limit)
+    query, groups = request.query, request.services.core.directory.groups
+    given, cursor, limit = part(request, "id"), optional(query.cursor), query.limit or PAGE
+    if query.sort == "name" or query.name:
+        page = await members_by_name(groups, request.tenant, given, query.name or "", cursor=cursor, limit=limit)
+    else:
+        page = await groups.members(request.tenant, given, cursor=cursor, limit=limit)
     return Response(UserPage.of(page.items, page.next), headers=next_page_link(request.http, page.next))
 
 
@@ -217,7 +228,7 @@ ROUTES: Routes = (
     Route("DELETE", "/v1/groups/{id}", "Delete a group; its members stay", "manage", groups.delete, 204,
           repeats=Repeats.STORED, people=People.BY_SCOPE),
     Route("GET", "/v1/groups/{id}/members", "List the members of a group", "manage", list_members, 200, UserPage,
-          query=PageQuery, headers=NEXT_PAGE, people=People.BY_SCOPE),
+          query=MembersQuery, headers=NEXT_PAGE, people=People.BY_SCOPE),
     Route("PUT", "/v1/groups/{id}/members/{user}", "Add a person to a group", "manage", groups.add_member, 204,
           repeats=Repeats.STORED, people=People.BY_SCOPE),
     Route("DELETE", "/v1/groups/{id}/members/{user}", "Take a person out of a group", "manage", groups.remove_member,

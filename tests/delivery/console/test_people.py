@@ -63,12 +63,12 @@ async def test_a_group_gets_members_and_owners_and_loses_them(person: Person) ->
     await person.writes("Title", "Compilers")
     await person.confirms()
     await person.sees("No members yet")
-    await person.presses("Add a member")
-    await person.writes("Number or e-mail address", "grace@example.org")
+    await person.presses("Add members")
+    await person.writes("Name, number or e-mail address", "grace@example.org")
     await confirms(person)
     await person.sees("1 in all")
     await person.presses("Add an owner")
-    await person.writes("Number or e-mail address", "people-2")
+    await person.writes("Name, number or e-mail address", "people-2")
     await confirms(person)
     await person.sees("Withdraw")
     await person.keeps_picture("group")
@@ -139,3 +139,60 @@ async def test_somebody_is_found_by_name_blocked_and_merged_with_a_second_entry(
     await person.keeps_picture("person-sent")
     assert await call("GET", "/v1/users?name=кюри") == {"users": [], "next": None}
     await person.go("groups?kind=supergroups")
+
+
+async def takes(person: Person, *names: str) -> None:
+    """Ticks these people or groups of the dialog, as soon as they are found."""
+    for name in names:
+        await person.presses(name)
+
+
+@pytest.mark.row("W-31")
+async def test_a_class_is_put_together_by_hand_and_some_of_it_are_moved(person: Person) -> None:
+    call, names = person.running.call, ["Яна Ёлкина", "Анна Ежова", "Борис Юрин"]
+    for number, name in enumerate([*names, "Анна Ежова"]):
+        await call(
+            "POST", "/v1/users", {"id": f"hand-{9 - number}", "name": name, "email": f"hand{number}@example.org"}
+        )
+    for group in ("8А hand", "8Б hand"):
+        await call("POST", "/v1/groups", {"id": group, "title": group})
+    await person.visit("group/8А hand", language="ru", width=390)
+    await person.presses("Добавить участников")
+    await person.writes("Имя, номер или адрес почты", "ежова")
+    await person.sees("hand3@example.org")
+    await person.confirms()
+    await person.sees("Выберите из списка.")
+    await person.keeps_picture("group-choose-ru-390")
+    await person.browser.run(
+        "[...document.querySelectorAll('.picks label')].find((one) => one.innerText.includes('hand1@')).click()"
+    )
+    for number, name in enumerate((names[0], names[2])):
+        await person.writes("Имя, номер или адрес почты", name)
+        await takes(person, name)
+        await person.sees(f"Выбрано {number + 2}")
+    await confirms(person)
+    await person.sees("Всего: 3")
+    shown = await person.browser.run("[...document.querySelectorAll('.rows .row a')].map((one) => one.innerText)")
+    assert shown == [names[1], names[2], names[0]]  # by name, though the ids are the other way round
+    await person.writes("Имя", "ёлк")
+    await person.sees("Всего: 1")
+    await person.writes("Имя", "")
+    await person.sees("Всего: 3")
+    for name in names[:2]:
+        await person.browser.run(f"document.querySelector('.rows input[aria-label*=\"{name}\"]').click()")
+    await person.presses("Перевести в группу")
+    await person.writes("Название группы", "8б hand")
+    await takes(person, "8Б hand")
+    await person.keeps_picture("group-move-ru-390")
+    await confirms(person)
+    await person.sees("2 человека теперь в «8Б hand»")
+    await person.sees("Всего: 1")
+    members = {group: await call("GET", f"/v1/groups/{group}/members?sort=name") for group in ("8А hand", "8Б hand")}
+    assert [[one["name"] for one in found["users"]] for found in members.values()] == [[names[2]], [names[1], names[0]]]
+    await person.go("person/hand-7")
+    await person.presses("Добавить в группы")
+    await person.writes("Название группы", "8б")
+    await takes(person, "8Б hand")
+    await confirms(person)
+    await person.sees("8Б hand")
+    assert len((await call("GET", "/v1/users/hand-7/groups"))["groups"]) == 2

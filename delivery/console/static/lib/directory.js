@@ -1,7 +1,7 @@
 /** What the pages about people and groups have in common: names, ids, finding somebody, choices. */
 
 import { h } from "./dom.js";
-import { t, word } from "./words.js";
+import { word } from "./words.js";
 import { ApiError, api } from "./api.js";
 
 export const ROLES = ["student", "trainer", "staff", "admin"];
@@ -36,15 +36,6 @@ export async function findPeople(text, options) {
   if (text.includes("@")) return (await api.get("/v1/users", { email: text }, options)).users;
   const [one, { users }] = await Promise.all([api.get(pathOf("users", text), {}, options).then((found) => [found], unknown), api.get("/v1/users", { name: text, limit: 50 }, options)]);
   return [...one, ...users.filter((user) => user.id !== one[0]?.id)];
-}
-
-/** Returns the one person with this id, e-mail address or name. Raises ApiError, also if there are several. */
-export async function findPerson(text) {
-  const users = await findPeople(text);
-  const exact = users.filter((one) => String(one.id) === text);
-  if (exact.length || users.length === 1) return exact[0] || users[0];
-  if (users.length) throw new ApiError({ status: 404, code: "SEVERAL", title: t("people.several", { count: users.length }) });
-  throw new ApiError({ status: 404, code: "USER_NOT_FOUND", title: t("people.not_found", { email: text }) });
 }
 
 /** Returns a list to choose from; `options` are [value, text]. */

@@ -6,7 +6,8 @@ import { api } from "../lib/api.js";
 import { empty, explain, tag, toast } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, confirm } from "../lib/dialog.js";
-import { findPerson, nameOf, pageOf, pathOf, titleOf } from "../lib/directory.js";
+import { nameOf, pageOf, pathOf, titleOf } from "../lib/directory.js";
+import { pickGroups, pickPeople } from "../lib/pick.js";
 
 export default {
   title: "page.group",
@@ -31,7 +32,7 @@ function drawHead(head, group, context, list) {
     h("h1", { tabindex: "-1" }, titleOf(group)),
     h("p", { class: "quiet" }, t("group.id", { id: String(group.id) }), " ", group.virtual && tag("", t("groups.virtual_tag"))),
     h("div", { class: "actions", key: `actions ${group.title}` },
-      h("button", { class: "primary", onclick: () => addMember(group, list) }, t("group.add_member")),
+      h("button", { class: "primary", onclick: () => addMembers(group, list) }, t("group.add_member")),
       h("button", { onclick: () => rename(group, (changed) => drawHead(head, changed, context, list)) }, t("group.rename")),
       h("button", { class: "danger", onclick: () => remove(group, context) }, t("group.delete"))));
 }
@@ -58,18 +59,18 @@ async function remove(group, context) {
 // members
 
 const members = (place, group, context) => table(place, {
-  label: t("group.members"), context, id: (row) => String(row.id), href: (row) => pageOf("person", row.id),
+  label: t("group.members"), context, filters: [{ name: "name", label: t("people.by_name"), type: "search" }], id: (row) => String(row.id), href: (row) => pageOf("person", row.id),
   columns: [
     { title: t("people.name"), width: "2fr", name: nameOf, cell: nameOf },
     { title: t("people.id"), width: "8rem", cell: (row) => String(row.id) },
     { title: t("people.role"), width: "8rem", cell: (row) => (row.role ? word("role", row.role) : "") },
     { title: t("people.contacts"), width: "2fr", cell: (row) => Object.keys(row.contacts).map((one) => word("channel", one)).join(", ") },
   ],
-  load: async ({ cursor, signal }) => {
-    const page = await api.get(`${pathOf("groups", group.id)}/members`, { cursor, limit: 100 }, { signal });
+  load: async ({ cursor, signal, name }) => {
+    const page = await api.get(`${pathOf("groups", group.id)}/members`, { name, sort: "name", cursor, limit: 100 }, { signal });
     return { rows: page.users, next: page.next };
   },
-  actions: [{ title: t("group.take_out"), danger: true, run: (ids) => takeOut(group, ids) }],
+  actions: [{ title: t("group.move"), run: (ids) => move(group, ids) }, { title: t("group.take_out"), danger: true, run: (ids) => takeOut(group, ids) }],
   whenEmpty: { title: t("group.no_members"), text: t("group.no_members_text") },
 });
 
@@ -81,19 +82,32 @@ async function takeOut(group, ids) {
   return true;
 }
 
-const personField = () => field({ label: t("group.who"), hint: t("group.who_hint") }, h("input", { name: "who", required: true, autocomplete: "off" }));
+/** Each is in the new group before it leaves this one, so that whatever happens nobody is in neither. */
+async function move(group, ids) {
+  const target = await pickGroups({
+    title: t("group.move_title", { count: ids.length }), action: t("group.move"), isOne: true, without: [String(group.id)],
+    submit: async ([other]) => {
+      for (const id of ids) {
+        await api.put(pathOf("groups", other.id, "members", id));
+        await api.del(pathOf("groups", group.id, "members", id));
+      }
+      return other;
+    },
+  });
+  if (target) toast(t("group.moved", { count: ids.length, title: titleOf(target) }));
+  return Boolean(target);
+}
 
-async function addMember(group, list) {
-  const added = await ask({
-    title: t("group.add_member"), action: t("group.add_member"), fields: [personField()],
-    submit: async ({ who }) => {
-      const user = await findPerson(who);
-      await api.put(pathOf("groups", group.id, "members", user.id));
-      return user;
+async function addMembers(group, list) {
+  const added = await pickPeople({
+    title: t("group.add_member"), action: t("group.add_member"),
+    submit: async (people) => {
+      for (const user of people) await api.put(pathOf("groups", group.id, "members", user.id));
+      return people;
     },
   });
   if (!added) return;
-  toast(t("group.added", { name: nameOf(added) }));
+  toast(t("group.added", { count: added.length, name: added.map(nameOf).join(", ") }));
   list.reload();
 }
 
@@ -128,9 +142,9 @@ function drawOwners(place, group, signal, owners) {
 }
 
 async function addOwner(group, again) {
-  const added = await ask({
-    title: t("group.add_owner"), action: t("group.add_owner"), fields: [personField()],
-    submit: async ({ who }) => api.put(pathOf("ownerships", (await findPerson(who)).id, "group", group.id)),
+  const added = await pickPeople({
+    title: t("group.add_owner"), action: t("group.add_owner"), isOne: true,
+    submit: ([user]) => api.put(pathOf("ownerships", user.id, "group", group.id)),
   });
   if (added) again();
 }

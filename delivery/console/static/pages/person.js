@@ -9,7 +9,8 @@ import { api } from "../lib/api.js";
 import { empty, explain, fact, notice, statusTag, toast, withStates } from "../lib/page.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { table } from "../lib/table.js";
-import { channelNames, channelOptions, choice, findPerson, nameOf, pageOf, pathOf, roleOptions, titleOf } from "../lib/directory.js";
+import { channelNames, channelOptions, choice, nameOf, pageOf, pathOf, roleOptions, titleOf } from "../lib/directory.js";
+import { pickGroups, pickPeople } from "../lib/pick.js";
 
 export default {
   title: "page.person",
@@ -44,7 +45,8 @@ export default {
           h("button", { class: "danger", onclick: () => remove(user, context) }, t("person.delete"))),
         contacts(user, channels, again),
         h("section", { class: "panel" }, h("h2", {}, t("page.groups")),
-          groups.length ? h("ul", { class: "chips" }, groups.map((one) => h("li", {}, h("a", { class: "button chip", href: pageOf("group", one.id) }, titleOf(one))))) : h("p", {}, t("person.no_group"))),
+          groups.length ? h("ul", { class: "chips" }, groups.map((one) => h("li", {}, h("a", { class: "button chip", href: pageOf("group", one.id) }, titleOf(one))))) : h("p", {}, t("person.no_group")),
+          h("div", { class: "actions" }, h("button", { onclick: () => addToGroups(user, groups, again) }, t("person.add_to_groups")))),
         owned(user, ownerships, again));
     });
   },
@@ -102,10 +104,9 @@ async function block(user, again) {
 /** Asks for the other person, shows what would become of the two, and merges them. */
 async function merge(user, again) {
   const path = `${pathOf("users", user.id)}:merge`;
-  const shown = await ask({
-    title: t("person.merge_title", { name: nameOf(user) }), text: t("person.merge_text"), action: t("person.merge_show"),
-    fields: [field({ label: t("person.merge_other"), hint: t("write.search_hint") }, h("input", { name: "other", required: true, autocomplete: "off" }))],
-    submit: async ({ other }) => api.post(path, { other: (await findPerson(other)).id }, { query: { dry_run: "true" } }),
+  const shown = await pickPeople({
+    title: t("person.merge_title", { name: nameOf(user) }), text: t("person.merge_text"), action: t("person.merge_show"), label: t("person.merge_other"), isOne: true,
+    submit: ([other]) => api.post(path, { other: other.id }, { query: { dry_run: "true" } }),
   });
   if (!shown) return;
   const { other } = shown;
@@ -125,6 +126,14 @@ async function merge(user, again) {
 async function remove(user, context) {
   const isSure = await confirm({ title: t("person.delete_title", { name: nameOf(user) }), text: t("person.delete_text"), action: t("person.delete"), danger: true });
   if (isSure) await attempt(() => api.del(pathOf("users", user.id)), t("person.deleted", { name: nameOf(user) }), (done) => context.go("people", done));
+}
+
+async function addToGroups(user, groups, again) {
+  const added = await pickGroups({
+    title: t("person.add_to_groups"), action: t("person.add_to_groups"), without: groups.map((one) => String(one.id)),
+    submit: async (chosen) => { for (const one of chosen) await api.put(pathOf("groups", one.id, "members", user.id)); },
+  });
+  if (added) again();
 }
 
 // contacts
