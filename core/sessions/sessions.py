@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from core.admission.api_keys import ApiKey, ApiKeys, hash_of
+from core.admission.quotas import ADMIN
 from core.directory import Directory
 from core.errors import Forbidden
 from core.model.clock import to_ms
@@ -53,9 +54,17 @@ class Identity:
     def tenant(self) -> str:
         return self.key.tenant
 
-    def may_see_deliveries_of(self, sender: Id) -> bool:
-        """A person may see and change its own deliveries, a key all of its tenant."""
+    def acts_for(self, sender: Id) -> bool:
+        """Return whether it sends as this sender, and changes and reads what that has sent: a person as itself, a key
+        as every sender of its tenant.
+        """
         return self.person is None or id_text(self.person.id) == id_text(sender)
+
+    def may_see_deliveries_of(self, sender: Id) -> bool:
+        """Return whether it sees that this sender has sent something, to whom and with which outcome: an administrator
+        sees those of all of the tenant. A text of others is another matter.
+        """
+        return self.acts_for(sender) or (self.person is not None and self.person.role == ADMIN)
 
 
 class _StoredSession(Struct, frozen=True, omit_defaults=True):

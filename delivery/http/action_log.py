@@ -35,21 +35,30 @@ def is_logged(route: Route, request: Request[Any, Any]) -> bool:
 
 async def write_action(route: Route, request: Request[Any, Any], response: Response | web.StreamResponse) -> None:
     """Write the entry. A log that cannot be written does not undo the change, so it is only reported."""
-    person, http = request.identity.person, request.http
-    agent = http.headers.get(hdrs.USER_AGENT, "")
-    action = OperatorAction(
-        who=f"person:{person.id}" if person else request.key.id,
-        name=request.key.name,
-        via="console" if request.identity.session else "cli" if agent.startswith(CLI_AGENT) else "api",
-        what=f"{route.method} {route.path}",
-        target=http.rel_url.path_qs[:1024],
-        count=_count(response),
-        why=_reason(http),
-    )
+    action = _action(f"{route.method} {route.path}", request, _count(response))
     try:
         await request.services.actions.write(request.tenant, action)
     except StoreError as fault:
         log.error("%s by %s is not in the action log: %s", action.what, action.who, fault)
+
+
+async def write_reading(what: str, request: Request[Any, Any]) -> None:
+    """Write that something was read which needs a reason. Raises StoreError: what cannot be written is not read."""
+    await request.services.actions.write(request.tenant, _action(what, request, 1))
+
+
+def _action(what: str, request: Request[Any, Any], count: int) -> OperatorAction:
+    person, http = request.identity.person, request.http
+    agent = http.headers.get(hdrs.USER_AGENT, "")
+    return OperatorAction(
+        who=f"person:{person.id}" if person else request.key.id,
+        name=request.key.name,
+        via="console" if request.identity.session else "cli" if agent.startswith(CLI_AGENT) else "api",
+        what=what,
+        target=http.rel_url.path_qs[:1024],
+        count=count,
+        why=reason_of(http),
+    )
 
 
 def _count(response: Response | web.StreamResponse) -> int:
@@ -59,6 +68,6 @@ def _count(response: Response | web.StreamResponse) -> int:
     return next((value for value in values if isinstance(value, int)), 1)
 
 
-def _reason(http: web.Request) -> str:
+def reason_of(http: web.Request) -> str:
     given = unquote(http.headers.get(REASON, ""), errors="replace")
     return "".join(letter for letter in given if letter.isprintable()).strip()[:MAX_REASON]

@@ -89,16 +89,26 @@ class Request(Struct, Generic[B, Q]):
         raw = self.http.rel_url.raw_parts[3]  # /v1/deliveries/<id>: raw, since an id has escapes of its own
         return self.own_history_key(unquote(raw) if raw.startswith("history") else raw)
 
+    @property
+    def senders_history_key(self) -> HistoryKey:
+        """The delivery that the address names, for what only its sender sees. Raises `NotFound`."""
+        if not self.identity.acts_for(self.history_key.sender):
+            raise _history_not_found()
+        return self.history_key
+
     def own_history_key(self, text: str) -> HistoryKey:
-        """Return the key of a delivery that the caller may see. Raises `NotFound` for all others."""
-        key = parse_history_key(text)
-        if not self.identity.may_see_deliveries_of(key.sender):
+        """Return the key of a delivery that the caller may see, or change if this is no GET. Raises `NotFound` for all
+        others.
+        """
+        key, identity = parse_history_key(text), self.identity
+        is_allowed = identity.may_see_deliveries_of if self.http.method in _READS else identity.acts_for
+        if not is_allowed(key.sender):
             raise _history_not_found()
         return key
 
     def check_own(self, sender: Id, path: str) -> None:
         """Check that a person acts only as itself. Raises `Forbidden` NOT_YOURSELF."""
-        if not self.identity.may_see_deliveries_of(sender):
+        if not self.identity.acts_for(sender):
             raise Forbidden("NOT_YOURSELF", "A person sends and reads only in its own name.", path)
 
 

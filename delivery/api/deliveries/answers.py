@@ -198,7 +198,7 @@ async def list_page(request: Request[None, AnswerQuery]) -> Response:
     query, recipients = request.query, request.services.core.deliveries.recipients
     asked, _ = await _asked(request)
     page = await recipients.page(
-        request.history_key, request.tenant, query.wanted(), query.cursor or None, query.limit or 100
+        request.senders_history_key, request.tenant, query.wanted(), query.cursor or None, query.limit or 100
     )
     return Response(AnswerPage.of(asked, page), headers=next_page_link(request.http, page.next))
 
@@ -206,7 +206,7 @@ async def list_page(request: Request[None, AnswerQuery]) -> Response:
 async def export(request: Request[None, AnswerExportQuery]) -> web.StreamResponse:
     """Return one row for each recipient."""
     _, question = await _asked(request)
-    name = f"{request.history_key.id}.answers.csv"
+    name = f"{request.senders_history_key.id}.answers.csv"
     return await respond_csv(request, name, _pages(request, question), for_excel=request.query.for_excel)
 
 
@@ -214,7 +214,12 @@ async def answer(request: Request[AnswerOnBehalf, NoParameters]) -> Response:
     """Enter an answer on behalf of a recipient."""
     body = request.body
     given = await request.services.core.answers.enter(
-        request.history_key, request.tenant, id_text(body.recipient), body.value, _who(request), secrets.token_hex(9)
+        request.senders_history_key,
+        request.tenant,
+        id_text(body.recipient),
+        body.value,
+        _who(request),
+        secrets.token_hex(9),
     )
     view = AnswerView.of_row(given.row, given.question)
     return Response(AnswerCounted(given.result, view))
@@ -222,7 +227,7 @@ async def answer(request: Request[AnswerOnBehalf, NoParameters]) -> Response:
 
 async def close(request: AnyRequest) -> Response:
     """Close the question of a delivery. A repeat changes nothing."""
-    await request.services.core.answers.close(request.history_key, request.tenant)
+    await request.services.core.answers.close(request.senders_history_key, request.tenant)
     asked, _ = await _asked(request)
     assert asked.answers
     return Response(QuestionClosed(AnswerCounts.of(asked.answers)))
@@ -236,7 +241,7 @@ def _who(request: Request[AnswerOnBehalf, NoParameters]) -> str:
 
 async def _asked(request: Request[None, Any]) -> tuple[History, Question]:
     """Return the delivery and its question. Raises NotFound HISTORY_NOT_FOUND, QUESTION_NOT_FOUND."""
-    asked = await request.services.core.deliveries.read(request.history_key, request.tenant, limit=1)
+    asked = await request.services.core.deliveries.read(request.senders_history_key, request.tenant, limit=1)
     if asked.question is None:
         raise NotFound("QUESTION_NOT_FOUND", "This delivery asks nothing.")
     return asked, asked.question
@@ -245,7 +250,7 @@ async def _asked(request: Request[None, Any]) -> tuple[History, Question]:
 async def _pages(request: Request[None, AnswerExportQuery], question: Question) -> AsyncIterator[Rows]:
     rows: list[tuple[str, ...]] = [_COLUMNS]
     recipients, wanted = request.services.core.deliveries.recipients, request.query.wanted()
-    async for page in recipients.all(request.history_key, request.tenant, wanted):
+    async for page in recipients.all(request.senders_history_key, request.tenant, wanted):
         yield rows + [_row(one, question) for one in page.recipients]
         rows = []
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from core.admission.quotas import ADMIN
 from core.deliveries.histories.sent_message import SentMessage
 from core.model import delivery, history
 from core.model.clock import write_optional_time
@@ -15,8 +16,10 @@ from core.model.question import Question
 from core.model.states import DeliveryState, Status, Verdict
 from core.model.text import unreserved
 from core.model.text.characters import nfc
+from core.sessions import Identity
 from delivery.api.deliveries.answers import AnswerCounts, AnswerView, QuestionView
 from delivery.api.deliveries.content import ContentResponse
+from delivery.api.deliveries.texts_of_others import is_hidden, without_texts
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields.durations import write_duration
 from delivery.http.fields.timestamps import read_time
@@ -80,6 +83,7 @@ class DeliverySummary(Struct, kw_only=True):
     """A delivery without its recipients. `channels`: channel → `state`, and the number of outcomes per status.
     `content`: absent if the delivery has only a text. `personal`: the fields of a personal text; otherwise absent.
     `answer`, `answers`: its question and the totals, absent if it asks nothing.
+    `text_hidden`: true if it is the text of somebody else, which is read only with a reason; otherwise absent.
     """
 
     id: str
@@ -109,10 +113,11 @@ class DeliverySummary(Struct, kw_only=True):
     personal: list[str] | UnsetType = UNSET
     answer: QuestionView | UnsetType = UNSET
     answers: AnswerCounts | UnsetType = UNSET
+    text_hidden: bool | UnsetType = UNSET
 
     @classmethod
-    def of(cls, history: history.History) -> "DeliverySummary":
-        return cls(**_summary(history))
+    def of(cls, history: history.History, *, is_hidden: bool = False) -> "DeliverySummary":
+        return cls(**_summary(without_texts(history) if is_hidden else history), text_hidden=is_hidden or UNSET)
 
 
 class HistoryResponse(DeliverySummary, kw_only=True):
@@ -122,9 +127,11 @@ class HistoryResponse(DeliverySummary, kw_only=True):
     next: str | None
 
     @classmethod
-    def of(cls, history: history.History) -> "HistoryResponse":
-        recipients = [RecipientHistory.of(one, history.question) for one in history.recipients]
-        return cls(**_summary(history), recipients=recipients, next=history.next)
+    def of(cls, history: history.History, *, is_hidden: bool = False) -> "HistoryResponse":
+        shown = without_texts(history) if is_hidden else history
+        recipients = [RecipientHistory.of(one, shown.question) for one in shown.recipients]
+        hidden = is_hidden or UNSET
+        return cls(**_summary(shown), recipients=recipients, next=history.next, text_hidden=hidden)
 
 
 _COPIED = (
@@ -158,8 +165,9 @@ class DeliveryPage(Struct):
     next: str | None
 
     @classmethod
-    def of(cls, histories: Iterable[history.History], cursor: str | None) -> "DeliveryPage":
-        return cls([DeliverySummary.of(one) for one in histories], cursor)
+    def of(cls, histories: Iterable[history.History], cursor: str | None, identity: Identity) -> "DeliveryPage":
+        listed = [DeliverySummary.of(one, is_hidden=not identity.acts_for(one.key.sender)) for one in histories]
+        return cls(listed, cursor)
 
 
 Position = Annotated[str, cursor_form("^[0-9]{1,9}$")]
@@ -199,23 +207,26 @@ class DeliveryQuery(RequestModel, frozen=True):
 
 
 async def show(request: Request[None, HistoryQuery]) -> Response:
-    """Return the history, with one page of its recipients."""
+    """Return the history, with one page of its recipients. An administrator sees the text of somebody else only with
+    a reason.
+    """
     query = request.query
     history = await request.services.core.deliveries.read(
         request.history_key, request.tenant, query.cursor or None, query.limit or 100
     )
-    return Response(HistoryResponse.of(history), headers=next_page_link(request.http, history.next))
+    hidden = await is_hidden(request, "GET /v1/deliveries/{id}")
+    return Response(HistoryResponse.of(history, is_hidden=hidden), headers=next_page_link(request.http, history.next))
 
 
 async def list_page(request: Request[None, DeliveryQuery]) -> Response:
-    """Return one page of deliveries, newest first."""
-    query = request.query
-    person = request.identity.person
-    if person and query.sender:
+    """Return one page of deliveries, newest first. A person finds only its own by their text."""
+    query, person = request.query, request.identity.person
+    is_own = person is not None and (person.role != ADMIN or bool(query.text))
+    if is_own and query.sender:
         request.check_own(query.sender, "sender")
     histories, cursor = await request.services.core.deliveries.list(
         request.tenant,
-        sender=id_text(person.id) if person else nfc(query.sender or "") or None,
+        sender=id_text(person.id) if person and is_own else nfc(query.sender or "") or None,
         tag=nfc(query.tag) if query.tag else None,
         state=query.state or None,
         verdict=query.verdict or None,
@@ -226,7 +237,7 @@ async def list_page(request: Request[None, DeliveryQuery]) -> Response:
         cursor=query.cursor or None,
         limit=query.limit or 100,
     )
-    return Response(DeliveryPage.of(histories, cursor), headers=next_page_link(request.http, cursor))
+    return Response(DeliveryPage.of(histories, cursor, request.identity), headers=next_page_link(request.http, cursor))
 
 
 def _time(request: Request[None, DeliveryQuery], name: str) -> datetime | None:

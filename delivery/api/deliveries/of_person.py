@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from core.deliveries import of_person
 from core.model.clock import write_time
 from core.model.states import DeliveryState
 from delivery.api.deliveries.histories import OutcomeView
 from delivery.api.deliveries.recipients import ListedRecipient
+from delivery.api.deliveries.texts_of_others import without_texts
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields.types import PageQuery
 from delivery.http.input.reading import optional, part
@@ -17,7 +18,9 @@ from delivery.http.route import NEXT_PAGE, People, Route, Routes
 
 
 class PersonDeliveryView(Struct):
-    """A delivery to a person, and what became of it for that person. `why`: why the person was not reached, if so."""
+    """A delivery to a person, and what became of it for that person. `why`: why the person was not reached, if so.
+    `text_hidden`: as of a delivery of a list.
+    """
 
     id: str
     created_at: str
@@ -26,12 +29,14 @@ class PersonDeliveryView(Struct):
     state: DeliveryState
     outcomes: Mapping[str, OutcomeView]
     why: str | None
+    text_hidden: bool | UnsetType = UNSET
 
     @classmethod
-    def of(cls, one: of_person.PersonDelivery) -> "PersonDeliveryView":
-        history, recipient = one.history, ListedRecipient.of(one.recipient)
+    def of(cls, one: of_person.PersonDelivery, *, is_hidden: bool) -> "PersonDeliveryView":
+        history = without_texts(one.history) if is_hidden else one.history
+        recipient = ListedRecipient.of(one.recipient)
         known = history.key.id, write_time(history.created_at), history.sender, history.text, history.state
-        return cls(*known, recipient.outcomes, recipient.why)
+        return cls(*known, recipient.outcomes, recipient.why, is_hidden or UNSET)
 
 
 class PersonDeliveryPage(Struct):
@@ -46,7 +51,7 @@ _DELIVERIES = 20
 
 
 async def list_deliveries(request: Request[None, PageQuery]) -> Response:
-    """Return a page of what was sent to a person, newest first; a person who asks sees only its own."""
+    """Return a page of what was sent to a person, newest first; a person who asks sees those that it may see."""
     query, identity = request.query, request.identity
     found, cursor = await request.services.core.deliveries.of_person.page(
         request.tenant,
@@ -55,7 +60,9 @@ async def list_deliveries(request: Request[None, PageQuery]) -> Response:
         query.limit or _DELIVERIES,
         lambda position: identity.may_see_deliveries_of(position.key.sender),
     )
-    page = PersonDeliveryPage([PersonDeliveryView.of(one) for one in found], cursor)
+    page = PersonDeliveryPage(
+        [PersonDeliveryView.of(one, is_hidden=not identity.acts_for(one.history.key.sender)) for one in found], cursor
+    )
     return Response(page, headers=next_page_link(request.http, cursor))
 
 

@@ -15,6 +15,7 @@ from core.model.question import Question
 from core.model.states import Reason, Status
 from delivery.api.deliveries.histories import RecipientHistory, answer_of, recipient_fields
 from delivery.api.deliveries.outcome_table import OutcomeTable, table_rows
+from delivery.api.deliveries.texts_of_others import is_hidden, recipients_without_texts, without_texts
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields.types import Label, Limit, RequestModel, ShortText, cursor_form
 from delivery.http.responses.csv import _YES, CONTENT_TYPE, ForExcel, Rows, respond_csv
@@ -77,8 +78,9 @@ class ListedRecipients(Struct):
     next: str | None
 
     @classmethod
-    def of(cls, page: recipient_search.RecipientPage) -> "ListedRecipients":
-        return cls([ListedRecipient.of(one) for one in page.recipients], page.next)
+    def of(cls, page: recipient_search.RecipientPage, *, is_hidden: bool) -> "ListedRecipients":
+        found = recipients_without_texts(page.recipients) if is_hidden else page.recipients
+        return cls([ListedRecipient.of(one) for one in found], page.next)
 
 
 class Reasons(Struct):
@@ -94,7 +96,8 @@ async def list_recipients(request: Request[None, RecipientQuery]) -> Response:
     page = await request.services.core.deliveries.recipients.page(
         request.history_key, request.tenant, query.wanted(), query.cursor or None, query.limit or 100
     )
-    return Response(ListedRecipients.of(page), headers=next_page_link(request.http, page.next))
+    hidden = await is_hidden(request, "GET /v1/deliveries/{id}/recipients")
+    return Response(ListedRecipients.of(page, is_hidden=hidden), headers=next_page_link(request.http, page.next))
 
 
 async def show_reasons(request: Request[None, NoParameters]) -> Response:
@@ -123,24 +126,28 @@ async def export_recipients(request: OutcomeExportRequest) -> web.StreamResponse
     """Return the outcomes of a delivery, those not reached first: one row for each recipient and channel, or with
     `language` for each recipient.
     """
-    query = request.query
+    query, hidden = request.query, await is_hidden(request, "GET /v1/deliveries/{id}/recipients.csv")
     if query.language:
         history = await request.services.core.deliveries.read(request.history_key, request.tenant, limit=1)
         zone = request.options.tenant_timezones.get(request.tenant, request.options.timezone)
-        table = OutcomeTable(history, query.language, zone)
+        table = OutcomeTable(without_texts(history) if hidden else history, query.language, zone)
         return await respond_csv(
             request, table.name, table_rows(request, table, query.wanted()), for_excel=query.for_excel
         )
     name = f"{request.history_key.id}.csv"
-    return await respond_csv(request, name, _outcome_pages(request), for_excel=request.query.for_excel)
+    return await respond_csv(request, name, _outcome_pages(request, hidden), for_excel=query.for_excel)
 
 
-async def _outcome_pages(request: OutcomeExportRequest) -> AsyncIterator[Rows]:
-    """Yield pages of outcomes. The header comes with the first page, which is refused if there is no such delivery."""
+async def _outcome_pages(request: OutcomeExportRequest, is_hidden: bool) -> AsyncIterator[Rows]:
+    """Yield pages of outcomes, the header with the first, without the texts of recipients if they are hidden."""
     rows: list[tuple[str, ...]] = [_OUTCOME_COLUMNS]
     recipients, wanted = request.services.core.deliveries.recipients, request.query.wanted()
     async for page in recipients.all(request.history_key, request.tenant, wanted):
-        yield rows + [row for recipient in page.recipients for row in _outcome_rows(recipient)]
+        yield rows + [
+            row
+            for recipient in (recipients_without_texts(page.recipients) if is_hidden else page.recipients)
+            for row in _outcome_rows(recipient)
+        ]
         rows = []
 
 

@@ -145,3 +145,40 @@ async def test_staff_finds_a_single_person_tries_the_message_once_and_comes_back
     assert (await secretary.running.call("GET", f"/v1/quota?sender={own}&role=staff"))["used"] == 1
     await secretary.go("messages")
     await secretary.sees("trial")
+
+
+@pytest.mark.row("W-32")
+async def test_a_head_sees_what_others_have_sent_and_reads_a_text_for_a_reason(person: Person, store: Store) -> None:
+    head, _ = await signed_in(person, store, "admin")
+    text, call = f"Private {uuid.uuid4().hex}", person.running.call
+    who = f"parent-{uuid.uuid4().hex[:6]}"
+    await call("POST", "/v1/users", {"id": who, "name": "Parent", "contacts": {"sms": "+79990000021"}})
+    body = {
+        "sender": {"id": "t-9", "name": "Teacher Nine"},
+        "text": text,
+        "recipients": [{"id": who}],
+        "channels": ["sms"],
+    }
+    made = await call("POST", "/v1/deliveries", body)
+    await head.visit(f"person/{who}", language="ru", width=390)
+    await head.browser.wait_for("Boolean(document.querySelector('.rows .row'))")
+    await head.browser.run("document.querySelector('.rows .row').scrollIntoView()")
+    await head.sees("(чужой текст)")
+    await head.go("messages?sender=t-9")
+    await head.sees("Teacher Nine")
+    await head.keeps_picture("messages-of-others-ru-390")
+    await head.go(f"message/{made['id']}")
+    await head.sees("Это чужой текст.")
+    await head.keeps_picture("message-of-another-ru-390")
+    await head.sees("Получили 1 из 1")
+    await head.presses("Прочитать текст")
+    await head.writes("Причина", "Жалоба")
+    await head.confirms()
+    await head.sees(text)
+    assert not await head.browser.run(
+        "[...document.querySelectorAll('button')].some((one) => one.innerText === 'Повторить')"
+    )
+    (action,) = (await call("GET", "/v1/actions?what=GET"))["actions"][:1]
+    assert (action["name"], action["why"]) == ("Vera Secretary", "Жалоба")
+    await person.visit("actions", language="ru")
+    await person.sees("Сообщение: прочитан текст")

@@ -1,6 +1,6 @@
 /** One message: who was not reached, why, and what can be done; every outcome, live. */
 
-import { h, paint } from "../lib/dom.js";
+import { field, h, paint } from "../lib/dom.js";
 import { currentLanguage, fullMoment, moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { explain, fact, notice, statusTag, toast, withStates } from "../lib/page.js";
@@ -19,14 +19,17 @@ export default {
     const where = `/v1/deliveries/${encodeURIComponent(id)}`;
     const head = h("div"), rows = h("div");
     paint(root, h("h1", {}, t("page.message")), head, rows);
-    let list = null;
+    let list = null, read = {}; // read: the text of somebody else, after a reason was given
     const again = withStates(head, async () => {
       const { signal } = context;
       const [message, reasons] = await Promise.all([api.get(where, { limit: 1 }, { signal }), api.get(`${where}/reasons`, {}, { signal })]);
-      return { message, reasons };
+      return { message: { ...message, ...read }, reasons };
     }, ({ message, reasons }) => {
       list ||= recipients(rows, where, context, message, reasons);
-      return summary(where, context, message, reasons, list, () => { again(); list.reload(); }, (why) => { context.setQuery({ why }); list.clearTo(why); });
+      return summary(where, context, message, reasons, list, () => { again(); list.reload(); }, (why) => { context.setQuery({ why }); list.clearTo(why); }, async () => {
+        read = await askForText(where) || read;
+        again();
+      });
     });
     return watch(where, () => { again(); list?.update(); });
   },
@@ -43,12 +46,14 @@ function watch(where, changed) {
   return () => { clearTimeout(timer); stream.close(); };
 }
 
-function summary(where, context, message, reasons, list, reread, choose) {
+function summary(where, context, message, reasons, list, reread, choose, readText) {
   const { counts } = message;
-  const mayWrite = context.me.rights.includes("write");
+  const mayWrite = mayChange(context, message);
   return [
     h("p", { class: "large" }, verdict(message)),
-    h("blockquote", { class: "panel said", dir: "auto" }, plainOf(message) || t("messages.no_text")),
+    message.text_hidden && !("content" in message)
+      ? notice("info", h("p", {}, t("message.hidden")), h("button", { onclick: readText }, t("message.read")))
+      : h("blockquote", { class: "panel said", dir: "auto" }, plainOf(message) || t("messages.no_text")),
     h("details", { key: "about" }, h("summary", {}, t("message.from", { name: nameOf(message.sender), when: moment(message.deliver_at) })), h("dl", { class: "facts" },
       fact("message.sender", nameOf(message.sender)),
       fact("message.when", fullMoment(message.deliver_at)),
@@ -71,6 +76,19 @@ function summary(where, context, message, reasons, list, reread, choose) {
   ];
 }
 
+/** What somebody else has sent is only looked at. */
+const mayChange = ({ me }, message) => me.rights.includes("write") && !message.text_hidden;
+
+/** Returns the text and content of somebody else's message, after a reason was given. */
+const askForText = (where) => ask({
+  title: t("message.read"), action: t("message.read"),
+  fields: [field({ label: t("jobs.reason"), hint: t("jobs.reason_hint") }, h("input", { name: "why", required: true, maxlength: 500, autocomplete: "off" }))],
+  submit: async ({ why }) => {
+    const { text, content = null } = await api.get(where, { limit: 1 }, { headers: { "Ada-Reason": encodeURIComponent(why) } });
+    return { text, content };
+  },
+});
+
 const nameOf = ({ id, name }) => name || String(id);
 function recipients(root, where, context, message, reasons) {
   const whys = [...new Set([...Object.keys(reasons.reasons), context.query.why].filter(Boolean))];
@@ -90,7 +108,7 @@ function recipients(root, where, context, message, reasons) {
       const page = await api.get(`${where}/recipients`, { ...filters, cursor, limit: 100 }, { signal });
       return { rows: page.recipients, next: page.next };
     },
-    actions: context.me.rights.includes("write") ? [
+    actions: mayChange(context, message) ? [
       { title: t("message.retry_chosen"), run: async (ids) => tried(await api.post(`${where}/retry`, { recipients: ids })) },
       { title: t("message.cancel_chosen"), danger: true, run: async (ids) => {
         if (!await confirm({ title: t("message.cancel_title", { count: ids.length }), action: t("message.cancel"), count: ids.length, danger: true })) return false;

@@ -18,28 +18,28 @@ export default {
     const place = h("div");
     paint(root, h("h1", {}, t("page.messages")),
       context.me.rights.includes("write") && h("div", { class: "actions" }, h("a", { class: "button primary", href: "#/write" }, t("messages.new"))), place);
-    const isPerson = context.me.kind === "person";
+    const seesAll = context.me.kind === "key" || context.me.role === "admin";
     const list = table(place, {
       label: t("page.messages"), context, id: (row) => row.id, href: (row) => `#/message/${row.id}`,
       filters: [
-        { name: "text", label: t("messages.text"), type: "search" },
+        { name: "text", label: t(context.me.role === "admin" ? "messages.own_text" : "messages.text"), type: "search" },
         { name: "state", label: t("messages.state"), options: [["", t("messages.any")], ...STATES.map((one) => [one, word("delivery_state", one)])] },
-        !isPerson && { name: "sender", label: t("messages.sender"), type: "search" },
+        seesAll && { name: "sender", label: t("messages.sender"), type: "search" },
         { name: "tag", label: t("messages.tag"), type: "search" },
         { name: "since", label: t("messages.since"), type: "date" },
       ].filter(Boolean),
       columns: [
-        { title: t("messages.text"), width: "3fr", name: (row) => row.text, cell: (row) => [row.kind === "trial" && [tag("info", t("messages.trial")), " "], h("span", { class: "cut", dir: "auto" }, plainOf(row) || t("messages.no_text"))] },
+        { title: t("messages.text"), width: "3fr", name: textOf, cell: (row) => [row.kind === "trial" && [tag("info", t("messages.trial")), " "], h("span", { class: "cut", dir: "auto" }, textOf(row))] },
         { title: t("messages.sender"), width: "1.5fr", cell: (row) => row.sender.name || String(row.sender.id) },
         { title: t("messages.when"), width: "9rem", cell: (row) => moment(row.deliver_at) },
         { title: t("messages.verdict"), width: "2fr", cell: verdict },
-        { title: t("messages.repeat"), width: "9rem", cell: (row) => h("button", { class: "plain", onclick: () => { draftOf(row); context.go("write"); } }, t("messages.repeat")) },
+        { title: t("messages.repeat"), width: "9rem", cell: (row) => !row.text_hidden && h("button", { class: "plain", onclick: () => { draftOf(row); context.go("write"); } }, t("messages.repeat")) },
       ],
       load: async ({ cursor, signal, since, ...filters }) => {
         const page = await api.get("/v1/deliveries", { ...filters, since: since && inZone(`${since}T00:00`, context.me.timezone), cursor, limit: 50 }, { signal });
         return { rows: page.deliveries, next: page.next };
       },
-      whenEmpty: { title: t("messages.none"), text: t("messages.none_text"), action: h("a", { class: "button primary", href: "#/write" }, t("messages.new")) },
+      whenEmpty: { title: t(seesAll ? "messages.none" : "messages.none_own"), text: t("messages.none_text"), action: h("a", { class: "button primary", href: "#/write" }, t("messages.new")) },
     });
     follow(["deliveries"], () => list.update(), context.signal);
   },
@@ -52,6 +52,9 @@ async function opened({ query: { message }, signal }) {
   else toast(t("messages.unknown"), "bad");
   return deliveries.length > 0;
 }
+
+/** Returns the text of a message as it stands in a list. */
+export const textOf = (row) => plainOf(row) || t(row.text_hidden ? "messages.hidden" : "messages.no_text");
 
 const KINDS = { all_reached: "good", some_reached: "warn", nothing_worked: "bad", nobody_to_reach: "warn", partly: "info", in_progress: "info", scheduled: "info" };
 

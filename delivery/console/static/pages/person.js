@@ -11,6 +11,7 @@ import { ask, confirm } from "../lib/dialog.js";
 import { table } from "../lib/table.js";
 import { channelNames, channelOptions, choice, nameOf, pageOf, pathOf, roleOptions, titleOf } from "../lib/directory.js";
 import { pickGroups, pickPeople } from "../lib/pick.js";
+import { textOf } from "./messages.js";
 
 export default {
   title: "page.person",
@@ -201,7 +202,7 @@ function showSent(root, id, context) {
   table(place, {
     label: t("person.sent_to"), context, id: (row) => row.id, href: (row) => pageOf("message", row.id),
     columns: [
-      { title: t("write.message"), width: "3fr", cell: (row) => h("span", { class: "cut", dir: "auto" }, row.text || t("messages.no_text")) },
+      { title: t("write.message"), width: "3fr", cell: (row) => h("span", { class: "cut", dir: "auto" }, textOf(row)) },
       { title: t("message.when"), width: "9rem", cell: (row) => h("time", { datetime: row.created_at, title: fullMoment(row.created_at) }, moment(row.created_at)) },
       { title: t("message.outcomes"), width: "3fr", cell: (row) => Object.entries(row.outcomes).filter(([, one]) => one.status !== "no_contact")
         .map(([channel, one]) => h("span", { class: "outcome" }, word("channel", channel), " ", statusTag(one.status))) },
