@@ -37,6 +37,22 @@ class Webhook:
 
 
 @dataclass(frozen=True, slots=True)
+class Callback:
+    """The provider posts what people write to `path`, with the secret of the setting `secret` among the fields, which
+    are a JSON object or, with `is_form`, parameters of the address or a form. `module` has `Fields`, a struct that
+    describes them, `update_of`, which returns the update for `read_arrival` or None, and `ANSWER`, a text. A JSON
+    object that is no update is answered by the text of the setting `confirmation`. `title`: as of a webhook.
+    """
+
+    path: str
+    secret: str
+    title: str
+    module: str
+    is_form: bool = False
+    confirmation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Receiving:
     """How messages of people reach Ada.
 
@@ -44,7 +60,7 @@ class Receiving:
     be reached; if an event comes in parts, it `gathers` them by `merge`. `replies`: a module with `Replies`, by which a
     dialog answers with buttons, "" if it answers through the courier. `source`: within what the ids of events are
     unique, "" for the tenant. `receiver`: a module with `open_receiver`, "" if all updates are posted to the HTTP API.
-    `webhook`: how an update is posted.
+    `webhook`, `callback`: how an update is posted.
 
     `process`: NAME in `./ada bot NAME`. `needs`: settings of which one must be set for it, none if an account is
     enough. `reads_section`: the process reads the settings of the channel. It `makes_calls` at once, such as the mark
@@ -58,6 +74,7 @@ class Receiving:
     receiver: str = ""
     replies: str = ""
     webhook: Webhook | None = None
+    callback: Callback | None = None
     needs: frozenset[str] = frozenset()
     reads_section: bool = False
     makes_calls: bool = False

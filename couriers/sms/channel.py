@@ -1,6 +1,6 @@
 """The record of the channel: SMS."""
 
-from couriers.channel import Channel, Receiving
+from couriers.channel import Callback, Channel, Receiving
 
 CHANNEL = Channel(
     name="sms",
@@ -20,6 +20,13 @@ CHANNEL = Channel(
         process="sms",
         events="couriers.sms.events",
         source="gateway",
+        callback=Callback(
+            path="/v1/inbound/sms",
+            secret="ADA_INBOUND_SMS_SECRET",
+            title="An SMS that a gateway has received",
+            module="couriers.sms.callback",
+            is_form=True,
+        ),
         needs=frozenset({"ADA_INBOUND_SMS_SECRET"}),
     ),
 )

@@ -1,6 +1,6 @@
 """The record of the channel: VK."""
 
-from couriers.channel import Channel, Receiving
+from couriers.channel import Callback, Channel, Receiving
 
 CHANNEL = Channel(
     name="vk",
@@ -17,6 +17,13 @@ CHANNEL = Channel(
         events="couriers.vk.events",
         source="community",  # the ids of events are unique in it, however they arrive
         receiver="couriers.vk.receive",
+        callback=Callback(
+            path="/v1/inbound/vk",
+            secret="ADA_INBOUND_VK_SECRET",
+            title="An event of VK's callback API",
+            module="couriers.vk.callback",
+            confirmation="ADA_INBOUND_VK_CONFIRMATION",
+        ),
         needs=frozenset({"ADA_INBOUND_VK_SECRET", "ADA_VK_LONG_POLL"}),
         reads_section=True,
         makes_calls=True,

@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.errors import NotFound
 from core.model.states import Status
+from couriers.sms import CHANNEL
 from couriers.sms.profile import Profile, read_reports
 from delivery.http.context import ApiContext, Response
 from delivery.http.fields.types import INT64
@@ -89,7 +90,7 @@ def receive_by_profile(context: ApiContext) -> Handler:
         if profile is None or profile.reports is None or request.match_info["profile"] != profile.name:
             raise NotFound("PROFILE_NOT_SET_UP", "ADA_SMS_PROFILE is not this one.")
         if profile.reports.by == "id":
-            check_secret(request.query.get("secret"), context.options.inbound.sms_secret)
+            check_secret(request.query.get("secret"), context.options.inbound.secrets.get(CHANNEL, ""))
         for reference, state in read_reports(profile.reports, await _fields(request, context.options)):
             if state:
                 await _record(context, request, profile, reference, Status(state))
@@ -106,7 +107,7 @@ async def _record(context: ApiContext, request: web.Request, profile: Profile, r
     if profile.reports is not None and profile.reports.by == "token":
         await deliveries.record_report(request.query.get("token", ""), status, reference)
     else:
-        await deliveries.record_report_by_reference("sms", profile.name, reference, status)
+        await deliveries.record_report_by_reference(CHANNEL, profile.name, reference, status)
 
 
 async def _fields(request: web.Request, options: Options) -> dict[str, Any]:

@@ -11,12 +11,10 @@ MiB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Inbound:
-    """The secret that proves the provider of a request. "": nothing is received from it."""
+    """By channel: the secret that proves the provider of a request; without it nothing is received from it."""
 
-    sms_secret: str = field(default="", repr=False)
-    vk_secret: str = field(default="", repr=False)
-    vk_confirmation: str = ""  # the text that VK expects from the owner of the address
-    webhook_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # of the webhooks, by channel
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    confirmations: Mapping[str, str] = field(default_factory=dict)  # what a provider expects from the owner
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ EVENT: dict[str, Any] = {
 
 @pytest.fixture
 def options() -> Options:
-    return Options(inbound=Inbound(SECRET, "vk", "f1a2b3c4", {"telegram-bot": "tg"}))
+    return Options(inbound=Inbound({"sms": SECRET, "vk": "vk", "telegram-bot": "tg"}, {"vk": "f1a2b3c4"}))
 
 
 async def get(api: Api, **changed: str) -> ApiResponse:

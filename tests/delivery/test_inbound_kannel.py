@@ -29,7 +29,7 @@ SECRET = "a-secret"
 
 @pytest.fixture
 def options() -> Options:
-    return Options(inbound=Inbound(sms_secret=SECRET))
+    return Options(inbound=Inbound({"sms": SECRET}))
 
 
 def documented_url(api: Api) -> str:

@@ -22,7 +22,7 @@ UPDATE: dict[str, Any] = {
 
 @pytest.fixture
 def options() -> Options:
-    return Options(inbound=Inbound(webhook_secrets={"max": "s3cret"}))
+    return Options(inbound=Inbound({"max": "s3cret"}))
 
 
 async def post(api: Api, update: object, secret: str = "s3cret") -> tuple[int, Any]:

@@ -19,7 +19,7 @@ SECRET, CONFIRMATION, PERSON = "word", "f1a2b3c4", "200001"
 
 @pytest.fixture
 def options() -> Options:
-    return Options(inbound=Inbound(vk_secret=SECRET, vk_confirmation=CONFIRMATION))
+    return Options(inbound=Inbound({"vk": SECRET}, {"vk": CONFIRMATION}))
 
 
 @pytest.fixture

@@ -213,12 +213,12 @@ async def counting_answers(core: Services) -> AsyncIterator[None]:
 def options_of(configuration: Configuration) -> Options:
     """Return the limits and secrets of the API."""
     settings, raw = configuration.settings, configuration.raw
-    webhooks = {channel: one.webhook.secret for channel, one in receiving().items() if one.webhook}
+    posted = {channel: one.callback or one.webhook for channel, one in receiving().items()}
+    secrets = {channel: one.secret for channel, one in posted.items() if one}
+    confirmations = {channel: one.callback.confirmation for channel, one in receiving().items() if one.callback}
     inbound = Inbound(
-        settings.inbound_sms_secret or "",
-        settings.inbound_vk_secret or "",
-        settings.inbound_vk_confirmation or "",
-        {channel: raw[secret].text for channel, secret in webhooks.items() if secret in raw},
+        {channel: raw[secret].text for channel, secret in secrets.items() if secret in raw},
+        {channel: raw[name].text for channel, name in confirmations.items() if name in raw},
     )
     return Options(
         rate=settings.http_rate,
