@@ -12,7 +12,7 @@ from core.deliveries.histories.encoding import PAGE, StoredRecipient, load_conte
 from core.deliveries.histories.parcels import Entry
 from core.deliveries.histories.projection import channels_of
 from core.deliveries.histories.reader import HistoryReader
-from core.errors import Invalid, NotFound
+from core.errors import Forbidden, Invalid, NotFound
 from core.model.compact_json import compact_json
 from core.model.content import Content
 from core.model.history_key import HistoryKey
@@ -48,7 +48,8 @@ class Answers:
 
     async def press(self, tenant: str, channel: str, address: str, token: str, event: str) -> PressedAnswer:
         """Count the press of a button by an account; a repeat of the event returns its first result. `event`: names it,
-        without spaces. Raises Forbidden ANSWER_TOKEN_WRONG, ANSWER_NOT_YOURS, NotFound QUESTION_NOT_FOUND.
+        without spaces. Raises Forbidden ANSWER_TOKEN_WRONG, ANSWER_NOT_YOURS,
+        ANSWER_PERSON_DELETED, NotFound QUESTION_NOT_FOUND.
         """
         pressed = await self._tokens.read(tenant, channel, address, token)
         suffix = await self._suffix_of(pressed.shard, pressed.code)
@@ -115,6 +116,8 @@ class Answers:
         name = f"{'i' if isinstance(recipient.id, int) else 's'}{recipient.id}"
         given = (event, value, "", by, who, channel, parcel, compact_json(list(arrival)))
         reply = await self._store.run("answer", key.shard, key.suffix, tenant, name, recipient.number, *given)
+        if reply[0] == "deleted":
+            raise Forbidden("ANSWER_PERSON_DELETED", "The data of this person were deleted.")
         row = load_row(reply[1]) if len(reply) > 1 else None
         if row is None:
             raise _no_question()

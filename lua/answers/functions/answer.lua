@@ -3,8 +3,8 @@
 --         recipient: "i" or "s" and its id; number: of the recipient in the delivery; event: names what the person did; by, who: press, or
 --         on_behalf and who has entered it; parcel, item: the message that a press has shown to have arrived, as in record_report; an
 --         empty item for an answer that shows nothing
--- RETURNS [result, row], or ["missing"]; result: answered, changed, late; same, closed, final, many: the answer before stays;
---         a repeat of an event returns its first result
+-- RETURNS [result, row], ["missing"], or ["deleted"] if the data of the person were deleted; result: answered, changed, late; same,
+--         closed, final, many: the answer before stays; a repeat of an event returns its first result
 -- EVENTS  outcomes, reported, finished, answer, closed
 -- INVARIANT I26 an answer counts once for its person, and the totals are those of the answers
 
@@ -14,6 +14,7 @@ return function(suffix, tenant, recipient, number, event, value, text, by, who, 
   local question, row = cjson.decode(facts[2]), Answers.row_of(suffix, number)
   local known = Answers.result_of_event(row, event)
   if known then return { known, cjson.encode(row) } end
+  if item[1] and Answers.is_deleted(suffix, channel, parcel, item) then return { 'deleted' } end
   if item[1] then Answers.note_arrival(suffix, channel, parcel, item) end
   local is_closed = facts[3] or facts[4] and now >= tonumber(facts[4])
   if is_closed then Answers.close(suffix) end

@@ -41,6 +41,12 @@ function Answers.note_reached(suffix, number, change)
   if redis_call('HEXISTS', Key.history(suffix), field_of(number)) == 1 then add(suffix, 'unreached', -change) end
 end
 
+-- Returns whether the address of an entry was removed with the data of its person (core/deliveries/of_person.py).
+function Answers.is_deleted(suffix, channel, parcel, item)
+  local text = redis_call('HGET', Key.history(suffix), 'parcel:' .. channel .. ':' .. parcel) or ''
+  return string.find(text, string.format(',%d,%d,%d,""]', item[3], item[4], item[5]), 1, true) ~= nil
+end
+
 -- A press shows that its message has arrived: its outcome becomes read. `item` as in outcome.lua.
 function Answers.note_arrival(suffix, channel, parcel, item)
   local stored = redis_call('HGET', Key.outcomes(suffix), Outcome.field_of(item[1], channel, item[4]))

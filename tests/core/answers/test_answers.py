@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import count
+from random import Random
 from typing import Any
 
 import pytest
@@ -239,6 +240,15 @@ async def test_a_press_on_what_is_no_longer_kept_is_answered(asked: Asked) -> No
         await asked.history(accepted)
 
 
+async def test_a_deleted_person_answers_nothing(asked: Asked) -> None:
+    accepted = await asked.ask(READ, person(1, BOT), person(2, BOT))
+    await asked.stack.deliveries.of_person.erase(TENANT, "1")
+    await asked.press("p1", asked.button("p1"))
+    await asked.press("p2", asked.button("p2"))
+    assert asked.texts == ["Этот вопрос задан не вам.", "Спасибо, отмечено."]
+    assert await asked.totals(accepted) == {"answered": 1, "open": 1, "read": 1}
+
+
 async def test_an_event_that_is_handled_again_after_a_change_changes_nothing(asked: Asked) -> None:
     """The process of the first press dies before its end; the second press comes in another lane meanwhile."""
     accepted = await asked.ask(COMING, person(1, BOT))
@@ -305,3 +315,45 @@ async def test_the_stream_of_events_goes_on_until_the_closing(asked: Asked) -> N
     assert (ended[-1].recipient, ended[-1].closed_at) == (None, None)
     versions = [change.version for change in ended]
     assert versions == sorted(versions)
+
+
+@pytest.mark.row("R-06")
+async def test_many_presses_with_repeats_in_two_channels_end_in_one_answer_each(stack: Stack) -> None:
+    """Each person presses several times in two channels at once, and events are repeated. The book of the test knows
+    which options a person has pressed: one of them counts, the same on every read, and the totals are the sum.
+    """
+    number_of_people, other = 60, "vk"
+    couriers = [FakeCourier(channel, shows=SHOWS) for channel in (BOT, other)]
+    for courier in couriers:
+        await stack.courier(courier)
+    people = [person(number, BOT, other) for number in range(1, number_of_people + 1)]
+    accepted = await stack.deliver(*people, channels=(BOT, other), question=COMING)
+    await stack.finished(accepted.key)
+    answers, chosen = [Answers(stack.store), Answers(stack.store)], Random(7)
+    tokens = {
+        (courier.channel, message.address): [one.data for row in message.content.inline for one in row]
+        for courier in couriers
+        for message in courier.attempted
+        if message.content
+    }
+    presses = [
+        (channel, address, token, f"{channel}{address}{number}")
+        for (channel, address), data in tokens.items()
+        for number, token in enumerate(chosen.choices(data, k=3))
+    ]
+    pressed = [*presses, *chosen.sample(presses, len(presses) // 3)]
+    chosen.shuffle(pressed)
+    await asyncio.gather(
+        *(chosen.choice(answers).press(TENANT, channel, address, token, event)
+          for channel, address, token, event in pressed)
+    )  # fmt: skip
+    history = await stack.history(accepted.key, limit=number_of_people)
+    assert history.answers
+    rows = [one.answer.row for one in history.recipients if one.answer and one.answer.row]
+    assert history.answers.states[AnswerState.ANSWERED] == len(rows) == number_of_people
+    assert sum(history.answers.options.values()) == number_of_people
+    for key, n in history.answers.options.items():
+        assert n == sum(row.value == key for row in rows)
+    assert all(len(row.revisions) < 6 for row in rows)
+    assert (await stack.history(accepted.key, limit=number_of_people)).recipients == history.recipients
+    await stack.audit()

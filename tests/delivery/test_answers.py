@@ -1,0 +1,127 @@
+"""Questions over HTTP: what is refused, the table of answers, CSV, entering on behalf, closing."""
+
+import json
+from typing import Any
+
+import pytest
+
+from core.deliveries.channels import ChannelFacts
+from couriers.sending.content.shown import display_of
+from couriers.telegram_bot.courier import TelegramBot
+from tests.delivery.conftest import Api, Couriers, delivery_body
+from tests.delivery.test_deliveries import finished
+
+PEOPLE = [{"id": n, "name": f"Person {n}", "contacts": {"telegram": str(100000 + n)}} for n in (1, 2)]
+OPTIONS = [{"key": "yes", "text": "Yes"}, {"key": "no", "text": "No"}]
+CHOICE = {"kind": "choice", "options": OPTIONS}
+
+
+def asking(**answer: Any) -> dict[str, Any]:
+    return delivery_body(recipients=PEOPLE, channels=["telegram"], answer=answer)
+
+
+@pytest.fixture
+async def where(api: Api, courier: Couriers) -> str:
+    """The address of a delivery that asks two people."""
+    await courier("telegram")
+    made = await api.call("POST", "/v1/deliveries", asking(**CHOICE))
+    assert made.status == 202, made
+    await finished(api, made.headers["Location"])
+    return str(made.headers["Location"])
+
+
+REFUSED = [
+    ("OPTIONS_MISSING", {"kind": "choice"}),
+    ("OPTIONS_MISSING", {"kind": "choice", "options": OPTIONS[:1]}),
+    ("OPTIONS_NOT_ALLOWED", {"kind": "confirm", "options": OPTIONS}),
+    ("TOO_MANY_OPTIONS", {"kind": "choice", "options": [{"key": str(n), "text": "a"} for n in range(100)]}),
+    ("OPTION_TOO_LONG", {"kind": "choice", "options": [OPTIONS[0], {"key": "b", "text": "b" * 4000}]}),
+    ("OPTION_MALFORMED", {"kind": "choice", "options": [OPTIONS[0], {"key": "b", "text": " "}]}),
+    ("OPTION_REPEATED", {"kind": "choice", "options": [OPTIONS[0], OPTIONS[0]]}),
+    ("UNTIL_PAST", {"kind": "confirm", "until": "2020-01-01T00:00:00Z"}),
+    ("TIME_MALFORMED", {"kind": "confirm", "until": "tomorrow"}),
+    ("WRONG_VALUE", {"kind": "signature"}),
+    ("UNKNOWN_FIELD", {"kind": "confirm", "remind": {}}),
+]
+
+
+@pytest.mark.parametrize(("code", "answer"), REFUSED)
+async def test_a_wrong_question_is_refused_by_its_code(api: Api, code: str, answer: dict[str, Any]) -> None:
+    before = await api.keys()
+    for path in ("/v1/deliveries", "/v1/deliveries/preview"):
+        refused = await api.call("POST", path, asking(**answer))
+        codes = {refused.code, *(error["code"] for error in refused.json.get("errors", ()))}
+        assert (refused.status, code in codes) == (400, True), refused
+    assert await api.keys() == before
+
+
+async def test_a_question_closes_after_its_delivery_is_due(api: Api) -> None:
+    late = asking(kind="confirm", until="2030-01-01T10:00:00Z") | {"deliver_at": "2030-01-01T11:00:00Z", "far": True}
+    assert (await api.call("POST", "/v1/deliveries", late)).code == "UNTIL_BEFORE_DUE"
+    good = late | {"deliver_at": "2030-01-01T09:00:00Z"}
+    made = await api.call("POST", "/v1/deliveries", good)
+    moved = await api.call("PATCH", made.headers["Location"], {"deliver_at": "2030-01-01T10:30:00Z", "far": True})
+    assert (moved.status, moved.code) == (400, "UNTIL_BEFORE_DUE")
+
+
+async def test_a_bulk_line_may_ask(api: Api) -> None:
+    lines = "".join(json.dumps(one) + "\n" for one in (asking(**CHOICE), asking(kind="choice")))
+    made = await api.call(
+        "POST", "/v1/deliveries/bulk", lines.encode(), headers={"Content-Type": "application/x-ndjson"}
+    )
+    accepted, refused = (json.loads(line) for line in made.body.splitlines())
+    assert (accepted["status"], refused["code"]) == (202, "OPTIONS_MISSING")
+
+
+async def test_the_preview_shows_the_buttons_or_says_that_there_are_none(api: Api) -> None:
+    channels, display = api.services.core.channels, display_of(object.__new__(TelegramBot))
+    await channels.register("telegram", ChannelFacts(100), display=display)
+    shown = (await api.call("POST", "/v1/deliveries/preview", asking(**CHOICE))).json["shown"]["telegram"]
+    assert [[one["text"], one["data"]] for row in shown["buttons"] for one in row] == [["Yes", "yes"], ["No", "no"]]
+    await channels.register("telegram", ChannelFacts(100), display=display_of(object.__new__(TelegramBot)))
+    sms = asking(kind="confirm") | {"channels": ["sms"]}
+    assert (await api.call("POST", "/v1/deliveries/preview", sms)).json["shown"]["sms"]["not_shown"] == ["answer"]
+
+
+@pytest.mark.row("R-03", "R-16")
+async def test_answers_are_a_table_by_person_with_totals_and_csv(api: Api, where: str) -> None:
+    entered = await api.call("POST", f"{where}/answers", {"recipient": 1, "value": "yes"})
+    assert (entered.status, entered.json["result"], entered.json["answer"]["by"]) == (200, "answered", "on_behalf")
+    page = (await api.call("GET", f"{where}/answers")).json
+    totals = {name: n for name, n in page["answers"].items() if n}
+    assert totals == {"answered": 1, "open": 1, "options": {"yes": 1, "no": 0}}
+    assert [(one["id"], one["answer"]["state"], one["answer"]["text"]) for one in page["recipients"]] == [
+        (1, "answered", "Yes"),
+        (2, "open", None),
+    ]
+    for query, ids in (("?state=open", [2]), ("?option=yes", [1]), ("?option=no", []), ("?q=person 2", [2])):
+        found = (await api.call("GET", f"{where}/answers{query}")).json["recipients"]
+        assert [one["id"] for one in found] == ids
+    rows = (await api.call("GET", f"{where}/answers.csv")).body.decode().splitlines()
+    assert rows[0].startswith("recipient,name,state,value,text,at,by,who")
+    assert rows[1].startswith("1,Person 1,answered,yes,Yes,")
+    history = (await api.call("GET", where)).json
+    assert (history["answer"]["kind"], history["answers"]["answered"]) == ("choice", 1)
+    assert [one["answer"]["state"] for one in history["recipients"]] == ["answered", "open"]
+
+
+@pytest.mark.row("R-07")
+async def test_a_question_is_closed_by_hand_once(api: Api, where: str) -> None:
+    closed = (await api.call("POST", f"{where}/answers:close")).json["answers"]
+    assert (closed["silent"], closed["open"]) == (2, 0)
+    again = (await api.call("POST", f"{where}/answers:close")).json["answers"]
+    assert again["closed_at"] == closed["closed_at"]
+    late = (await api.call("POST", f"{where}/answers", {"recipient": 1, "value": "no"})).json
+    assert (late["result"], late["answer"]["state"]) == ("late", "late")
+
+
+async def test_answers_to_what_was_not_asked_are_refused(api: Api, where: str) -> None:
+    made = await api.call("POST", "/v1/deliveries", delivery_body())
+    plain = made.headers["Location"]
+    for method, path in (("GET", "/answers"), ("GET", "/answers.csv"), ("POST", "/answers:close")):
+        assert (await api.call(method, f"{plain}{path}")).code == "QUESTION_NOT_FOUND"
+    for body, code in (
+        ({"recipient": 1, "value": "maybe"}, "OPTION_UNKNOWN"),
+        ({"recipient": 7, "value": "yes"}, "RECIPIENT_NOT_FOUND"),
+    ):
+        assert (await api.call("POST", f"{where}/answers", body)).code == code
