@@ -56,6 +56,33 @@ async def test_a_secretary_writes_to_a_group_on_a_phone_and_sees_who_was_not_rea
     await person.sees("Получили 1 из 3")
 
 
+@pytest.mark.row("W-25")
+async def test_those_who_were_not_reached_are_written_to_and_a_repeat_keeps_whom_it_was_for(person: Person) -> None:
+    group, call = await school(person), person.running.call
+    body = {"sender": {"id": "office"}, "recipients": [{"group": group}, {"id": f"{group}-0"}], "text": group}
+    made = await call("POST", "/v1/deliveries", {**body, "channels": ["sms"]})
+    await person.visit(f"message/{made['id']}", language="ru", width=390)
+    await person.sees("Получили 1 из 3")
+    await person.presses("Написать тем, кто не получил")
+    await person.sees("2 получателя")
+    chosen = "[...document.querySelectorAll('.chip')].map((one) => one.innerText.replace(' ×', ''))"
+    assert sorted(await person.browser.run(chosen)) == ["Боря 🐱", "ולד"]
+    ticked = "document.querySelectorAll('fieldset input[type=checkbox]:checked').length"
+    assert await person.browser.run(ticked) == 0
+    await person.go(f"message/{made['id']}")
+    await person.presses("Повторить")
+    await person.sees("3 получателя")
+    assert await person.browser.run(chosen) == [group]
+    assert await person.browser.run(ticked) == 1
+    known = [one["channel"] for one in (await call("GET", "/v1/channels"))["channels"]]
+    made = await call("POST", "/v1/deliveries", {**body, "channels": known})
+    await person.go(f"messages?text={group}")
+    await person.browser.wait_for("document.querySelectorAll('.rows .row').length === 2")
+    await person.presses("Повторить")
+    await person.sees("3 получателя")
+    assert await person.browser.run(ticked) == 0, "all channels that people have"
+
+
 @pytest.mark.row("W-06")
 async def test_a_draft_that_was_sent_in_another_tab_is_not_sent_again(person: Person) -> None:
     group = await school(person)

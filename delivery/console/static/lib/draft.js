@@ -1,6 +1,6 @@
 /** The message that is being written: kept in the browser, so that a reload, a lost network or another tab loses nothing. */
 
-import { randomKey } from "./api.js";
+import { api, randomKey } from "./api.js";
 
 const PLACE = "ada.draft";
 
@@ -19,8 +19,22 @@ export const keepDraft = (draft) => localStorage.setItem(PLACE, JSON.stringify(d
 
 export const dropDraft = () => localStorage.removeItem(PLACE);
 
-/** Begins a draft with the text, buttons, files and channels of a message that was sent. */
-export const draftOf = (message) => keepDraft({ ...fresh(), ...contentOf(message) });
+/**
+ * Begins a draft with a message that was sent: to the same groups and people, or to those who were not reached, over channels that
+ * are chosen anew. All channels that there are mean all that people have.
+ */
+export async function draftAgain(message, signal, unreached) {
+  const { channels: all } = await api.get("/v1/channels", {}, { signal }), content = contentOf(message), rows = [];
+  let cursor;
+  do {
+    const page = await api.get(`/v1/deliveries/${encodeURIComponent(message.id)}/recipients`, { limit: 1000, cursor, ...(unreached && { reached: "no" }) }, { signal });
+    rows.push(...page.recipients);
+    cursor = page.next;
+  } while (cursor);
+  keepDraft({ ...fresh(), ...content, channels: unreached || content.channels.length === all.length ? [] : content.channels,
+    groups: unreached ? [] : [...new Set(rows.flatMap((one) => one.origin))].map((id) => ({ id, title: id })),
+    people: rows.filter((one) => (unreached ? one.why !== "waiting" : !one.origin.length)).map(({ id, name }) => ({ id, name })) });
+}
 
 /** Returns the fields of a draft that a message or a template has. */
 export function contentOf(message) {

@@ -6,9 +6,9 @@ import { api } from "../lib/api.js";
 import { explain, fact, notice, statusTag, toast, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { ask, confirm } from "../lib/dialog.js";
-import { draftOf, inZone, plainOf } from "../lib/draft.js";
+import { inZone, plainOf } from "../lib/draft.js";
 import { timeField } from "../lib/when.js";
-import { verdict } from "./messages.js";
+import { verdict, writeAgain } from "./messages.js";
 
 const PAINT_PAUSE = 500;
 
@@ -63,7 +63,8 @@ function summary(where, context, message, reasons, list, reread, choose, readTex
       ["scheduled", "released"].includes(message.state) && h("button", { class: "danger", onclick: () => cancel(where, counts.recipients, reread) }, t("message.cancel")),
       message.state === "scheduled" && h("button", { onclick: () => move(where, context, reread) }, t("message.move")),
       counts.failed + counts.unknown > 0 && h("button", { onclick: () => retry(where, counts.failed + counts.unknown, reread) }, t("message.retry")),
-      h("button", { onclick: () => { draftOf(message); context.go("write"); } }, t("messages.repeat"))],
+      reasons.not_reached > 0 && message.state !== "scheduled" && h("button", { onclick: () => writeAgain(message, context, true) }, t("message.write_unreached")),
+      h("button", { onclick: () => writeAgain(message, context) }, t("messages.repeat"))],
       h("a", { class: "button", href: `${where}/recipients.csv?excel&language=${currentLanguage()}`, download: true }, t("message.csv")),
       h("button", { onclick: () => list.all().then(() => print()) }, t("message.print"))),
     h("h2", {}, t("message.recipients")),

@@ -3,10 +3,10 @@
 import { h, paint } from "../lib/dom.js";
 import { moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { tag, toast } from "../lib/page.js";
+import { explain, tag, toast } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { follow } from "../lib/live.js";
-import { draftOf, inZone, plainOf } from "../lib/draft.js";
+import { draftAgain, inZone, plainOf } from "../lib/draft.js";
 
 const STATES = ["scheduled", "released", "finished", "cancelled", "expired"];
 
@@ -33,7 +33,7 @@ export default {
         { title: t("messages.sender"), width: "1.5fr", cell: (row) => row.sender.name || String(row.sender.id) },
         { title: t("messages.when"), width: "9rem", cell: (row) => moment(row.deliver_at) },
         { title: t("messages.verdict"), width: "2fr", cell: verdict },
-        { title: t("messages.repeat"), width: "9rem", cell: (row) => !row.text_hidden && h("button", { class: "plain", onclick: () => { draftOf(row); context.go("write"); } }, t("messages.repeat")) },
+        { title: t("messages.repeat"), width: "9rem", cell: (row) => !row.text_hidden && h("button", { class: "plain", onclick: () => writeAgain(row, context) }, t("messages.repeat")) },
       ],
       load: async ({ cursor, signal, since, ...filters }) => {
         const page = await api.get("/v1/deliveries", { ...filters, since: since && inZone(`${since}T00:00`, context.me.timezone), cursor, limit: 50 }, { signal });
@@ -64,4 +64,14 @@ export function verdict(row) {
   const isBefore = row.verdict === "scheduled" || row.verdict === "cancelled";
   const kind = row.verdict === "all_reached" && reached < recipients ? "warn" : KINDS[row.verdict] || "";
   return tag(kind, isBefore ? word("delivery_state", row.verdict) : t("messages.reached", { reached, count: recipients }));
+}
+
+/** Opens the page that writes with a message again. `unreached`: to those who were not reached. */
+export async function writeAgain(message, context, unreached) {
+  try {
+    await draftAgain(message, context.signal, unreached);
+    context.go("write");
+  } catch (error) {
+    if (error.name !== "AbortError") toast(explain(error), "bad");
+  }
 }

@@ -33,7 +33,7 @@ export class RecipientTable {
     if (!unclear) return undefined;
     const names = unclear.value.split("\n");
     return field({ label: t("write.sheet") }, h("select", { id: "sheet", onchange: (event) => this.look({ ...this.refused, sheet: event.target.value }) },
-      ["", ...names].map((one) => h("option", { value: one }, one || t("write.choose_sheet")))));
+      ["", ...names].map((one) => h("option", { value: one }, one || "…"))));
   }
 
   async choose(input) {
