@@ -8,17 +8,13 @@ from msgspec import Struct
 from scenarios.actions import Actions, installed_actions
 from scenarios.bot import Bot
 from scenarios.check.action_fields import check_action, check_settings
-from scenarios.check.attachments import check_attachments
 from scenarios.check.messages import check_message
 from scenarios.check.names import check_names
-from scenarios.check.paths.late_answers import check_late_answers
-from scenarios.check.paths.loops import check_loops, check_sizes
-from scenarios.check.paths.order import check_order, check_scheduled, only_scheduled
-from scenarios.check.paths.reachability import check_reachability
+from scenarios.check.paths.order import check_late_answers, check_order, check_scheduled, only_scheduled
+from scenarios.check.paths.reachability import check_loops, check_reachability, check_sizes
 from scenarios.check.paths.references import References
-from scenarios.check.paths.starts import check_starts
-from scenarios.check.paths.trigger_order import check_triggers
-from scenarios.check.sending import check_sending, tags_of
+from scenarios.check.paths.starts import check_starts, check_triggers
+from scenarios.check.sending import check_attachments, check_sending, tags_of
 from scenarios.check.step import Step
 from scenarios.check.texts import check_texts
 from scenarios.check.variables import check_variables

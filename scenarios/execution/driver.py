@@ -2,8 +2,8 @@
 
 A step that ordered a delivery ends when the delivery does; other released steps go on meanwhile. Deliveries are awaited
 in place for a second, because most of them take a few milliseconds. Then, or when only slow actions are left, the run
-is parked: it occupies no worker, and the end of a delivery or of a slow action has it driven on. `waiting.turns` says
-how long the person's next event waits for it.
+is parked: it occupies no worker, and the end of a delivery or of a slow action has it driven on. `handlers.suspension`
+says how long the person's next event waits for it.
 """
 
 import asyncio

@@ -3,33 +3,47 @@
 An event's task stays claimed while its run is driven, so that a person's events are processed one after the other, and
 a process that dies leaves the run to another one when the lease ends. While the run is parked the task is suspended at
 its place in the person's lane. It is done when the run is over.
+
+A run that waits keeps the turn of its person for its own answers, for a broadcast or for a slow action: until then no
+later event of the person is processed. Counted from the arrival of the event, so an event is held up by those before it
+for no longer than that, however many they are.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 from core.directory.users import Users
-from core.queue import Attempt, Result
+from core.queue import Attempt, Result, Suspend
 from core.queue.task_ids import put_ms
 from core.updates import events
 from core.updates.bot_calls import BotCalls
 from couriers.bot_calls import longest_answer
 from scenarios.check.reloading import ActiveBot
+from scenarios.context import Asking, Waiting
 from scenarios.engine.splicing import unknown_scenario
 from scenarios.engine.triggers import SCHEDULED, scheduled
 from scenarios.execution.answers import Answers
 from scenarios.execution.driver import Driver
 from scenarios.execution.runs import RunGone, Runs, StoredRun, run_id
 from scenarios.execution.versions import Version, Versions
-from scenarios.execution.waiting.turns import suspension
+from scenarios.execution.waiting.waits import WaitsFor
 from scenarios.stores.people import People
 from scenarios.stores.variables import Variables
 
 log = logging.getLogger(__name__)
 
 Event = Mapping[str, Any]
+
+FOR_ANSWERS = timedelta(minutes=10)
+"""A later answer could not arrive before them either: the messages of a chat keep their order."""
+
+FOR_OTHERS = timedelta(minutes=1)
+"""The lease of broadcasts and slow actions, which concern more than the person and may take hours."""
+
+_AGAIN = timedelta(hours=1)
+"""A run without a turn is looked at again after this time. It is woken before, as soon as what it waits for ends."""
 
 
 class Handlers:
@@ -147,3 +161,14 @@ class Handlers:
 
     def _run_of(self, event: Event) -> str:
         return run_id(self._tenant, events.identity(self._tenant, event), events.person_of(event), self._shards)
+
+
+def suspension(run: str, waits: Iterable[WaitsFor], age: timedelta, now: int) -> Suspend:
+    """Return what the task of an event does while its run waits. `age`: since the event arrived. `now`: ms."""
+    waits = list(waits)
+    if due := [one.due for one in waits if isinstance(one, Asking)]:  # the answer is the next in the lane
+        return Suspend(timedelta(milliseconds=max(min(due) - now, 0)), leaves_lane=True, checkpoint=run)
+    longest = FOR_ANSWERS if all(isinstance(one, Waiting) and one.one for one in waits) else FOR_OTHERS
+    if age < longest:
+        return Suspend(longest - age, checkpoint=run)
+    return Suspend(_AGAIN, leaves_lane=True, checkpoint=run)

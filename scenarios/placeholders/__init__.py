@@ -8,11 +8,20 @@ parsed once. What a person has written is escaped for the parse mode and never p
 Guide and reference: docs/scenarios-placeholders.md. Neighbours: `scenarios.bot.patterns` below; the engine above.
 """
 
-from scenarios.placeholders.escaping import HTML, MARKDOWN_V2, PLAIN, URL, Escaping
 from scenarios.placeholders.modifiers import MODIFIERS, Modifier
 from scenarios.placeholders.parser import problems
 from scenarios.placeholders.rendering import render, render_all
-from scenarios.placeholders.scope import MAX_DEPTH, Rendered, RenderWarning, Scope
+from scenarios.placeholders.scope import (
+    HTML,
+    MARKDOWN_V2,
+    MAX_DEPTH,
+    PLAIN,
+    URL,
+    Escaping,
+    Rendered,
+    RenderWarning,
+    Scope,
+)
 from scenarios.placeholders.template import Problem
 
 __all__ = [

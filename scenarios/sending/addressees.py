@@ -1,7 +1,9 @@
-"""The recipients of a broadcast: `to` as an author writes it, in the form of the HTTP API's recipients. Pure."""
+"""`to`: people, groups and supergroups of the directory, as an author writes them, as the check sees them, and in the
+form of the recipients of the HTTP API. Pure.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from core.directory.records import raise_first
 from core.errors import Invalid
@@ -11,6 +13,8 @@ from core.model.people import faults_of_address
 from core.model.text.personal import field_name
 from core.orders import Addressee, GroupRef, SupergroupRef, UserRef
 from scenarios.bot.data import Data
+from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
+from scenarios.schema.types import TEXT, Complaint, Type, has_placeholder
 from scenarios.words import sentence
 
 
@@ -70,3 +74,55 @@ def _listed(written: Data) -> Sequence[Data]:
     if written is None:
         return ()
     return written if isinstance(written, list | tuple) else [written]
+
+
+_NAMES = ("id", "group", "supergroup")
+_PROPERTIES = {
+    **{name: {"type": ["string", "integer"]} for name in _NAMES},
+    "name": {"type": "string"},
+    "contacts": {"type": "object"},
+    "values": {"type": "object"},
+}
+_ONE = {"anyOf": [{"type": ["string", "integer"]}, {"type": "object", "properties": _PROPERTIES}]}
+
+
+def _complaints(node: Node) -> Iterator[Complaint]:
+    for item in node.items if isinstance(node, ListNode) else (node,):
+        if isinstance(item, MapNode):
+            yield from _map_complaints(item)
+        else:
+            yield from TEXT.check(item)
+            yield from _line_complaints(item)
+
+
+def _line_complaints(node: Node) -> Iterator[Complaint]:
+    """Yield what is wrong with an addressee in one line: `sms:+7…`, `42=sms:+7…`, `group:ИВТ-21`."""
+    if not isinstance(node, Scalar) or has_placeholder(node) or is_empty(node):
+        return
+    try:
+        contacts = recipient_notation.read(node.text).get("contacts", {})
+    except ValueError:
+        contacts = {"": [""]}
+    if any(any(faults_of_address(channel, one)) for channel, given in contacts.items() for one in given):
+        yield (
+            node,
+            sentence("addressee_sms_sms_group", found=node.text),
+        )
+
+
+def _map_complaints(node: MapNode) -> Iterator[Complaint]:
+    if sum(node.get(name) is not None for name in _NAMES) != 1:
+        yield (
+            node,
+            sentence("addressee_has_one_id", found=describe(node)),
+        )
+    for key, _ in node.pairs:
+        if key.text not in _PROPERTIES:
+            yield key, sentence("addressee_has_no", name=key.text, words=", ".join(_PROPERTIES))
+
+
+ADDRESSEES = Type(
+    "an id, a contact such as sms:+7…, {id}, {group}, {supergroup}, or a list of them",
+    {"anyOf": [_ONE, {"type": "array", "items": _ONE}]},
+    _complaints,
+)

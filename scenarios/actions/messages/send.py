@@ -26,10 +26,9 @@ from scenarios.placeholders.values import as_moment, as_text, in_utc
 from scenarios.rehearsal import RehearsedStep
 from scenarios.rehearsal.step import NUMBER
 from scenarios.schema import ActionType, Own, Seen, conversion, types
-from scenarios.schema.addressees import ADDRESSEES
 from scenarios.schema.attributes import Elements, Fields, Flag, Text, Verbatim
 from scenarios.sending import orders
-from scenarios.sending.addressees import addressees
+from scenarios.sending.addressees import ADDRESSEES, addressees
 from scenarios.sending.message import (
     BotMessage,
     Files,

@@ -1,5 +1,5 @@
-"""Finds chains that do otherwise than they read: questions that are asked at once, failures that nothing tells of; and
-fields of the event that a schedule does not have.
+"""Finds chains that do otherwise than they read: questions that are asked at once, failures that nothing tells of,
+answers to a press that come too late (C-102), and fields of the event that a schedule does not have.
 """
 
 from collections.abc import Iterator, Mapping
@@ -81,3 +81,24 @@ def check_scheduled(step: Step, kind: ActionType, bot: Bot, problems: Problems) 
             name = names_in(one.path)[0]
             if name.startswith(_OF_A_MESSAGE) and name not in own and not one.is_optional:
                 reader.error(text, "NOT_OF_SCHEDULE", sentence("schedule_has_no_message", source=one.source, name=name))
+
+
+def check_late_answers(bot: Bot, types: Types, problems: Problems) -> None:
+    """Warns of each `answer_press` that a chain puts behind an action that waits for people or other systems."""
+    for scenario in bot.scenarios.values():
+        for action, waiting in late_answers(scenario.actions, types):
+            message = sentence("press_answered_without_text", action=waiting.type, line=waiting.place.line)
+            problems.warning(action.place, "ANSWER_TOO_LATE", message)
+
+
+def late_answers(actions: tuple[Action, ...], types: Types) -> Iterator[tuple[Action, Action]]:
+    """Yield each late answer with the action before it that waits first."""
+    waiting: Action | None = None
+    for action in actions:
+        if action.chain is None:
+            waiting = None
+        if action.type == "answer_press" and waiting:
+            yield action, waiting
+        kind = types.get(action.type)
+        if waiting is None and (action.type == "ask" or (kind and kind.tube)):
+            waiting = action

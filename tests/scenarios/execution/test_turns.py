@@ -13,8 +13,8 @@ from core.redis.store import Store
 from scenarios.context import Asking, Context, Waiting
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
+from scenarios.execution.handlers import suspension
 from scenarios.execution.waiting import waits
-from scenarios.execution.waiting.turns import suspension
 from scenarios.execution.waiting.waits import WaitsFor
 from scenarios.schema import ActionType, Attributes
 from tests.scenarios.execution.conftest import PERSON, WITHIN, Installation, states

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.plugins.plan import plan
+from scenarios.plugins.starting import plan
 
 
 @pytest.mark.row("C-79")
