@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 import couriers
 from core.errors import SetupError
+from core.model.contacts.addresses import FORMS, AddressForm
 
 _LAST = 1000
 COURIERS_GROUP, CHANNELS_GROUP = "ada.couriers", "ada.channels"
@@ -95,7 +96,8 @@ class Channel:
     a wrong name is not among them, so it is reported. `of_installation`: settings of the section that are the same for
     all accounts. `is_per_bot`: each bot can have an account of its own. `is_simulated`: the sandbox simulates it.
     `simulator`: a module with `start_simulator(directory)`, which returns a `Simulator`. `limits_replies`: a bot
-    answers an address only so often, because a machine may answer there. `bot_place`: as `place`, for a bot that writes
+    answers an address only so often, because a machine may answer there. `address`: the form of its
+    addresses, None if every text is one. `bot_place`: as `place`, for a bot that writes
     to a person by itself and chooses the channel; without it a channel in which people write is among the last.
     `readers`: the processes that receive a secret of the channel which is a common setting, as `cli.settings.secrets`
     names them.
@@ -112,6 +114,7 @@ class Channel:
     is_simulated: bool = False
     simulator: str = ""
     limits_replies: bool = False
+    address: AddressForm | None = None
     bot_place: int | None = None
     readers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     receiving: Receiving | None = None
@@ -129,11 +132,15 @@ class Simulator(Protocol):
 
 @cache
 def channels() -> Mapping[str, Channel]:
-    """Return all channels by name, in the order of lists. No installed package replaces one of Ada's own."""
+    """Return all channels by name, in the order of lists; the first call makes the forms of their addresses known. No
+    installed package replaces one of Ada's own.
+    """
     own = [_own(name) for name in _folders()]
     points = {**_points(COURIERS_GROUP), **_points(CHANNELS_GROUP)}
     installed = [_installed(point) for name, point in points.items() if name not in {one.name for one in own}]
-    return {one.name: one for one in sorted([*own, *installed], key=lambda one: (one.place, one.name))}
+    found = {one.name: one for one in sorted([*own, *installed], key=lambda one: (one.place, one.name))}
+    FORMS.update((name, one.address) for name, one in found.items() if one.address)
+    return found
 
 
 def channels_of_bots() -> Sequence[str]:

@@ -1,5 +1,6 @@
 """The record of the channel: E-mail."""
 
+from core.model.contacts.addresses import EMAIL_ADDRESS
 from couriers.channel import Channel
 
 CHANNEL = Channel(
@@ -14,6 +15,7 @@ CHANNEL = Channel(
         }
     ),
     is_simulated=True,
+    address=EMAIL_ADDRESS,
     readers={"ADA_SMTP_URL": frozenset({"serve", "email", "bots"})},
     limits_replies=True,
 )

@@ -1,5 +1,6 @@
 """The record of the channel: MAX."""
 
+from core.model.contacts.addresses import PERSON_OR_GROUP
 from couriers.channel import Channel, Receiving, Webhook
 
 CHANNEL = Channel(
@@ -11,6 +12,7 @@ CHANNEL = Channel(
     of_installation=frozenset({"ADA_MAX_WEBHOOK_URL", "ADA_MAX_WEBHOOK_SECRET"}),
     is_per_bot=True,
     is_simulated=True,
+    address=PERSON_OR_GROUP,
     readers={"ADA_MAX_WEBHOOK_SECRET": frozenset({"serve", "bot max"})},
     bot_place=2,
     receiving=Receiving(  # without a webhook it polls

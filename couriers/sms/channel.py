@@ -1,5 +1,6 @@
 """The record of the channel: SMS."""
 
+from core.model.contacts.addresses import PHONE_NUMBER
 from couriers.channel import Callback, Channel, Receiving
 
 CHANNEL = Channel(
@@ -13,6 +14,7 @@ CHANNEL = Channel(
         }
     ),
     is_simulated=True,
+    address=PHONE_NUMBER,
     readers={"ADA_INBOUND_SMS_SECRET": frozenset({"serve", "sandbox"})},
     bot_place=5,
     limits_replies=True,

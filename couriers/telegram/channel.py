@@ -1,5 +1,6 @@
 """The record of the channel: Telegram over MTProto."""
 
+from core.model.contacts.addresses import ACCOUNT
 from couriers.channel import Channel
 
 CHANNEL = Channel(
@@ -8,5 +9,6 @@ CHANNEL = Channel(
     place=1,
     no_account=frozenset({"ADA_TELEGRAM_TIMEOUT"}),
     is_simulated=True,
+    address=ACCOUNT,
     bot_place=4,
 )

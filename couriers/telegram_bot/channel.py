@@ -1,5 +1,6 @@
 """The record of the channel: Telegram's Bot API."""
 
+from core.model.contacts.addresses import BOT_CHAT
 from couriers.channel import Channel, Receiving, Webhook
 
 CHANNEL = Channel(
@@ -12,6 +13,7 @@ CHANNEL = Channel(
     of_installation=frozenset({"ADA_BOT_TENANT", "ADA_BOT_WEBHOOK_URL"}),
     is_per_bot=True,
     is_simulated=True,
+    address=BOT_CHAT,
     readers={
         "ADA_BOT_TOKEN": frozenset({"telegram-bot", "bot telegram", "scenarios"}),
         "ADA_INBOUND_TELEGRAM_SECRET": frozenset({"serve", "bot telegram"}),

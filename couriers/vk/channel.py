@@ -1,5 +1,6 @@
 """The record of the channel: VK."""
 
+from core.model.contacts.addresses import PEER
 from couriers.channel import Callback, Channel, Receiving
 
 CHANNEL = Channel(
@@ -10,6 +11,7 @@ CHANNEL = Channel(
     no_account=frozenset({"ADA_VK_LONG_POLL", "ADA_VK_TIMEOUT", "ADA_VK_MOST_FILE_MB"}),
     is_per_bot=True,
     is_simulated=True,
+    address=PEER,
     readers={"ADA_INBOUND_VK_SECRET": frozenset({"serve"})},
     bot_place=3,
     receiving=Receiving(

@@ -1,10 +1,12 @@
-"""Addresses of a person in a channel: their forms, and what is none. Pure. The rule is the same wherever one enters.
+"""Addresses of a person in a channel: their forms, and what is none. The rule is the same wherever one enters.
 
-A channel that is not listed here has only one form of each address, and every printable text is one.
+The record of a channel names the form of its addresses; `couriers.channel.channels`, which each process reads at its
+start, puts them into `FORMS`. A channel without a form has only one form of each address, and every printable text is
+one.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import idna
@@ -21,11 +23,18 @@ _DOMAIN = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-)
 _MOST_OCTETS = 254  # RFC 5321, 4.5.3.1.3
 
 
-class _Form(NamedTuple):
-    """`example` stands behind "An address of this channel is"."""
+class AddressForm(NamedTuple):
+    """`example` stands behind "An address of this channel is". `canonical`: returns the one form of all written forms
+    of an address; what is no address stays as it is.
+    """
 
     accepts: Callable[[str], object]
     example: str
+    canonical: Callable[[str], str] = str
+
+
+FORMS: dict[str, AddressForm] = {}
+"""By channel."""
 
 
 def without_duplicates(channel: str, addresses: Iterable[str]) -> list[str]:
@@ -38,16 +47,20 @@ def without_duplicates(channel: str, addresses: Iterable[str]) -> list[str]:
 
 def canonical(channel: str, address: str) -> str:
     """Return the one form of all written forms of an address; what is no address stays as it is."""
-    address = without_marks(nfc(address))
-    match channel:
-        case "sms":
-            return e164(address) or address
-        case "telegram" | "telegram-bot":
-            return (e164(address) or address) if address.startswith("+") else _username(address)
-        case "email":
-            return address.strip().lower()  # servers that distinguish capitals exist only in theory
-        case _:
-            return address
+    form, address = FORMS.get(channel), without_marks(nfc(address))
+    return form.canonical(address) if form else address
+
+
+def _number(address: str) -> str:
+    return e164(address) or address
+
+
+def _number_or_username(address: str) -> str:
+    return _number(address) if address.startswith("+") else _username(address)
+
+
+def _lower(address: str) -> str:
+    return address.strip().lower()  # servers that distinguish capitals exist only in theory
 
 
 def _username(address: str) -> str:
@@ -56,7 +69,7 @@ def _username(address: str) -> str:
 
 def malformed(channel: str, address: str) -> str:
     """Return why a printable text is no address of the channel; "" if it is one."""
-    form, address = _FORMS.get(channel), without_marks(nfc(address))
+    form, address = FORMS.get(channel), without_marks(nfc(address))
     return f"An address of {channel} is {form.example}." if form and not form.accepts(address) else ""
 
 
@@ -78,19 +91,22 @@ def _is_bot_chat(address: str) -> bool:
     return bool(_CHAT_ID.fullmatch(address) or _USERNAME.fullmatch(address))
 
 
-def _is_telegram(address: str) -> bool:
+def _is_chat_or_number(address: str) -> bool:
     return is_phone_number(address) if address.startswith("+") else _is_bot_chat(address)
 
 
-_FORMS: Mapping[str, _Form] = {
-    "sms": _Form(
-        is_phone_number,
-        "one phone number, such as +79991112233. A spreadsheet writes 7,9991E+10 or 79991112233.0 in its place unless"
-        " the column is text",
-    ),
-    "telegram": _Form(_is_telegram, "an id such as 100001, a name such as @anna, or a phone number with its plus"),
-    "telegram-bot": _Form(_is_bot_chat, "the id of a chat, such as 100001, or the @name of a group"),
-    "vk": _Form(_PEER.fullmatch, "a peer id, such as 200001"),
-    "max": _Form(_INT64.fullmatch, "the id of a person, such as 300001, or of a group, such as -70001"),
-    "email": _Form(ascii_email, "name@domain, such as anna@example.org"),
-}
+PHONE_NUMBER = AddressForm(
+    is_phone_number,
+    "one phone number, such as +79991112233. A spreadsheet writes 7,9991E+10 or 79991112233.0 in its place unless"
+    " the column is text",
+    _number,
+)
+ACCOUNT = AddressForm(
+    _is_chat_or_number,
+    "an id such as 100001, a name such as @anna, or a phone number with its plus",
+    _number_or_username,
+)
+BOT_CHAT = AddressForm(_is_bot_chat, "the id of a chat, such as 100001, or the @name of a group", _number_or_username)
+PEER = AddressForm(_PEER.fullmatch, "a peer id, such as 200001")
+PERSON_OR_GROUP = AddressForm(_INT64.fullmatch, "the id of a person, such as 300001, or of a group, such as -70001")
+EMAIL_ADDRESS = AddressForm(ascii_email, "name@domain, such as anna@example.org", _lower)
