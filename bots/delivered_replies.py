@@ -7,7 +7,7 @@ most `MOST_REPLIES` a day, so an answering machine at the other end is not answe
 """
 
 import logging
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from hashlib import blake2b
 
 from msgspec import Struct
@@ -79,7 +79,7 @@ class DeliveredReplies:
             recipients=(),
             channels=[message.channel],
             origin=message.channel,
-            expires_at=datetime.now(UTC) + message.expires,
+            expires_at=self._sending.clock() + message.expires,
             priority=_PRIORITY,
             kind=KIND,
         )

@@ -63,11 +63,11 @@ class InvalidForRecipient(Invalid):
 
 
 class InvalidMany(Invalid):
-    """The request makes no sense for several recipients. `errors`: the first ones; code and path are those of the
-    first.
+    """The request makes no sense for several reasons or recipients. `errors`: the first ones; code and path
+    are those of the first.
     """
 
-    def __init__(self, detail: str, errors: Sequence[InvalidForRecipient]) -> None:
+    def __init__(self, detail: str, errors: Sequence[Invalid]) -> None:
         super().__init__(errors[0].code, detail, errors[0].path)
         self.errors = errors
 

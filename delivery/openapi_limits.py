@@ -9,6 +9,8 @@ from typing import Any
 from msgspec import Struct, inspect
 
 from core.directory.exporting import EXPORTED
+from core.model.field_types import PRINTABLE, UPLOAD_ID
+from core.orders import Addressee
 from delivery.api.deliveries import bulk, changes, content, delivery_request
 from delivery.api.jobs.reading import JobFilter
 from delivery.api.queue import tasks
@@ -23,9 +25,9 @@ _OTHERWISE_LIMITED = frozenset({"pattern", "enum", "format", "contentMediaType"}
 
 PATH_PATTERNS = {
     "/v1/deliveries/{id}": types.DELIVERY_ID,
-    "/v1/files/{id}": content.UPLOAD_ID,
+    "/v1/files/{id}": UPLOAD_ID,
     "/v1/queue/tasks/{task_id}": r"^[0-9]{1,5}\..+$",
-    "/v1/queue/tubes/{tube}": types.PRINTABLE,
+    "/v1/queue/tubes/{tube}": PRINTABLE,
     "/v1/ownerships/{user}/{kind}": "^(group|supergroup)$",
     "/v1/export/{kind}": f"^({'|'.join(EXPORTED)})$",
 }
@@ -53,7 +55,7 @@ _COMBINATIONS: Mapping[type[Struct], Mapping[str, object]] = {
     bulk.BulkLine: _SHOWS_SOMETHING,
     content.ButtonRequest: {"oneOf": _required("data", "url")},
     content.AttachmentRequest: {"oneOf": _required("url", "provider_id")},
-    delivery_request.RecipientRequest: {
+    Addressee: {
         "oneOf": _required("id", "group", "supergroup"),
         "dependentRequired": {"name": ["id"], "contacts": ["id"]},
     },

@@ -8,7 +8,7 @@ from msgspec import Struct
 from core.directory import Directory
 from core.model.history_key import Id
 from core.model.people import Group, ObjectKind, Supergroup, User, id_text
-from core.orders import GroupRef, SupergroupRef
+from core.orders import Addressee
 
 _PAGE = 500
 
@@ -30,10 +30,10 @@ class Choice(Struct, frozen=True):
         return blake2b(self.ref.encode(), digest_size=6).hexdigest()
 
 
-def addressee(ref: str) -> GroupRef | SupergroupRef:
+def addressee(ref: str) -> Addressee:
     """Return the addressee of an order."""
     kind, _, object_id = ref.partition(":")
-    return GroupRef(object_id) if kind == "group" else SupergroupRef(object_id)
+    return Addressee(group=object_id) if kind == "group" else Addressee(supergroup=object_id)
 
 
 class Addressees:

@@ -24,7 +24,7 @@ from core.errors import Refused
 from core.model.delivery import NewDelivery, Repeat, Sender
 from core.model.people import Member, User
 from core.model.text.sms_parts import sms_parts
-from core.orders import Caller, GroupRef, Order, SupergroupRef
+from core.orders import Caller, Order
 
 _PREVIEW = 1000
 # code of a refusal → where the dialog goes on
@@ -59,8 +59,8 @@ class Ordering:
     async def people(self, chosen: Sequence[str]) -> Sequence[Member]:
         """Return the people of the chosen groups, each once. Raises NotFound GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND."""
         found = [addressee(ref) for ref in chosen]
-        groups = [one.id for one in found if isinstance(one, GroupRef)]
-        supergroups = [one.id for one in found if isinstance(one, SupergroupRef)]
+        groups = [one.group for one in found if one.group]
+        supergroups = [one.supergroup for one in found if one.supergroup]
         return (await self._services.core.directory.expander.expand(self._services.tenant, groups, supergroups)).members
 
     async def confirm(self, talk: Talk, time: TypedTime | None) -> Turn:
@@ -105,14 +105,13 @@ class Ordering:
 
     async def _delivery(self, talk: Talk) -> NewDelivery:
         user, state = talk.user, talk.state
-        channels = (await self._services.core.channels.current()).names
         sender = Sender(user.id, user.name, user.role)
         return NewDelivery(
             self._services.tenant,
             sender,
             state.text,
             (),
-            channels,
+            (),
             origin=talk.event.channel,
             deliver_at=state.deliver_at,
         )

@@ -110,7 +110,7 @@ class TextConversation:
             sender=Sender(user.id, user.name, user.role),
             text=found.text,
             recipients=(),
-            channels=(await services.core.channels.current()).names,
+            channels=(),
             origin=event.channel,
         )
         order = Order(delivery, [addressee(found.choice.ref)])

@@ -68,7 +68,7 @@ class Deliveries:
 
     def __init__(self, store: Store, channels: Channels) -> None:
         self._store = store
-        self._channels = channels
+        self.channels = channels
         self._reader = HistoryReader(store)
         self._listing = Listing(store, self._reader)
         self._canceller = Canceller(store, self._reader)
@@ -93,7 +93,7 @@ class Deliveries:
         Raises Conflict HISTORY_KEY_USED or IDEMPOTENCY_KEY_REUSED, Forbidden HISTORY_KEY_FOREIGN, Invalid
         HISTORY_KEY_MALFORMED, QuotaExceeded.
         """
-        sizes = (await self._channels.current()).parcel_sizes
+        sizes = (await self.channels.current()).parcel_sizes
         while True:
             key, arguments = self._call(delivery, repeat, sizes)
             counted = await self._take_quota(delivery, key)
@@ -148,7 +148,7 @@ class Deliveries:
         """Enqueue each delivery independently, all in one batch; the results in their order. Raises StoreError if a
         result is unknown.
         """
-        sizes = (await self._channels.current()).parcel_sizes
+        sizes = (await self.channels.current()).parcel_sizes
         calls: list[EnqueueCall | Refused] = []
 
         def script_calls() -> Iterator[tuple[int, Sequence[Argument]]]:

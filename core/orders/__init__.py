@@ -7,18 +7,8 @@ Neighbours: `core.directory` names the people, `core.admission` has the rules, `
 `delivery/` and `bots/` call it.
 """
 
-from core.orders.order import Addressee, Caller, GroupRef, Order, SupergroupRef, TableRef, UserRef
+from core.orders.order import Addressee, AnyAddressee, Caller, Order, TableRef
 from core.orders.sending import Sending
 from core.orders.sending_policy import SendingPolicy
 
-__all__ = [
-    "Addressee",
-    "Caller",
-    "GroupRef",
-    "Order",
-    "Sending",
-    "SendingPolicy",
-    "SupergroupRef",
-    "TableRef",
-    "UserRef",
-]
+__all__ = ["Addressee", "AnyAddressee", "Caller", "Order", "Sending", "SendingPolicy", "TableRef"]

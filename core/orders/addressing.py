@@ -1,39 +1,28 @@
 """Turns addressees into recipients: looks people up, expands groups, checks who may write to them.
 
-Each refusal names the addressee, `recipients.<number>`, and leaves no trace: nothing is written here.
+Each refusal names the place of the addressee, and leaves no trace: nothing is written here.
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+
+from msgspec import UnsetType
 
 from core.admission.quotas import ADMIN
 from core.directory import Directory
 from core.errors import Forbidden, Invalid, NotFound
+from core.model.contacts.addresses import without_duplicates
 from core.model.delivery import Recipient
 from core.model.history_key import Id
-from core.model.people import ObjectKind, User
+from core.model.people import ObjectKind, User, canonical_id
+from core.model.text.characters import nfc, without_marks
+from core.model.text.personal import field_name
 from core.orders.merging import each_once
-from core.orders.order import Addressee, GroupRef, SupergroupRef, UserRef
+from core.orders.order import Addressee, Placed
 
 NO_VALUES: Mapping[str, str] = {}
-GroupRefs = Mapping[int, GroupRef | SupergroupRef]
-"""The groups and supergroups among addressees, by number."""
-
-
-class Addressed(NamedTuple):
-    """The people of a delivery, each once. `mentions`: as they were found, a person perhaps more than once."""
-
-    recipients: Sequence[Recipient]
-    mentions: Sequence[Recipient]
-
-    @property
-    def repeated(self) -> int:
-        """Return how many people are addressed more than once: by their id, or in several groups that are no virtual
-        ones."""
-        counts = Counter(str(one.id) for one in self.mentions)
-        return sum(counts[str(one.id)] > 1 or len(one.origin) > 1 for one in self.recipients)
+GroupRefs = Mapping[str, Addressee]
+"""The groups and supergroups among addressees, by place."""
 
 
 class Addressing:
@@ -43,35 +32,35 @@ class Addressing:
         self._directory = directory
         self._max_recipients = max_recipients
 
-    async def recipients(self, tenant: str, addressees: Sequence[Addressee], sender: Id, role: str | None) -> Addressed:
-        """Return each person once. Raises Invalid USER_NOT_FOUND, GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND,
-        NOBODY_ADDRESSED, TOO_MANY_RECIPIENTS, Forbidden NOT_OWNER.
+    async def mentions(self, tenant: str, addressees: Placed, sender: Id, role: str | None) -> Sequence[Recipient]:
+        """Return the people who are addressed, a person perhaps more than once. Raises Invalid USER_NOT_FOUND,
+        GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND, Forbidden NOT_OWNER.
         """
-        found = [one for one in addressees if isinstance(one, Recipient)]
-        if len(found) < len(addressees):
-            found = await self._people(tenant, addressees)
-            found += await self._members(tenant, _groups_in(addressees), sender, role)
-        merged = each_once(found) if len(found) > 1 else found
-        self._check_number(merged)
-        return Addressed(merged, found)
+        people = await self._people(tenant, addressees)
+        return people + await self._members(tenant, _groups_in(addressees), sender, role)
 
-    def _check_number(self, recipients: Sequence[Recipient]) -> None:
+    def each_once(self, mentions: Sequence[Recipient]) -> Sequence[Recipient]:
+        """Return each person once. Raises Invalid NOBODY_ADDRESSED, TOO_MANY_RECIPIENTS, VALUES_DIFFER."""
+        recipients = each_once(mentions) if len(mentions) > 1 else mentions
         if not recipients:
             raise Invalid("NOBODY_ADDRESSED", "The groups have no members.", "recipients")
         if len(recipients) > self._max_recipients:
             detail = f"At most {self._max_recipients} recipients are allowed."
             raise Invalid("TOO_MANY_RECIPIENTS", detail, "recipients")
+        return recipients
 
-    async def _people(self, tenant: str, addressees: Sequence[Addressee]) -> list[Recipient]:
-        """Return the recipients among the addressees, and the people of the directory, in their order."""
-        named = [one for one in addressees if isinstance(one, UserRef)]
-        users = iter(await self._directory.users.lookup(tenant, [one.id for one in named]) if named else ())
+    async def _people(self, tenant: str, addressees: Placed) -> list[Recipient]:
+        """Return the single people among the addressees, in their order."""
+        named = [_id(one) for _, one in addressees if isinstance(one, Addressee) and is_in_directory(one)]
+        users = iter(await self._directory.users.lookup(tenant, named) if named else ())
         people: list[Recipient] = []
-        for number, one in enumerate(addressees):
+        for place, one in addressees:
             if isinstance(one, Recipient):
                 people.append(one)
-            elif isinstance(one, UserRef):
-                people.append(_recipient_of(next(users), one, number))
+            elif is_in_directory(one):
+                people.append(_of_directory(next(users), one, place))
+            elif not one.is_group:
+                people.append(_with_given_contacts(one, place))
         return people
 
     async def _members(self, tenant: str, groups: GroupRefs, sender: Id, role: str | None) -> list[Recipient]:
@@ -79,8 +68,8 @@ class Addressing:
             return []
         if role not in (None, ADMIN):
             await self._check_owner(tenant, groups, sender)
-        ids = [one.id for one in groups.values() if isinstance(one, GroupRef)]
-        super_ids = [one.id for one in groups.values() if isinstance(one, SupergroupRef)]
+        ids = [nfc(one.group) for one in groups.values() if one.group]
+        super_ids = [nfc(one.supergroup) for one in groups.values() if one.supergroup]
         try:
             expansion = await self._directory.expander.expand(tenant, ids, super_ids)
         except NotFound:
@@ -93,43 +82,75 @@ class Addressing:
         the sender's, or Invalid if it does not exist.
         """
         owns = self._directory.ownerships.owns
-        owned = await asyncio.gather(*(owns(tenant, sender, _kind_of(one), one.id) for one in groups.values()))
-        for (number, group), is_owned in zip(groups.items(), owned, strict=True):
+        owned = await asyncio.gather(*(owns(tenant, sender, _kind_of(one), _group_id(one)) for one in groups.values()))
+        for (place, group), is_owned in zip(groups.items(), owned, strict=True):
             if not is_owned:
-                await self._refuse_unknown(tenant, {number: group})
+                await self._refuse_unknown(tenant, {place: group})
                 kind = _kind_of(group)
-                raise Forbidden("NOT_OWNER", f"The sender is no owner of the {kind} {group.id!r}.", _path(number, kind))
+                detail = f"The sender is no owner of the {kind} {_group_id(group)!r}."
+                raise Forbidden("NOT_OWNER", detail, f"{place}.{kind}")
 
     async def _refuse_unknown(self, tenant: str, groups: GroupRefs) -> None:
         """Check that all groups exist. Raises Invalid for the first group that does not exist."""
-        for number, group in groups.items():
+        for place, group in groups.items():
             try:
-                if isinstance(group, GroupRef):
-                    await self._directory.groups.require(tenant, [group.id])
+                if group.group:
+                    await self._directory.groups.require(tenant, [_group_id(group)])
                 else:
-                    await self._directory.supergroups.require(tenant, [group.id])
+                    await self._directory.supergroups.require(tenant, [_group_id(group)])
             except NotFound as unknown:
-                raise Invalid(unknown.code, unknown.detail, _path(number, _kind_of(group))) from None
+                raise Invalid(unknown.code, unknown.detail, f"{place}.{_kind_of(group)}") from None
 
 
-def _groups_in(addressees: Iterable[Addressee]) -> GroupRefs:
-    return {number: one for number, one in enumerate(addressees) if isinstance(one, GroupRef | SupergroupRef)}
+def is_in_directory(given: Addressee) -> bool:
+    """Return whether it is a person whose contacts the directory knows."""
+    return not given.is_group and not given.has_contacts
 
 
-def _kind_of(group: GroupRef | SupergroupRef) -> ObjectKind:
-    return "group" if isinstance(group, GroupRef) else "supergroup"
+def _groups_in(addressees: Placed) -> GroupRefs:
+    return {place: one for place, one in addressees if isinstance(one, Addressee) and one.is_group}
 
 
-def _path(number: int, field: str) -> str:
-    return f"recipients.{number}.{field}"
+def _kind_of(group: Addressee) -> ObjectKind:
+    return "group" if group.group else "supergroup"
 
 
-def _recipient_of(user: User | None, ref: UserRef, number: int) -> Recipient:
+def _group_id(group: Addressee) -> str:
+    return nfc(group.group or group.supergroup or "")
+
+
+def _of_directory(user: User | None, given: Addressee, place: str) -> Recipient:
     """Return a person of the directory as a recipient. Raises Invalid USER_NOT_FOUND."""
     if user is None:
-        detail = f"The directory has no person {ref.id!r}, and no contacts are given."
-        raise Invalid("USER_NOT_FOUND", detail, _path(number, "id"))
-    return _with_contacts(user, ref.id, name=ref.name, values=ref.values, place=ref.place)
+        detail = f"The directory has no person {given.id!r}, and no contacts are given."
+        raise Invalid("USER_NOT_FOUND", detail, f"{place}.id")
+    return _with_contacts(user, canonical_id(_id(given)), name=given.name or None, values=_values(given), place=place)
+
+
+def _with_given_contacts(given: Addressee, place: str) -> Recipient:
+    contacts = {
+        channel: _unique(channel, [addresses] if isinstance(addresses, str) else addresses)
+        for channel, addresses in (given.contacts or {}).items()
+        if addresses
+    }
+    return Recipient(canonical_id(_id(given)), given.name or None, contacts, values=_values(given), place=place)
+
+
+def _id(given: Addressee) -> Id:
+    assert not isinstance(given.id, UnsetType), "core.orders.check refuses a recipient without an id"
+    return given.id
+
+
+def _values(given: Addressee) -> Mapping[str, str]:
+    """Return the values of a recipient by the names of their fields."""
+    values = given.values or {}
+    return {field_name(written): "" if value is None else str(value) for written, value in values.items()}
+
+
+def _unique(channel: str, addresses: Sequence[str]) -> Sequence[str]:
+    """Return each address once, as it was written, but without the invisible marks round it."""
+    plain = [without_marks(nfc(one)) for one in addresses]
+    return plain if len(plain) == 1 else without_duplicates(channel, plain)
 
 
 def _with_contacts(

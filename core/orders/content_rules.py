@@ -6,6 +6,7 @@ Each refusal is an `Invalid` with a stable code and the path of the field.
 from collections.abc import Iterator
 from itertools import chain
 
+from core.directory.records import raise_first
 from core.errors import Invalid
 from core.model.compact_json import compact_json
 from core.model.content import Attachment, Button, Content, ParseMode
@@ -28,16 +29,21 @@ def check_content(delivery: NewDelivery) -> None:
     ATTACHMENT_MALFORMED, CONTENT_TOO_LARGE, TEXT_EMPTY, MARKS_BROKEN. Only a text with attachments may be empty, or one
     with an edit, which then changes the buttons.
     """
+    raise_first(faults_of_content(delivery))
+
+
+def faults_of_content(delivery: NewDelivery) -> Iterator[Invalid]:
+    """Emit the faults of the content of a delivery."""
     content = delivery.content or Content()
-    for refusal in (*_button_errors(content), *_attachment_errors(content)):
-        raise refusal
+    yield from _button_errors(content)
+    yield from _attachment_errors(content)
     if len(compact_json(content).encode()) > MAX_SIZE:
-        raise Invalid("CONTENT_TOO_LARGE", f"At most {MAX_SIZE} bytes of content are allowed.", "content")
+        yield Invalid("CONTENT_TOO_LARGE", f"At most {MAX_SIZE} bytes of content are allowed.", "content")
     if not (_shows_text(delivery.text, content.parse_mode) or content.attachments or (content.edit and content.inline)):
-        raise Invalid("TEXT_EMPTY", "A text without attachments shows at least one character.", "text")
+        yield Invalid("TEXT_EMPTY", "A text without attachments shows at least one character.", "text")
     if broken := broken_mark(delivery.text, content.parse_mode):
         detail = f"The text cannot be read as {content.parse_mode}: character {broken.position}: {broken.reason}."
-        raise Invalid("MARKS_BROKEN", detail, "text")
+        yield Invalid("MARKS_BROKEN", detail, "text")
 
 
 def _shows_text(text: str, mode: ParseMode) -> bool:

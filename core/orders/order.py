@@ -1,58 +1,76 @@
 """The order of a caller: a delivery whose recipients may be named by the directory, and its author. Frozen values."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from core.model.delivery import NewDelivery, Recipient
-from core.model.history_key import Id
+from core.model.field_types import Contacts, Encoding, FieldValues, IdField, Label, Name, SheetName, UploadId
 from core.model.people import User
 
 
-class UserRef(Struct, frozen=True):
-    """A person whose contacts are in the directory. `values`, `place`: as of a `Recipient`."""
+class Addressee(Struct, frozen=True, forbid_unknown_fields=True):
+    """One person by `id`: with `contacts`, or without the field, and then the directory knows the contacts. Or all
+    members of a `group` or `supergroup`. Or the rows of a `table`: the id of an uploaded CSV or .xlsx file, with the
+    `sheet` if several have values, and the `encoding` of CSV if it is not found out.
+    """
 
-    id: Id
-    name: str | None = None
-    values: Mapping[str, str] = {}
-    place: str = ""
+    id: IdField | UnsetType = UNSET
+    name: Label | UnsetType | None = UNSET
+    contacts: Contacts | UnsetType = UNSET
+    values: FieldValues | UnsetType = UNSET
+    group: Name | UnsetType = UNSET
+    supergroup: Name | UnsetType = UNSET
+    table: UploadId | UnsetType = UNSET
+    sheet: SheetName | UnsetType = UNSET
+    encoding: Encoding | UnsetType = UNSET
+
+    @property
+    def is_group(self) -> bool:
+        return bool(self.group or self.supergroup)
+
+    @property
+    def has_contacts(self) -> bool:
+        """Return whether the contacts are given, so that the directory is not asked."""
+        return not isinstance(self.contacts, UnsetType)
 
 
-class GroupRef(Struct, frozen=True):
-    """All members of a group."""
+AnyAddressee = Addressee | Recipient
+"""A `Recipient` was made by Ada, of an event or a record: it has its contacts, and is not checked."""
 
-    id: Id
-
-
-class SupergroupRef(Struct, frozen=True):
-    """All members of the groups of a supergroup."""
-
-    id: Id
+Placed = Sequence[tuple[str, AnyAddressee]]
+"""Addressees, each with the place where it was given: `recipients.0`, or of a row of a table `recipients.0.table.2`."""
 
 
 class TableRef(Struct, frozen=True):
-    """The rows of an uploaded table. `file`: the id of the upload. `sheet`, `encoding`: "" finds it out."""
+    """An uploaded table. `file`: the id of the upload. `sheet`, `encoding`: "" finds it out."""
 
     file: str
     sheet: str = ""
     encoding: str = ""
-    place: str = ""
-
-
-Addressee = Recipient | UserRef | GroupRef | SupergroupRef | TableRef
-"""A `Recipient` has its contacts with it and needs no directory."""
 
 
 class Order(Struct, frozen=True):
-    """A delivery to `addressees`; `delivery.recipients` is empty. `urgent`: quiet hours do not hold. `far`: it may
-    be due more than a year ahead. `personal`: `{{field}}` in its text stands for a value of each recipient.
+    """A delivery to `addressees`; `delivery.recipients` is empty, and its `channels` are if all known ones are meant.
+
+    `urgent`: quiet hours do not hold. `far`: it may be due more than a year ahead. `personal`: `{{field}}` in its text
+    stands for a value of each recipient; None: if a recipient has `values`, or is a table.
     """
 
     delivery: NewDelivery
-    addressees: Sequence[Addressee]
+    addressees: Sequence[AnyAddressee]
     urgent: bool = False
     far: bool = False
-    personal: bool = False
+    personal: bool | None = None
+
+    @property
+    def has_values(self) -> bool:
+        return any(bool(one.values) for one in self.addressees if isinstance(one, Addressee))
+
+    @property
+    def is_personal(self) -> bool:
+        has_table = any(isinstance(one, Addressee) and one.table for one in self.addressees)
+        return self.has_values or has_table if self.personal is None else self.personal
 
 
 class Caller(Struct, frozen=True):

@@ -7,6 +7,7 @@ with them a delivery delays those of others.
 
 from collections.abc import Collection
 
+from msgspec import UnsetType
 from msgspec.structs import replace
 
 from core.admission.quotas import ADMIN, STAFF
@@ -14,43 +15,51 @@ from core.directory import Directory
 from core.errors import Forbidden
 from core.model.delivery import DEFAULT_PRIORITY, NewDelivery, Recipient, Sender
 from core.model.people import User, id_text
-from core.orders.order import Order, UserRef
+from core.orders.addressing import is_in_directory
+from core.orders.order import Addressee, Placed
 
 TRIAL = "trial"
 """The kind of a delivery that people send to themselves first."""
 
 
-def is_trial(order: Order, person: User | None) -> bool:
+def is_trial(delivery: NewDelivery, addressees: Placed, person: User | None) -> bool:
     """Return whether a person tries a message on itself: that costs no quota."""
-    if person is None or order.delivery.kind != TRIAL:
+    if person is None or delivery.kind != TRIAL:
         return False
     own = id_text(person.id)
-    return all(isinstance(one, UserRef) and id_text(one.id) == own for one in order.addressees)
+    people = [one for _, one in addressees if isinstance(one, Addressee) and is_in_directory(one)]
+    return len(people) == len(addressees) and all(
+        not isinstance(one.id, UnsetType) and id_text(one.id) == own for one in people
+    )
 
 
 async def in_own_name(
-    directory: Directory, tenant: str, person: User, order: Order, open_to_staff: Collection[str] = ()
+    directory: Directory,
+    tenant: str,
+    person: User,
+    given: NewDelivery,
+    addressees: Placed,
+    open_to_staff: Collection[str] = (),
 ) -> NewDelivery:
     """Return the delivery with the person as its sender. `open_to_staff`: the tenants in which staff writes to all.
     Raises Forbidden NOT_YOURSELF, FOR_PROGRAMS, CONTACTS_NOT_ALLOWED, NOT_OWNER.
     """
-    given = order.delivery
     if id_text(given.sender.id) != id_text(person.id):
         raise Forbidden("NOT_YOURSELF", "A person sends only in its own name.", "sender.id")
     if given.lane is not None or given.priority != DEFAULT_PRIORITY:
         path = "priority" if given.lane is None else "lane"
         raise Forbidden("FOR_PROGRAMS", "A person has no lane and no priority of its own.", path)
     if person.role != ADMIN:
-        _refuse_contacts(order)
-        await _check_people(directory, tenant, person, order, open_to_staff)
+        _refuse_contacts(addressees)
+        await _check_people(directory, tenant, person, addressees, open_to_staff)
     return replace(given, sender=Sender(person.id, person.name, person.role))
 
 
-def _refuse_contacts(order: Order) -> None:
-    for number, one in enumerate(order.addressees):
-        if isinstance(one, Recipient):
-            path = f"{one.place or f'recipients.{number}'}.contacts"
-            raise Forbidden("CONTACTS_NOT_ALLOWED", "A person writes to people of the directory, by their id.", path)
+def _refuse_contacts(addressees: Placed) -> None:
+    for place, one in addressees:
+        if isinstance(one, Recipient) or one.has_contacts:
+            detail = "A person writes to people of the directory, by their id."
+            raise Forbidden("CONTACTS_NOT_ALLOWED", detail, f"{place}.contacts")
 
 
 async def allowed_people(
@@ -67,17 +76,19 @@ async def allowed_people(
 
 
 async def _check_people(
-    directory: Directory, tenant: str, person: User, order: Order, open_to_staff: Collection[str]
+    directory: Directory, tenant: str, person: User, addressees: Placed, open_to_staff: Collection[str]
 ) -> None:
     """Check that the sender may write to these people. Raises Forbidden NOT_OWNER for the first person in no group of
     the sender. An unknown id is refused as one.
     """
-    named = [(n, id_text(one.id)) for n, one in enumerate(order.addressees) if isinstance(one, UserRef)]
+    named = [
+        (place, id_text(one.id))
+        for place, one in addressees
+        if isinstance(one, Addressee) and not isinstance(one.id, UnsetType)
+    ]
     if all(user == id_text(person.id) for _, user in named):
         return
     allowed = await allowed_people(directory, tenant, person, open_to_staff)
-    for number, user in named:
+    for place, user in named:
         if allowed is not None and user not in allowed:
-            raise Forbidden(
-                "NOT_OWNER", f"The person {user!r} is in no group of the sender.", f"recipients.{number}.id"
-            )
+            raise Forbidden("NOT_OWNER", f"The person {user!r} is in no group of the sender.", f"{place}.id")

@@ -48,6 +48,13 @@ def make_personal(delivery: NewDelivery) -> NewDelivery:
     return replace(delivery, personal=Personal(template.fields, rows))
 
 
+def neutral(given: NewDelivery) -> NewDelivery:
+    """Return the delivery with a letter in place of each value. Raises Invalid FIELD_MALFORMED."""
+    template = PersonalTemplate(given.text, given.content)
+    values = dict.fromkeys(template.fields, "x")
+    return replace(given, text=template.text(values), content=template.content(values))
+
+
 def _value(field: str, recipient: Recipient, delivery: NewDelivery) -> str | None:
     value = recipient.values.get(field)
     if value is None or is_blank(value):

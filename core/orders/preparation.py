@@ -3,22 +3,23 @@
 Nothing is written here but the lifetime of uploaded files, so a refusal leaves no trace.
 """
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from core.admission.quotas import Quotas
+from core.deliveries.channels import Channels
 from core.directory import Directory
 from core.errors import Forbidden, Invalid
-from core.model.delivery import NewDelivery, Sender
-from core.model.text.personal import PersonalTemplate
-from core.orders.addressing import Addressed, Addressing
+from core.model.delivery import NewDelivery, Recipient, Sender
+from core.orders.addressing import Addressing
 from core.orders.attached_uploads import AttachedUploads
-from core.orders.content_rules import check_content
+from core.orders.check import check, refuse
 from core.orders.delivery_times import check_time
-from core.orders.order import Caller, Order, TableRef
+from core.orders.order import Caller, Order
 from core.orders.own_name import in_own_name, is_trial
 from core.orders.personal_values import make_personal
 from core.orders.question_rules import check_question
@@ -28,11 +29,19 @@ from core.orders.tables.row_addressees import RowAddressees
 MAX_RECIPIENTS = 10_000
 
 
-class Prepared(NamedTuple):
-    """A delivery that can be stored, and how its people were found."""
+class PreparedOrder(NamedTuple):
+    """A delivery that can be stored. `mentions`: its people as they were found, a person perhaps more than once."""
 
     delivery: NewDelivery
-    addressed: Addressed
+    mentions: Sequence[Recipient]
+
+    @property
+    def repeated(self) -> int:
+        """Return how many people are addressed more than once: by their id, or in several groups that are no virtual
+        ones.
+        """
+        counts = Counter(str(one.id) for one in self.mentions)
+        return sum(counts[str(one.id)] > 1 or len(one.origin) > 1 for one in self.delivery.recipients)
 
 
 class Preparation:
@@ -41,6 +50,7 @@ class Preparation:
     def __init__(
         self,
         directory: Directory,
+        channels: Channels,
         quotas: Quotas,
         policy: SendingPolicy,
         max_recipients: int,
@@ -49,6 +59,7 @@ class Preparation:
         rows: RowAddressees,
     ) -> None:
         self._directory = directory
+        self._channels = channels
         self._addressing = Addressing(directory, max_recipients)
         self._quotas = quotas
         self._policy = policy
@@ -56,17 +67,14 @@ class Preparation:
         self._files = files
         self._rows = rows
 
-    async def prepare(self, order: Order, caller: Caller) -> Prepared:
+    async def prepare(self, order: Order, caller: Caller) -> PreparedOrder:
         """Return the delivery with its recipients, its time and its quota. Raises the refusals of `Sending.send`."""
-        if any(isinstance(one, TableRef) for one in order.addressees):
-            order = replace(order, addressees=await self._rows.expanded(order.addressees, caller))
-        given = order.delivery
+        channels = (await self._channels.current()).names
+        refuse(check(order, channels, self._clock()))
+        given, addressees = order.delivery, await self._rows.expanded(order.addressees, caller)
         if caller.person:
-            given = await in_own_name(
-                self._directory, caller.tenant, caller.person, order, self._policy.staff_writes_to_all
-            )
-        check_content(_neutral(given) if order.personal else given)
-        self.check_time(given.deliver_at, is_far=order.far)
+            open_to_staff = self._policy.staff_writes_to_all
+            given = await in_own_name(self._directory, caller.tenant, caller.person, given, addressees, open_to_staff)
         deliver_at, moved_from = self.moved(given.deliver_at, caller, is_urgent=order.urgent)
         if given.question:
             check_question(given.question, deliver_at, self._clock())
@@ -74,18 +82,20 @@ class Preparation:
             detail = f"Quiet hours move the delivery to {deliver_at:%FT%TZ}; it would have expired then."
             raise Invalid("EXPIRES_BEFORE_DUE", detail, "expires_at")
         role = await self._role(given.sender, caller)
-        found = await self._addressing.recipients(caller.tenant, order.addressees, given.sender.id, role)
+        mentions = await self._addressing.mentions(caller.tenant, addressees, given.sender.id, role)
+        recipients = self._addressing.each_once(mentions)
         content = await self._files.keep(caller.tenant, given.content, deliver_at) if given.content else None
         delivery = replace(
             given,
             content=content,
             tenant=caller.tenant,
-            recipients=found.recipients,
+            recipients=recipients,
+            channels=given.channels or channels,
             deliver_at=deliver_at,
             moved_from=moved_from,
-            quota=None if is_trial(order, caller.person) else self._quotas.of_role(role),
+            quota=None if is_trial(given, addressees, caller.person) else self._quotas.of_role(role),
         )
-        return Prepared(make_personal(delivery) if order.personal else delivery, found)
+        return PreparedOrder(make_personal(delivery) if order.is_personal else delivery, mentions)
 
     async def _role(self, sender: Sender, caller: Caller) -> str | None:
         """Return the role to which a sender is held: the directory's if it knows one and the key is not an
@@ -117,10 +127,3 @@ class Preparation:
         now = self._clock()
         moved = quiet_hours.moved(max(requested or now, now))
         return (moved, requested or now) if moved else (requested, None)
-
-
-def _neutral(given: NewDelivery) -> NewDelivery:
-    """Return the delivery with a letter in place of each value. Raises Invalid FIELD_MALFORMED."""
-    template = PersonalTemplate(given.text, given.content)
-    values = dict.fromkeys(template.fields, "x")
-    return replace(given, text=template.text(values), content=template.content(values))

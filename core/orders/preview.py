@@ -14,7 +14,7 @@ from core.model.delivery import NewDelivery, Recipient, Strategy
 from core.model.quota import QuotaState
 from core.model.states import Reason, Status
 from core.model.text.personal import PersonalTemplate, values_in
-from core.orders.preparation import Prepared
+from core.orders.preparation import PreparedOrder
 
 
 class ChannelPreview(Struct, frozen=True):
@@ -81,10 +81,10 @@ class Preview(Struct, frozen=True, dict=True):
         return next(by_id, next(by_name, None))
 
 
-def preview_of(prepared: Prepared, quota: QuotaState | None) -> Preview:
-    delivery, addressed = prepared
+def preview_of(prepared: PreparedOrder, quota: QuotaState | None) -> Preview:
+    delivery = prepared.delivery
     unreachable = list(_unreachable(delivery))
-    return Preview(delivery, _by_channel(delivery), unreachable, addressed.repeated, quota)
+    return Preview(delivery, _by_channel(delivery), unreachable, prepared.repeated, quota)
 
 
 def _by_channel(delivery: NewDelivery) -> Mapping[str, ChannelPreview]:

@@ -16,13 +16,13 @@ from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
 from core.directory.name_search import has_name
 from core.errors import Conflict, Refused, StoreRefuses
-from core.model.delivery import Accepted, NewDelivery, Recipient, Repeat
+from core.model.delivery import Accepted, NewDelivery, Repeat
 from core.model.history_key import HistoryKey, Id
 from core.model.people import User
 from core.model.quota import NO_QUOTA, QuotaState
 from core.model.states import Status
 from core.orders.attached_uploads import AttachedUploads, files_in
-from core.orders.order import Caller, Order
+from core.orders.order import Addressee, AnyAddressee, Caller, Order
 from core.orders.own_name import allowed_people
 from core.orders.preparation import MAX_RECIPIENTS, Preparation
 from core.orders.preview import Preview, preview_of
@@ -34,6 +34,8 @@ from core.uploads import Uploads
 
 Ordered = tuple[Order, Repeat | None]
 Result = Accepted | Refused | StoreRefuses
+_SLICE = 20
+"""Orders that are checked before other requests of the process get their turn."""
 
 
 class Sending:
@@ -50,6 +52,7 @@ class Sending:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         policy = policy or SendingPolicy()
+        self.clock = clock
         self._store = store
         self._policy = policy
         self._deliveries = deliveries
@@ -59,13 +62,15 @@ class Sending:
         self._files = AttachedUploads(Uploads(store), clock)
         self.tables = TableReader(Uploads(store))
         rows = RowAddressees(store, directory, self.tables)
-        self._preparation = Preparation(directory, self._quotas, policy, max_recipients, clock, self._files, rows)
+        self._preparation = Preparation(
+            directory, deliveries.channels, self._quotas, policy, max_recipients, clock, self._files, rows
+        )
 
     async def send(self, order: Order, caller: Caller, repeat: Repeat | None = None) -> Accepted:
         """Store one delivery; a repeat returns the first result. A refusal leaves no trace.
 
         Raises Invalid USER_NOT_FOUND, GROUP_NOT_FOUND, SUPERGROUP_NOT_FOUND, NOBODY_ADDRESSED, TOO_MANY_RECIPIENTS,
-        DELIVER_AT_PAST, DELIVER_AT_FAR, EXPIRES_BEFORE_DUE, FILE_NOT_FOUND, those of `check_content`; Forbidden
+        FILE_NOT_FOUND, EXPIRES_BEFORE_DUE if quiet hours move it, what `check` finds; Forbidden
         NOT_OWNER, URGENT_NOT_ALLOWED; QuotaExceeded; what `Deliveries.enqueue` raises.
         """
         delivery = await self._prepare(order, caller, repeat)
@@ -88,7 +93,11 @@ class Sending:
         if any(_waits(order, caller) for order, _ in orders):
             prepared = list(await asyncio.gather(*(self._prepare_or_refuse(one, caller) for one in orders)))
         else:
-            prepared = [await self._prepare_or_refuse(one, caller) for one in orders]
+            prepared = []
+            for number, one in enumerate(orders, 1):
+                prepared.append(await self._prepare_or_refuse(one, caller))
+                if not number % _SLICE:
+                    await asyncio.sleep(0)
         new = [(one, repeat) for one, (_, repeat) in zip(prepared, orders, strict=True) if isinstance(one, NewDelivery)]
         stored = iter(await self._deliveries.enqueue_many(new) if new else ())
         return [next(stored) if isinstance(one, NewDelivery) else one for one in prepared]
@@ -200,4 +209,8 @@ class Sending:
 def _waits(order: Order, caller: Caller) -> bool:
     """Return whether the preparation reads the store. Then all of a batch are prepared at the same time."""
     has_files = bool(order.delivery.content and files_in(order.delivery.content))
-    return not caller.is_admin or has_files or any(not isinstance(one, Recipient) for one in order.addressees)
+    return not caller.is_admin or has_files or any(_is_looked_up(one) for one in order.addressees)
+
+
+def _is_looked_up(one: AnyAddressee) -> bool:
+    return isinstance(one, Addressee) and not one.has_contacts

@@ -8,8 +8,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from core.admission import api_keys
 from core.admission.api_keys import ApiKey
 from core.errors import Forbidden, NotFound
+from core.model.field_types import PRINTABLE
 from delivery.http.context import Request, Response, no_content
-from delivery.http.fields.types import PRINTABLE, RequestModel
+from delivery.http.fields.types import RequestModel
 from delivery.http.input.reading import part
 from delivery.http.route import NoParameters, Repeats, Route, Routes
 

@@ -12,11 +12,11 @@ from aiohttp.typedefs import Handler
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.errors import NotFound
+from core.model.field_types import INT64
 from core.model.states import Status
 from couriers.sms import CHANNEL
 from couriers.sms.profile import Profile, read_reports
 from delivery.http.context import ApiContext, Response
-from delivery.http.fields.types import INT64
 from delivery.http.input.decoding import QueryReader, parse
 from delivery.http.input.receiving import receive
 from delivery.http.options import Options

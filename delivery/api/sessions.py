@@ -9,12 +9,13 @@ from aiohttp.typedefs import Handler
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.errors import Forbidden
+from core.model.field_types import ShortText
 from core.sessions.codes import Proven
 from core.sessions.sessions import NewSession
 from delivery.api.me import Me, describe
 from delivery.http.authentication import SESSION_COOKIE, came_from_elsewhere
 from delivery.http.context import ApiContext, Request, Response, no_content
-from delivery.http.fields.types import Email, RequestModel, ShortText
+from delivery.http.fields.types import Email, RequestModel
 from delivery.http.input.decoding import JSON_TYPES, BodyReader, check_content_type
 from delivery.http.input.receiving import read_body
 from delivery.http.rate_limit import RateLimiter

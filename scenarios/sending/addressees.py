@@ -5,13 +5,12 @@ form of the recipients of the HTTP API. Pure.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from core.directory.records import raise_first
+from msgspec import UNSET, UnsetType
+
 from core.errors import Invalid
 from core.model.contacts import recipient_notation
-from core.model.delivery import Recipient
 from core.model.people import faults_of_address
-from core.model.text.personal import field_name
-from core.orders import Addressee, GroupRef, SupergroupRef, UserRef
+from core.orders import Addressee
 from scenarios.bot.data import Data
 from scenarios.bot.nodes import ListNode, MapNode, Node, Scalar, describe, is_empty
 from scenarios.schema.types import TEXT, Complaint, Type, has_placeholder
@@ -23,7 +22,7 @@ def addressees(written: Data) -> Sequence[Addressee]:
     the last two also with `values` of a personal text, an id, `sms:+7…`, `42=sms:+7…`, `group:ИВТ-21`, or a list of
     them.
 
-    Raises Invalid RECIPIENT_MALFORMED, ADDRESS_MALFORMED, NOBODY_ADDRESSED.
+    Raises Invalid RECIPIENT_MALFORMED, NOBODY_ADDRESSED; the rest is checked with the order.
     """
     found = [_addressee(one, number) for number, one in enumerate(_listed(written))]
     if not found:
@@ -35,12 +34,12 @@ def _addressee(written: Data, number: int) -> Addressee:
     if isinstance(written, str) and re.search("[:=]", written):
         written = _of_line(written, f"to.{number}")
     if isinstance(written, int | str) and not isinstance(written, bool) and written != "":
-        return UserRef(written)
+        return Addressee(written)
     if isinstance(written, Mapping):
         if group := written.get("group"):
-            return GroupRef(str(group))
+            return Addressee(group=str(group))
         if supergroup := written.get("supergroup"):
-            return SupergroupRef(str(supergroup))
+            return Addressee(supergroup=str(supergroup))
         if isinstance(user := written.get("id"), int | str) and user != "":
             return _person(user, written, f"to.{number}")
     detail = sentence("addressee_is_one")
@@ -55,19 +54,17 @@ def _of_line(line: str, path: str) -> Mapping[str, Data]:
 
 
 def _person(user: int | str, written: Mapping[str, Data], path: str) -> Addressee:
-    name = str(written["name"]) if written.get("name") else None
-    contacts, given_values = written.get("contacts"), written.get("values")
-    if given_values is not None and not isinstance(given_values, Mapping):
+    name = str(written["name"]) if written.get("name") else UNSET
+    contacts, values = written.get("contacts"), written.get("values")
+    if values is not None and not isinstance(values, Mapping):
         raise Invalid("RECIPIENT_MALFORMED", "Values are {name: value}.", f"{path}.values")
-    values = {field_name(str(field)): str(value) for field, value in (given_values or {}).items()}
-    if not isinstance(contacts, Mapping):
-        return UserRef(user, name, values, path)
-    addresses = {str(channel): [str(one) for one in _listed(given)] for channel, given in contacts.items()}
-    for channel, given in addresses.items():
-        for address in given:
-            raise_first(faults_of_address(channel, address, f"{path}.contacts.{channel}"))
-    used = {channel: given for channel, given in addresses.items() if given}
-    return Recipient(user, name, used, values=values, place=path)
+    used: dict[str, str | list[str]] | UnsetType = UNSET
+    if isinstance(contacts, Mapping):
+        used = {str(channel): [str(one) for one in _listed(given)] for channel, given in contacts.items()}
+    filled: dict[str, str | float | None] | UnsetType = UNSET
+    if values:
+        filled = {str(field): str(value) for field, value in values.items()}
+    return Addressee(user, name, used, filled)
 
 
 def _listed(written: Data) -> Sequence[Data]:

@@ -15,7 +15,7 @@ from core.model.content import Content, ParseMode
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender
 from core.model.history_key import HistoryKey
 from core.model.text.characters import nfc
-from core.orders import Addressee, Caller, Order, UserRef
+from core.orders import Addressee, Caller, Order
 from core.queue import own_name
 from core.redis.keys import KEYS
 from core.updates.rights import origin_of
@@ -90,14 +90,13 @@ async def broadcast(
         sender=await _sender(context),
         text=text,
         recipients=(),
-        channels=list(named) or (await services.core.channels.current()).names,
+        channels=named,
         origin=origin_of(context.event),
         deliver_at=terms.deliver_at,
         tags=terms.tags,
         content=_needed(content, text),
     )
-    has_values = any(isinstance(one, Recipient | UserRef) and one.values for one in to)
-    return Order(delivery, to, far=terms.far, personal=terms.personal or has_values), Caller(delivery.tenant)
+    return Order(delivery, to, far=terms.far, personal=terms.personal or None), Caller(delivery.tenant)
 
 
 async def _sender(context: Context) -> Sender:

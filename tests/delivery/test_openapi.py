@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from core.model.field_types import PRINTABLE
 from delivery.app import build
 from delivery.console import files as console_files
-from delivery.http.fields.types import PRINTABLE
 from delivery.http.responses import problem_types
 from delivery.routes import OPEN_ROUTES, ROUTES
 from delivery.services import ApiServices

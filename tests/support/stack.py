@@ -84,7 +84,7 @@ class Stack:
         self.server = server
         self.queue = Queue(store)
         self.tracker = Tracker(store)
-        self.deliveries = Deliveries(store, Channels(store, ()))
+        self.deliveries = Deliveries(store, Channels(store, ("echo", "sms")))
         self._couriers: dict[Runtime, asyncio.Task[None]] = {}
         self._plain = Redis.from_url(server.url, protocol=2, driver_info=None, socket_timeout=REPLY)
 
@@ -184,7 +184,7 @@ class Stack:
         await runtime.add(courier)
         self._couriers[runtime] = asyncio.create_task(runtime.run())
         await until(lambda: runtime.claims > 0)
-        self.deliveries = Deliveries(self.store, Channels(self.store, ()))
+        self.deliveries = Deliveries(self.store, Channels(self.store, ("echo", "sms")))
         return runtime
 
     @property

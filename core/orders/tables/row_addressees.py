@@ -18,7 +18,7 @@ from core.model.contacts.addresses import canonical, without_duplicates
 from core.model.delivery import Recipient
 from core.model.history_key import Id
 from core.model.people import User, faults_of_address, faults_of_id, faults_of_name, name_words
-from core.orders.order import Addressee, Caller, TableRef, UserRef
+from core.orders.order import Addressee, AnyAddressee, Caller, Placed, TableRef
 from core.orders.tables.table_reader import MOST_ERRORS, RecipientTable, TableReader
 from core.redis.store import Store
 
@@ -61,17 +61,22 @@ class RowAddressees:
         self._directory = directory
         self._reader = reader
 
-    async def expanded(self, addressees: Sequence[Addressee], caller: Caller) -> Sequence[Addressee]:
+    async def expanded(self, addressees: Sequence[AnyAddressee], caller: Caller) -> Placed:
         """Return the addressees with the rows of each table in its place. Raises Invalid FILE_NOT_FOUND, TableRefused
         with all errors.
         """
-        found: list[Addressee] = []
-        for one in addressees:
-            found += await self._of_table(one, caller) if isinstance(one, TableRef) else [one]
+        found: list[tuple[str, AnyAddressee]] = []
+        for number, one in enumerate(addressees):
+            place = f"recipients.{number}"
+            if isinstance(one, Addressee) and one.table:
+                ref = TableRef(one.table, one.sheet or "", one.encoding or "")
+                found += await self._of_table(ref, caller, place)
+            else:
+                found.append((place, one))
         return found
 
-    async def _of_table(self, ref: TableRef, caller: Caller) -> Sequence[Addressee]:
-        table = await self._reader.read(caller.tenant, ref)
+    async def _of_table(self, ref: TableRef, caller: Caller, place: str) -> Placed:
+        table = await self._reader.read(caller.tenant, ref, f"{place}.table")
         errors: list[RowError] = []
         columns = meanings(table)
         rows = [_row(table, number, cells, columns, errors) for number, cells in table.rows]
@@ -82,7 +87,7 @@ class RowAddressees:
         if errors:
             errors.sort(key=lambda error: error.row)
             raise TableRefused(errors[:MOST_ERRORS], len(errors))
-        return _addressees(rows, named, ref.place)
+        return _addressees(rows, named, place)
 
     async def _people(
         self, tenant: str, rows: Sequence[_Row], errors: list[RowError], *, by_address: bool
@@ -136,16 +141,16 @@ def _found(row: _Row, people: Sequence[User], cell: str, found: dict[int, Id], e
         errors.append(row.error("", "USER_NOT_FOUND", f"{cell!r}: the directory has no such person.", cell))
 
 
-def _addressees(rows: Sequence[_Row], named: Mapping[int, Id], place: str) -> Sequence[Addressee]:
+def _addressees(rows: Sequence[_Row], named: Mapping[int, Id], place: str) -> Placed:
     """Return one addressee for each row. A row without an id is known by its address, as on the command line; another
     one with the same address and other values is another message.
     """
-    addressees: list[Addressee] = []
+    addressees: list[tuple[str, AnyAddressee]] = []
     by_made_id: dict[str, _Row] = {}
     for row in rows:
         where = f"{place}.table.{row.number}"
         if row.number in named:
-            addressees.append(UserRef(named[row.number], row.name or None, row.values, where))
+            addressees.append((where, Addressee(named[row.number], row.name or None, values=dict(row.values))))
             continue
         known, values = row.id, row.values
         if known is None:
@@ -155,7 +160,7 @@ def _addressees(rows: Sequence[_Row], named: Mapping[int, Id], place: str) -> Se
                 known = f"{known} ({row.number})"
             else:
                 values = first.values
-        addressees.append(Recipient(known, row.name or None, row.contacts, values=values, place=where))
+        addressees.append((where, Recipient(known, row.name or None, row.contacts, values=values, place=where)))
     return addressees
 
 

@@ -50,12 +50,12 @@ class TableReader:
         self._tables: OrderedDict[tuple[str, TableRef], RecipientTable] = OrderedDict()
         self._reading = asyncio.Semaphore(2)
 
-    async def read(self, tenant: str, table: TableRef) -> RecipientTable:
-        """Return the table. Raises Invalid FILE_NOT_FOUND, TableRefused."""
+    async def read(self, tenant: str, table: TableRef, path: str = "id") -> RecipientTable:
+        """Return the table. `path`: where its file is named. Raises Invalid FILE_NOT_FOUND, TableRefused."""
         (upload,) = await self._uploads.keep(tenant, [table.file])
         if upload is None:
             detail = f"There is no file {table.file}: it was never uploaded, was deleted or has expired."
-            raise Invalid("FILE_NOT_FOUND", detail, f"{table.place}.table")
+            raise Invalid("FILE_NOT_FOUND", detail, path)
         if (tenant, table) not in self._tables:
             async with self._reading:
                 records = await self._records(tenant, table)

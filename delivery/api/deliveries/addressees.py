@@ -6,9 +6,10 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from core.errors import Forbidden
+from core.model.field_types import IdField
 from core.model.people import User
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import IdField, RequestModel
+from delivery.http.fields.types import RequestModel
 from delivery.http.route import People, Route, Routes
 
 _MOST = 20
@@ -20,7 +21,7 @@ class AddresseeQuery(RequestModel, frozen=True):
     name: Annotated[str, Meta(min_length=1, max_length=256)]
 
 
-class Addressee(Struct):
+class FoundAddressee(Struct):
     """A person. `groups`: the titles of its groups that are not virtual, by which people of one name are told apart."""
 
     id: IdField
@@ -31,7 +32,7 @@ class Addressee(Struct):
 class AddresseeList(Struct):
     """At most 20 people."""
 
-    people: list[Addressee]
+    people: list[FoundAddressee]
 
 
 async def find(request: Request[None, AddresseeQuery]) -> Response:
@@ -45,9 +46,9 @@ async def find(request: Request[None, AddresseeQuery]) -> Response:
     return Response(AddresseeList(list(people)))
 
 
-async def _addressee(request: Request[None, AddresseeQuery], user: User) -> Addressee:
+async def _addressee(request: Request[None, AddresseeQuery], user: User) -> FoundAddressee:
     groups = await request.services.core.directory.groups.with_member(request.tenant, user.id)
-    return Addressee(user.id, user.name, [one.title or str(one.id) for one in groups if not one.virtual])
+    return FoundAddressee(user.id, user.name, [one.title or str(one.id) for one in groups if not one.virtual])
 
 
 ROUTES: Routes = (

@@ -11,6 +11,7 @@ from core.deliveries.histories.recipient_search import RecipientFilter
 from core.deliveries.histories.recipient_search import RecipientPage as Page
 from core.errors import NotFound
 from core.model.clock import from_ms, write_time
+from core.model.field_types import IdField, Label
 from core.model.history import History, RecipientRecord
 from core.model.history_key import Id
 from core.model.people import id_text
@@ -25,7 +26,7 @@ from core.model.question import (
     RecipientAnswer,
 )
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields.types import IdField, Label, Limit, RequestModel, cursor_form
+from delivery.http.fields.types import Limit, RequestModel, cursor_form
 from delivery.http.responses.csv import _YES, CONTENT_TYPE, ForExcel, Rows, respond_csv
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
 

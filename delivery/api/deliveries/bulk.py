@@ -28,7 +28,6 @@ from core.model.delivery import Accepted, Repeat
 from core.model.states import DeliveryState
 from core.orders import Order
 from delivery.api.deliveries.delivery_request import DeliveryRequest
-from delivery.api.deliveries.order_validation import ValidationContext, make_order
 from delivery.http.context import Request, encode
 from delivery.http.idempotency import IDEMPOTENCY_KEY, check_key, fingerprint
 from delivery.http.input.decoding import NDJSON_TYPES, BodyReader, check_content_type
@@ -90,7 +89,7 @@ async def enqueue_many(request: BulkRequest) -> web.StreamResponse:
     check_content_type(request.http, NDJSON_TYPES)
     check_content_length(request.http, request.options.bulk_limit)
     unpacker = unpacker_of(request.http)
-    work = BulkWork(request, await ValidationContext.of(request), await _idempotency_key(request), unpacker)
+    work = BulkWork(request, await _idempotency_key(request), unpacker)
     response = web.StreamResponse(headers={hdrs.CONTENT_TYPE: CONTENT_TYPE})
     await response.prepare(request.http)
     await _run(work, response)
@@ -164,7 +163,6 @@ class BulkWork:
     """Turns lines into orders, and orders into results."""
 
     request: BulkRequest
-    known: ValidationContext
     idempotency_key: str | None
     unpacker: Unpacker | None
 
@@ -179,7 +177,7 @@ class BulkWork:
             if line.refused:
                 return line.refused
             given = await _reader.read(line.raw)
-            return make_order(given, self.known), self._repeat(given, line)
+            return given.order(self.request.tenant, self.request.options.max_days_ahead), self._repeat(given, line)
         except Refused as refused:
             return refused
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.model import delivery
+from core.model.field_types import IdField, Name, ShortText
 from core.model.history_key import Id
 from core.model.people import id_text
 from core.model.states import Status
@@ -12,7 +13,7 @@ from core.model.text.characters import nfc
 from delivery.api.deliveries.delivery_request import DeliveryAccepted, Far, Urgent
 from delivery.http.context import Request, Response
 from delivery.http.fields.timestamps import read_time
-from delivery.http.fields.types import IdField, Name, RequestModel, ShortText, Time
+from delivery.http.fields.types import RequestModel, Time
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NoParameters, People, Repeats, Route, Routes
 

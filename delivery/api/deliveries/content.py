@@ -11,9 +11,9 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.model.content import Attachment, AttachmentType, Button, Content, ParseMode
+from core.model.field_types import UploadId
 
 Url = Annotated[str, Meta(min_length=1, max_length=2048, pattern="^https?://", description="http or https")]
-UPLOAD_ID = "^[0-9a-f]{32}$"
 ButtonText = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"\S", description="not only white space")]
 MessageId = Annotated[str, Meta(min_length=1, max_length=64, description="the provider's id of a message in this chat")]
 
@@ -34,7 +34,7 @@ class AttachmentRequest(Struct, frozen=True, forbid_unknown_fields=True):
     type: AttachmentType
     url: Url | UnsetType = UNSET
     provider_id: Annotated[str, Meta(min_length=1, max_length=512)] | UnsetType = UNSET
-    file: Annotated[str, Meta(pattern=UPLOAD_ID, description="the id of an uploaded file")] | UnsetType = UNSET
+    file: UploadId | UnsetType = UNSET
 
 
 class ContentRequest(Struct, frozen=True, forbid_unknown_fields=True):

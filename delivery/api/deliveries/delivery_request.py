@@ -1,30 +1,27 @@
 """The request and the response of sending one delivery."""
 
+from datetime import timedelta
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert
 
 from core.model import delivery
-from core.model.clock import write_optional_time, write_time
+from core.model.clock import to_ms, write_optional_time, write_time
 from core.model.contacts import recipient_notation
+from core.model.field_types import PRINTABLE, IdField, Label, Name, ShortText
 from core.model.history_key import HistoryKey
-from core.model.question import AnswerKind
+from core.model.people import canonical_id
+from core.model.question import AnswerKind, Late, Option, Question
 from core.model.states import DeliveryState
-from delivery.api.deliveries.content import UPLOAD_ID, ContentRequest
-from delivery.http.fields.durations import DURATION
-from delivery.http.fields.types import (
-    DELIVERY_ID,
-    PRINTABLE,
-    Contacts,
-    Encoding,
-    IdField,
-    Label,
-    Name,
-    Number,
-    RequestModel,
-    ShortText,
-    Time,
-)
+from core.model.text.characters import nfc
+from core.orders import Addressee, Order
+from core.orders.question_rules import locale_of, options_of
+from delivery.api.deliveries.content import ContentRequest
+from delivery.http.fields.durations import DURATION, read_duration
+from delivery.http.fields.timestamps import read_time
+from delivery.http.fields.types import DELIVERY_ID, RequestModel, Time
+from delivery.http.input.validation import field_errors
+from delivery.http.responses.problems import FieldError, InvalidFields, invalid_field
 
 NewHistoryKey = Annotated[
     str,
@@ -44,32 +41,6 @@ class SenderRequest(RequestModel, frozen=True):
     id: IdField
     name: Label | UnsetType | None = UNSET
     role: Label | UnsetType | None = UNSET
-
-
-Values = Annotated[
-    dict[
-        Annotated[str, Meta(min_length=1, max_length=64)],
-        Annotated[str, Meta(max_length=4096)] | Number | float | None,
-    ],
-    Meta(max_length=256, description="field → value, for `{{field}}` in the text"),
-]
-
-
-class RecipientRequest(RequestModel, frozen=True):
-    """One person by `id`: with `contacts`, or without the field, and then the directory knows the contacts. Or all
-    members of a `group` or `supergroup`. Or the rows of a `table`: the id of an uploaded CSV or .xlsx file, with the
-    `sheet` if several have values, and the `encoding` of CSV if it is not found out.
-    """
-
-    id: IdField | UnsetType = UNSET
-    name: Label | UnsetType | None = UNSET
-    contacts: Contacts | UnsetType = UNSET
-    values: Values | UnsetType = UNSET
-    group: Name | UnsetType = UNSET
-    supergroup: Name | UnsetType = UNSET
-    table: Annotated[str, Meta(pattern=UPLOAD_ID, description="the id of an uploaded file")] | UnsetType = UNSET
-    sheet: Annotated[str, Meta(min_length=1, max_length=64)] | UnsetType = UNSET
-    encoding: Encoding | UnsetType = UNSET
 
 
 Text = Annotated[
@@ -92,7 +63,7 @@ RecipientLine = Annotated[
     ),
 ]
 Recipients = Annotated[
-    list[RecipientRequest | RecipientLine],
+    list[Addressee | RecipientLine],
     Meta(min_length=1, max_length=10_000, extra={"short": "NO_RECIPIENTS", "long": "TOO_MANY_RECIPIENTS"}),
 ]
 ChannelNames = Annotated[list[ShortText], Meta(min_length=1, max_length=32, description="default: every known channel")]
@@ -159,6 +130,19 @@ class QuestionRequest(RequestModel, frozen=True):
     change: Annotated[bool, Meta(extra_json_schema={"default": True})] | UnsetType = UNSET
     late: Annotated[Literal["keep", "count"], Meta(extra_json_schema={"default": "keep"})] | UnsetType = UNSET
 
+    def question(self, text: str, max_days_ahead: int) -> Question:
+        locale = locale_of(text)
+        until = read_time(self.until, "answer.until", max_days_ahead) if self.until else None
+        options = [Option(nfc(one.key), one.text) for one in self.options or ()]
+        return Question(
+            kind=self.kind,
+            options=options_of(self.kind, options, locale),
+            locale=locale,
+            until=to_ms(until) if until else 0,
+            change=self.change is not False,
+            late=Late(self.late or Late.KEEP),
+        )
+
 
 class DeliveryRequest(RequestModel, frozen=True):
     """One text for many recipients. Without `text` only if `content` has attachments."""
@@ -184,6 +168,57 @@ class DeliveryRequest(RequestModel, frozen=True):
     far: Far | UnsetType = UNSET
     personal: Personal | UnsetType = UNSET
     answer: QuestionRequest | UnsetType = UNSET
+
+    def order(self, tenant: str, max_days_ahead: int) -> Order:
+        """Return the order, whose rules core checks. Raises `InvalidFields` for what cannot be read."""
+        sender, content = self.sender, self.content.content() if self.content else None
+        if not self.text and content is None:
+            raise invalid_field("text", "REQUIRED", "text is missing.")
+        new = delivery.NewDelivery(
+            tenant=tenant,
+            sender=delivery.Sender(canonical_id(sender.id), sender.name or None, sender.role or None),
+            text=self.text or "",
+            recipients=(),
+            channels=self.channels or (),
+            origin=self.origin or delivery.DEFAULT_ORIGIN,
+            deliver_at=read_time(self.deliver_at, "deliver_at", max_days_ahead) if self.deliver_at else None,
+            expires_at=read_time(self.expires_at, "expires_at", max_days_ahead) if self.expires_at else None,
+            history_key=HistoryKey.parse(self.history_key) if self.history_key else None,
+            lane=nfc(self.lane) if self.lane else None,
+            priority=delivery.DEFAULT_PRIORITY if isinstance(self.priority, UnsetType) else self.priority,
+            kind=self.kind or delivery.DEFAULT_KIND,
+            tags=tuple(dict.fromkeys(map(nfc, self.tags))) if self.tags else (),
+            strategy=delivery.Strategy(self.strategy or delivery.Strategy.ALL),
+            wait=_read_wait(self.wait) if self.wait else None,
+            content=content,
+            question=self.answer.question(self.text or "", max_days_ahead) if self.answer else None,
+        )
+        recipients = [_read_line(one, n) if isinstance(one, str) else one for n, one in enumerate(self.recipients)]
+        personal = None if isinstance(self.personal, UnsetType) else self.personal
+        return Order(new, recipients, self.urgent is True, self.far is True, personal)
+
+
+def _read_wait(text: str) -> timedelta:
+    wait = read_duration(text)
+    if wait is None:
+        raise invalid_field("wait", "WAIT_MALFORMED", "A wait is an ISO 8601 duration like PT2M or P1D.")
+    return wait
+
+
+def _read_line(line: str, number: int) -> Addressee:
+    """Return a recipient that is written as a line of text. Raises `InvalidFields` RECIPIENT_MALFORMED, and the errors
+    of its parts.
+    """
+    path = f"recipients.{number}"
+    try:
+        value = recipient_notation.read(line)
+    except ValueError as error:
+        raise invalid_field(path, "RECIPIENT_MALFORMED", str(error)) from None
+    try:
+        return convert(value, Addressee)
+    except ValidationError:
+        errors = field_errors(value, Addressee)
+        raise InvalidFields([FieldError(f"{path}.{one.path}", one.code, one.message) for one in errors]) from None
 
 
 class HistoryKeyRequest(RequestModel, frozen=True):

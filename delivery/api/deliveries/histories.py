@@ -10,6 +10,7 @@ from core.admission.quotas import ADMIN
 from core.deliveries.histories.sent_message import SentMessage
 from core.model import delivery, history
 from core.model.clock import write_optional_time
+from core.model.field_types import Label, Name, ShortText
 from core.model.history_key import Id
 from core.model.people import id_text
 from core.model.question import Question
@@ -23,7 +24,7 @@ from delivery.api.deliveries.texts_of_others import is_hidden, without_texts
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields.durations import write_duration
 from delivery.http.fields.timestamps import read_time
-from delivery.http.fields.types import Label, Limit, Name, RequestModel, ShortText, Time, cursor_form
+from delivery.http.fields.types import Limit, RequestModel, Time, cursor_form
 from delivery.http.route import NEXT_PAGE, People, Route, Routes
 
 

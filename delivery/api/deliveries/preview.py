@@ -10,15 +10,15 @@ from core.errors import NotFound
 from core.model.clock import write_optional_time
 from core.model.content import Button
 from core.model.display import Display
+from core.model.field_types import Name
 from core.model.history_key import Id
 from core.model.quota import QuotaState
 from core.orders.preview import ChannelPreview, Preview, Unreachable
 from couriers.sending.content.shown import Shown, ShownText, shown_in
 from delivery.api.deliveries.content import AttachmentResponse, ContentResponse
 from delivery.api.deliveries.delivery_request import DeliveryRequest
-from delivery.api.deliveries.order_validation import ValidationContext, make_order
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import Name, RequestModel
+from delivery.http.fields.types import RequestModel
 from delivery.http.route import People, Route, Routes
 
 MOST_NAMED = 100
@@ -210,7 +210,7 @@ def _named(unreachable: Sequence[Unreachable]) -> list[PreviewPerson]:
 
 async def preview(request: Request[DeliveryRequest, PreviewQuery]) -> Response:
     """Return what a send would do. Nothing is written."""
-    order = make_order(request.body, await ValidationContext.of(request))
+    order = request.body.order(request.tenant, request.options.max_days_ahead)
     found = await request.services.core.sending.preview(order, request.caller)
     number = _number(found, request.query)
     people = found.delivery.recipients

@@ -10,6 +10,7 @@ from core.deliveries.histories import recipient_search
 from core.deliveries.histories.recipient_search import RecipientFilter, why_not_reached
 from core.model import history
 from core.model.clock import write_optional_time
+from core.model.field_types import Label, ShortText
 from core.model.history import OutcomeRecord, RecipientRecord
 from core.model.question import Question
 from core.model.states import Reason, Status
@@ -17,7 +18,7 @@ from delivery.api.deliveries.histories import RecipientHistory, answer_of, recip
 from delivery.api.deliveries.outcome_table import OutcomeTable, table_rows
 from delivery.api.deliveries.texts_of_others import is_hidden, recipients_without_texts, without_texts
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields.types import Label, Limit, RequestModel, ShortText, cursor_form
+from delivery.http.fields.types import Limit, RequestModel, cursor_form
 from delivery.http.responses.csv import _YES, CONTENT_TYPE, ForExcel, Rows, respond_csv
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes
 

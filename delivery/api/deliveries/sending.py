@@ -9,7 +9,6 @@ from delivery.api.deliveries.delivery_request import (
     HistoryKeyResponse,
     SenderRequest,
 )
-from delivery.api.deliveries.order_validation import ValidationContext, make_order
 from delivery.http.context import Request, Response
 from delivery.http.idempotency import REPLAYED_HEADERS
 from delivery.http.rate_limit import quota_headers
@@ -35,7 +34,7 @@ def check_sender(sender: SenderRequest) -> None:
 
 async def enqueue(request: Request[DeliveryRequest, NoParameters]) -> Response:
     """Accept one delivery."""
-    order = make_order(request.body, await ValidationContext.of(request))
+    order = request.body.order(request.tenant, request.options.max_days_ahead)
     accepted = await request.services.core.sending.send(order, request.caller, request.repeat)
     request.context.metrics.accepted.inc()
     body = DeliveryAccepted.of(accepted)

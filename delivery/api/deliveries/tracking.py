@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from core.errors import Refused, StoreUnavailable
 from core.model import history
 from core.model.clock import write_optional_time
+from core.model.field_types import INT64
 from core.model.history import HistoryChange
 from core.model.history_key import HistoryKey, Id
 from core.model.states import DeliveryState
@@ -18,7 +19,7 @@ from delivery.api.deliveries.answers import AnswerView
 from delivery.api.deliveries.histories import HistoryResponse, OutcomeView
 from delivery.http.authentication import is_still_known
 from delivery.http.context import ApiContext, Request, Response, encode
-from delivery.http.fields.types import INT64, RequestModel
+from delivery.http.fields.types import RequestModel
 from delivery.http.responses import sse
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NoParameters, People, Route, Routes

@@ -10,11 +10,12 @@ from core.directory import Directory
 from core.directory.collections import Groups, Supergroups
 from core.directory.name_search import members_by_name
 from core.model import people
+from core.model.field_types import IdField, Label
 from core.model.history_key import Id
 from core.model.people import Group, GroupChange, Supergroup, faults_of_group, faults_of_id
 from delivery.api.directory.users import UserPage
 from delivery.http.context import Request, Response, next_page_link, no_content
-from delivery.http.fields.types import IdField, Label, PageQuery, RequestModel
+from delivery.http.fields.types import PageQuery, RequestModel
 from delivery.http.input.reading import PAGE, check, given, location, optional, part
 from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
 

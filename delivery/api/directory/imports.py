@@ -10,8 +10,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from core.directory.csv_cells import FileKind
 from core.directory.importing import Imported, RowChange
 from core.model.delivery import Repeat
+from core.model.field_types import Encoding
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import Encoding, RequestModel
+from delivery.http.fields.types import RequestModel
 from delivery.http.idempotency import respond_once
 from delivery.http.input.decoding import check_content_type
 from delivery.http.input.receiving import receive_file

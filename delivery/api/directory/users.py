@@ -8,11 +8,12 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from core.directory.merging import Merge
 from core.jobs import JobState
 from core.model import people
+from core.model.field_types import Contacts, IdField, Label, Name, ShortText
 from core.model.history_key import Id
 from core.model.people import Locale, Role, User, UserChange, faults_of_user, id_text
 from delivery.api.directory.departure import delete_person, merge_people
 from delivery.http.context import Request, Response, next_page_link, no_content
-from delivery.http.fields.types import Contacts, Cursor, IdField, Label, Limit, Name, RequestModel, ShortText
+from delivery.http.fields.types import Cursor, Limit, RequestModel
 from delivery.http.input.reading import PAGE, check, given, lists_of, location, optional, part
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, Repeats, Route, Routes

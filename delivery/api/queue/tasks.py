@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from core.errors import Forbidden, NotFound
 from core.jobs.storage import job_id_of
+from core.model.field_types import Name, ShortText
 from core.model.history_key import HistoryKey
 from core.model.states import TaskState
 from core.monitoring import BulkChanges, TaskChanges, TaskCount, check_selection
@@ -17,7 +18,7 @@ from core.queue import TaskFilter, TaskPage, TaskView
 from core.queue.task_ids import put_ms, split_id
 from core.updates.events import TUBE as EVENTS
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields.types import Limit, Name, RequestModel, ShortText, TaskCursor
+from delivery.http.fields.types import Limit, RequestModel, TaskCursor
 from delivery.http.route import NEXT_PAGE, NoParameters, Repeats, Route, Routes
 
 

@@ -12,10 +12,11 @@ from aiohttp.typedefs import Handler
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.errors import NotFound, Refused
+from core.model.field_types import IdField, ShortText
 from delivery.api.pages import HTML
 from delivery.api.sign_in.pages import confirmation, page_that_asks, refused_page, signed_in_page
 from delivery.http.context import ApiContext, Request, Response, no_content
-from delivery.http.fields.types import IdField, RequestModel, ShortText
+from delivery.http.fields.types import RequestModel
 from delivery.http.input.reading import part
 from delivery.http.input.receiving import receive
 from delivery.http.responses.problems import problem_of_refusal

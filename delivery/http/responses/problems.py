@@ -114,7 +114,7 @@ def _errors(refused: Refused) -> Sequence[FieldError]:
     if isinstance(refused, InvalidFields):
         return refused.errors
     if isinstance(refused, InvalidMany):
-        return [_recipient_error(error) for error in refused.errors]
+        return [_one_of_many(error) for error in refused.errors]
     return [FieldError(refused.path, refused.code, refused.detail)] if refused.path else ()
 
 
@@ -123,7 +123,9 @@ def _row_error(error: RowError) -> FieldError:
     return FieldError(path, error.code, error.message, error.row, error.column, value)
 
 
-def _recipient_error(error: InvalidForRecipient) -> FieldError:
+def _one_of_many(error: Invalid) -> FieldError:
+    if not isinstance(error, InvalidForRecipient):
+        return FieldError(error.path, error.code, error.detail)
     row, field = error.row or UNSET, error.field or UNSET
     return FieldError(error.path, error.code, error.detail, row, field, error.name)
 

@@ -13,7 +13,7 @@ from core.directory import Directory
 from core.model.delivery import Accepted, NewDelivery, Repeat, Sender
 from core.model.people import Group, Supergroup, User
 from core.model.quota import Quota
-from core.orders import Addressee, Caller, Order, Sending, SendingPolicy
+from core.orders import AnyAddressee, Caller, Order, Sending, SendingPolicy
 from core.redis.store import Store
 from tests.support.small_pages import small_pages
 from tests.support.stack import TENANT, Stack, person
@@ -36,7 +36,7 @@ TRAINER = Sender(42, "Иванов И. И.", "trainer")
 
 
 def order(
-    *addressees: Addressee,
+    *addressees: AnyAddressee,
     sender: Sender = OFFICE,
     urgent: bool = False,
     channels: Sequence[str] = ("echo",),
@@ -64,7 +64,7 @@ class Office:
         """Sending as another process has it."""
         return Sending(store, self.stack.deliveries, Directory(store), rules, clock=lambda: self.now)
 
-    async def send(self, *addressees: Addressee, caller: Caller = ADMIN, repeat: str = "", **more: Any) -> Accepted:
+    async def send(self, *addressees: AnyAddressee, caller: Caller = ADMIN, repeat: str = "", **more: Any) -> Accepted:
         return await self.sending.send(order(*addressees, **more), caller, Repeat(repeat, "same") if repeat else None)
 
     async def people(self, count: int, **more: Any) -> None:

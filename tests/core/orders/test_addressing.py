@@ -6,12 +6,14 @@ from core.errors import Refused
 from core.model.delivery import Recipient, Sender
 from core.model.people import User, UserChange
 from core.model.states import Reason, Status
-from core.orders import Addressee, Caller, GroupRef, Order, Sending, SupergroupRef, UserRef
+from core.orders import Addressee, AnyAddressee, Caller, Order, Sending
 from tests.core.orders.conftest import ADMIN, LATER, OFFICE, SEND_ONLY, TRAINER, Office, order
 from tests.support.stack import TENANT, FakeCourier, person
 
 
-async def refusal(office: Office, *addressees: Addressee, caller: Caller = ADMIN, sender: Sender = OFFICE) -> Refused:
+async def refusal(
+    office: Office, *addressees: AnyAddressee, caller: Caller = ADMIN, sender: Sender = OFFICE
+) -> Refused:
     """The refusal of an order; asserts that it leaves no trace."""
     before = sorted(office.stack.server.all_keys())
     with pytest.raises(Refused) as refused:
@@ -29,7 +31,9 @@ async def test_groups_become_their_members_each_once_with_the_groups_as_origin(o
     await office.supergroup("1 курс", "ИВТ-21", "ИВТ-22", "everybody")
     courier = FakeCourier()
     await office.stack.courier(courier)
-    accepted = await office.send(GroupRef("ИВТ-21"), SupergroupRef("1 курс"), UserRef(2), UserRef("5"))
+    accepted = await office.send(
+        Addressee(group="ИВТ-21"), Addressee(supergroup="1 курс"), Addressee(2), Addressee("5")
+    )
     assert accepted.recipients == 5
     history = await office.stack.finished(accepted.key)
     origins = {one.id: set(one.origin) for one in history.recipients}
@@ -44,7 +48,7 @@ async def test_a_person_with_inline_contacts_and_in_a_group_is_one_recipient_wit
     await office.group("ИВТ-21", 1, 2)
     courier = FakeCourier()
     await office.stack.courier(courier)
-    accepted = await office.send(Recipient("1", "Петя", {"echo": ["i1", "d1"]}), GroupRef("ИВТ-21"))
+    accepted = await office.send(Recipient("1", "Петя", {"echo": ["i1", "d1"]}), Addressee(group="ИВТ-21"))
     history = await office.stack.finished(accepted.key)
     assert [(one.id, one.name, one.origin) for one in history.recipients] == [
         ("1", "Петя", ["ИВТ-21"]),
@@ -63,10 +67,14 @@ async def test_inline_contacts_need_no_directory_and_an_empty_list_of_them_is_on
 @pytest.mark.parametrize(
     ("code", "path", "addressees"),
     [
-        ("USER_NOT_FOUND", "recipients.1.id", [person(1), UserRef(77)]),
-        ("GROUP_NOT_FOUND", "recipients.1.group", [GroupRef("full"), GroupRef("none")]),
-        ("SUPERGROUP_NOT_FOUND", "recipients.2.supergroup", [person(1), GroupRef("full"), SupergroupRef("full")]),
-        ("NOBODY_ADDRESSED", "recipients", [GroupRef("empty"), SupergroupRef("hollow")]),
+        ("USER_NOT_FOUND", "recipients.1.id", [person(1), Addressee(77)]),
+        ("GROUP_NOT_FOUND", "recipients.1.group", [Addressee(group="full"), Addressee(group="none")]),
+        (
+            "SUPERGROUP_NOT_FOUND",
+            "recipients.2.supergroup",
+            [person(1), Addressee(group="full"), Addressee(supergroup="full")],
+        ),
+        ("NOBODY_ADDRESSED", "recipients", [Addressee(group="empty"), Addressee(supergroup="hollow")]),
     ],
 )
 async def test_each_refusal_has_its_code_and_leaves_no_trace(
@@ -85,7 +93,7 @@ async def test_more_members_than_a_delivery_may_have_are_refused(office: Office)
     await office.people(3)
     await office.group("ИВТ-21", 1, 2, 3)
     office.sending = Sending(office.stack.store, office.stack.deliveries, office.directory, max_recipients=2)
-    assert (await refusal(office, GroupRef("ИВТ-21"))).code == "TOO_MANY_RECIPIENTS"
+    assert (await refusal(office, Addressee(group="ИВТ-21"))).code == "TOO_MANY_RECIPIENTS"
 
 
 class TestOwnership:
@@ -100,22 +108,24 @@ class TestOwnership:
         await office.directory.ownerships.own(TENANT, 42, "group", "ИВТ-21")
 
     @pytest.mark.row("D-27", "D-31")
-    @pytest.mark.parametrize("foreign", [GroupRef("ИВТ-22"), SupergroupRef("1 курс")])
+    @pytest.mark.parametrize("foreign", [Addressee(group="ИВТ-22"), Addressee(supergroup="1 курс")])
     @pytest.mark.parametrize("role", ["trainer", "admin", None])
     async def test_a_sender_writes_only_to_groups_that_it_owns(
-        self, office: Office, foreign: GroupRef | SupergroupRef, role: str | None
+        self, office: Office, foreign: Addressee, role: str | None
     ) -> None:
         """The role is the directory's, whatever the request says."""
-        refused = await refusal(office, GroupRef("ИВТ-21"), foreign, caller=SEND_ONLY, sender=Sender(42, role=role))
-        kind = "group" if isinstance(foreign, GroupRef) else "supergroup"
+        refused = await refusal(
+            office, Addressee(group="ИВТ-21"), foreign, caller=SEND_ONLY, sender=Sender(42, role=role)
+        )
+        kind = "group" if foreign.group else "supergroup"
         assert (refused.code, refused.path) == ("NOT_OWNER", f"recipients.1.{kind}")
-        allowed = await office.send(GroupRef("ИВТ-21"), caller=SEND_ONLY, sender=Sender(42), deliver_at=LATER)
+        allowed = await office.send(Addressee(group="ИВТ-21"), caller=SEND_ONLY, sender=Sender(42), deliver_at=LATER)
         assert allowed.recipients == 1
 
     @pytest.mark.row("D-27")
     async def test_a_group_that_does_not_exist_is_unknown_and_not_foreign(self, office: Office) -> None:
-        assert (await refusal(office, GroupRef("none"), sender=TRAINER)).code == "GROUP_NOT_FOUND"
-        assert (await refusal(office, SupergroupRef("none"), sender=TRAINER)).code == "SUPERGROUP_NOT_FOUND"
+        assert (await refusal(office, Addressee(group="none"), sender=TRAINER)).code == "GROUP_NOT_FOUND"
+        assert (await refusal(office, Addressee(supergroup="none"), sender=TRAINER)).code == "SUPERGROUP_NOT_FOUND"
 
     @pytest.mark.row("D-31")
     @pytest.mark.parametrize(
@@ -131,11 +141,11 @@ class TestOwnership:
     async def test_role_admin_and_senders_without_a_role_write_to_every_group(
         self, office: Office, caller: Caller, sender: Sender
     ) -> None:
-        await office.send(SupergroupRef("1 курс"), caller=caller, sender=sender, deliver_at=LATER)
+        await office.send(Addressee(supergroup="1 курс"), caller=caller, sender=sender, deliver_at=LATER)
 
     @pytest.mark.row("D-31")
     async def test_an_administrators_key_with_a_role_is_held_to_ownership(self, office: Office) -> None:
-        assert (await refusal(office, GroupRef("ИВТ-22"), sender=TRAINER)).code == "NOT_OWNER"
+        assert (await refusal(office, Addressee(group="ИВТ-22"), sender=TRAINER)).code == "NOT_OWNER"
 
 
 class TestOptOut:
@@ -146,7 +156,7 @@ class TestOptOut:
         await office.group("ИВТ-21", 1, 2, 3)
         courier = FakeCourier()
         await office.stack.courier(courier)
-        accepted = await office.send(Recipient(1, contacts={"echo": ["i1"]}), Recipient(9), GroupRef("ИВТ-21"))
+        accepted = await office.send(Recipient(1, contacts={"echo": ["i1"]}), Recipient(9), Addressee(group="ИВТ-21"))
         history = await office.stack.finished(accepted.key)
         assert sorted(courier.addresses) == ["d2", "d3"]
         outcomes = {one.id: one.outcomes["echo"] for one in history.recipients}
@@ -157,7 +167,7 @@ class TestOptOut:
     @pytest.mark.row("D-03")
     async def test_a_person_that_left_every_channel_is_not_reachable(self, office: Office) -> None:
         await office.people(1, opt_out=["echo"])
-        history = await office.stack.history((await office.send(UserRef(1))).key)
+        history = await office.stack.history((await office.send(Addressee(1))).key)
         assert (history.state, history.verdict, history.counts["skipped"]) == ("finished", "nobody_to_reach", 1)
 
 
@@ -170,7 +180,7 @@ async def test_a_supergroup_of_two_thousand_is_one_enqueue(office: Office) -> No
     await office.group("b", *range(800, 2000))
     await office.supergroup("all", "a", "b")
     await office.stack.redis.config_resetstat()
-    accepted = await office.send(SupergroupRef("all"), deliver_at=LATER)
+    accepted = await office.send(Addressee(supergroup="all"), deliver_at=LATER)
     assert accepted.recipients == 2000
     stats = await office.stack.redis.info("commandstats")
     assert stats["cmdstat_fcall"]["calls"] == 1
@@ -180,24 +190,24 @@ async def test_a_supergroup_of_two_thousand_is_one_enqueue(office: Office) -> No
 async def test_a_repeat_gets_the_first_result_although_the_group_was_deleted(office: Office) -> None:
     await office.people(1)
     await office.group("ИВТ-21", 1)
-    first = await office.send(GroupRef("ИВТ-21"), repeat="key", deliver_at=LATER)
+    first = await office.send(Addressee(group="ИВТ-21"), repeat="key", deliver_at=LATER)
     await office.directory.groups.delete(TENANT, "ИВТ-21")
-    again = await office.send(GroupRef("ИВТ-21"), repeat="key", deliver_at=LATER)
+    again = await office.send(Addressee(group="ИВТ-21"), repeat="key", deliver_at=LATER)
     assert (again.key, again.repeated, again.deliver_at) == (first.key, True, first.deliver_at)
     assert (await refusal_of_new(office)).code == "GROUP_NOT_FOUND"
 
 
 async def refusal_of_new(office: Office) -> Refused:
     with pytest.raises(Refused) as refused:
-        await office.send(GroupRef("ИВТ-21"), repeat="another")
+        await office.send(Addressee(group="ИВТ-21"), repeat="another")
     return refused.value
 
 
 async def test_orders_of_a_batch_are_prepared_each_by_itself(office: Office) -> None:
     await office.people(1)
     orders: list[tuple[Order, None]] = [
-        (order(UserRef(1), deliver_at=LATER), None),
-        (order(UserRef(2)), None),
+        (order(Addressee(1), deliver_at=LATER), None),
+        (order(Addressee(2)), None),
         (order(person(3), deliver_at=LATER), None),
     ]
     first, second, third = await office.sending.send_many(orders, ADMIN)

@@ -11,7 +11,7 @@ from core.model.content import Content, ParseMode
 from core.model.delivery import Accepted, Recipient, Sender
 from core.model.people import User, UserChange
 from core.model.states import Reason, Status
-from core.orders import Addressee, GroupRef, UserRef
+from core.orders import Addressee, AnyAddressee
 from core.orders.personal_values import MOST_FIELDS
 from core.redis.keys import KEYS
 from couriers.sending.interface import Message, Outcome, Rejected, Sent
@@ -26,7 +26,7 @@ def given(number: int, name: str | None = None, **values: str) -> Recipient:
     return Recipient(number, name, contacts, values=values, place=f"recipients.{number}")
 
 
-async def send(office: Office, text: str, *people: Addressee, **more: Any) -> Accepted:
+async def send(office: Office, text: str, *people: AnyAddressee, **more: Any) -> Accepted:
     personal = replace(order(*people, text=text, sender=OFFICE, **more), personal=True)
     return await office.sending.send(personal, ADMIN)
 
@@ -40,7 +40,12 @@ async def texts(office: Office, accepted: Accepted) -> Mapping[Any, str | None]:
 async def test_each_gets_its_own_text_and_the_history_keeps_it(office: Office) -> None:
     await office.directory.users.create(TENANT, User(3, "Петров Пётр Ильич", contacts={"echo": ["a3"]}))
     await office.group("ИВТ-21", 3)
-    people = (given(1, "Anna", mark="5"), given(2, mark="4 <b>"), UserRef(3, values={"mark": "3"}), GroupRef("ИВТ-21"))
+    people = (
+        given(1, "Anna", mark="5"),
+        given(2, mark="4 <b>"),
+        Addressee(3, values={"mark": "3"}),
+        Addressee(group="ИВТ-21"),
+    )
     text = "{{имя|Friend}} {{groups|}}: {{mark}}. {{sender}}"
     accepted = await send(office, text, *people, content=Content(ParseMode.HTML))
     courier = FakeCourier()
@@ -140,9 +145,9 @@ async def test_own_fields_of_a_person_stand_behind_given_values_and_before_what_
     await office.group("ИВТ-21", 1)
     text = "{{first_name}}, {{курс}} {{mark|}}"
     accepted = [
-        await send(office, text, GroupRef("ИВТ-21")),
-        await send(office, text, UserRef(1, values={"mark": "5", "курс": "3"}), GroupRef("ИВТ-21")),
+        await send(office, text, Addressee(group="ИВТ-21")),
+        await send(office, text, Addressee(1, values={"mark": "5", "курс": "3"}), Addressee(group="ИВТ-21")),
     ]
     await office.directory.users.update(TENANT, 1, UserChange(fields={}))
-    accepted.append(await send(office, "{{first_name}} {{курс|нет}}", UserRef(1)))
+    accepted.append(await send(office, "{{first_name}} {{курс|нет}}", Addressee(1)))
     assert [(await texts(office, one))[1] for one in accepted] == ["Аня, 2 ", "Аня, 3 5", "Анна нет"]

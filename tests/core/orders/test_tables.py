@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
+from msgspec import convert
 from openpyxl import Workbook
 from openpyxl.styles.numbers import FORMAT_PERCENTAGE
 
 from core.directory.importing.errors import TableRefused
 from core.model.delivery import NewDelivery, Recipient, Sender
 from core.model.people import Group, User
-from core.orders import Caller, TableRef
+from core.orders import Addressee, Caller
 from core.orders.tables import workbook_program
 from core.orders.tables.table_reader import MOST_COLUMNS
 from core.uploads import Uploads
@@ -52,8 +52,8 @@ async def prepared(
 ) -> NewDelivery:
     """The delivery of a table. It is not stored."""
     upload = await Uploads(office.stack.store).store(TENANT, "table", io.BytesIO(content))
-    table = TableRef(upload.id, place="recipients.0", **more)
-    given = replace(order(table, text=text, sender=sender, channels=("sms",)), personal=True)
+    table = convert({"table": upload.id, **more}, Addressee)
+    given = order(table, text=text, sender=sender, channels=("sms",))
     return (await office.sending.preview(given, caller)).delivery
 
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from core.deliveries.channels import ChannelFacts, Channels
 from core.model.history_key import HistoryKey
 from core.model.people import Group, User
 from core.queue import Suspend
@@ -175,6 +176,7 @@ async def test_a_line_whose_slow_action_takes_longer_is_answered_before_the_late
 
 
 async def test_a_broadcast_holds_the_next_line_up_for_a_minute(bare: Installation) -> None:
+    await Channels(bare.stack.store).register("echo", ChannelFacts(100))
     await bare.directory.users.create(TENANT, User(1, contacts={"echo": ["p1"]}))
     await bare.directory.users.create(TENANT, User(42, role="trainer", contacts={"echo": [PERSON]}))
     await bare.directory.groups.create(TENANT, Group("A"), [1])
