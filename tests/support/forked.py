@@ -69,11 +69,13 @@ class ForkedProcess:
         self._process.join()
 
 
-def run_ada(args: Sequence[str], environment: Mapping[str, str], directory: Path) -> subprocess.CompletedProcess[str]:
-    """Run a verb without input, as `subprocess.run` does."""
+def run_ada(
+    args: Sequence[str], environment: Mapping[str, str], directory: Path, module: str = "cli"
+) -> subprocess.CompletedProcess[str]:
+    """Run a verb without input, as `subprocess.run` does. `module`: another program."""
     with TemporaryDirectory() as folder:
         output, errors = Path(folder, "output"), Path(folder, "errors")
-        process = ForkedProcess(Program("cli", args, environment, directory, output, errors))
+        process = ForkedProcess(Program(module, args, environment, directory, output, errors))
         process.wait()
         texts = output.read_text(), errors.read_text()
     return subprocess.CompletedProcess(args, process.poll() or 0, *texts)

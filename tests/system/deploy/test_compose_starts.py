@@ -3,8 +3,6 @@
 import asyncio
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from cli.processes.embedded_valkey import free_port
 from cli.settings.secrets import secret_readers
 from examples import JOB_HUNTER, SCHOOL_BOT
 from providers.sign_in.vault import new_key
+from tests.support.forked import run_ada
 from tests.support.paths import ROOT
 from tests.support.servers import Server
 from tests.system.crash.process import AdaProcess
@@ -36,14 +35,10 @@ def resolved(directory: Path, files: Sequence[str] = (FILE,), **variables: str) 
     podman.write_text("#!/bin/sh\necho podman version 5.0.0\n")
     podman.chmod(0o755)
     named = [word for file in files for word in ("-f", str(ROOT / file))]
-    done = subprocess.run(
-        [sys.executable, "-m", "podman_compose", *named, "config"],
-        env={"PATH": f"{directory}:{os.environ['PATH']}", "HOME": str(directory), **variables},
-        capture_output=True,
-        text=True,
-    )
+    environment = {"PATH": f"{directory}:{os.environ['PATH']}", "HOME": str(directory), **variables}
+    done = run_ada([*named, "config"], environment, Path.cwd(), "podman_compose")
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = yaml.safe_load(done.stdout)
+    found: dict[str, Any] = yaml.load(done.stdout, yaml.CSafeLoader)
     return found
 
 
