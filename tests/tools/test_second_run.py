@@ -21,7 +21,7 @@ def test_unstable():
     assert is_second
 """
 WORKERS = ("-v",)
-"""Takes the place of `-n 4`: these suites run without plugins, which take seconds to load."""
+"""Takes the place of `-n 6`: these suites run without plugins, which take seconds to load."""
 BROKEN = "def test_broken():\n    assert False\n"
 GOOD = "def test_good():\n    pass\n"
 

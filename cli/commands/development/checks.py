@@ -19,8 +19,8 @@ from tools.python_versions import environment_of, further_pythons
 from tools.second_run import MOST_UNSTABLE, run_twice
 
 ROOT = Path(__file__).resolve().parents[3]
-WORKERS = ("-n", "4", "--dist", "loadfile", "--no-loadscope-reorder")
-"""Two for each core of a small machine: most tests wait for something half of their time. The tests of a file share
+WORKERS = ("-n", "6", "--dist", "loadfile", "--no-loadscope-reorder")
+"""Three for each core of a small machine: most tests wait for something half of their time. The tests of a file share
 what they start; the longest begin first (`tests.support.distribution`)."""
 
 STEPS: Sequence[tuple[str, Sequence[str]]] = (
