@@ -17,7 +17,7 @@ from core.deliveries.histories.reader import HistoryReader
 from core.errors import malformed_cursor
 from core.model.history import OutcomeRecord, RecipientRecord
 from core.model.history_key import HistoryKey
-from core.model.question import AnswerState, RecipientAnswer
+from core.model.question import AnswerState, Question, RecipientAnswer, load_question
 from core.model.states import OPEN, Status
 from core.model.text.characters import folded
 from core.redis.keys import KEYS
@@ -74,10 +74,13 @@ class RecipientFilter:
 
 
 class RecipientPage(NamedTuple):
-    """`next`: the cursor of the following page; a page may be short although there is one."""
+    """`next`: the cursor of the following page; a page may be short although there is one. `question`: of the delivery,
+    None if it asks nothing.
+    """
 
     recipients: Sequence[RecipientRecord]
     next: str | None
+    question: Question | None = None
 
 
 def why_not_reached(record: RecipientRecord) -> str | None:
@@ -108,6 +111,7 @@ class RecipientSearch:
     ) -> RecipientPage:
         """Return the next recipients. Raises NotFound HISTORY_NOT_FOUND, Invalid CURSOR_MALFORMED."""
         fields = await self._reader.fields(key, tenant)
+        question = load_question(fields["answer"])
         places = await self._places(key, fields, wanted)
         start = _start_of(places, cursor)
         found: list[RecipientRecord] = []
@@ -119,8 +123,8 @@ class RecipientSearch:
                 if wanted.matches(record):
                     found.append(record)
                 if len(found) == limit:
-                    return RecipientPage(found, _cursor(places, offset + 1))
-        return RecipientPage(found, _cursor(places, min(len(places), start + MOST_READ)))
+                    return RecipientPage(found, _cursor(places, offset + 1), question)
+        return RecipientPage(found, _cursor(places, min(len(places), start + MOST_READ)), question)
 
     async def records_of(self, key: HistoryKey, tenant: str, numbers: Sequence[int]) -> list[RecipientRecord]:
         """Return the recipients with these numbers. Raises NotFound HISTORY_NOT_FOUND."""

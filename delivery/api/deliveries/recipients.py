@@ -81,7 +81,7 @@ class ListedRecipients(Struct):
     @classmethod
     def of(cls, page: recipient_search.RecipientPage, *, is_hidden: bool) -> "ListedRecipients":
         found = recipients_without_texts(page.recipients) if is_hidden else page.recipients
-        return cls([ListedRecipient.of(one) for one in found], page.next)
+        return cls([ListedRecipient.of(one, page.question) for one in found], page.next)
 
 
 class Reasons(Struct):

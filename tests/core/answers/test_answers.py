@@ -24,6 +24,7 @@ from core.updates.bot_calls import BotCalls, ButtonChange, PressAnswer
 from core.updates.events import Events
 from core.updates.presses import Presses
 from couriers.sending.interface import Message, Rejected
+from tests.support.audited import violations_in
 from tests.support.stack import TENANT, FakeCourier, Stack, person, sent
 from tests.support.waiting import until
 
@@ -275,6 +276,28 @@ async def test_an_answer_on_behalf_is_marked_and_the_person_may_change_it(asked:
     await asked.press("p1", asked.button("p1", 1))
     assert await asked.answer_of(accepted, 1) == (AnswerState.ANSWERED, "no")
     assert await asked.totals(accepted) == {"answered": 2, "yes": 1, "no": 1}
+
+
+async def test_who_answers_before_the_message_arrives_is_counted_once(asked: Asked) -> None:
+    hour = asked.stack.now() + timedelta(hours=1)
+    accepted = await asked.stack.deliver(
+        person(1, BOT), person(2, BOT), channels=(BOT,), question=READ, deliver_at=hour
+    )
+    await Answers(asked.stack.store).enter(accepted.key, TENANT, "1", "read", "anna", "e")
+    assert await asked.totals(accepted) == {"answered": 1, "not_asked": 1, "read": 1}
+    asked.stack.advance_clock(timedelta(hours=1, seconds=1))
+    await asked.stack.tick()
+    await asked.stack.finished(accepted.key)
+    assert await asked.totals(accepted) == {"answered": 1, "open": 1, "read": 1}
+
+
+async def test_the_audit_finds_totals_that_are_not_those_of_the_answers(stack: Stack) -> None:
+    accepted = await stack.deliver(person(1, "nobody"), channels=("nobody",), question=READ)
+    await Answers(stack.store).enter(accepted.key, TENANT, "1", "read", "anna", "e")
+    await stack.store.command("HSET", str(accepted.key), "answers:answered", 2)
+    (violation,) = await violations_in(stack.store)
+    assert (violation.rule, violation.key) == ("I26", str(accepted.key))
+    await stack.store.command("HSET", str(accepted.key), "answers:answered", 1)
 
 
 async def test_a_channel_that_receives_no_presses_says_so(stack: Stack) -> None:

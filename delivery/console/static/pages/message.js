@@ -19,30 +19,34 @@ export default {
     const where = `/v1/deliveries/${encodeURIComponent(id)}`;
     const head = h("div"), rows = h("div");
     paint(root, h("h1", {}, t("page.message")), head, rows);
-    let list = null, read = {}; // read: the text of somebody else, after a reason was given
+    let list = null, shownNow = null, read = {}; // read: the text of somebody else, after a reason was given
     const again = withStates(head, async () => {
       const { signal } = context;
       const [message, reasons] = await Promise.all([api.get(where, { limit: 1 }, { signal }), api.get(`${where}/reasons`, {}, { signal })]);
       return { message: { ...message, ...read }, reasons };
     }, ({ message, reasons }) => {
+      shownNow = message;
       list ||= recipients(rows, where, context, message, reasons);
       return summary(where, context, message, reasons, list, () => { again(); list.reload(); }, (why) => { context.setQuery({ why }); list.clearTo(why); }, async () => {
         read = await askForText(where) || read;
         again();
       });
     });
-    return watch(where, () => { again(); list?.update(); });
+    return watch(where, () => { again(); list?.update(); }, () => shownNow);
   },
 };
 
-/** Calls `changed` at most twice a second while outcomes change; the stream is the delivery's own. Returns what ends it. */
-function watch(where, changed) {
+/** Whether something may still change: the delivery has not ended, or its question is open. */
+const goesOn = (message) => !message || !message.finished_at || (message.answers && !message.answers.closed_at);
+
+/** Calls `changed` at most twice a second while outcomes and answers change; the stream is the delivery's own. Returns what ends it. */
+function watch(where, changed, message) {
   let timer = 0;
-  const stream = new EventSource(`${where}/events`);
+  const stream = new EventSource(`${where}/events?answers=yes`);
   const later = () => { timer ||= setTimeout(() => { timer = 0; changed(); }, PAINT_PAUSE); };
-  for (const name of ["outcome", "state", "finished"]) stream.addEventListener(name, later);
-  stream.addEventListener("finished", () => stream.close());
-  stream.onerror = () => { if (stream.readyState === EventSource.CLOSED) later(); };
+  for (const name of ["outcome", "state", "finished", "answer", "closed"]) stream.addEventListener(name, later);
+  stream.addEventListener("finished", () => { if (message() && !message().answers) stream.close(); });
+  stream.onerror = () => { if (!goesOn(message())) stream.close(); else if (stream.readyState === EventSource.CLOSED) later(); };
   return () => { clearTimeout(timer); stream.close(); };
 }
 
@@ -67,6 +71,7 @@ function summary(where, context, message, reasons, list, reread, choose, readTex
       h("button", { onclick: () => writeAgain(message, context) }, t("messages.repeat"))],
       h("a", { class: "button", href: `${where}/recipients.csv?excel&language=${currentLanguage()}`, download: true }, t("message.csv")),
       h("button", { onclick: () => list.all().then(() => print()) }, t("message.print"))),
+    message.answers && answers(where, message, mayWrite, reread),
     h("h2", {}, t("message.recipients")),
     reasons.not_reached > 0 && message.state !== "scheduled" && h("div", { class: "reasons" },
       h("p", {}, t("message.not_reached", { count: reasons.not_reached })),
@@ -75,6 +80,21 @@ function summary(where, context, message, reasons, list, reread, choose, readTex
         h("span", { class: "quiet" }, word("advice", why)))))),
     reasons.not_reached === 0 && notice("good", t("message.everybody")),
   ];
+}
+
+/** The totals of the question, first what needs action, and what can be done. */
+function answers(where, message, mayWrite, reread) {
+  const { answers: counts, answer: { options } } = message;
+  const states = ["open", "silent", "unreachable", "late", "not_asked", "answered"].filter((state) => counts[state]);
+  return h("section", { class: "reasons" },
+    h("h2", {}, t("message.answers")),
+    counts.closed_at && h("p", { class: "quiet" }, t("message.closed", { when: moment(counts.closed_at) })),
+    h("ul", { class: "plain-list" },
+      states.map((state) => h("li", {}, t("message.answer_count", { answer: word("answer_state", state), count: counts[state] }))),
+      options.map(({ key, text }) => h("li", { dir: "auto" }, t("message.answer_count", { answer: text, count: counts.options[key] })))),
+    h("div", { class: "actions" },
+      mayWrite && !counts.closed_at && h("button", { onclick: () => close(where, reread) }, t("message.close")),
+      h("a", { class: "button", href: `${where}/answers.csv?excel`, download: true }, t("message.answers_csv"))));
 }
 
 /** What somebody else has sent is only looked at. */
@@ -103,6 +123,7 @@ function recipients(root, where, context, message, reasons) {
       { title: t("message.person"), width: "2fr", name: (row) => row.name || String(row.id), cell: (row) => h("span", { dir: "auto" }, row.name || String(row.id)) },
       ...(message.personal ? [{ title: t("message.own_text"), width: "3fr", cell: (row) => h("span", { class: "said cut", dir: "auto" }, plainOf({ text: row.text || "", content: message.content })) }] : []),
       { title: t("message.outcomes"), width: "3fr", cell: outcomes },
+      ...(message.answers ? [{ title: t("message.answer"), width: "2fr", cell: answered }] : []),
       { title: t("message.why"), width: "2fr", cell: (row) => (row.why ? word("why", row.why) : t("message.reached")) },
     ],
     load: async ({ cursor, signal, ...filters }) => {
@@ -133,12 +154,21 @@ function outcomes(row) {
   ];
 }
 
+/** The state of the question for a person, and what it has answered. */
+const answered = ({ answer }) => [word("answer_state", answer.state), answer.text && h("span", { class: "quiet", dir: "auto" }, ` ${answer.text}`)];
+
 const tried = ({ queued }) => toast(t("message.tried", { count: queued }), queued ? "good" : "bad");
 const cancelled = (answer) => toast(t("message.cancelled", { count: answer.cancelled, sent: answer.already_sent.length }));
 
 async function cancel(where, count, reread) {
   if (!await confirm({ title: t("message.cancel_title", { count }), text: t("message.cancel_text"), action: t("message.cancel"), count, danger: true })) return;
   await shown(async () => cancelled(await api.del(where)));
+  reread();
+}
+
+async function close(where, reread) {
+  if (!await confirm({ title: t("message.close"), text: t("message.close_text"), action: t("message.close") })) return;
+  await shown(() => api.post(`${where}/answers:close`, {}));
   reread();
 }
 

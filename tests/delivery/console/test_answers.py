@@ -1,0 +1,32 @@
+"""The page of a message that asks: who has answered, live; the question is closed there."""
+
+import uuid
+
+from tests.delivery.console.conftest import Person
+
+
+async def test_the_page_of_a_message_shows_who_has_answered(person: Person) -> None:
+    call, number = person.running.call, uuid.uuid4().int % 10**6
+    people = [
+        {"id": f"asked-{number}-{n}", "name": name, "contacts": {"telegram-bot": f"17{number:06d}{n}"}}
+        for n, name in enumerate(("Анна", "Борис"))
+    ]
+    body = {
+        "sender": {"id": "t-9", "name": "Teacher"},
+        "text": "Придёте?",
+        "recipients": people,
+        "channels": ["telegram-bot"],
+        "answer": {"kind": "choice", "options": [{"key": "yes", "text": "Приду"}, {"key": "no", "text": "Не приду"}]},
+    }
+    made = await call("POST", "/v1/deliveries", body)
+    await person.visit(f"message/{made['id']}", language="ru", width=390)
+    await person.sees("пока без ответа: 2")
+    await call("POST", f"/v1/deliveries/{made['id']}/answers", {"recipient": people[0]["id"], "value": "yes"})
+    await person.sees("ответили: 1")
+    await person.sees("Приду: 1")
+    await person.keeps_picture("message-answers-ru-390")
+    assert await person.sideways() <= 0
+    await person.presses("Закрыть вопрос")
+    await person.confirms()
+    await person.sees("Вопрос закрыт")
+    await person.sees("без ответа: 1")
