@@ -11,9 +11,8 @@ from bots.send_faults import NotSent, SendLater
 from bots.status_tasks import StatusTask
 from core.model.content import ParseMode
 from core.model.text.text_marks import cut_text
-from couriers.max.buttons import callback, keyboard
-from couriers.max.client import MaxClient
-from couriers.max.errors import MaxRefused, MaxTokenRefused, MaxUnavailable
+from couriers.max.client import MaxClient, MaxRefused, MaxTokenRefused, MaxUnavailable
+from couriers.max.content import callback_button, keyboard_of
 
 log = logging.getLogger(__name__)
 
@@ -77,8 +76,8 @@ class Replies:
 
 
 def _body(text: str, buttons: Buttons) -> Json:
-    rows = [[callback(one.label, one.data) for one in row] for row in buttons]
+    rows = [[callback_button(one.label, one.data) for one in row] for row in buttons]
     return {
         "text": cut_text(text, ParseMode.PLAIN, _LONGEST_TEXT),
-        "attachments": [keyboard(rows)] if rows else [],
+        "attachments": [keyboard_of(rows)] if rows else [],
     }

@@ -26,7 +26,7 @@ from couriers.email import (
     sender_address,
 )
 from couriers.email.files import Attached, MailFiles
-from couriers.email.limits import EmailLimits as MailLimits
+from couriers.email.outcomes import EmailLimits as MailLimits
 from couriers.email.outcomes import outcome_of, remedy
 from couriers.sending import (
     BEGINNING,

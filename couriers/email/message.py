@@ -9,20 +9,60 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from email.header import Header
 from email.headerregistry import Address
 from email.message import EmailMessage
+from email.policy import EmailPolicy
 from email.utils import format_datetime, make_msgid, parseaddr
 from typing import Any
 
 from core.errors import Invalid
 from core.model.contacts.addresses import ascii_email
-from couriers.email.headers import ASCII_HEADERS, UTF8_HEADERS
+
+_LONGEST_LINE = 998
 
 _NO_HEADER_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _HEADER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _MEDIA_TYPE = re.compile(r"(?:application|audio|image|text|video)/[A-Za-z0-9.+_-]{1,100}")
 _OWN_HEADERS = {"from", "to", "subject", "date", "message-id", "mime-version"}
 _PLAIN = re.compile(r"(?:[\t -~]{0,900}\n)*[\t -~]{0,900}")  # RFC 5322, 2.1.1: a line has at most 998 characters
+
+
+class HeaderPolicy(EmailPolicy):
+    """Writes headers of one line as they are, and encodes the others word by word (RFC 2047).
+
+    The library's own policy encodes long words of ASCII headers, such as URLs, which mail programs do not read then,
+    and loses or doubles spaces of encoded subjects (Python 3.11). So a header is written in one line if it can be, as
+    RFC 5322, 2.1.1 allows up to 998 characters, and otherwise by `email.header`.
+    """
+
+    def header_store_parse(self, name: str, value: Any) -> tuple[str, Any]:
+        """Keep a text as it is: the library decodes what looks like an encoded word."""
+        return (name, value) if isinstance(value, str) else super().header_store_parse(name, value)
+
+    def fold_binary(self, name: str, value: Any) -> bytes:
+        line = f"{name}: {value}"
+        if _fits(line) and (self.utf8 or line.isascii()):
+            return line.encode() + b"\r\n"
+        if hasattr(value, "addresses"):
+            value = ", ".join(f"{_encoded(name, one.display_name)} <{one.addr_spec}>" for one in value.addresses)
+        else:
+            value = _encoded(name, str(value))
+        return f"{name}: {value}\r\n".encode()
+
+
+def _encoded(name: str, text: str) -> str:
+    """Return the encoded words of a text, in lines of the usual length."""
+    return Header(text, "utf-8", header_name=name).encode(linesep="\r\n")
+
+
+def _fits(line: str) -> bool:
+    """Return whether it is short enough, and has nothing that looks like an encoded word."""
+    return len(line.encode()) <= _LONGEST_LINE and "=?" not in line
+
+
+ASCII_HEADERS = HeaderPolicy(linesep="\r\n")
+UTF8_HEADERS = HeaderPolicy(linesep="\r\n", utf8=True)
 
 
 @dataclass(frozen=True, slots=True)

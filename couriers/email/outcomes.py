@@ -12,7 +12,7 @@ Until RCPT TO the server knows nothing of the recipient, so the answer concerns 
 this one recipient, whatever it says, and never stops the channel (D-53): "relay denied" and "authentication required"
 can be meant for one domain only.
 5.4.5 and x.7.28 are a limit of the account (Gmail): before RCPT TO for certain, later if the next recipient gets it,
-too (`couriers.email.limits`).
+too (`couriers.email.outcomes`).
 Sources: RFC 5321, 4.2 and 4.3.2 (answers per command); RFC 3463 (enhanced status); RFC 4954, 6 (AUTH).
 """
 
@@ -103,3 +103,23 @@ def remedy(error: MailError) -> str:
     if not error.status and not isinstance(error, MailRefused):
         return f"the mail server cannot be reached ({answer}): check ADA_SMTP_URL"
     return f"the mail server answers {answer}: {REMEDIES.get(error.phase, REMEDIES[Phase.SIGN_IN])}"
+
+
+class EmailLimits:
+    """Whether a limit that the server names for one recipient is one of the account: it is if two recipients in a row
+    got such an answer, and no mail was accepted between them. One recipient alone never stops the channel.
+    """
+
+    def __init__(self) -> None:
+        self._named_for = ""
+
+    def accepted(self) -> None:
+        self._named_for = ""
+
+    def refused(self, address: str, error: MailError) -> Outcome | None:
+        """Return the outcome if the account must wait; None if the answer concerns this recipient, or is no limit."""
+        if not is_limit(error) or not is_of_recipient(error):
+            return None
+        is_repeated = self._named_for not in ("", address)
+        self._named_for = address
+        return over_limit(error) if is_repeated else None

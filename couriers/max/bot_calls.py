@@ -6,10 +6,8 @@ import logging
 from typing import Any
 
 from core.updates.bot_calls import BotCall, ButtonChange, PressAnswer, TypingMark
-from couriers.max.client import MaxClient
-from couriers.max.drafts import files_of
-from couriers.max.errors import MaxRefused, MaxUnavailable
-from couriers.max.keyboard import keyboard
+from couriers.max.client import MaxClient, MaxRefused, MaxUnavailable
+from couriers.max.content import files_of, keyboard
 from couriers.sending import Content
 
 log = logging.getLogger(__name__)

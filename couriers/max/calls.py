@@ -1,14 +1,40 @@
 """Calls before the message is sent: uploads, edits, removals. They may be made twice, so nothing is unclear then."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from couriers.max import outcomes
 from couriers.max.client import FAILURES, MaxClient
 from couriers.max.pauses import Throttles
-from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent
+from couriers.sending import (
+    Attachment,
+    AttachmentType,
+    Deferred,
+    FileNotLoaded,
+    Halted,
+    MessageFiles,
+    Outcome,
+    Reason,
+    Rejected,
+    Scope,
+    Sent,
+    Transfers,
+    label_of,
+)
 
 Json = dict[str, Any]
+
+_TYPES = {
+    AttachmentType.PHOTO: ("image",),
+    AttachmentType.ANIMATION: ("image", "video"),
+    AttachmentType.VIDEO: ("video",),
+    AttachmentType.AUDIO: ("audio",),
+    AttachmentType.VOICE: ("audio",),
+}
+"""The types in which MAX shows a file, if its media type is one of them too; otherwise it is a `file`."""
+
+_TOKEN = re.compile(r"[!-~]{1,512}")
 
 
 class MaxCallRefused(Exception):
@@ -24,7 +50,7 @@ class MaxCallDeferred(Exception):
 
 
 class MaxCaller:
-    """One per courier."""
+    """Makes the calls, and says what a failure means for the message."""
 
     def __init__(self, client: MaxClient, throttles: Throttles) -> None:
         self._client = client
@@ -68,3 +94,54 @@ def _repeatable(outcome: Outcome) -> Outcome:
     if isinstance(outcome, Halted | Deferred):
         return outcome
     return Deferred(Reason.PROVIDER_DOWN, None, Scope.RECIPIENT, getattr(outcome, "detail", ""))
+
+
+class MaxUploads:
+    """Makes attachments of files: each is transferred once for each delivery, not for each recipient. The address of an
+    upload is on another host. Source: dev.max.ru, POST/uploads.
+    """
+
+    def __init__(self, calls: MaxCaller, files: MessageFiles) -> None:
+        self._calls = calls
+        self._files = files
+        self._transfers = Transfers[Json | None]()
+
+    async def attach(self, seed: str, attachments: Sequence[Attachment]) -> tuple[list[Json], list[str]]:
+        """Return the attachments of a message, and the files that are not shown. Raises CallDeferred."""
+        named = [await self._named(seed, one) for one in attachments]
+        missing = [label_of(one) for one, name in zip(attachments, named, strict=True) if name is None]
+        return [one for one in named if one is not None], missing
+
+    async def _named(self, seed: str, attachment: Attachment) -> Json | None:
+        """Return one attachment; None if it cannot be shown. Raises CallDeferred."""
+        if not attachment.provider_id:
+            return await self._transfers.get(seed, attachment, lambda: self._transfer(attachment))
+        if not _TOKEN.fullmatch(attachment.provider_id):
+            return None
+        return _attachment(_TYPES.get(attachment.type, ("file",))[0], attachment.provider_id)
+
+    async def _transfer(self, attachment: Attachment) -> Json | None:
+        try:
+            file = await self._files.load(attachment)
+            main = file.media_type.partition("/")[0]
+            kind = main if main in _TYPES.get(attachment.type, ()) else "file"
+            server = await self._calls.call("POST", "uploads", {"type": kind})
+            body = await self._calls.upload(str(server["url"]), file.name, file.media_type, file.data)
+            return _attachment(kind, _token_of(server, body))
+        except (FileNotLoaded, MaxCallRefused, LookupError, TypeError):  # the last two: MAX answers something else
+            return None
+
+
+def _attachment(kind: str, token: str) -> Json:
+    return {"type": kind, "payload": {"token": token}}
+
+
+def _token_of(server: Json, body: Any) -> str:
+    """Return the token of a file: of a video or sound from the first step, of a picture in `photos`. Raises
+    LookupError, TypeError.
+    """
+    if "token" in server:
+        return str(server["token"])
+    if photos := body.get("photos") if isinstance(body, dict) else None:
+        return str(next(iter(photos.values()))["token"])
+    return str(body["token"])

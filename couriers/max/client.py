@@ -1,7 +1,7 @@
 """The client of MAX's Bot API: one call, with MAX's answer as it is, or with its errors as exceptions.
 
 A call is made once. aiohttp itself repeats only a GET, PUT or DELETE whose connection ends before the answer; those
-change nothing, or have the same effect twice.
+change nothing, or have the same effect twice. No text of an error contains the token.
 """
 
 import json
@@ -17,13 +17,48 @@ from yarl import URL
 from core.errors import SetupError
 from couriers.announcing_connector import AnnouncingConnector
 from couriers.max import API_URL
-from couriers.max.errors import TOKEN_REFUSED, MaxRefused, MaxTokenRefused, MaxUnavailable, NotJson, error_of
 from providers.certificates import tls_context
+
+TOKEN_REFUSED = "MAX does not accept the token: check ADA_MAX_TOKEN"
+
+Json = dict[str, Any]
+
+
+class NotJson(ValueError):
+    """The response is not JSON: usually the error page of a proxy."""
+
+
+class MaxUnavailable(Exception):
+    """MAX cannot be reached, or has no time now. `is_throttle`: it asks for a pause, of `after` seconds unless 0."""
+
+    def __init__(self, message: str, *, is_throttle: bool = False, after: float = 0.0) -> None:
+        super().__init__(message)
+        self.is_throttle = is_throttle
+        self.after = after
+
+
+class MaxRefused(Exception):
+    """MAX refuses this call. `code`: its code for it."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(f"{code}: {detail}")
+        self.code = code
+
+
+class MaxTokenRefused(Exception):
+    """The token was withdrawn; only an operator can help."""
+
+
+def error_of(body: Any) -> tuple[str, str]:
+    """Return the code and the message of an error, which may come with status 200; "" for both if there is none."""
+    if not isinstance(body, Mapping):
+        return "", ""
+    code, message = body.get("code") or body.get("error"), body.get("message")
+    return (code, message if isinstance(message, str) else "") if isinstance(code, str) else ("", "")
+
 
 FAILURES = (aiohttp.ClientError, OSError, NotJson)
 """The errors of a call that has no response of MAX. TimeoutError is an OSError."""
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from couriers.announcing_connector import announcing
-from couriers.max import keyboard, outcomes
-from couriers.max.calls import MaxCallDeferred, MaxCaller, MaxCallRefused
+from couriers.max import outcomes
+from couriers.max.calls import MaxCallDeferred, MaxCaller, MaxCallRefused, MaxUploads
 from couriers.max.client import FAILURES, MaxClient, check_token
-from couriers.max.drafts import Body, MaxDraft, draft, edited_body, files_of
+from couriers.max.content import LIMITS as KEYBOARD
+from couriers.max.content import LONGEST, Body, MaxDraft, draft, edited_body, files_of
 from couriers.max.pauses import Repetitions, Throttles
 from couriers.max.presence import Presence
 from couriers.max.settings import Settings
-from couriers.max.texts import LONGEST
-from couriers.max.uploads import MaxUploads
 from couriers.sending import (
     EVERY_FEATURE,
     NEVER,
@@ -60,7 +59,7 @@ class Max:
     remembers = NEVER
     announces: Literal[True] = True
     shows = EVERY_FEATURE | {Feature.ANSWER}
-    limits = Limits(text=LONGEST, splits=True, splits_content=True, keyboard=keyboard.LIMITS)
+    limits = Limits(text=LONGEST, splits=True, splits_content=True, keyboard=KEYBOARD)
 
     def __init__(self, account: str, client: MaxClient, files: MessageFiles, dialogs: KnownIds) -> None:
         self.account = account
@@ -76,7 +75,7 @@ class Max:
 
     def as_text(self, content: Content) -> frozenset[Feature]:
         """Return the buttons if they are too many for a keyboard."""
-        return frozenset() if keyboard.LIMITS.fits(content) else frozenset({Feature.INLINE, Feature.REPLY})
+        return frozenset() if KEYBOARD.fits(content) else frozenset({Feature.INLINE, Feature.REPLY})
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]

@@ -12,8 +12,7 @@ from typing import Any
 
 import aiohttp
 
-from couriers.max.client import Answer
-from couriers.max.errors import TOKEN_REFUSED, error_of
+from couriers.max.client import TOKEN_REFUSED, Answer, error_of
 from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Unknown
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts

@@ -1,14 +1,38 @@
-"""Receives what people write to a bot in MAX: by long poll, or by the webhook of ADA_MAX_WEBHOOK_URL."""
+"""Receives what people write to a bot in MAX: by long poll, or by the webhook of ADA_MAX_WEBHOOK_URL.
 
+MAX that has lost its updates, or counts them anew, has nothing beyond our marker, refuses it, or answers with a lower
+one. The marker that it gives without ours shows that. Then all updates are read that it has kept: a repeat is
+recognised by its name. Source: dev.max.ru, GET/updates, GET, POST, DELETE/subscriptions.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from functools import partial
+from typing import Any
+
+from msgspec import Struct
 
 from couriers.max.bot_calls import MaxCalls
-from couriers.max.client import MaxClient
-from couriers.max.errors import MaxTokenRefused
-from couriers.max.long_poll import MaxLongPoll
+from couriers.max.client import MaxClient, MaxRefused, MaxTokenRefused, MaxUnavailable
+from couriers.max.events import TYPES
 from couriers.max.settings import Settings
-from couriers.max.webhook import MaxWebhook
+from couriers.receiving import webhook
+from couriers.receiving.poller import Page, is_lower
 from couriers.receiving.receiver import Receiver
+
+log = logging.getLogger(__name__)
+
+WAIT = 25
+"""Seconds that MAX holds a poll without updates; 30 at most."""
+
+_SPACING = 0.55
+"""Seconds between two requests."""
+
+LOOKS_EVERY = timedelta(minutes=5)
+"""MAX drops a subscription after eight hours without a success."""
 
 
 def open_receiver(settings: Settings, *, polls: bool) -> Receiver:
@@ -26,3 +50,113 @@ def open_receiver(settings: Settings, *, polls: bool) -> Receiver:
         keep_subscription=partial(webhook.keep, client) if webhook else None,
         make=MaxCalls(client).make,
     )
+
+
+class MaxUpdatePage(Struct, frozen=True):
+    """The answer to one poll. `marker`: where the next one begins; it commits everything before it."""
+
+    updates: Sequence[Mapping[str, Any]]
+    marker: str
+
+
+async def poll(client: MaxClient, marker: str, wait: int = WAIT) -> MaxUpdatePage:
+    """Wait for the next updates, `wait` seconds at most. Without a marker only the newest update comes. Raises
+    MaxUnavailable, MaxRefused, TokenRefused.
+    """
+    query = {"limit": "100", "timeout": str(wait), "types": ",".join(TYPES)} | ({"marker": marker} if marker else {})
+    body = await client.call("GET", "updates", query, wait=wait)
+    updates, found = body.get("updates"), body.get("marker")
+    known = [one for one in updates if isinstance(one, dict)] if isinstance(updates, list) else []
+    return MaxUpdatePage(known, str(found) if isinstance(found, int) else marker)
+
+
+async def subscribed(client: MaxClient) -> list[str]:
+    """Return the addresses to which MAX posts updates. Raises MaxUnavailable, MaxRefused, TokenRefused."""
+    found = (await client.call("GET", "subscriptions")).get("subscriptions")
+    return [str(one.get("url")) for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+async def subscribe(client: MaxClient, url: str, secret: str) -> None:
+    """Have updates posted to an address. Raises MaxUnavailable, MaxRefused, TokenRefused."""
+    body = {"url": url, "update_types": list(TYPES), "secret": secret}
+    await client.call("POST", "subscriptions", body=body)
+
+
+async def unsubscribe_all(client: MaxClient) -> None:
+    """End all subscriptions, beside which MAX refuses polling. Raises MaxUnavailable, MaxRefused, TokenRefused."""
+    for url in await subscribed(client):
+        await client.call("DELETE", "subscriptions", {"url": url})
+
+
+class MaxLongPoll:
+    """One per process."""
+
+    faults: tuple[type[Exception], ...] = (MaxUnavailable, MaxRefused)
+
+    def __init__(self, client: MaxClient, wait: int = WAIT) -> None:
+        self._client = client
+        self._wait = wait
+        self._polled_at = float("-inf")
+
+    async def sign_in(self) -> str:
+        """Return the name of the bot; end its subscriptions, beside which it cannot poll. Raises MaxUnavailable,
+        MaxRefused, TokenRefused.
+        """
+        me = await self._client.call("GET", "me")
+        await unsubscribe_all(self._client)
+        return f"max.{me.get('user_id')}"
+
+    async def poll(self, position: str) -> Page:
+        """Wait for the next events. Raises MaxUnavailable, MaxRefused, TokenRefused."""
+        page, refusal = None, None
+        try:
+            page = await self._poll(position, self._wait)
+        except MaxRefused as fault:
+            refusal = fault
+        if position and (page is None or not is_lower(position, page.position)):
+            page = await self._kept_since_a_loss(position) or page
+        if page is None:
+            assert refusal is not None
+            raise refusal
+        return page
+
+    async def _kept_since_a_loss(self, position: str) -> Page | None:
+        """Return the events that MAX has kept if its position is before ours; else None."""
+        newest = await self._poll("", 0)
+        if not is_lower(newest.position, position):
+            return None
+        try:
+            kept = await self._poll("0", 0)
+        except MaxRefused:  # it takes no marker but its own
+            return newest
+        return kept if kept.events else newest
+
+    async def _poll(self, position: str, wait: int) -> Page:
+        await asyncio.sleep(max(0.0, self._polled_at + _SPACING - time.monotonic()))
+        self._polled_at = time.monotonic()
+        page = await poll(self._client, position, wait)
+        return Page(page.updates, page.marker)
+
+
+class MaxWebhook(webhook.WebhookReceiver):
+    """The subscription of a bot."""
+
+    path = "/v1/updates/max"
+    url_setting = "ADA_MAX_WEBHOOK_URL"
+    secret_setting = "ADA_MAX_WEBHOOK_SECRET"
+    shortest_secret = 5
+
+    async def keep(self, client: MaxClient, every: timedelta = LOOKS_EVERY) -> None:
+        """Subscribe, and again whenever MAX has dropped the subscription. Any number of processes may do so. Raises
+        TokenRefused.
+        """
+        is_set = False  # at first it is always made: the secret may be a new one
+        while True:
+            try:
+                if not is_set or self.address not in await subscribed(client):
+                    await subscribe(client, self.address, self.secret)
+                    log.info("MAX posts updates to %s", self.address)
+                is_set = True
+            except (MaxUnavailable, MaxRefused) as fault:
+                log.warning("the subscription of MAX is looked at later: %s", fault)
+            await asyncio.sleep(every.total_seconds())

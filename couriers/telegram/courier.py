@@ -40,11 +40,10 @@ from couriers.telegram.content import (
     remove_request,
     text_requests,
 )
-from couriers.telegram.files import content_requests
+from couriers.telegram.files import TelegramUploads, content_requests
 from couriers.telegram.keyboard import KEYBOARD, keyboards_as_text
 from couriers.telegram.peers import Peers
 from couriers.telegram.session_files import LockedSession
-from couriers.telegram.uploads import TelegramUploads
 
 RECONNECT_SECONDS = 15  # without a connection no read mark comes
 REFUSALS = (BadRequestError, ForbiddenError)

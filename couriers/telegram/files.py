@@ -1,11 +1,30 @@
-"""The requests of a message with files: single files and groups, the text as the first caption, buttons (C-44)."""
+"""The requests of a message with files: single files and groups, the text as the first caption, buttons (C-44).
 
-from collections.abc import Sequence
+Each part of an upload is a request of its own, with the timeout of a request.
+Source: core.telegram.org/api/files#uploading-files.
+"""
+
+import hashlib
+import mimetypes
+from collections.abc import Awaitable, Callable, Sequence
+from secrets import randbits
 from typing import Any
 
 from telethon.tl import functions, types
 
-from couriers.sending import Content, Feature, File, Message, find_files, label_of, media_groups
+from couriers.sending import (
+    Attachment,
+    AttachmentType,
+    Content,
+    Feature,
+    File,
+    FileNotLoaded,
+    Message,
+    MessageFiles,
+    find_files,
+    label_of,
+    media_groups,
+)
 from couriers.telegram.content import (
     LONGEST_CAPTION,
     TelegramRequests,
@@ -14,7 +33,71 @@ from couriers.telegram.content import (
     reply_to,
     text_requests,
 )
-from couriers.telegram.uploads import MAX_UPLOAD, TelegramUploads
+
+MAX_UPLOAD = 50 * 1024 * 1024  # bytes; Telegram takes more, but a courier uploads it again for each recipient
+_PART = 512 * 1024
+_BIG = 10 * 1024 * 1024  # Telegram has other methods for larger files
+
+_ATTRIBUTES = {
+    AttachmentType.VIDEO: lambda: types.DocumentAttributeVideo(duration=0, w=0, h=0, supports_streaming=True),
+    AttachmentType.ANIMATION: types.DocumentAttributeAnimated,
+    AttachmentType.AUDIO: lambda: types.DocumentAttributeAudio(duration=0),
+    AttachmentType.VOICE: lambda: types.DocumentAttributeAudio(duration=0, voice=True),
+}
+
+Request = Callable[[Any], Awaitable[Any]]
+
+
+class TelegramUploads:
+    """`request` makes one request. All methods raise what it raises, and OSError for a file that cannot be read."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._files = MessageFiles(MAX_UPLOAD)
+
+    async def media(self, attachment: Attachment) -> Any:
+        """Return the file as Telegram's InputMedia, which can be sent once."""
+        is_photo = attachment.type is AttachmentType.PHOTO
+        if attachment.url:
+            return (types.InputMediaPhotoExternal if is_photo else types.InputMediaDocumentExternal)(attachment.url)
+        file = await self._upload(attachment)
+        if is_photo:
+            return types.InputMediaUploadedPhoto(file)
+        attributes = [types.DocumentAttributeFilename(file.name)]
+        if make := _ATTRIBUTES.get(attachment.type):
+            attributes.append(make())
+        mime_type = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+        force_file = attachment.type is AttachmentType.DOCUMENT
+        return types.InputMediaUploadedDocument(file, mime_type, attributes, force_file=force_file)
+
+    async def media_of_group(self, peer: Any, attachment: Attachment) -> Any:
+        """Return the file as a group may have it: Telegram keeps it before the group is sent."""
+        kept = await self._request(functions.messages.UploadMediaRequest(peer, await self.media(attachment)))
+        if isinstance(kept, types.MessageMediaPhoto):
+            photo = kept.photo
+            return types.InputMediaPhoto(types.InputPhoto(photo.id, photo.access_hash, photo.file_reference))
+        document = kept.document
+        return types.InputMediaDocument(types.InputDocument(document.id, document.access_hash, document.file_reference))
+
+    async def _upload(self, attachment: Attachment) -> Any:
+        try:
+            loaded = await self._files.load(attachment)
+        except FileNotLoaded as error:
+            raise OSError(str(error)) from None  # it was there a moment ago: the next attempt leaves it out
+        size, file_id = len(loaded.data), randbits(63)
+        parts = [loaded.data[start : start + _PART] for start in range(0, size, _PART)]
+        for number, part in enumerate(parts):
+            await self._request(_save_part(file_id, number, len(parts), part, is_big=size > _BIG))
+        if size > _BIG:
+            return types.InputFileBig(file_id, len(parts), loaded.name)
+        checksum = hashlib.md5(loaded.data, usedforsecurity=False).hexdigest()
+        return types.InputFile(file_id, len(parts), loaded.name, checksum)
+
+
+def _save_part(file_id: int, number: int, count: int, part: bytes, *, is_big: bool) -> Any:
+    if is_big:
+        return functions.upload.SaveBigFilePartRequest(file_id, number, count, part)
+    return functions.upload.SaveFilePartRequest(file_id, number, part)
 
 
 async def content_requests(peer: Any, message: Message, content: Content, uploads: TelegramUploads) -> TelegramRequests:

@@ -7,10 +7,9 @@ from msgspec.structs import replace
 
 from core.updates.bot_calls import BotCall, ButtonChange, PressAnswer, TypingMark
 from couriers.sending import Content
-from couriers.vk.client import VkClient
-from couriers.vk.errors import VkRefused, VkUnavailable
-from couriers.vk.keyboard import LONGEST_LABEL, keyboard
-from couriers.vk.uploads import attached
+from couriers.vk.client import VkClient, VkRefused, VkUnavailable
+from couriers.vk.content import LONGEST_LABEL, keyboard
+from couriers.vk.repeatable_calls import attached
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,8 @@
-"""The client of VK's API: vkbottle's, made to repeat nothing and to follow no redirect.
+"""The client of VK's API: vkbottle's, made to repeat nothing and to follow no redirect; its errors; the check of the
+token.
 
-The reasons: docs/decisions/0158-the-libraries-of-the-field-are-used-at-run-time.md.
+The reasons: docs/decisions/0158-the-libraries-of-the-field-are-used-at-run-time.md. No text of an error contains the
+token. 14, 17 and 3300 (captcha, validation) need a person. Source: dev.vk.com/reference/errors.
 """
 
 import atexit
@@ -12,8 +14,31 @@ from typing import Any
 
 import aiohttp
 
-from couriers.vk.errors import TOKEN_REFUSED, NotJson, TokenRefused, VkRefused, VkUnavailable
 from couriers.vk.library import API, ABCResponseValidator, AiohttpClient, CaptchaError, VKAPIError
+
+TOKEN_REFUSED = frozenset({5, 27, 28})
+AMBIGUOUS = frozenset({1, 10, 950})
+THROTTLED = frozenset({6, 9, 29})
+NEEDS_PERSON = frozenset({14, 17, 3300})
+
+LATER = "The token may be right; Ada tries again. Other programs that use this token share its limit."
+
+
+class NotJson(ValueError):
+    """The response is not JSON: usually the error page of a proxy."""
+
+
+class VkUnavailable(Exception):
+    """VK cannot be reached or refuses the call."""
+
+
+class VkRefused(VkUnavailable):
+    """VK refuses this call."""
+
+
+class TokenRefused(Exception):
+    """The token was withdrawn, or is of no community; only an operator can help."""
+
 
 FAILURES = (aiohttp.ClientError, OSError, NotJson)
 """The errors of a request that has no response of VK."""
@@ -115,3 +140,26 @@ def _decoded(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise NotJson("the answer is not JSON") from error
+
+
+async def find_community(client: VkClient) -> int:
+    """Return the id of the token's community. Raises TokenRefused if it has none; VkUnavailable, VkRefused."""
+    with faults("groups.getById"):
+        try:
+            body: Any = await client.request("groups.getById", {})
+        except VKAPIError as error:
+            raise _refusal(error.code, str(error)) from None
+    found = body.get("response") if isinstance(body, dict) else None
+    groups = found.get("groups") if isinstance(found, dict) else found
+    group = groups[0] if isinstance(groups, list) and groups else None
+    if not isinstance(group, dict) or not isinstance(group.get("id"), int):
+        raise TokenRefused("VK does not accept this token for a community (no community): check ADA_VK_TOKEN")
+    return int(group["id"])
+
+
+def _refusal(code: int, text: str) -> VkUnavailable | TokenRefused:
+    if code in THROTTLED | NEEDS_PERSON | AMBIGUOUS:
+        remedy = "Confirm the account in a browser." if code in NEEDS_PERSON else LATER
+        return VkUnavailable(f"VK does not sign in this community now (error {code}: {text}). {remedy}")
+    fault = TokenRefused if code in TOKEN_REFUSED else VkRefused
+    return fault(f"VK does not accept this token for a community (error {code}: {text}): check ADA_VK_TOKEN")

@@ -23,16 +23,14 @@ from couriers.sending import (
     SetupError,
     Split,
 )
-from couriers.vk import keyboard, outcomes
+from couriers.vk import outcomes
 from couriers.vk.calls import MAX_CALLS, MAX_CODE, MAX_PEERS, MessageKey, execute_code, group_into_calls, message_key
-from couriers.vk.client import FAILURES, VkClient
-from couriers.vk.community import find_community
+from couriers.vk.client import FAILURES, TokenRefused, VkClient, VkUnavailable, find_community
+from couriers.vk.content import LIMITS as KEYBOARD
 from couriers.vk.content import LONGEST_TEXT, Contents, VkDraft
-from couriers.vk.errors import TokenRefused, VkUnavailable
 from couriers.vk.library import VKAPIError
-from couriers.vk.read_mark_poll import read_marks
-from couriers.vk.repeatable_calls import RepeatableCalls
-from couriers.vk.uploads import VkUploads
+from couriers.vk.long_poll import read_marks
+from couriers.vk.repeatable_calls import RepeatableCalls, VkUploads
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a peer id of VK")
 TOO_LARGE = Split(Rejected(Reason.CONTENT_REFUSED, "more than one request can carry"))
@@ -59,7 +57,7 @@ class Vk:
     most_texts = MAX_CALLS
     remembers = timedelta(hours=1)
     shows = EVERY_FEATURE - {Feature.PARSE_MODE, Feature.REQUEST_CONTACT} | {Feature.ANSWER}
-    limits = Limits(text=LONGEST_TEXT, caption=LONGEST_TEXT, keyboard=keyboard.LIMITS)
+    limits = Limits(text=LONGEST_TEXT, caption=LONGEST_TEXT, keyboard=KEYBOARD)
 
     def __init__(self, client: VkClient, community: int, files: MessageFiles, *, long_poll: bool = False) -> None:
         calls = RepeatableCalls(client)
@@ -70,7 +68,7 @@ class Vk:
 
     def as_text(self, content: Content) -> frozenset[Feature]:
         """Return the buttons if they are too many for a keyboard."""
-        return frozenset() if keyboard.LIMITS.fits(content) else frozenset({Feature.INLINE, Feature.REPLY})
+        return frozenset() if KEYBOARD.fits(content) else frozenset({Feature.INLINE, Feature.REPLY})
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         prepared = [_plain(one) if one.content is None else await self._prepare(one, one.content) for one in messages]

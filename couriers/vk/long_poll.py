@@ -5,16 +5,19 @@ The community must have long poll and the events that are wanted switched on: `m
 Source: dev.vk.com, "Bots Long Poll API".
 """
 
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 from couriers.receiving.poller import Page
-from couriers.vk.client import VkClient, faults
-from couriers.vk.community import find_community
-from couriers.vk.errors import VkUnavailable
+from couriers.sending import ReadMark
+from couriers.vk.client import TokenRefused, VkClient, VkUnavailable, faults, find_community
 from couriers.vk.library import BotPolling
 
 WAIT = 10
 """Seconds that VK holds a request without events."""
+
+PAUSE = 5.0  # seconds after a failure
 
 
 class VkLongPoll:
@@ -55,3 +58,31 @@ class VkLongPoll:
             next_position = str(server["ts"])
         self._server = server
         return Page([one for one in events if isinstance(one, dict)] if isinstance(events, list) else [], next_position)
+
+
+async def read_marks(client: VkClient, community: int) -> AsyncIterator[ReadMark]:
+    """Emit the read marks of the community until cancelled. A lost mark is covered by the dialog's next one."""
+    long_poll, position = VkLongPoll(client, community), ""
+    while True:
+        try:
+            page = await long_poll.poll(position)
+        except (VkUnavailable, TokenRefused):
+            await asyncio.sleep(PAUSE)
+            continue
+        position = page.position
+        for mark in _marks_in(page.events):
+            yield mark
+
+
+def _marks_in(events: Sequence[Mapping[str, Any]]) -> Iterator[ReadMark]:
+    for event in events:
+        read = event.get("object") if event.get("type") == "message_read" else None
+        if isinstance(read, dict) and _is_private(read) and isinstance(read.get("read_message_id"), int):
+            yield ReadMark(str(read["from_id"]), read["read_message_id"])
+
+
+def _is_private(read: Mapping[str, Any]) -> bool:
+    """Return whether a mark is of a private dialog: that of one member of a chat does not concern the private messages
+    to it.
+    """
+    return isinstance(read.get("from_id"), int) and read.get("peer_id", read["from_id"]) == read["from_id"]

@@ -19,7 +19,7 @@ import aiohttp
 
 from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown
 from couriers.vk.calls import MessageKey, VkCall
-from couriers.vk.errors import AMBIGUOUS, TOKEN_REFUSED
+from couriers.vk.client import AMBIGUOUS, TOKEN_REFUSED
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 METHOD = "messages.send"

@@ -2,9 +2,8 @@
 
 from couriers.receiving.receiver import Receiver
 from couriers.vk.bot_calls import VkCalls
-from couriers.vk.client import VkClient
+from couriers.vk.client import TokenRefused, VkClient
 from couriers.vk.courier import Settings
-from couriers.vk.errors import TokenRefused
 from couriers.vk.long_poll import VkLongPoll
 
 

@@ -19,11 +19,8 @@ from core.queue import QueueClient
 from core.updates.events import decode, dialogs_tube
 from couriers import max as max_provider
 from couriers.inbound import dialogs_ingress
-from couriers.max.client import MaxClient
-from couriers.max.errors import MaxTokenRefused
-from couriers.max.long_poll import MaxLongPoll
-from couriers.max.updates import WAIT
-from couriers.max.webhook import MaxWebhook
+from couriers.max.client import MaxClient, MaxTokenRefused
+from couriers.max.receive import WAIT, MaxLongPoll, MaxWebhook
 from sandbox.events import Fault, Rule
 from sandbox.max import MaxServer
 from sandbox.state import SandboxState

@@ -22,9 +22,7 @@ from core.updates.events import TUBE, Event, decode, dialogs_tube
 from couriers import vk as vk_provider
 from couriers.inbound import dialogs_ingress, events_ingress
 from couriers.vk.bot_calls import VkCalls
-from couriers.vk.client import VkClient
-from couriers.vk.community import find_community
-from couriers.vk.errors import TokenRefused, VkUnavailable
+from couriers.vk.client import TokenRefused, VkClient, VkUnavailable, find_community
 from couriers.vk.long_poll import VkLongPoll
 from sandbox.state import SandboxState
 from sandbox.vk import VkServer

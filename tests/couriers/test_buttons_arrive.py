@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from core.model.content import EVERY_FEATURE, Button, Content
 from core.model.display import Display, Limits
-from couriers.max import keyboard as max_keyboard
+from couriers.max import content as max_keyboard
 from couriers.sending.content.content_for_channel import NOTHING, present
 from couriers.sending.content.shown import shown_in
 from couriers.telegram.keyboard import KEYBOARD
 from couriers.telegram_bot import requests
 from couriers.telegram_bot.library import types
-from couriers.vk import keyboard as vk_keyboard
+from couriers.vk import content as vk_keyboard
 
 letters = st.characters(blacklist_categories=("Cs", "Cc"))
 buttons = st.builds(

@@ -4,8 +4,7 @@ import pytest
 
 from couriers.email import MailDeferred, MailRefused, MailUnavailable, MailUnclear, Phase
 from couriers.email.errors import answered, unanswered
-from couriers.email.limits import EmailLimits
-from couriers.email.outcomes import HOUR, MINUTE, RECONNECT_AFTER, outcome_of, remedy
+from couriers.email.outcomes import HOUR, MINUTE, RECONNECT_AFTER, EmailLimits, outcome_of, remedy
 from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Unknown
 
 OF_ACCOUNT = [Phase.CONNECT, Phase.SIGN_IN, Phase.SENDER]

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from couriers.max.keyboard import LIMITS
-from couriers.max.texts import parts
+from couriers.max.content import LIMITS, parts
 from couriers.sending import (
     Attachment,
     AttachmentType,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from couriers.sending import Button, Content
-from couriers.vk.keyboard import LIMITS, keyboard
+from couriers.vk.content import LIMITS, keyboard
 from sandbox.vk.keyboards import read_keyboard
 
 buttons = st.builds(

@@ -7,7 +7,7 @@ import pytest
 
 from couriers.sending import ReadMark
 from couriers.vk.client import VkClient
-from couriers.vk.read_mark_poll import read_marks
+from couriers.vk.long_poll import read_marks
 from tests.couriers.recorded_vk import Answer, RecordedVk
 from tests.support.serving import serving
 
@@ -39,7 +39,7 @@ def asked_for_servers(requests: list[str]) -> int:
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("couriers.vk.read_mark_poll.PAUSE", 0)
+    monkeypatch.setattr("couriers.vk.long_poll.PAUSE", 0)
 
 
 @pytest.mark.row("D-37")

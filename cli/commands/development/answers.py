@@ -22,7 +22,7 @@ from couriers.telegram_bot import outcomes as telegram_bot
 from couriers.telegram_bot.client import BotClient, NoAnswer
 from couriers.telegram_bot.library import exceptions, methods
 from couriers.vk import outcomes as vk
-from couriers.vk.errors import AMBIGUOUS, TOKEN_REFUSED
+from couriers.vk.client import AMBIGUOUS, TOKEN_REFUSED
 
 Row = tuple[str, str, Outcome]
 """Step, answer, outcome."""

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from core.errors import SetupError
-from couriers.max.client import Answer, MaxClient, check_token
-from couriers.max.errors import MaxRefused, MaxTokenRefused, MaxUnavailable
+from couriers.max.client import Answer, MaxClient, MaxRefused, MaxTokenRefused, MaxUnavailable, check_token
 from tests.support.http_double import HttpDouble
 
 

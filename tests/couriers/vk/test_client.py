@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from couriers.vk.client import VkClient
-from couriers.vk.community import find_community
-from couriers.vk.errors import TokenRefused, VkRefused, VkUnavailable
+from couriers.vk.client import TokenRefused, VkClient, VkRefused, VkUnavailable, find_community
 from tests.support.http_double import HttpDouble
 
 BROWSER = "Confirm the account in a browser."
