@@ -42,7 +42,7 @@ _LEFT_FOR = timedelta(seconds=10)
 
 
 class Attempts:
-    """One per process. `is_stopping`: whether the process was asked to end."""
+    """Makes the attempts of this process. `is_stopping`: whether the process was asked to end."""
 
     def __init__(
         self, jobs: Jobs, losses: Losses, outside: Outside, slots: Slots, is_stopping: Callable[[], bool]

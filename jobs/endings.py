@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class Endings:
-    """One per process."""
+    """Stores the end of an attempt, and says what becomes of its task."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs

@@ -20,7 +20,7 @@ _KEPT_MS = 2 * 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """One per process. `budget`: tokens of language models that the jobs of a user may use in a day; 0: no limit."""
+    """Calls services for iterations. `budget`: tokens of models for the jobs of a user in a day; 0: no limit."""
 
     store: Store
     tokens: Tokens | None = None

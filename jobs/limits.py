@@ -105,7 +105,7 @@ def check_limits(limits: Iterable[Limit]) -> None:
 
 
 class Slots:
-    """One per process."""
+    """Takes, extends and releases the slots of the iterations that run in this process."""
 
     def __init__(self, store: Store, lease: timedelta) -> None:
         self._store = store

@@ -28,7 +28,7 @@ BACKOFF = Backoff(timedelta(seconds=2), timedelta(minutes=5))
 
 
 class Losses:
-    """One per process."""
+    """Counts the losses of each job, and delays the attempt after them."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs

@@ -43,6 +43,27 @@ _SENDER = Sender("jobs")
 _DAY = timedelta(days=1)
 _SHORT = timedelta(hours=1)
 
+_TEXTS: Mapping[str, Mapping[str, str]] = {
+    "en": {
+        "failed": "Your job {kind} has failed and does not go on: {reason}",
+        "keeps_failing": "Your job {kind} has failed again and again for a day. It goes on trying: {reason}",
+        "sign_in_needed": "Your job {kind} waits for you: {reason}",
+        "waits_for_user": "Your job {kind} waits for you: {reason}",
+        "address": "Sign in here, within a day: {address}",
+        "limit_reached": "Your job {kind} is paused until {until}: {reason}",
+        "finished": "Your job {kind} has finished. {reason}",
+    },
+    "ru": {
+        "failed": "Ваше задание {kind} прервано из-за ошибки: {reason}",
+        "keeps_failing": "Ваше задание {kind} уже сутки прерывается из-за ошибки. Попытки продолжаются: {reason}",
+        "sign_in_needed": "Ваше задание {kind} ждёт вас: {reason}",
+        "waits_for_user": "Ваше задание {kind} ждёт вас: {reason}",
+        "address": "Войдите здесь в течение дня: {address}",
+        "limit_reached": "Ваше задание {kind} приостановлено до {until}: {reason}",
+        "finished": "Ваше задание {kind} завершено. {reason}",
+    },
+}
+
 
 @dataclass(frozen=True, slots=True)
 class _Person:
@@ -57,7 +78,7 @@ class _Person:
 
 
 class Notifier:
-    """One per process that runs jobs. `sign_in`: None without ADA_SIGN_IN."""
+    """The handler of the tube `job-notices`. `sign_in`: None without ADA_SIGN_IN."""
 
     def __init__(self, core: Services, sign_in: SignIn | None = None) -> None:
         self._core = core
@@ -171,28 +192,6 @@ def _data_of(notice: Notice) -> _Data:
     resumes_at = from_ms(notice.resumes_at) if notice.resumes_at else None
     facts = (notice.job, notice.kind, notice.user, notice.event, notice.version, notice.reason)
     return _Data(*facts, resumes_at, notice.service)
-
-
-_TEXTS: Mapping[str, Mapping[str, str]] = {
-    "en": {
-        "failed": "Your job {kind} has failed and does not go on: {reason}",
-        "keeps_failing": "Your job {kind} has failed again and again for a day. It goes on trying: {reason}",
-        "sign_in_needed": "Your job {kind} waits for you: {reason}",
-        "waits_for_user": "Your job {kind} waits for you: {reason}",
-        "address": "Sign in here, within a day: {address}",
-        "limit_reached": "Your job {kind} is paused until {until}: {reason}",
-        "finished": "Your job {kind} has finished. {reason}",
-    },
-    "ru": {
-        "failed": "Ваше задание {kind} прервано из-за ошибки: {reason}",
-        "keeps_failing": "Ваше задание {kind} уже сутки прерывается из-за ошибки. Попытки продолжаются: {reason}",
-        "sign_in_needed": "Ваше задание {kind} ждёт вас: {reason}",
-        "waits_for_user": "Ваше задание {kind} ждёт вас: {reason}",
-        "address": "Войдите здесь в течение дня: {address}",
-        "limit_reached": "Ваше задание {kind} приостановлено до {until}: {reason}",
-        "finished": "Ваше задание {kind} завершено. {reason}",
-    },
-}
 
 
 def text_of(notice: Notice, locale: str, address: str = "") -> str:

@@ -79,7 +79,7 @@ def queries_of(kind: type) -> dict[str, Query]:
 
 
 class QueryAnswers:
-    """One per process. `kinds`: those whose code it has."""
+    """The handler of the tubes of queries. `kinds`: those whose code this process has."""
 
     def __init__(self, jobs: Jobs, kinds: Mapping[str, type[Job]], longest: timedelta = LONGEST) -> None:
         self._jobs = jobs

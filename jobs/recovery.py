@@ -42,7 +42,7 @@ _LATEST = 2**53
 
 
 class Watchdog:
-    """One per process that runs jobs. `schedules`: the kinds that this process runs; `queries`, `signals`: theirs."""
+    """Checks overdue jobs now and then. `schedules`: the kinds that this process runs; `queries`, `signals`: theirs."""
 
     def __init__(
         self,

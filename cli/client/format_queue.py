@@ -29,7 +29,6 @@ def _tube_line(name: str, tube: TubeStats) -> str:
 
 
 def format_task_line(task: TaskView) -> str:
-    """Return a task in one line."""
     behind = f" behind {task.waits_for}" if task.waits_for else ""
     labels = " ".join(f"{name}={getattr(task, name)}" for name in _LABELS if getattr(task, name) is not None)
     return f"{task.id}  {task.state}{behind}  {labels}"

@@ -51,7 +51,6 @@ class BotFolder:
         return self.common.with_raw({**without_accounts(self.common.raw), **self.own})
 
     def has_account(self, channel: str) -> bool:
-        """Return whether the bot has an account in this channel."""
         return self.is_only or channels()[channel].account in self.own
 
 
@@ -112,7 +111,6 @@ def read_receivers(channel: str, configuration: Configuration, may_receive: MayR
 
 
 def read_bot(configuration: Configuration, folder: Path, may_receive: MayReceive) -> BotFolder:
-    """Return the bot in a folder of bots."""
     tenant = folder.name
     try:
         written = dict(read_dotenv(folder / ENVIRONMENT))

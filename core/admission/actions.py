@@ -55,7 +55,7 @@ class ActionFilter(NamedTuple):
 
 
 class ActionLog:
-    """One per process."""
+    """Writes and reads the action logs of all tenants."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -63,7 +63,7 @@ class ApiKey:
 
 
 class ApiKeys:
-    """One per process."""
+    """Creates, finds and revokes the keys of all tenants."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -34,7 +34,7 @@ class StoredResponse:
 
 
 class Idempotency:
-    """One per process. `in_progress`: how long the mark of a request outlives its process."""
+    """Marks requests and keeps their responses. `in_progress`: how long the mark of a request outlives its process."""
 
     def __init__(self, store: Store, in_progress: timedelta = _IN_PROGRESS) -> None:
         self._store = store

@@ -62,6 +62,5 @@ class TenantQuietHours:
     timezones: Mapping[str, tzinfo] = field(default_factory=dict)
 
     def of(self, tenant: str) -> QuietHours | None:
-        """Return the quiet hours of a tenant."""
         timezone = self.timezones.get(tenant)
         return replace(self.common, timezone=timezone) if self.common and timezone else self.common

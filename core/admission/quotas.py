@@ -18,7 +18,7 @@ STAFF = "staff"
 
 
 class Quotas:
-    """One per process. `by_role`: the quotas of the settings; a role that is not in it has none."""
+    """Reads how much of its quota a sender has used. `by_role`: the quotas of the settings; other roles have none."""
 
     def __init__(self, store: Store, by_role: Mapping[str, Quota] | None = None) -> None:
         self._store = store

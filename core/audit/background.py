@@ -103,7 +103,7 @@ _decode_finding = msgspec.json.Decoder(AuditFinding).decode
 
 
 class BackgroundAudits:
-    """One per process."""
+    """Starts audits and repairs, and returns what they have found."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -157,7 +157,6 @@ class Collections(Generic[C, M]):
         self._raise_refused(await self._write("remove_member", tenant, given, id_text(member)), given)
 
     async def has_member(self, tenant: str, given: Id, member: Id) -> bool:
-        """Return whether a collection has a member."""
         score = await self._records.store.command("ZSCORE", self.key_of_members(tenant, given), id_text(member))
         return score is not None
 

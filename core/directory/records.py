@@ -46,7 +46,6 @@ def encode_record(value: User | Group | Supergroup) -> str:
 
 
 def version_of(record: str) -> str:
-    """Return the version of a record."""
     return _decode_version(record).version
 
 

@@ -37,7 +37,7 @@ class LogLine(Struct, frozen=True):
 
 
 class JobLog:
-    """One per process."""
+    """Reads and follows the logs of jobs."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -44,7 +44,7 @@ Changed = Callable[[JobRecord, datetime], JobRecord]
 
 
 class Jobs:
-    """One per process."""
+    """The jobs of all tenants, as their users, operators and the worker change them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -32,6 +32,15 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
     "object": lambda data: isinstance(data, dict),
 }
 
+LARGEST_DATA = 64 * 1024
+"""Bytes of JSON."""
+
+MOST_SIGNALS = 1000
+"""So many wait for one job at most."""
+
+_LONGEST_NAME = 200
+_LONGEST_ID = 1000
+
 
 def schemas_of(types: Mapping[str, Any]) -> dict[str, Schema]:
     """Return the schema of each signal. Raises TypeError for a type that JSON does not have."""
@@ -77,16 +86,6 @@ def _fault_of_object(place: str, schema: Schema, data: Mapping[str, Any], known:
         if isinstance(of, Mapping) and (fault := _fault(f"{place}.{name}", of, value, known)):
             return fault
     return ""
-
-
-LARGEST_DATA = 64 * 1024
-"""Bytes of JSON."""
-
-MOST_SIGNALS = 1000
-"""So many wait for one job at most."""
-
-_LONGEST_NAME = 200
-_LONGEST_ID = 1000
 
 
 class Signal(Struct, frozen=True):

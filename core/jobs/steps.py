@@ -48,7 +48,7 @@ class ResetPlan(Struct, frozen=True):
 
 
 class JobSteps:
-    """One per process."""
+    """Lists what iterations have stored, and plans resets to a step."""
 
     def __init__(self, store: Store, storage: JobStorage) -> None:
         self._store = store

@@ -35,7 +35,7 @@ def tube_of(kind: str) -> str:
 
 
 class JobStorage:
-    """One per process."""
+    """Reads and writes jobs; each change is one function of the server."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

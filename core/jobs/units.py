@@ -80,7 +80,7 @@ class UnitView(Struct, frozen=True, omit_defaults=True):
 
 
 class JobUnits:
-    """One per process."""
+    """Reads and corrects the records of all jobs."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -45,7 +45,7 @@ class TaskChanges(msgspec.Struct, frozen=True):
 
 
 class BulkChanges:
-    """One per process."""
+    """Counts the tasks of a filter, and changes as many."""
 
     def __init__(self, queue: Queue) -> None:
         self._queue = queue

@@ -66,7 +66,7 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 class FigureReader:
-    """One per process."""
+    """Reads the figures of tubes and channels."""
 
     def __init__(self, store: Store, queue: Queue) -> None:
         self._store = store

@@ -45,7 +45,7 @@ class LanePage(msgspec.Struct, frozen=True):
 
 
 class Lanes:
-    """One per process."""
+    """Reads the lanes of all tubes."""
 
     def __init__(self, store: Store, queue: Queue) -> None:
         self._store = store

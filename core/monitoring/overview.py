@@ -84,7 +84,7 @@ class Overview(msgspec.Struct, frozen=True):
 
 
 class Overviews:
-    """One per process."""
+    """Collects the matters of an installation or of one tenant."""
 
     def __init__(self, store: Store, queue: Queue, channels: Channels, webhooks: Webhooks) -> None:
         self._store = store

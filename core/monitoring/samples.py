@@ -102,7 +102,7 @@ class Sample(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Samples:
-    """One per process."""
+    """Takes, stores and reads samples."""
 
     def __init__(self, store: Store, queue: Queue) -> None:
         self._store = store

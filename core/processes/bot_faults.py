@@ -25,7 +25,7 @@ class BotFault(Struct, frozen=True):
 
 
 class BotFaults:
-    """Those of all bots. Methods raise StoreError."""
+    """Notes and clears the faults of all bots. Methods raise StoreError."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -24,6 +24,8 @@ SILENT_KEPT = timedelta(minutes=10)
 ENDED_KEPT = timedelta(days=1)
 """How long an operator can read why a process has ended."""
 
+_ENTRIES = KEYS["processes"].at(0)
+
 
 class ProcessState(StrEnum):
     """`failed`: it ended with an error and may be started again as it is; `halted`: an operator is needed first (exit
@@ -79,7 +81,6 @@ class ProcessRecord(Struct, frozen=True, kw_only=True):
         return self.id != other.id and (self.kind, self.name, self.host) == (other.kind, other.name, other.host)
 
 
-_ENTRIES = KEYS["processes"].at(0)
 _decode = msgspec.json.Decoder(ProcessRecord).decode
 
 

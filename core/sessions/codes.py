@@ -60,7 +60,7 @@ class Proven(Struct, frozen=True):
 
 
 class SignInCodes:
-    """One per process. `mailer`: None if no mail server is set up."""
+    """Mails and confirms codes. `mailer`: None if no mail server is set up."""
 
     def __init__(self, store: Store, directory: Directory, mailer: CodeMailer | None) -> None:
         self._store = store

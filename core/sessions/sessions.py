@@ -33,6 +33,8 @@ _SCOPES_OF_ROLES: Mapping[str | None, frozenset[str]] = {
 }
 _OF_ANY_PERSON = frozenset({"read"})
 
+_PLACED = re.compile(r"(\d{1,5})\.", re.ASCII)
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -167,9 +169,6 @@ class Sessions:
 
 def session_ended() -> Forbidden:
     return Forbidden("SESSION_ENDED", "The session has ended. Sign in again.")
-
-
-_PLACED = re.compile(r"(\d{1,5})\.", re.ASCII)
 
 
 def new_secret(shard: int, random_bytes: int) -> str:

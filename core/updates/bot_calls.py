@@ -61,7 +61,6 @@ Make = Callable[[BotCall], Awaitable[bool]]
 
 
 def calls_tube(channel: str) -> str:
-    """Return the tube of the calls in a channel."""
     return f"bot_calls.{channel}"
 
 

@@ -80,7 +80,7 @@ class _Page:
 
 
 class EventReader:
-    """One per process and shard."""
+    """Reads one shard, as long as this process has the right to."""
 
     def __init__(self, store: Store, shard: int, queue: Queue, webhooks: Webhooks, limits: ReadingLimits) -> None:
         self._store = store

@@ -33,7 +33,7 @@ class ReceiverResponse:
 
 
 class WebhookClient:
-    """One per process. `close` it at the end."""
+    """Calls the webhooks of all tenants. `close` it at the end."""
 
     def __init__(self, *, allow_private: bool = False, time_limit: timedelta = TIME_LIMIT) -> None:
         self.allow_private = allow_private

@@ -40,7 +40,6 @@ class WebhookMessage:
 
     @classmethod
     def read(cls, body: str) -> "WebhookMessage":
-        """Return the message with this body."""
         envelope = msgspec.json.decode(body, type=_Envelope)
         return cls(envelope.id, envelope.type, body)
 

@@ -44,7 +44,7 @@ class WebhookOptions:
 
 
 class WebhookRuntime:
-    """One per process."""
+    """Reads the events of all shards and sends their messages, until `stop`."""
 
     def __init__(
         self, store: Store, webhooks: Webhooks, client: WebhookClient, options: WebhookOptions = WebhookOptions()

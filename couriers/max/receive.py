@@ -89,7 +89,7 @@ async def unsubscribe_all(client: MaxClient) -> None:
 
 
 class MaxLongPoll:
-    """One per process."""
+    """A source of `couriers.receiving.poller.Poller`: at most two requests a second."""
 
     faults: tuple[type[Exception], ...] = (MaxUnavailable, MaxRefused)
 

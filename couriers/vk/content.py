@@ -83,7 +83,7 @@ class _Shared:
 
 
 class Contents:
-    """One per courier."""
+    """Makes drafts of messages; edits and removes those before them."""
 
     def __init__(self, calls: RepeatableCalls, uploads: VkUploads) -> None:
         self._calls = calls

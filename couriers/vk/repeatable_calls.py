@@ -43,7 +43,7 @@ class VkCallDeferred(Exception):
 
 
 class RepeatableCalls:
-    """One per courier."""
+    """Makes the calls, and says what a failure means for the message."""
 
     def __init__(self, client: VkClient) -> None:
         self._client = client

@@ -15,7 +15,7 @@ from jobs.signals import Suspended
 
 
 class Branches:
-    """Those of one attempt."""
+    """Runs the branches of one attempt."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard

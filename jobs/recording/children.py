@@ -60,7 +60,7 @@ class Child:
 
 
 class Children:
-    """Those of one attempt. `steps`: what the iteration has stored."""
+    """Starts the children of one iteration. `steps`: what the iteration has stored."""
 
     def __init__(self, guard: Guard, steps: Mapping[str, str], waiting: JobWaiting, jobs: Jobs) -> None:
         self._guard = guard

@@ -24,6 +24,11 @@ from jobs.signals import Found, Interrupted, Lost, NotDone, Unclear
 Exists = Callable[[], Awaitable[bool | Found | None]]
 Call = Callable[..., Awaitable[Any]]
 
+_IN_ITEM = (
+    "A handler of `each` names no compensation: it is not called again for a recorded item, so a repeated iteration "
+    "would not know it. Loop over the items with effects, and name it there."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -156,14 +161,10 @@ def _json(record: UnitRecord) -> str:
     return msgspec.json.encode(record).decode()
 
 
-_IN_ITEM = (
-    "A handler of `each` names no compensation: it is not called again for a recorded item, so a repeated iteration "
-    "would not know it. Loop over the items with effects, and name it there."
-)
-
-
 class Compensations:
-    """Those of one attempt: the code of the job names them again in each repetition."""
+    """Take back the steps of an iteration, in reverse order, if it is rolled back or stopped. The code of the job names
+    them again in each repetition.
+    """
 
     def __init__(self) -> None:
         self._named: list[Effect] = []

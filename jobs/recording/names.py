@@ -20,18 +20,16 @@ BRANCH: ContextVar[str] = ContextVar("branch", default="")
 PROGRESS = "progress\t"
 """Begins the name under which the last heartbeat of a call is stored."""
 
+LONGEST_NAME = 500
+_HINT = "put what differs into the name, for example f'letter {id}'"
+
 
 def place() -> str:
     return f"{UNIT.get()}\t{BRANCH.get()}" if BRANCH.get() else UNIT.get()
 
 
-LONGEST_NAME = 500
-
-_HINT = "put what differs into the name, for example f'letter {id}'"
-
-
 class StepNames:
-    """One per attempt."""
+    """The names that one attempt has used."""
 
     def __init__(self) -> None:
         self._used: set[tuple[str, str]] = set()

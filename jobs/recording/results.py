@@ -16,6 +16,9 @@ from jobs.signals import Unclear, UnitFailed
 LARGEST_RESULT = 1024 * 1024
 """Bytes of JSON of one stored result."""
 
+Item = TypeVar("Item")
+_PAGE = 500
+
 
 def stored_form(name: str, result: Any, most: int = LARGEST_RESULT) -> msgspec.Raw:
     """Return a result as it is stored. Raises Invalid RESULT_TOO_LARGE, RESULT_NOT_JSON."""
@@ -34,11 +37,6 @@ def returned_form(name: str, stored: msgspec.Raw, returns: Any) -> Any:
         return msgspec.json.decode(stored, type=returns)
     except msgspec.ValidationError as fault:
         raise Invalid("RESULT_OF_OTHER_TYPE", f"The result of {name} is not what `returns` says: {fault}.") from None
-
-
-Item = TypeVar("Item")
-
-_PAGE = 500
 
 
 async def record_of(unit: str, handle: Callable[[Item], Awaitable[Any]], item: Item) -> UnitRecord:

@@ -57,7 +57,7 @@ _Value = TypeVar("_Value", Invitation, _Begun)
 
 
 class SignIn:
-    """One per process. `public_url`: the address under which a browser reaches this API."""
+    """Begins and finishes sign-ins. `public_url`: the address under which a browser reaches this API."""
 
     def __init__(
         self, store: Store, vault: Vault, tokens: Tokens, services: Mapping[str, Service], public_url: str

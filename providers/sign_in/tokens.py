@@ -89,7 +89,7 @@ class _Read(NamedTuple):
 
 
 class Tokens:
-    """One per process. `services`: by name."""
+    """Reads, refreshes, revokes and re-encrypts tokens. `services`: by name."""
 
     def __init__(self, store: Store, vault: Vault, services: Mapping[str, Service]) -> None:
         self._store = store
@@ -110,7 +110,6 @@ class Tokens:
         await self._replace(_TokenPlace(tenant, service, user), "", self._encrypted(StoredTokens.of(token)))
 
     async def exist(self, tenant: str, service: str, user: str) -> bool:
-        """Return whether there are tokens of a user."""
         return bool(await self._store.command("HEXISTS", tokens_key(self._store, tenant, user), service))
 
     async def revoke(self, deleted: Mapping[str, str]) -> None:

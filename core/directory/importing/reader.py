@@ -42,11 +42,9 @@ class RowReader:
         return await self._directory.supergroups.lookup(self._tenant, ids)
 
     async def known_groups(self, ids: Iterable[str]) -> set[str]:
-        """Return those of the ids that are groups."""
         return await _known(self.groups, ids)
 
     async def known_supergroups(self, ids: Iterable[str]) -> set[str]:
-        """Return those of the ids that are supergroups."""
         return await _known(self.supergroups, ids)
 
     async def known_users(self, ids: Iterable[str]) -> set[str]:
