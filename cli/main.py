@@ -3,16 +3,94 @@
 Only the module of the given verb is imported, so that `./ada --help` is fast and needs no libraries.
 """
 
+import re
 import sys
-from argparse import SUPPRESS, Namespace, RawDescriptionHelpFormatter
+from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from typing import Any, NoReturn
 
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed, add_json_option
-from cli.parser import Parser, wrong_usage
 from cli.suggestion import closest
 from cli.version import VERSION
 from core.errors import AdaError, Invalid, SetupError
+
+_KINDS = {"int": "a whole number", "float": "a number"}
+
+GROUPS: Mapping[str, Sequence[str]] = {
+    "Start": ("demo", "up", "doctor"),
+    "Send and follow messages": ("send", "track", "show", "answers", "cancel", "reschedule", "templates"),
+    "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import", "export"),
+    "Write bots": ("scenarios", "forms"),
+    "Look after an installation": (
+        "key",
+        "webhook",
+        "queue",
+        "figures",
+        "processes",
+        "jobs",
+        "sign-in",
+        "actions",
+        "audit",
+        "redis-url",
+        "cluster",
+        "backup",
+        "restore",
+        "migrate",
+    ),
+    "Run one part by itself": ("serve", "courier", "bot", "sandbox"),
+    "Develop Ada": ("test", "check", "bench", "prove", "soak", "docs", "lock"),
+}
+"""The commands as the help shows them."""
+
+COMMON = """`ada COMMAND --help` shows the options of a command.
+Exit codes: 0 it worked, 1 it did not, 2 wrong usage or settings, 3 the account of a channel needs attention."""
+
+
+class Parser(ArgumentParser):
+    """A parser that raises CommandFailed where argparse prints a message and exits. So do its subcommands."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._verbs: Mapping[str, Parser] = {}
+
+    def add_subparsers(self, **options: Any) -> Any:
+        verbs = super().add_subparsers(**options)
+        self._verbs = verbs.choices
+        return verbs
+
+    def error(self, message: str) -> NoReturn:
+        raise wrong_usage(explain(message), self.prog)
+
+    def refuse_unknown(self, unknown: Sequence[str], given: Sequence[str]) -> None:
+        """Refuse unknown arguments. Raises CommandFailed if there are arguments that this command does not have.
+        `given`: all arguments; a subcommand among them does not have the unknown ones.
+        """
+        if not unknown:
+            return
+        verb = next((word for word in given if word in self._verbs), None)
+        if verb is not None:
+            self._verbs[verb].refuse_unknown(unknown, ())
+        name = unknown[0].partition("=")[0]
+        options = sorted(set(re.findall(r"--[a-z][a-z-]*", self.format_help())))
+        raise wrong_usage(f"{self.prog} does not know {name}{closest(name, options)}", self.prog)
+
+
+def wrong_usage(message: str, prog: str) -> CommandFailed:
+    return CommandFailed(f"{message}\n     `{prog} --help` shows what is possible", WRONG_USAGE)
+
+
+def explain(message: str) -> str:
+    """Return a message of argparse in plain words. A message of another form stays as it is."""
+    if found := re.fullmatch(r"argument .+: invalid choice: '(.*)' \(choose from (.*)\)", message):
+        known = found[2].replace("'", "").split(", ")
+        return f"{found[1]!r} is not one of {', '.join(known)}{closest(found[1], known)}"
+    if found := re.fullmatch(r"argument (.+): invalid (\w+) value: '(.*)'", message):
+        return f"{found[1]}: {found[3]!r} is not {_KINDS.get(found[2], 'a valid value')}"
+    if found := re.fullmatch(r"the following arguments are required: (.*)", message):
+        return f"these are missing: {found[1]}"
+    return message.removeprefix("argument ")
+
 
 VERBS: Mapping[str, tuple[str, str]] = {
     # verb: (module of cli.commands, help)
@@ -107,32 +185,6 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "lock": ("development.checks", "choose the versions of all libraries again and write the lock files"),
 }
 
-GROUPS: Mapping[str, Sequence[str]] = {
-    "Start": ("demo", "up", "doctor"),
-    "Send and follow messages": ("send", "track", "show", "answers", "cancel", "reschedule", "templates"),
-    "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import", "export"),
-    "Write bots": ("scenarios", "forms"),
-    "Look after an installation": (
-        "key",
-        "webhook",
-        "queue",
-        "figures",
-        "processes",
-        "jobs",
-        "sign-in",
-        "actions",
-        "audit",
-        "redis-url",
-        "cluster",
-        "backup",
-        "restore",
-        "migrate",
-    ),
-    "Run one part by itself": ("serve", "courier", "bot", "sandbox"),
-    "Develop Ada": ("test", "check", "bench", "prove", "soak", "docs", "lock"),
-}
-"""The commands as the help shows them."""
-
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run one verb; return its exit code. An error is printed on stderr, in one line where possible."""
@@ -203,10 +255,6 @@ def overview() -> str:
     for title, verbs in GROUPS.items():
         lines += [f"{title}:", *(f"  {verb:<11} {VERBS[verb][1]}" for verb in verbs), ""]
     return "\n".join([*lines, COMMON])
-
-
-COMMON = """`ada COMMAND --help` shows the options of a command.
-Exit codes: 0 it worked, 1 it did not, 2 wrong usage or settings, 3 the account of a channel needs attention."""
 
 
 def parse(verb: str, command: Command, args: list[str]) -> Namespace:

@@ -25,8 +25,7 @@ from core.model.text.text_entities import marked
 from core.model.text.text_marks import Span, cut_text, plain_text, spans
 from core.model.text.text_parts import split_text, utf16_length
 from couriers.sending.content.content_for_channel import without_contact_buttons
-from couriers.sending.content.files import FileNotLoaded, LoadedFile, MessageFiles, file_name, label_of
-from couriers.sending.content.transfers import Transfers
+from couriers.sending.content.files import FileNotLoaded, LoadedFile, MessageFiles, Transfers, file_name, label_of
 from couriers.sending.grouping import File, find_files, media_groups
 from couriers.sending.interface import (
     FOREVER,

@@ -1,15 +1,130 @@
-"""Receives what people write to a bot in Telegram: by long poll, or by the webhook of ADA_BOT_WEBHOOK_URL."""
+"""Receives what people write to a bot in Telegram: by long poll, or by the webhook of ADA_BOT_WEBHOOK_URL.
 
+An update that was polled is confirmed by the next call. Telegram keeps what is not confirmed for a day, so no position
+is stored.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
 from functools import partial
 from operator import itemgetter
+from typing import Any
 
+from couriers.receiving.poller import Page
 from couriers.receiving.receiver import Receiver
+from couriers.receiving.webhook import WebhookReceiver
 from couriers.telegram_bot.bot_calls import TelegramCalls
-from couriers.telegram_bot.client import BotClient, check_token, setup_errors
-from couriers.telegram_bot.errors import BotTokenRefused
-from couriers.telegram_bot.long_poll import TelegramLongPoll
+from couriers.telegram_bot.client import WRONG_TOKEN, BotClient, Unreadable, check_token, setup_errors
+from couriers.telegram_bot.errors import TOKEN_REFUSED, BotTokenRefused, TelegramUnavailable
+from couriers.telegram_bot.events import ALLOWED
+from couriers.telegram_bot.library import exceptions, methods
 from couriers.telegram_bot.settings import Settings
-from couriers.telegram_bot.webhook import TelegramWebhook
+
+log = logging.getLogger(__name__)
+
+TIMEOUT = 25
+"""Seconds that Telegram waits for an update."""
+_LIMIT = 100
+_AFTER_CONFLICT = 2.0
+_AFTER_FAULT = 1.0
+_LONGEST_PAUSE = 15.0
+
+
+class TelegramLongPoll:
+    """One per process and bot. `caught_up`: is set when it has got all updates that waited."""
+
+    faults: tuple[type[Exception], ...] = (TelegramUnavailable,)
+
+    def __init__(self, client: BotClient) -> None:
+        self._client = client
+        self.caught_up = asyncio.Event()
+        self._may_have_webhook = True
+        self._faults = 0
+
+    async def sign_in(self) -> str:
+        """End a webhook, beside which Telegram refuses polling; return the bot's id. Raises TelegramUnavailable,
+        BotTokenRefused.
+        """
+        try:
+            await self.end_webhook()
+        except WRONG_TOKEN:
+            raise BotTokenRefused(TOKEN_REFUSED) from None
+        except exceptions.AiogramError as fault:
+            raise TelegramUnavailable(f"Telegram is asked again ({type(fault).__name__})") from None
+        return str(self._client.id)
+
+    async def end_webhook(self) -> None:
+        """End a webhook, once. Raises AiogramError."""
+        if self._may_have_webhook:
+            await self._client(methods.DeleteWebhook())
+        self._may_have_webhook = False
+
+    async def poll(self, position: str) -> Page:
+        """Return the next updates; after a fault, which is waited out, none. Raises BotTokenRefused."""
+        updates = await self._next(int(position) if position else None)
+        if updates is None:
+            return Page((), position)
+        if len(updates) < _LIMIT:
+            self.caught_up.set()
+        # all is confirmed without updates; after a week the next id is a random one, perhaps before the position
+        return Page(updates, str(updates[-1]["update_id"] + 1) if updates else "")
+
+    async def _next(self, offset: int | None) -> Sequence[Mapping[str, Any]] | None:
+        """Return the next updates; None after a fault, which is waited out. Raises BotTokenRefused."""
+        try:
+            updates = await self._get(offset)
+        except WRONG_TOKEN:
+            raise BotTokenRefused(TOKEN_REFUSED) from None
+        except exceptions.TelegramConflictError as refusal:
+            log.warning("another program polls as this bot: %s", refusal.message)
+            await asyncio.sleep(_AFTER_CONFLICT)
+        except exceptions.TelegramRetryAfter as refusal:
+            await asyncio.sleep(refusal.retry_after)
+        except exceptions.AiogramError as fault:
+            await self._wait_out(fault)
+        else:
+            self._faults = 0
+            return updates
+        return None
+
+    async def _get(self, offset: int | None) -> Sequence[Mapping[str, Any]]:
+        """Return the next updates, each with its number; one without it is passed over, and confirmed with the next
+        one. Raises AiogramError.
+        """
+        timeout = TIMEOUT if self.caught_up.is_set() else 0
+        updates = await self._client(
+            methods.GetUpdates(offset=offset, limit=_LIMIT, timeout=timeout, allowed_updates=list(ALLOWED))
+        )
+        if not isinstance(updates, list):
+            raise Unreadable("getUpdates")
+        numbered = [update for update in updates if _is_numbered(update)]
+        if updates and not numbered:
+            raise Unreadable("getUpdates")
+        return numbered
+
+    async def _wait_out(self, fault: Exception) -> None:
+        """Pause after a fault. Only its kind is logged: its text can contain the token."""
+        self._faults += 1
+        pause = min(_LONGEST_PAUSE, _AFTER_FAULT * 2 ** min(self._faults - 1, 10))
+        log.warning("no updates (%s), again in %s s", type(fault).__name__, pause)
+        await asyncio.sleep(pause)
+
+
+def _is_numbered(update: Any) -> bool:
+    return isinstance(update, dict) and isinstance(update.get("update_id"), int)
+
+
+class TelegramWebhook(WebhookReceiver):
+    """The webhook of a bot. Telegram keeps it until it is set again."""
+
+    path = "/v1/inbound/telegram"
+    url_setting = "ADA_BOT_WEBHOOK_URL"
+    secret_setting = "ADA_INBOUND_TELEGRAM_SECRET"
+
+    async def set(self, client: BotClient) -> None:
+        """Set where Telegram posts updates. Any number of processes may do so. Raises AiogramError."""
+        await client(methods.SetWebhook(url=self.address, secret_token=self.secret, allowed_updates=list(ALLOWED)))
 
 
 def open_receiver(settings: Settings, *, polls: bool) -> Receiver:

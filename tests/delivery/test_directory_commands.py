@@ -176,7 +176,7 @@ async def test_an_export_that_fails_leaves_the_file_as_it_was(ada: Ada, tmp_path
 def test_a_command_whose_input_stays_silent_says_on_the_terminal_that_it_waits() -> None:
     controller, terminal = os.openpty()
     with subprocess.Popen(
-        [sys.executable, "-c", "from cli.read_input import read_input; print(read_input('-', 9))"],
+        [sys.executable, "-c", "from cli.files import read_input; print(read_input('-', 9))"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=terminal,
     ) as reader, os.fdopen(controller, "rb", closefd=True) as shown:  # fmt: skip
         assert reader.stdin

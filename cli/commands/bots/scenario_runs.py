@@ -12,7 +12,7 @@ from msgspec import to_builtins
 
 from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
 from cli.commands.bots.run_lines import action_lines
-from cli.read_input import MiB, read_text_input
+from cli.files import MiB, read_text_input
 from scenarios.bot import Bot, Scenario
 from scenarios.check.dry_run import Result, Row, dry_run
 from scenarios.engine.graph import as_dot, as_text, graph_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from cli.client.http_client import HttpClient
 from cli.command import SUCCESS, Command, add_json_option
 from cli.commands.messages.deliveries import declare_key, delivery_path, over_http, print_result
-from cli.write_output import STDOUT, written_whole
+from cli.files import STDOUT, written_whole
 from core.model.text.plurals import counted
 
 KINDS: Mapping[str, str] = {

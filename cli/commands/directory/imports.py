@@ -13,8 +13,8 @@ from cli.client.format_import import format_import
 from cli.client.http_client import ClientUpload, HttpClient, JsonObject
 from cli.command import FAILURE, SUCCESS, Command
 from cli.commands.messages.deliveries import over_http, print_result
+from cli.files import read_input
 from cli.progress_line import progress_line
-from cli.read_input import read_input
 from core.directory.importing.encodings import ENCODINGS
 from delivery.http.options import Options
 

@@ -18,14 +18,13 @@ from cli.command import SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.commands.installation import audit
 from cli.commands.messages.deliveries import print_result
 from cli.commands.start.installation import start_valkey
+from cli.files import STDOUT, written_whole
 from cli.processes import embedded_valkey
 from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import DirectoryInUse, running_url
-from cli.processes.files_beside import files_beside
 from cli.processes.supervisor import Supervisor
 from cli.progress_line import progress_line
 from cli.settings.settings import Configuration, Settings, load
-from cli.write_output import STDOUT, written_whole
 from core.backup import (
     ArchiveFault,
     ArchiveHeader,
@@ -47,8 +46,35 @@ from core.redis.server_checks import check_layout, layout_of
 from core.redis.store import Store
 from core.redis.topology import Topology
 
+_IN_DATA = {
+    "api_key": "the first API key",
+    "sign_in/secret_key": "the key of the tokens of signed-in users: without it they are lost",
+    "couriers": "the sessions of Telegram",
+    "bots": "the state of the bots' connections",
+}
+_IN_FOLDER = {"settings.yaml": "the settings", ".env": "the settings"}
+
 _INTERVAL = 1.0
 """Seconds between two lines of progress on a terminal."""
+
+_WHAT_FOLLOWS = """
+Start Ada when you want it to go on: what has become due since the backup is sent
+then, and what was sent since the backup may be sent again."""
+
+
+def files_beside(configuration: Configuration) -> Iterator[tuple[Path, str]]:
+    """Emit each file or folder of the installation that a backup of the server does not contain, with what it is."""
+    settings = configuration.settings
+    for name, what in _IN_DATA.items():
+        if (path := settings.data.absolute() / name).exists():
+            yield path, what
+    for name, what in _IN_FOLDER.items():
+        if (path := Path.cwd() / name).exists():
+            yield path, what
+    named = {"ADA_SCENARIOS": settings.scenarios, "ADA_JOBS": settings.jobs, "ADA_SIGN_IN": settings.sign_in}
+    for name, value in named.items():
+        if value and Path(value).exists():
+            yield Path(value).absolute(), f"what {name} names"
 
 
 def declare_backup(parser: ArgumentParser) -> None:
@@ -174,11 +200,6 @@ async def audit_restored(url: str, settings: Settings, arguments: Namespace) -> 
     if not arguments.json:
         print(_WHAT_FOLLOWS)
     return code
-
-
-_WHAT_FOLLOWS = """
-Start Ada when you want it to go on: what has become due since the backup is sent
-then, and what was sent since the backup may be sent again."""
 
 
 @contextmanager

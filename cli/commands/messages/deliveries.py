@@ -12,7 +12,7 @@ from cli.client.attachments import attach, upload_table
 from cli.client.format_history import format_answers, format_event, format_history
 from cli.client.http_client import HttpClient, JsonObject, open_client
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
-from cli.read_input import STDIN, read_text_input
+from cli.files import STDIN, read_text_input
 from cli.settings.settings import load
 from core.model.history_key import HistoryKey
 

@@ -6,10 +6,13 @@ opened to an address that is not public, unless that is allowed. Each redirect m
 
 import asyncio
 import mimetypes
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path, PurePath, PurePosixPath
+from typing import Any, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import aiohttp
@@ -21,6 +24,9 @@ from core.model.user_files import has_no_link, safe_name
 TIME_LIMIT = timedelta(minutes=1)
 _MOST_REDIRECTS = 3
 _UNKNOWN_TYPE = "application/octet-stream"
+
+_KEPT = 1000
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +130,25 @@ def name_of(attachment: Attachment) -> str:
 
 def _type_of(name: str) -> str:
     return mimetypes.guess_type(name)[0] or _UNKNOWN_TYPE
+
+
+class Transfers(Generic[T]):
+    """The newest transfers of a courier, by delivery and file."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, Attachment], asyncio.Task[T]] = OrderedDict()
+
+    async def get(self, seed: str, attachment: Attachment, transfer: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Return the result of the transfer, which is made at the first call, and again if it raised."""
+        key = seed, attachment
+        if key not in self._known:
+            self._known[key] = asyncio.create_task(transfer())
+            if len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+        try:
+            return await asyncio.shield(self._known[key])
+        except asyncio.CancelledError:
+            raise
+        except BaseException:  # whatever the transfer raises: the next call makes it again
+            self._known.pop(key, None)
+            raise

@@ -46,8 +46,7 @@ from couriers.sending.outcome_writer import OutcomeWriter
 from couriers.sending.parcels.checked_outcomes import checked
 from couriers.sending.parcels.parcel import Parcel
 from couriers.sending.parcels.parcel_services import ParcelServices
-from couriers.sending.parcels.pending_entries import PendingEntries, PendingEntry, checkpoint_of
-from couriers.sending.parcels.reached_earlier import reached_earlier
+from couriers.sending.parcels.pending_entries import PendingEntries, PendingEntry, checkpoint_of, reached_earlier
 from couriers.sending.retry_policy import Final, decide
 
 log = logging.getLogger(__name__)

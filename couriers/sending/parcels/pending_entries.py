@@ -14,19 +14,22 @@ tests/couriers/sending/test_ambiguous_ends.py.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import timedelta
 from typing import NamedTuple
 
-from core.deliveries.histories.parcels import Entry
+from core.deliveries.histories.encoding import load_plan
+from core.deliveries.histories.parcels import Entry, load_parcel
 from core.deliveries.histories.reader import HistoryReader
 from core.model.compact_json import compact_json
-from core.model.states import OPEN, Status
+from core.model.states import OPEN, REACHED, Status
 from core.queue import Task
 from core.redis.constants import AWAITING_MS
 from couriers.sending.interface import NEVER
 from couriers.sending.parcels.parcel import Parcel
 from couriers.sending.retry_policy import still_remembered
+
+_CONFIRMED = frozenset({Status.DELIVERED, Status.READ})
 
 
 class PendingEntry(NamedTuple):
@@ -97,3 +100,26 @@ class PendingEntries:
         """Return whether another attempt cannot double the message."""
         age = timedelta(milliseconds=max(0, self._task.claimed - pending.unclear_since))
         return not pending.unclear_since or still_remembered(age, self._remembers)
+
+
+async def reached_earlier(
+    reader: HistoryReader, parcel: Parcel, channel: str, recipients: Collection[int]
+) -> frozenset[int]:
+    """Return those of the recipients, by number, that an earlier channel of the delivery has reached. With a wait only
+    a delivery report counts.
+    """
+    if parcel.place <= 1 or not recipients:
+        return frozenset()
+    fields = await reader.read_fields(parcel.history_key, ("plan", "wait"))
+    plans = load_plan(fields["plan"] or "")
+    names = {f"parcel:{plan.channel}:{parcel.number}": plan.channel for plan in plans[: parcel.place - 1]}
+    texts = await reader.read_fields(parcel.history_key, list(names))
+    numbers = {
+        entry.field(names[name]): entry.number
+        for name, text in texts.items()
+        for entry in load_parcel(text or "[0,[]]")[1]
+        if entry.number in recipients
+    }
+    enough = _CONFIRMED if fields["wait"] else REACHED
+    outcomes = await reader.outcomes(parcel.history_key, list(numbers))
+    return frozenset(numbers[name] for name, text in outcomes.items() if text and text.split("|")[0] in enough)

@@ -15,7 +15,7 @@ from core.queue import QueueClient
 from couriers.inbound import dialogs_ingress
 from couriers.telegram_bot import CHANNEL
 from couriers.telegram_bot.events import read_arrival
-from couriers.telegram_bot.webhook import TelegramWebhook
+from couriers.telegram_bot.receive import TelegramWebhook
 from tests.bots.telegram.chat import STRANGER, TEACHER, School, english
 from tests.support.receiving import receiving_bot, running
 from tests.support.stack import TENANT, Stack

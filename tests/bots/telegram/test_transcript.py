@@ -16,8 +16,7 @@ from core.updates.bot_calls import PressAnswer, TypingMark
 from couriers.receiving.poller import Poller
 from couriers.telegram_bot.bot_calls import TelegramCalls
 from couriers.telegram_bot.client import BotClient
-from couriers.telegram_bot.long_poll import TelegramLongPoll
-from couriers.telegram_bot.receive import open_receiver
+from couriers.telegram_bot.receive import TelegramLongPoll, open_receiver
 from couriers.telegram_bot.settings import Settings
 from tests.couriers.bot_api_relay import Relay
 from tests.couriers.bot_api_transcript import ANSWERS, MESSAGE, answer, compare, relay, what_came

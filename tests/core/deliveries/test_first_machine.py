@@ -25,8 +25,7 @@ from core.model.states import OPEN, REACHED, DeliveryState, Reason, Status
 from core.queue import Task
 from couriers.sending.interface import NEVER
 from couriers.sending.parcels.parcel import Parcel
-from couriers.sending.parcels.pending_entries import PendingEntries, PendingEntry, checkpoint_of
-from couriers.sending.parcels.reached_earlier import reached_earlier
+from couriers.sending.parcels.pending_entries import PendingEntries, PendingEntry, checkpoint_of, reached_earlier
 from tests.support.every_verb import report_token
 from tests.support.hypothesis_settings import SETTINGS, WITHOUT_SHRINKING
 from tests.support.limits import bounded
