@@ -13,7 +13,7 @@ from scenarios.bot.suggestion import did_you_mean, slip_of
 from scenarios.check.step import Step
 from scenarios.check.texts import placed_texts, reader_of
 from scenarios.check.variables import UNKNOWN, full_name, is_variable, unknown_variable
-from scenarios.check.visible import Names, Seen
+from scenarios.check.visible import Names, VisibleNames
 from scenarios.loader.problem import Problems
 from scenarios.loader.reading import Reader
 from scenarios.placeholders.fields import names_in, starts_in
@@ -42,7 +42,7 @@ def check_names(step: Step, kind: ActionType, settings: Mapping[str, Data], prob
             report(reader, key, key.text, seen, known, ("UNKNOWN_RULE_FIELD", "when"))
 
 
-def check_mention(reader: Reader, text: Scalar, mention: Mention, seen: Seen, field: str) -> None:
+def check_mention(reader: Reader, text: Scalar, mention: Mention, seen: VisibleNames, field: str) -> None:
     known = seen.names(field)
     if full_name(mention.path) in seen.stale_variables:
         message = sentence("without_chain_action_sees", source=mention.source)
@@ -56,7 +56,7 @@ def check_mention(reader: Reader, text: Scalar, mention: Mention, seen: Seen, fi
             report(reader, text, mention.path, seen, known, ("UNKNOWN_PLACEHOLDER", mention.source))
 
 
-def report(reader: Reader, node: Scalar, path: str, seen: Seen, known: Names, what: tuple[str, str]) -> None:
+def report(reader: Reader, node: Scalar, path: str, seen: VisibleNames, known: Names, what: tuple[str, str]) -> None:
     """Report a path that starts in no known name. `what`: the code, and what has the name."""
     (code, source), name = what, names_in(path)[0]
     names = tuple(sorted(known))

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from scenarios.bot import Action, Scenario
 from scenarios.bot.nodes import MapNode
-from scenarios.check.visible import Seen
+from scenarios.check.visible import VisibleNames
 
 
 class Step(Struct, frozen=True):
@@ -13,4 +13,4 @@ class Step(Struct, frozen=True):
     scenario: Scenario
     action: Action
     node: MapNode
-    seen: Seen
+    seen: VisibleNames

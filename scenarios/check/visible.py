@@ -28,7 +28,7 @@ _SCOPES: Names = frozenset(SCOPES)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class VisibleNames:
     """The names that one action can read. `own`: its attributes, `chain`: what the chain before it gives, `unchained`:
     what it would see besides if it had a `chain`. `variables`: those that the bot declares.
     """
@@ -66,10 +66,11 @@ class Visible:
         self._left: dict[str, Names] = dict.fromkeys(bot.scenarios, _NOTHING)
         self._follow_splices()
 
-    def seen(self, scenario: Scenario) -> list[Seen]:
+    def seen(self, scenario: Scenario) -> list[VisibleNames]:
         """Return what each action of a scenario sees."""
         return [
-            Seen(self._own(action), chain, before, self._bot.declared) for action, chain, before in self._walk(scenario)
+            VisibleNames(self._own(action), chain, before, self._bot.declared)
+            for action, chain, before in self._walk(scenario)
         ]
 
     def _own(self, action: Action) -> Names:

@@ -33,7 +33,7 @@ class ConditionRefused(Told, ValueError):
     """Ada has no such condition. The message says which part."""
 
 
-class Field(NamedTuple):
+class ConditionField(NamedTuple):
     """A value that is known when the bot runs. `exists`: the condition asks only whether it is there."""
 
     path: str
@@ -96,7 +96,7 @@ def _unit(tokens: list[str]) -> dict[str, Any]:
 
 def _comparison(tokens: list[str]) -> dict[str, Any]:
     left = _value(tokens)
-    if not isinstance(left, Field):
+    if not isinstance(left, ConditionField):
         raise ConditionRefused(sentence("value_is_compared", value=left))
     sign = "not " if _take(tokens, "not") else ""
     sign += tokens.pop(0).lower() if tokens else ""
@@ -105,7 +105,7 @@ def _comparison(tokens: list[str]) -> dict[str, Any]:
     if sign not in _RULES:
         raise ConditionRefused(sentence("comparison_not_known", sign=sign))
     right = _list(tokens) if sign.endswith("in") else _value(tokens)
-    if isinstance(right, Field):
+    if isinstance(right, ConditionField):
         raise ConditionRefused(sentence("compared_with_field", field=left.path, other=right.path))
     if left.exists:
         return {left.path: {"rule": _existence(sign, right)}}
@@ -127,7 +127,7 @@ def _list(tokens: list[str]) -> list[Any]:
     found = []
     while not _take(tokens, closing):
         value = _value(tokens)
-        if isinstance(value, Field):
+        if isinstance(value, ConditionField):
             raise ConditionRefused(sentence("list_has_not_fixed", field=value.path))
         found.append(value)
         _take(tokens, ",")
@@ -135,7 +135,7 @@ def _list(tokens: list[str]) -> list[Any]:
 
 
 def _value(tokens: list[str]) -> Any:
-    """Return a Field, or a text, number, bool or None."""
+    """Return a ConditionField, or a text, number, bool or None."""
     if not tokens:
         raise ConditionRefused(sentence("value_missing"))
     token = tokens.pop(0)
@@ -151,13 +151,13 @@ def _value(tokens: list[str]) -> Any:
     raise ConditionRefused(sentence("neither_field_nor_value", token=token))
 
 
-def _field(token: str) -> Field:
+def _field(token: str) -> ConditionField:
     name = token.removeprefix("{").removesuffix("}")
     exists = name.endswith(_EXISTS)
     name = name.removesuffix(_EXISTS)
     if "|" in name:
         raise ConditionRefused(sentence("changed_modifiers", field=f"{{{name}}}"))
-    return Field(ada_name(name), exists)
+    return ConditionField(ada_name(name), exists)
 
 
 def _take(tokens: list[str], word: str) -> bool:

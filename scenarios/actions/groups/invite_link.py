@@ -13,7 +13,7 @@ from scenarios.schema import ActionType, Attributes, Seen
 from scenarios.schema.attributes import Duration, Flag, Text, Whole
 from scenarios.stores import step_results
 from scenarios.telegram.calls import TelegramRefused, call, required_bot, required_group
-from scenarios.words import sentence
+from scenarios.words import Sentence, sentence, together
 
 _LINK = re.compile(r"(?:https?://)?(?:t|telegram)\.me/((?:\+|joinchat/)[\w-]+)")
 _MOST_REVOKED = 50
@@ -75,7 +75,9 @@ async def _cleanup(context: Context, written: InviteLinkAttributes) -> Ending:
     errors = {link: error for link in links if (error := await _revoke(context, chat, link))}
     deleted = [link for link in links if link not in errors]
     results = Values({"invite_links_deleted": deleted, "invite_links_failed": list(errors)})
-    return Ending(State.COMPLETED if deleted else State.FAILED, results, "; ".join(sorted(set(errors.values()))))
+    return Ending(
+        State.COMPLETED if deleted else State.FAILED, results, together(sorted(set(errors.values()), key=str))
+    )
 
 
 def links_in(text: str) -> list[str]:
@@ -83,12 +85,12 @@ def links_in(text: str) -> list[str]:
     return [f"https://t.me/{path}" for path in dict.fromkeys(_LINK.findall(text))][:_MOST_REVOKED]
 
 
-async def _revoke(context: Context, chat: int | str, link: str) -> str:
+async def _revoke(context: Context, chat: int | str, link: str) -> str | Sentence:
     """Return why a link could not be revoked; empty if it is revoked."""
     try:
         await call(context, "revokeChatInviteLink", chat_id=chat, invite_link=link)
     except TelegramRefused as error:
-        return str(error)
+        return error.said
     return ""
 
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
 
+from scenarios.bot.data import Data
 from scenarios.placeholders.modifiers.table import ModifierError, modifier, number_from
 from scenarios.placeholders.values import ARITHMETIC, LARGEST, from_number
 from scenarios.words import sentence
 
 
-def _calculate(sign: str, value: Any, operand: Decimal) -> int | float:
+def _calculate(sign: str, value: Data, operand: Decimal) -> int | float:
     number = number_from(value)
     if sign in "/%" and not operand:
         raise ModifierError(sentence("division_zero"))
@@ -34,30 +34,30 @@ _CALCULATIONS: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
 
 
 @modifier("+", "n", number_from)
-def add(value: Any, operand: Decimal) -> int | float:
+def add(value: Data, operand: Decimal) -> int | float:
     """Adds `n`. In all arithmetic, numbers in texts count as numbers; a whole result is an int, any other a float."""
     return _calculate("+", value, operand)
 
 
 @modifier("-", "n", number_from)
-def subtract(value: Any, operand: Decimal) -> int | float:
+def subtract(value: Data, operand: Decimal) -> int | float:
     """Subtracts `n`."""
     return _calculate("-", value, operand)
 
 
 @modifier("*", "n", number_from)
-def multiply(value: Any, operand: Decimal) -> int | float:
+def multiply(value: Data, operand: Decimal) -> int | float:
     """Multiplies by `n`: `{price|*0.9}`."""
     return _calculate("*", value, operand)
 
 
 @modifier("/", "n", number_from)
-def divide(value: Any, operand: Decimal) -> int | float:
+def divide(value: Data, operand: Decimal) -> int | float:
     """Divides by `n`. Division by zero leaves the value as it is."""
     return _calculate("/", value, operand)
 
 
 @modifier("%", "n", number_from)
-def remainder(value: Any, operand: Decimal) -> int | float:
+def remainder(value: Data, operand: Decimal) -> int | float:
     """The remainder of a division by `n`."""
     return _calculate("%", value, operand)

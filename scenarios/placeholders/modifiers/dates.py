@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
+from scenarios.bot.data import Data
 from scenarios.bot.durations import read_duration
 from scenarios.placeholders.modifiers.table import ModifierError, modifier
 from scenarios.placeholders.values import as_moment, as_text
@@ -52,7 +53,7 @@ def _unit(name: str) -> Callable[[int], Interval]:
 
 
 @modifier("shift", "i", interval_from, zoned=True)
-def shift(value: Any, interval: Interval, zone: tzinfo | None) -> str:
+def shift(value: Data, interval: Interval, zone: tzinfo | None) -> str:
     """A moment moved by `i`: `+1 day`, `-2 hours`, `+1 year 2 months`; a sign is needed. Units are year, month, week,
     day, hour, minute and second, also y, mon, w, d, h, min, s. After the last day of a shorter month comes none: 31
     January and a month is the end of February. A day stays a day if it is moved by days.
@@ -81,49 +82,49 @@ def _later(moment: datetime, rest: timedelta) -> datetime:
 
 
 @modifier("to_second", zoned=True)
-def to_second(value: Any, zone: tzinfo | None) -> str:
+def to_second(value: Data, zone: tzinfo | None) -> str:
     """A moment without parts of a second: `2024-12-25 15:30:45`."""
     return _shown(_moment(value, zone))
 
 
 @modifier("to_minute", zoned=True)
-def to_minute(value: Any, zone: tzinfo | None) -> str:
+def to_minute(value: Data, zone: tzinfo | None) -> str:
     """The beginning of its minute: `2024-12-25 15:30:00`."""
     return _shown(_moment(value, zone).replace(second=0))
 
 
 @modifier("to_hour", zoned=True)
-def to_hour(value: Any, zone: tzinfo | None) -> str:
+def to_hour(value: Data, zone: tzinfo | None) -> str:
     """The beginning of its hour: `2024-12-25 15:00:00`."""
     return _shown(_moment(value, zone).replace(minute=0, second=0))
 
 
 @modifier("to_date", zoned=True)
-def to_date(value: Any, zone: tzinfo | None) -> str:
+def to_date(value: Data, zone: tzinfo | None) -> str:
     """The beginning of its day: `2024-12-25 00:00:00`."""
     return _shown(_day(value, zone))
 
 
 @modifier("to_week", zoned=True)
-def to_week(value: Any, zone: tzinfo | None) -> str:
+def to_week(value: Data, zone: tzinfo | None) -> str:
     """The Monday of its week: `2024-12-23 00:00:00`."""
     return _shown(_moved(_day(value, zone), lambda day: day - timedelta(days=day.weekday())))
 
 
 @modifier("to_month", zoned=True)
-def to_month(value: Any, zone: tzinfo | None) -> str:
+def to_month(value: Data, zone: tzinfo | None) -> str:
     """The first day of its month: `2024-12-01 00:00:00`."""
     return _shown(_day(value, zone).replace(day=1))
 
 
 @modifier("to_year", zoned=True)
-def to_year(value: Any, zone: tzinfo | None) -> str:
+def to_year(value: Data, zone: tzinfo | None) -> str:
     """The first day of its year: `2024-01-01 00:00:00`."""
     return _shown(_day(value, zone).replace(month=1, day=1))
 
 
 @modifier("seconds")
-def seconds(value: Any) -> int:
+def seconds(value: Data) -> int:
     """A duration such as `1w 2d 3h 15m 10s` in seconds."""
     found = read_duration(value)
     if found is None:
@@ -131,14 +132,14 @@ def seconds(value: Any) -> int:
     return int(found.total_seconds())
 
 
-def _moment(value: Any, zone: tzinfo | None) -> datetime:
+def _moment(value: Data, zone: tzinfo | None) -> datetime:
     moment = as_moment(value, zone)
     if moment is None:
         raise ModifierError(sentence("not_date", value=as_text(value)))
     return moment
 
 
-def _day(value: Any, zone: tzinfo | None) -> datetime:
+def _day(value: Data, zone: tzinfo | None) -> datetime:
     return _moment(value, zone).replace(hour=0, minute=0, second=0)
 
 

@@ -5,26 +5,27 @@ from datetime import datetime, tzinfo
 from functools import partial
 from typing import Any
 
+from scenarios.bot.data import Data
 from scenarios.placeholders.modifiers.table import ModifierError, modifier, number_from, one_of
 from scenarios.placeholders.values import as_moment, as_text, in_utc, rounded
 from scenarios.words import sentence
 
 
-def _date(form: str, value: Any, zone: tzinfo | None) -> str:
+def _date(form: str, value: Data, zone: tzinfo | None) -> str:
     return _known(as_moment(value, zone), value).strftime(form)
 
 
-def _timestamp(value: Any, zone: tzinfo | None) -> int:
+def _timestamp(value: Data, zone: tzinfo | None) -> int:
     return int(_known(in_utc(value, zone), value).timestamp())
 
 
-def _known(moment: datetime | None, value: Any) -> datetime:
+def _known(moment: datetime | None, value: Data) -> datetime:
     if moment is None:
         raise ModifierError(sentence("not_date", value=as_text(value)))
     return moment
 
 
-def _decimals(places: int, unit: str, value: Any, zone: tzinfo | None) -> str:
+def _decimals(places: int, unit: str, value: Data, zone: tzinfo | None) -> str:
     return rounded(number_from(value), places) + unit
 
 
@@ -44,7 +45,7 @@ _FORMATS: dict[str, Callable[[Any, tzinfo | None], Any]] = {
 
 
 @modifier("format", "f", partial(one_of, _FORMATS), zoned=True)
-def format_as(value: Any, formatted: Callable[[Any, tzinfo | None], Any], zone: tzinfo | None) -> Any:
+def format_as(value: Data, formatted: Callable[[Data, tzinfo | None], Data], zone: tzinfo | None) -> Data:
     """`f` is one of: date (25.12.2024), time (15:30), datetime (both), time_full and datetime_full (with seconds),
     pg_date (2024-12-25), pg_datetime (2024-12-25 15:30:00), timestamp (seconds since 1970, an int), currency
     (1000.00 ₽), percent (25.5%), number (two decimals). Dates are read from ISO 8601, `25.12.2024[ 15:30]` and seconds.

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import tzinfo
 from decimal import Decimal
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
+from scenarios.bot.data import Data
 from scenarios.bot.patterns import Pattern, PatternRefused, compile_pattern
 from scenarios.placeholders.values import as_number, as_text, is_list
 from scenarios.words import Told, sentence
@@ -48,6 +49,7 @@ class Modifier:
         return f"{self.name}{colon}{self.parameter}"
 
 
+T = TypeVar("T")
 MODIFIERS: dict[str, Modifier] = {}
 
 
@@ -63,8 +65,9 @@ def modifier(
     """Add a function to the table. It takes the value; the parameter, if there is one; the time zone, if `zoned`."""
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        def apply(value: Any, parsed: Any, zone: tzinfo | None) -> Any:
-            return function(value, *(parsed,) * bool(parameter), *(zone,) * zoned)
+        def apply(value: Data, parsed: Any, zone: tzinfo | None) -> Data:
+            found: Data = function(value, *(parsed,) * bool(parameter), *(zone,) * zoned)
+            return found
 
         text = " ".join((function.__doc__ or "").split())
         MODIFIERS[name] = Modifier(name, parameter, text, parse, apply, sees_null, chooses)
@@ -73,37 +76,37 @@ def modifier(
     return add
 
 
-def number_from(parameter: Any) -> Decimal:
+def number_from(parameter: Data) -> Decimal:
     number = as_number(parameter)
     if number is None:
         raise ModifierError(sentence("is_not", name=repr(as_text(parameter)), text=sentence("number")))
     return number
 
 
-def count_from(parameter: Any) -> int:
+def count_from(parameter: Data) -> int:
     number = number_from(parameter)
     if number < 0 or number != int(number):
         raise ModifierError(sentence("not_whole_number_from", value=as_text(parameter)))
     return int(number)
 
 
-def pattern_from(parameter: Any) -> Pattern:
+def pattern_from(parameter: Data) -> Pattern:
     source = as_text(parameter)
     if not source:
         raise ModifierError(sentence("no_regular_expression"))
     try:
         return compile_pattern(source)
     except PatternRefused as error:
-        raise ModifierError(str(error)) from None
+        raise ModifierError(error.said) from None
 
 
-def words_from(parameter: Any) -> tuple[str, ...]:
+def words_from(parameter: Data) -> tuple[str, ...]:
     """Return the elements of a list, or of a text with commas."""
     elements = parameter if is_list(parameter) else as_text(parameter).split(",")
     return tuple(as_text(element).strip() for element in elements)
 
 
-def one_of(choices: dict[str, Any], parameter: Any) -> Any:
+def one_of(choices: dict[str, T], parameter: Data) -> T:
     name = as_text(parameter).strip()
     if name not in choices:
         raise ModifierError(sentence("value_is_none_of", value=name, words=", ".join(choices)))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from scenarios.bot.data import Data
 from scenarios.bot.patterns import Pattern, PatternTimeout
 from scenarios.placeholders.modifiers.table import ModifierError, count_from, modifier, one_of, pattern_from
 from scenarios.placeholders.values import as_text, is_empty, is_list
@@ -11,25 +12,25 @@ from scenarios.words import sentence
 
 
 @modifier("upper")
-def upper(value: Any) -> str:
+def upper(value: Data) -> str:
     """In upper case."""
     return as_text(value).upper()
 
 
 @modifier("lower")
-def lower(value: Any) -> str:
+def lower(value: Data) -> str:
     """In lower case."""
     return as_text(value).lower()
 
 
 @modifier("title")
-def title(value: Any) -> str:
+def title(value: Data) -> str:
     """Each word with an upper-case letter first."""
     return as_text(value).title()
 
 
 @modifier("capitalize")
-def capitalize(value: Any) -> str:
+def capitalize(value: Data) -> str:
     """The first letter in upper case, all others in lower case."""
     return as_text(value).capitalize()
 
@@ -38,19 +39,19 @@ _CASES = {"upper": upper, "lower": lower, "title": title, "capitalize": capitali
 
 
 @modifier("case", "t", partial(one_of, _CASES))
-def case(value: Any, change: Callable[[Any], str]) -> str:
+def case(value: Data, change: Callable[[Any], str]) -> str:
     """As the modifier `t`: upper, lower, title or capitalize. For a `t` in a placeholder: `{x|case:{t}}`."""
     return change(value)
 
 
 @modifier("length", sees_null=True)
-def length(value: Any) -> int:
+def length(value: Data) -> int:
     """The number of elements of a list, otherwise of characters; 0 if there is no value."""
     return len(value) if is_list(value) or isinstance(value, dict) else len(as_text(value))
 
 
 @modifier("truncate", "n", count_from)
-def truncate(value: Any, limit: int) -> str:
+def truncate(value: Data, limit: int) -> str:
     """At most `n` characters; what is cut ends with `...`, which counts: `truncate:10` keeps 7."""
     text = as_text(value)
     if len(text) <= limit:
@@ -59,37 +60,37 @@ def truncate(value: Any, limit: int) -> str:
 
 
 @modifier("regex", "p", pattern_from)
-def regex(value: Any, pattern: Pattern) -> str:
+def regex(value: Data, pattern: Pattern) -> str:
     """Returns the match of the regular expression `p`: group 1 if it has one, else the match; nothing if it does not
     match.
     """
     try:
         found = pattern.search(as_text(value))
     except PatternTimeout as error:
-        raise ModifierError(str(error)) from None
+        raise ModifierError(error.said) from None
     return "" if found is None else found[:2][-1]
 
 
 @modifier("tags")
-def tags(value: Any) -> str:
+def tags(value: Data) -> str:
     """Names as mentions: `@a @b`. A name that begins with `@` does not get a second one."""
     return " ".join(f"@{name}" for name in (text.strip().lstrip("@") for text in _elements(value)) if name)
 
 
 @modifier("list")
-def bullets(value: Any) -> str:
+def bullets(value: Data) -> str:
     """One line per element: `• a`."""
     return "\n".join(f"• {text}" for text in _elements(value))
 
 
 @modifier("comma")
-def comma(value: Any) -> str:
+def comma(value: Data) -> str:
     """The elements with commas: `a, b`."""
     return ", ".join(_elements(value))
 
 
 @modifier("keys")
-def keys(value: Any) -> list[Any]:
+def keys(value: Data) -> list[Any]:
     """The keys of a mapping, as a list."""
     if not isinstance(value, Mapping):
         raise ModifierError(sentence("is_not", name=repr(as_text(value)), text=sentence("mapping")))
@@ -97,14 +98,14 @@ def keys(value: Any) -> list[Any]:
 
 
 @modifier("expand")
-def expand(value: Any) -> Any:
+def expand(value: Data) -> Data:
     """As an element of a list, the lists in the value instead of the value: `inline: ["{rows|expand}", {Назад: menu}]`
     has the rows of a keyboard that a value brings. Elsewhere the value stays as it is.
     """
     return value  # `rendering.render_all` puts the lists in
 
 
-def _elements(value: Any) -> list[str]:
+def _elements(value: Data) -> list[str]:
     """Return the elements of a list. Any other value counts as a list of one element, an empty text as none."""
     elements = value if is_list(value) else [value]
     return [as_text(element) for element in elements if not is_empty(element)]
