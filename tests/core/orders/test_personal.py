@@ -1,5 +1,6 @@
 """Personal texts: whose value it is, what is refused before anything is stored, and that a text never changes."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ from core.orders.personal_values import MOST_FIELDS
 from core.redis.keys import KEYS
 from couriers.sending.interface import Message, Outcome, Rejected, Sent
 from tests.core.orders.conftest import ADMIN, Office, order
-from tests.support.stack import TENANT, FakeCourier
+from tests.support.stack import LEASE, TENANT, FakeCourier
 
 OFFICE = Sender("office", "The office")
 
@@ -113,7 +114,7 @@ async def test_braces_stay_unless_the_text_is_personal(office: Office) -> None:
 
 
 @pytest.mark.row("D-44")
-async def test_a_retry_and_a_restart_keep_the_text(office: Office) -> None:
+async def test_a_retry_keeps_the_text(office: Office) -> None:
     outcomes: dict[str, list[Outcome]] = {"a1": [Rejected(Reason.BLOCKED), Sent("1")], "a2": [Sent("2")]}
 
     def respond(message: Message) -> Outcome:
@@ -126,6 +127,31 @@ async def test_a_retry_and_a_restart_keep_the_text(office: Office) -> None:
     assert await office.stack.deliveries.retry(accepted.key, TENANT, [Status.FAILED]) == 1
     await office.stack.finished(accepted.key)
     assert sorted(one.text for one in courier.attempted) == ["Mark: 4", "Mark: 5", "Mark: 5"]
+
+
+@pytest.mark.row("D-44")
+async def test_a_courier_after_a_crash_sends_the_same_text_whatever_the_directory_has_by_then(office: Office) -> None:
+    user = User(1, "Anna", contacts={"echo": ["a1"]}, fields={"course": "2"})
+    await office.directory.users.create(TENANT, user)
+    attempted, never = asyncio.Event(), asyncio.Event()
+
+    async def hang(_: Message) -> Outcome:
+        attempted.set()
+        await never.wait()
+        return Sent("")
+
+    accepted = await send(office, "{{name}}: {{course}}", Addressee(1))
+    killed, next_one = FakeCourier(respond=hang), FakeCourier()
+    runtime = await office.stack.courier(killed)
+    await asyncio.wait_for(attempted.wait(), 20)
+    office.stack.abandon(runtime)
+    await office.directory.users.update(TENANT, 1, UserChange(name="Boris", fields={}))
+    office.stack.advance_clock(LEASE * 2)
+    await office.stack.courier(next_one)
+    await office.stack.finished(accepted.key)
+    (first,), (second,) = killed.attempted, next_one.attempted
+    assert (first.text, second.text) == ("Anna: 2", "Anna: 2")
+    assert first.random_id() == second.random_id()
 
 
 async def test_a_deleted_person_leaves_no_values(office: Office) -> None:
