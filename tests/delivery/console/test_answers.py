@@ -22,7 +22,7 @@ async def test_the_page_of_a_message_shows_who_has_answered(person: Person) -> N
     await person.visit(f"message/{made['id']}", language="ru", width=390)
     await person.sees("пока без ответа: 2")
     await call("POST", f"/v1/deliveries/{made['id']}/answers", {"recipient": people[0]["id"], "value": "yes"})
-    await person.sees("ответили: 1")
+    await person.sees("с ответом: 1")
     await person.sees("Приду: 1")
     await person.keeps_picture("message-answers-ru-390")
     assert await person.sideways() <= 0
@@ -30,3 +30,22 @@ async def test_the_page_of_a_message_shows_who_has_answered(person: Person) -> N
     await person.confirms()
     await person.sees("Вопрос закрыт")
     await person.sees("без ответа: 1")
+
+
+async def test_writing_asks_for_a_confirmation_with_one_tap(person: Person) -> None:
+    who = f"reader-{uuid.uuid4().hex[:6]}"
+    address = f"18{uuid.uuid4().int % 10**6:06d}"
+    user = {"id": who, "name": f"Reader {who}", "contacts": {"telegram-bot": address}}
+    await person.running.call("POST", "/v1/users", user)
+    await person.visit("write", width=390)
+    await person.writes("Find a group", who)
+    await person.presses(f"Reader {who}")
+    await person.writes("Text", f"Read this, {who}")
+    await person.presses("Ask everybody to confirm having read it")
+    await person.keeps_picture("write-confirm-en-390")
+    await person.presses("Check")
+    await person.sees("I have read it")
+    await person.presses("Send to 1 person")
+    await person.sees("no answer yet: 1")
+    (made,) = (await person.running.call("GET", f"/v1/deliveries?text={who}"))["deliveries"]
+    assert made["answer"]["kind"] == "confirm"

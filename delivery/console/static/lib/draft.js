@@ -5,7 +5,7 @@ import { api, randomKey } from "./api.js";
 const PLACE = "ada.draft";
 
 /** Returns an empty draft. `key` is its Idempotency-Key: whatever is pressed, and in however many tabs, it is sent once. */
-const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], table: null, text: "", buttons: [], uploads: [], files: "", channels: [], order: "all", when: "" });
+const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], table: null, text: "", buttons: [], uploads: [], files: "", channels: [], order: "all", when: "", confirm: false });
 
 export function readDraft() {
   try {
@@ -39,7 +39,7 @@ export async function draftAgain(message, signal, unreached) {
 /** Returns the fields of a draft that a message or a template has. */
 export function contentOf(message) {
   const content = message.content || {};
-  return { text: marksOf(message.text, content.parse_mode), channels: Object.keys(message.channels), order: message.strategy,
+  return { text: marksOf(message.text, content.parse_mode), channels: Object.keys(message.channels), order: message.strategy, confirm: message.answer?.kind === "confirm",
     buttons: (content.inline || []).flat().filter((one) => one.url).map(({ text, url }) => ({ text, url })),
     uploads: (content.attachments || []).filter((one) => one.file).map(({ file, name, type }) => ({ id: file, name, type })),
     files: (content.attachments || []).map((one) => one.url).filter(Boolean).join("\n") };
@@ -93,6 +93,7 @@ export function bodyOf(draft, me) {
     ...(Object.keys(content).length && { content }),
     ...(draft.channels.length && { channels: draft.channels }),
     ...(draft.order === "first" && { strategy: "first" }),
+    ...(draft.confirm && { answer: { kind: "confirm" } }),
     ...(draft.when && { deliver_at: inZone(draft.when, me.timezone) }),
     ...(draft.when && draft.far === draft.when && { far: true }),
     ...((hasMarks(draft) || draft.table) && { personal: hasMarks(draft) && !draft.asTyped }),

@@ -120,6 +120,7 @@ class Writing {
             h("textarea", { id: "text", name: "text", rows: 8, dir: "auto", value: draft.text, oninput: (event) => this.typed(event.target.value) })),
           h("p", { class: "quiet small" }, t("write.length", { count: lengthOf(draft.text), limit: LONGEST_TEXT }), this.parts > 0 && [" · ", t("write.sms_parts", { count: this.parts })]),
           this.personal(),
+      this.confirmation(),
           this.attachments.draw(),
           h("details", { open: draft.buttons.length > 0 || Boolean(draft.files) || undefined }, h("summary", {}, t("write.more")), this.buttons(),
             field({ label: t("write.files"), hint: t("write.files_hint") }, h("textarea", { id: "files", name: "files", rows: 2, value: draft.files,
@@ -237,6 +238,12 @@ class Writing {
   personal() {
     return hasMarks(this.draft) && h("label", { key: "personal", class: "check" },
       h("input", { type: "checkbox", checked: !this.draft.asTyped, onchange: (event) => this.changed({ asTyped: !event.target.checked }) }), h("span", {}, t("write.personal")));
+  }
+
+  /** Whether everybody is asked to confirm that the message was read. */
+  confirmation() {
+    return h("label", { key: "confirm", class: "check" },
+      h("input", { type: "checkbox", checked: this.draft.confirm, onchange: (event) => this.changed({ confirm: event.target.checked }) }), h("span", {}, t("write.confirm")));
   }
 
   buttons() {
