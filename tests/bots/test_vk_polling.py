@@ -13,6 +13,7 @@ from bots.services import BotServices
 from cli.commands.parts.bot import ReceivingBots
 from cli.settings.settings import load
 from core.directory.linking import Linking
+from core.errors import SetupError
 from core.processes.bot_faults import BotFaults
 from core.queue import QueueClient, Task
 from core.redis.cancel_and_wait import cancel_and_wait
@@ -21,6 +22,7 @@ from core.updates.bot_calls import BotCalls, PressAnswer, TypingMark
 from core.updates.events import TUBE, Event, decode, dialogs_tube
 from couriers import vk as vk_provider
 from couriers.inbound import dialogs_ingress, events_ingress
+from couriers.receiving.lease import PollerLease
 from couriers.vk.bot_calls import VkCalls
 from couriers.vk.client import TokenRefused, VkClient, VkUnavailable, find_community
 from couriers.vk.long_poll import VkLongPoll
@@ -252,9 +254,7 @@ async def test_the_bot_of_a_folder_is_polled_and_a_wrong_one_stops_alone(
     for tenant, token in (("school-a", "wrong"), ("school-b", vk.token)):
         (tmp_path / tenant / "scenarios").mkdir(parents=True)
         (tmp_path / tenant / ".env").write_text(f"ADA_VK_TOKEN={token}\n")
-    settings = load({"ADA_SCENARIOS": str(tmp_path), "ADA_VK_API_URL": vk.url}, tmp_path)
-    core = Services.on(stack.store)
-    bots = ReceivingBots(settings, "vk", BotServices(core, Linking(stack.store, core.directory, None)))
+    bots = bots_of(stack, tmp_path, ADA_VK_API_URL=vk.url)
     async with running(bots):
         await until(lambda: BotFaults(stack.store).of("school-a"))
         await until_polled(vk)
@@ -267,3 +267,27 @@ async def test_the_bot_of_a_folder_is_polled_and_a_wrong_one_stops_alone(
 
 async def _event(stack: Stack) -> Task | None:
     return next(iter(await stack.take(TUBE)), None)
+
+
+async def test_the_bots_of_folders_have_no_webhook(stack: Stack, tmp_path: Path) -> None:
+    bots = bots_of(stack, tmp_path, ADA_MAX_WEBHOOK_URL="https://ada.example.org")
+    with pytest.raises(SetupError, match="remove ADA_MAX_WEBHOOK_URL"):
+        await bots.run(asyncio.Event(), lambda **_: None)
+
+
+def bots_of(stack: Stack, folder: Path, **settings: str) -> ReceivingBots:
+    """The bots of a folder of bots in VK."""
+    core = Services.on(stack.store)
+    services = BotServices(core, Linking(stack.store, core.directory, None))
+    return ReceivingBots(load({"ADA_SCENARIOS": str(folder), **settings}, folder), "vk", services)
+
+
+async def test_a_process_that_does_not_reach_the_provider_lets_another_one_poll(stack: Stack) -> None:
+    lease, other = PollerLease(stack.store), PollerLease(stack.store)
+    holding = [asyncio.create_task(one.run()) for one in (lease, other)]
+    lease.want("vk.1")
+    await lease.acquire()
+    other.want("vk.1")
+    lease.give_up()
+    await asyncio.wait_for(other.acquire(), 20)
+    await cancel_and_wait(*holding)

@@ -90,13 +90,15 @@ class ReceivingBots:
         read = partial(read_receivers, channel)
         name = f"{BOT}{self._receiving.process}"
         self._folders = BotFolders(configuration, self._store, name, self._start, self._stop, read)
-        are_several = not any(bot.is_only for bot in read(configuration).values())
-        self._receivers = Receivers(self._store, self._stopped, f"all in {channel}" if are_several else "")
+        self._are_several = not any(bot.is_only for bot in read(configuration).values())
+        self._receivers = Receivers(self._store, self._stopped, f"all in {channel}" if self._are_several else "")
         self._only: Receiver | None = None
         self._account = ""
 
     async def run(self, stop: asyncio.Event, ready: Callable[..., None]) -> None:
         """Work until a stop is requested. Raises SetupError, StoreError; CommandFailed if the only bot cannot go on."""
+        if self._are_several:
+            self._refuse_webhooks()
         try:
             await self._folders.look()
             parts = await self._parts()
@@ -132,8 +134,6 @@ class ReceivingBots:
         if not self._receiving.receiver:
             return
         settings = bot.configuration.channel(self._channel)
-        if not bot.is_only:
-            self._refuse_webhooks()
         receiver = open_receiver(self._receiving, settings, polls=not bot.is_only)
         if bot.is_only:
             self._only = receiver
