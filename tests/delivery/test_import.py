@@ -1,9 +1,11 @@
 """CSV import over HTTP: the body as a stream, errors by row and column, limits, repeats, progress."""
 
 import gzip
+import io
 from dataclasses import replace
 
 import pytest
+from openpyxl import Workbook
 
 from core.directory.importing.journal import Journal
 from delivery.http.options import Options
@@ -156,3 +158,40 @@ async def test_a_hundred_megabytes_are_refused_before_they_are_sent(api: Api) ->
     headers = {"Authorization": f"Bearer {api.secret}", **announced}
     async with api.session.post(f"{api.url}/v1/import?kind=users", headers=headers) as response:
         assert response.status == 413
+
+
+def workbook(*sheets: tuple[str, list[list[object]]]) -> bytes:
+    """An .xlsx file with these sheets: title and rows."""
+    book, file = Workbook(), io.BytesIO()
+    book.remove(book.worksheets[0])
+    for title, rows in sheets:
+        sheet = book.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+    book.save(file)
+    return file.getvalue()
+
+
+PEOPLE: list[list[object]] = [["ФИО", "Телефон", "Класс"], ["Анна; Ли", 79161234567, "8А"], [], ["Борис", "нет", "8А"]]
+
+
+async def test_a_workbook_is_imported_as_its_table_and_an_error_has_the_row_and_the_value(api: Api) -> None:
+    refused = await post(api, "users", workbook(("Лист1", PEOPLE)))
+    found = {(one["row"], one["column"], one["code"], one["value"]) for one in refused.json["errors"]}
+    assert (4, "Телефон", "ADDRESS_MALFORMED", "нет") in found
+    unknown = await post(api, "users", workbook(("Лист1", PEOPLE[:2])))
+    assert [(one["code"], one["value"]) for one in unknown.json["errors"]] == [("GROUP_NOT_FOUND", "8А")]
+    await api.call("POST", "/v1/groups", {"id": "8А"})
+    made = await post(api, "users", workbook(("Лист1", PEOPLE[:2]), ("Пустой", [])))
+    assert (made.status, made.json["created"]) == (200, 1)
+    (anna,) = (await api.call("GET", "/v1/groups/8А/members")).json["users"]
+    assert (anna["name"], anna["contacts"]) == ("Анна; Ли", {"sms": ["+79161234567"]})
+
+
+async def test_of_several_sheets_one_is_named_and_a_broken_workbook_is_refused(api: Api) -> None:
+    body = workbook(("Дети", [["ид", "имя"], [1, "Анна"]]), ("Прочее", [["ид", "имя"], [2, "Борис"]]))
+    unclear = (await post(api, "users", body)).json["errors"][0]
+    assert (unclear["code"], unclear["value"]) == ("SHEET_UNCLEAR", "Дети\nПрочее")
+    assert (await post(api, "users", body, "&sheet=Прочее")).json["created"] == 1
+    assert (await api.call("GET", "/v1/users/2")).json["name"] == "Борис"
+    assert (await post(api, "users", b"PK\x03\x04 nothing")).json["errors"][0]["code"] == "WORKBOOK_UNREADABLE"

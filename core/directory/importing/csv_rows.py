@@ -24,6 +24,7 @@ MOST_ROWS = 250_000
 LONGEST_CELL = 131_072
 """Characters; the limit of Python's csv module."""
 
+_LONGEST_VALUE = 200
 _SEPARATORS = ",;\t|"
 _SEPARATOR_LINE = re.compile(rf'"?sep=([{_SEPARATORS}])"?[{_SEPARATORS}\s]*', re.IGNORECASE)
 _END_OF_FILE = "\x1a"
@@ -44,7 +45,8 @@ class CsvRow(Struct, frozen=True, gc=False):  # 100,000 of them would make each 
     written: Mapping[str, str]
 
     def error(self, column: str, code: str, message: str) -> RowError:
-        return RowError(self.number, self.written.get(column, column), code, message)
+        value = self.cells.get(column, "")[:_LONGEST_VALUE]
+        return RowError(self.number, self.written.get(column, column), code, message, value)
 
 
 def read_rows(file: IO[bytes], columns: Columns, encoding: str = "") -> list[CsvRow]:

@@ -61,7 +61,9 @@ async def _check_members(
 ) -> None:
     supergroup = row.cells["id"]
     unknown = [one for one in wanted if one not in known and one not in members]
-    page.errors += [row.error("groups", "GROUP_NOT_FOUND", f"There is no group {one!r}.") for one in unknown]
+    page.errors += [
+        replace(row.error("groups", "GROUP_NOT_FOUND", f"There is no group {one!r}."), value=one) for one in unknown
+    ]
     added = [one for one in wanted if one not in members and one in known]
     await _check_limits(reader, row, wanted, added, joined, page)
     await _check_owners_of_members(reader, row, added, page)

@@ -1,16 +1,26 @@
-"""CSV import: a whole file or nothing. The body goes to a temporary file as it arrives; core reads it from there."""
+"""Import of a table, CSV or .xlsx: a whole file or nothing. The body goes to a temporary file as it arrives; core reads
+it from there.
+"""
 
+import asyncio
+import csv
+import io
+import shutil
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO, Annotated, Literal
 
 from aiohttp import web
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.directory.csv_cells import FileKind
-from core.directory.importing import Imported, RowChange
+from core.directory.importing import Imported, ImportRefused, RowChange
+from core.directory.importing.csv_rows import Record
+from core.directory.importing.errors import MOST_ERRORS
 from core.model.delivery import Repeat
-from core.model.field_types import Encoding
+from core.model.field_types import Encoding, ShortText
+from core.orders.tables.workbook import read_sheet
 from delivery.http.context import Request, Response
 from delivery.http.fields.types import RequestModel
 from delivery.http.idempotency import respond_once
@@ -30,6 +40,9 @@ class ImportQuery(RequestModel, frozen=True):
         | UnsetType
     ) = UNSET
     encoding: Annotated[Encoding, Meta(description="of the file; default: found out by its words")] | UnsetType = UNSET
+    sheet: Annotated[ShortText, Meta(description="of a workbook; default: the only one with values")] | UnsetType = (
+        UNSET
+    )
 
     @property
     def only_checks(self) -> bool:
@@ -64,8 +77,11 @@ class ImportState(Struct):
 
 
 CSV = "text/csv"
-CSV_TYPES = frozenset({CSV, "application/csv", "application/vnd.ms-excel", "application/octet-stream"})
-"""The last three are what browsers and HTTP clients send for a file."""
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+CSV_TYPES = frozenset({CSV, XLSX, "application/csv", "application/vnd.ms-excel", "application/octet-stream"})
+"""The last ones are what browsers and HTTP clients send for a file."""
+_WORKBOOK = b"PK\x03\x04"
+"""The first bytes of an .xlsx file."""
 _IN_MEMORY = 2**20
 """Bytes; a larger file goes to the disk."""
 ImportRequest = Request[None, ImportQuery]
@@ -88,7 +104,7 @@ async def import_csv(request: ImportRequest) -> web.StreamResponse:
 
 
 async def _import(request: ImportRequest, file: IO[bytes]) -> Response:
-    file.seek(0)
+    file = await _as_csv(file, request.query.sheet or "")
     kind, only_checks = FileKind(request.query.kind), request.query.only_checks
     register = await request.services.core.channels.current()
     result = await request.services.importing.run(
@@ -97,9 +113,38 @@ async def _import(request: ImportRequest, file: IO[bytes]) -> Response:
         file,
         dry_run=only_checks,
         channels=register.names,
-        encoding=request.query.encoding or "",
+        encoding="utf-8" if isinstance(file, io.BytesIO) else request.query.encoding or "",
     )
     return Response(ImportResult.of(result, dry_run=only_checks))
+
+
+async def _as_csv(file: IO[bytes], sheet: str) -> IO[bytes]:
+    """Return the file from its beginning; of a workbook, a sheet as CSV, in which each row keeps its number. Raises
+    ImportRefused.
+    """
+    file.seek(0)
+    is_workbook = file.read(len(_WORKBOOK)) == _WORKBOOK
+    file.seek(0)
+    if not is_workbook:
+        return file
+    with tempfile.NamedTemporaryFile(suffix=".xlsx") as copy:
+        await asyncio.to_thread(shutil.copyfileobj, file, copy)
+        copy.flush()
+        found = await read_sheet(Path(copy.name), sheet)
+    if found.errors:
+        raise ImportRefused(found.errors[:MOST_ERRORS], len(found.errors))
+    return io.BytesIO(_written(found.rows).encode())
+
+
+def _written(rows: Sequence[Record]) -> str:
+    text, last = io.StringIO("sep=;\r\n", newline=""), 0
+    text.seek(0, io.SEEK_END)
+    writer = csv.writer(text, delimiter=";")
+    for number, cells in rows:
+        text.write("\r\n" * (number - last - 1))
+        writer.writerow(cells)
+        last = number
+    return text.getvalue()
 
 
 async def show_progress(request: Request[None, NoParameters]) -> Response:
@@ -109,8 +154,8 @@ async def show_progress(request: Request[None, NoParameters]) -> Response:
 
 
 ROUTES: Routes = (
-    Route("POST", "/v1/import", "Import a CSV file into the directory, all of it or nothing", "manage", import_csv,
-          200, ImportResult, query=ImportQuery, repeats=Repeats.OWN, upload=CSV, people=People.BY_SCOPE),
+    Route("POST", "/v1/import", "Import a CSV or .xlsx file into the directory, all of it or nothing", "manage",
+          import_csv, 200, ImportResult, query=ImportQuery, repeats=Repeats.OWN, upload=CSV, people=People.BY_SCOPE),
     Route("GET", "/v1/import", "How far the running import is", "manage", show_progress, 200, ImportState,
           people=People.BY_SCOPE),
 )  # fmt: skip

@@ -6,11 +6,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.admission.api_keys import ApiKeys
+from core.deliveries.channels import ChannelFacts, Channels
 from core.directory import Directory
+from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.sessions import Sessions
 from tests.delivery.console.conftest import Person
 from tests.delivery.console.test_writing import school
+from tests.support.waiting import until
 
 ERROR = "document.querySelector('#when').closest('.field').querySelector('.field-error')?.innerText ?? ''"
 PAST = "Это время уже прошло"
@@ -182,3 +185,19 @@ async def test_a_head_sees_what_others_have_sent_and_reads_a_text_for_a_reason(p
     assert (action["name"], action["why"]) == ("Vera Secretary", "Жалоба")
     await person.visit("actions", language="ru")
     await person.sees("Сообщение: прочитан текст")
+
+
+async def test_behind_a_stopped_channel_nobody_is_told_to_wait(person: Person, store: Store) -> None:
+    call, channels = person.running.call, KEYS["channels"].at(0)
+    await Channels(store, ()).register("pigeon", ChannelFacts(10, halted="The loft is closed."))
+    try:
+        recipients = [{"id": 1, "name": "Anna", "contacts": {"pigeon": "loft 1"}}]
+        body = {"sender": {"id": 1}, "text": "Coo", "recipients": recipients, "channels": ["pigeon"]}
+        made = await until(lambda: call("POST", "/v1/deliveries", body))
+        await person.visit(f"message/{made['id']}", language="ru", width=390)
+        await person.sees("Остановлено: pigeon. Администратор видит это в обзоре; ждать бесполезно.")
+        await person.sees_no("Подождите")
+        await person.keeps_picture("message-halted-ru-390")
+        await call("DELETE", f"/v1/deliveries/{made['id']}")
+    finally:
+        await store.command("HDEL", channels, "pigeon")

@@ -1,6 +1,9 @@
 """People are found and changed, groups are kept, a table is imported after its changes were shown."""
 
+from pathlib import Path
+
 import pytest
+from openpyxl import Workbook
 
 from tests.delivery.console.conftest import Person
 
@@ -196,3 +199,30 @@ async def test_a_class_is_put_together_by_hand_and_some_of_it_are_moved(person: 
     await confirms(person)
     await person.sees("8Б hand")
     assert len((await call("GET", "/v1/users/hand-7/groups"))["groups"]) == 2
+
+
+async def test_a_workbook_names_the_wrong_value_and_its_unknown_groups_are_created_by_one_press(
+    person: Person, tmp_path: Path
+) -> None:
+    good, wrong = ["Анна Книжная", "+79990000031", "9К"], ["Борис Книжный", "нет", "9Л"]
+    for name, rows in (("good.xlsx", [good]), ("wrong.xlsx", [good, wrong])):
+        book = Workbook()
+        for row in (["ФИО", "Телефон", "Класс"], *rows):
+            book.active.append(row)
+        book.save(tmp_path / name)
+    await person.visit("import", language="ru", width=390)
+    await person.browser.choose_files("input[type=file]", tmp_path / "wrong.xlsx")
+    await person.presses("Проверить файл")
+    await person.sees("нет")
+    cells = "[...document.querySelectorAll('tbody tr:first-child td')].map((one) => one.innerText)"
+    assert (await person.browser.run(cells))[:3] == ["3", "Телефон", "нет"]
+    await person.keeps_picture("import-value-ru-390")
+    await person.browser.choose_files("input[type=file]", tmp_path / "good.xlsx")
+    await person.presses("Проверить файл")
+    await person.sees("Группы 9К ещё нет.")
+    await person.keeps_picture("import-unknown-groups-ru-390")
+    await person.presses("Создать эту группу")
+    await person.presses("Загрузить 1 строку")
+    await person.sees("Загружено. Новых: 1.")
+    (anna,) = (await person.running.call("GET", "/v1/groups/9К/members"))["users"]
+    assert anna["name"] == "Анна Книжная"

@@ -1,15 +1,15 @@
-/** Import of a CSV file: it is checked first, with every change shown; then it is imported as a whole. And export. */
+/** Import of a table, CSV or .xlsx: it is checked first, with every change shown; then it is imported as a whole. And export. */
 
 import { field, h, paint } from "../lib/dom.js";
 import { currentLanguage, t, word } from "../lib/words.js";
 import { ApiError, api, randomKey } from "../lib/api.js";
-import { explainOne, notice, submits, toast } from "../lib/page.js";
-import { choice } from "../lib/directory.js";
+import { explain, explainOne, notice, submits, toast } from "../lib/page.js";
+import { choice, idOf } from "../lib/directory.js";
 
 const ENCODINGS = ["utf-8", "utf-16", "windows-1251", "koi8-r", "mac-cyrillic", "cp866", "windows-1252"];
 const KINDS = ["users", "groups", "members", "contacts", "supergroups", "ownerships"];
 const EXPORTED = KINDS.filter((one) => one !== "contacts");
-const CSV = { "Content-Type": "text/csv" };
+const TABLE = { "Content-Type": "application/octet-stream" };
 const PROGRESS_PAUSE = 1000;
 
 export default {
@@ -30,7 +30,7 @@ export default {
       h("h1", {}, t("page.import")),
       h("form", { class: "panel", onsubmit: check, onchange: reset },
         field({ label: t("import.kind") }, choice("kind", KINDS.map((one) => [one, word("import_kind", one)]))),
-        field({ label: t("import.file"), hint: t("import.file_hint") }, h("input", { type: "file", name: "file", accept: ".csv,.txt,text/csv", required: true })),
+        field({ label: t("import.file"), hint: t("import.file_hint") }, h("input", { type: "file", name: "file", accept: ".csv,.txt,.xlsx,text/csv", required: true })),
         field({ label: t("import.encoding") }, choice("encoding", [["", t("import.encoding_found")], ...ENCODINGS.map((one) => [one, one])])),
         h("div", { class: "actions" }, h("button", { class: "primary" }, t("import.check")))),
       result,
@@ -41,13 +41,16 @@ export default {
 
 async function showCheck(result, chosen, signal, form) {
   try {
-    const found = await api.post("/v1/import", chosen.content, { query: { ...chosen.query, dry_run: "1" }, headers: CSV, signal });
+    const found = await api.post("/v1/import", chosen.content, { query: { ...chosen.query, dry_run: "1" }, headers: TABLE, signal });
     paint(result, changes(found, chosen, result, signal, form));
   } catch (error) {
     if (!isAboutRows(error)) throw error;
-    paint(result, errors(error));
+    paint(result, errors(error, chosen, (changes) => checkAgain(result, chosen, changes, signal, form)));
   }
 }
+
+const checkAgain = (result, chosen, changes, signal, form) =>
+  showCheck(result, { ...chosen, ...changes, key: randomKey() }, signal, form).catch((error) => toast(explain(error), "bad"));
 
 const isAboutRows = (error) => error instanceof ApiError && error.errors.some((one) => one.row);
 
@@ -57,10 +60,26 @@ const grid = (caption, titles, rows) => h("div", { class: "wide-table", tabindex
     h("thead", {}, h("tr", {}, titles.map((one) => h("th", { scope: "col" }, one)))),
     h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((one) => h("td", {}, one)))))));
 
-const errors = (error) => h("section", { class: "panel" },
-  h("h2", { tabindex: "-1" }, t("import.errors")),
-  notice("bad", t("import.errors_text", { count: error.errors.length })),
-  grid(t("import.errors"), [t("import.row"), t("import.column"), t("import.error")], error.errors.map((one) => [String(one.row ?? ""), one.column || "", explainOne(one)])));
+/** Groups that do not exist are one finding; `again` checks anew. */
+function errors(error, chosen, again) {
+  const isUnknownGroup = (one) => one.code === "GROUP_NOT_FOUND" && one.value;
+  const groups = [...new Set(error.errors.filter(isUnknownGroup).map((one) => one.value))];
+  const others = error.errors.filter((one) => !isUnknownGroup(one));
+  const sheets = others.find((one) => one.code === "SHEET_UNCLEAR")?.value?.split("\n");
+  return h("section", { class: "panel" },
+    h("h2", { tabindex: "-1" }, t("import.errors")),
+    sheets && field({ label: t("write.sheet") }, h("select", { onchange: ({ target }) => again({ query: { ...chosen.query, sheet: target.value } }) },
+      ["", ...sheets].map((one) => h("option", { value: one }, one || t("write.choose_sheet"))))),
+    groups.length > 0 && notice("warn", h("p", { dir: "auto" }, t("import.unknown_groups", { count: groups.length, groups: groups.join(", ") })),
+      h("button", { onclick: () => createGroups(groups).then(() => again({}), (problem) => toast(explain(problem), "bad")) }, t("import.create_groups", { count: groups.length }))),
+    others.length > 0 && [notice("bad", t("import.errors_text", { count: others.length })),
+      grid(t("import.errors"), [t("import.row"), t("import.column"), t("import.value"), t("import.error")], others.map((one) => [String(one.row ?? ""), one.column || "", h("span", { dir: "auto" }, one.value || ""), explainOne(one)]))]);
+}
+
+/** A group that somebody else has created meanwhile is there, too. */
+async function createGroups(names) {
+  for (const name of names) await api.post("/v1/groups", { id: idOf(name), title: name }).catch((error) => { if (error.code !== "GROUP_EXISTS") throw error; });
+}
 
 const columnName = (name) => (name.startsWith("contacts.") ? word("channel", name.slice("contacts.".length)) : word("column", name));
 
@@ -90,13 +109,13 @@ async function importNow(own, chosen, result, signal, form) {
   const ending = new AbortController();
   followProgress(own.querySelector("[role=status]"), ending.signal);
   try {
-    const done = await api.post("/v1/import", chosen.content, { query: chosen.query, headers: CSV, idempotencyKey: chosen.key });
+    const done = await api.post("/v1/import", chosen.content, { query: chosen.query, headers: TABLE, idempotencyKey: chosen.key });
     form.reset();
     paint(result, notice("good", t("import.done", { created: done.created, updated: done.updated, unchanged: done.unchanged })));
     if (signal.aborted) toast(t("import.done", done));
   } catch (error) {
     if (!isAboutRows(error)) throw error;
-    paint(result, errors(error));
+    paint(result, errors(error, chosen, (changes) => checkAgain(result, chosen, changes, signal, form)));
   } finally {
     ending.abort();
   }

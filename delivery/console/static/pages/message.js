@@ -23,6 +23,7 @@ export default {
     const again = withStates(head, async () => {
       const { signal } = context;
       const [message, reasons] = await Promise.all([api.get(where, { limit: 1 }, { signal }), api.get(`${where}/reasons`, {}, { signal })]);
+      if (reasons.reasons.waiting) reasons.halted = await haltedOf(message, signal);
       return { message: { ...message, ...read }, reasons };
     }, ({ message, reasons }) => {
       shownNow = message;
@@ -77,7 +78,7 @@ function summary(where, context, message, reasons, list, reread, choose, readTex
       h("p", {}, t("message.not_reached", { count: reasons.not_reached })),
       h("ul", { class: "plain-list" }, Object.entries(reasons.reasons).map(([why, count]) => h("li", {},
         h("button", { class: "plain", onclick: () => choose(why) }, t("message.why_count", { why: word("why", why), count })),
-        h("span", { class: "quiet" }, word("advice", why)))))),
+        h("span", { class: "quiet" }, why === "waiting" && reasons.halted?.length ? t("message.halted", { channels: reasons.halted.join(", ") }) : word("advice", why)))))),
     reasons.not_reached === 0 && notice("good", t("message.everybody")),
   ];
 }
@@ -95,6 +96,12 @@ function answers(where, message, mayWrite, reread) {
     h("div", { class: "actions" },
       mayWrite && !counts.closed_at && h("button", { onclick: () => close(where, reread) }, t("message.close")),
       h("a", { class: "button", href: `${where}/answers.csv?excel`, download: true }, t("message.answers_csv"))));
+}
+
+/** Returns the names of the channels that have stopped and still have to send this message: nobody need wait for them. */
+async function haltedOf(message, signal) {
+  const { channels } = await api.get("/v1/channels", {}, { signal });
+  return channels.filter((one) => one.halted && message.channels[one.channel]?.state === "pending").map((one) => word("channel", one.channel));
 }
 
 /** What somebody else has sent is only looked at. */
