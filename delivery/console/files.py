@@ -47,9 +47,10 @@ _LINE_COMMENT = re.compile(rb"^ *(?://.*|/\*.*\*/)\n", re.MULTILINE)
 _INDENTATION = re.compile(rb"^ +", re.MULTILINE)
 _STRINGS = rb"""`(?:\\.|[^`\\])*`|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
 _EXPRESSION = rb"""/(?![/*\s])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\[\n])+/"""
-_SPACES = re.compile(rb"(" + _STRINGS + rb"|//.*|" + _EXPRESSION + rb")| *([{}()\[\],;:=<>?&|]+) *")
-"""Literals and comments, which stay, and the spaces around punctuation, which go. A division has a space behind its
-sign, a regular expression has none at its beginning.
+_SPACES = re.compile(rb"(" + _STRINGS + rb"|" + _EXPRESSION + rb")|//.*| *([{}()\[\],;:=<>?&|]+) *")
+_BREAKS = re.compile(rb"(?<=[;{,(\[])\n+|\n+(?=[)\]}])")
+"""Literals, which stay; comments, spaces around punctuation and line breaks beside it, which go. A division has a space
+behind its sign, a regular expression has none at its beginning.
 """
 _PLACE_OF_TREE = b"{{tree}}"
 """Stands in index.html for the hash."""
@@ -112,7 +113,7 @@ def _lean(name: str, content: bytes) -> bytes:
         return content
     for unneeded in (_COMMENT, _LINE_COMMENT, _INDENTATION):
         content = unneeded.sub(b"", content)
-    return _SPACES.sub(lambda found: found[1] or found[2], content) if name.endswith(".js") else content
+    return _BREAKS.sub(b"", _SPACES.sub(rb"\1\2", content)) if name.endswith(".js") else content
 
 
 def _grouped(words: Mapping[str, str | Mapping[str, str]]) -> bytes:

@@ -69,7 +69,7 @@ function errors(error, chosen, again) {
   return h("section", { class: "panel" },
     h("h2", { tabindex: "-1" }, t("import.errors")),
     sheets && field({ label: t("write.sheet") }, h("select", { onchange: ({ target }) => again({ query: { ...chosen.query, sheet: target.value } }) },
-      ["", ...sheets].map((one) => h("option", { value: one }, one || t("write.choose_sheet"))))),
+      ["", ...sheets].map((one) => h("option", { value: one }, one || "–")))),
     groups.length > 0 && notice("warn", h("p", { dir: "auto" }, t("import.unknown_groups", { count: groups.length, groups: groups.join(", ") })),
       h("button", { onclick: () => createGroups(groups).then(() => again({}), (problem) => toast(explain(problem), "bad")) }, t("import.create_groups", { count: groups.length }))),
     others.length > 0 && [notice("bad", t("import.errors_text", { count: others.length })),
