@@ -8,8 +8,7 @@ from core.deliveries.choice_store import Choices
 from core.directory import Directory
 from core.queue import QueueClient
 from core.redis.store import Store
-from core.updates.arrival import Arrival
-from core.updates.events import Event, Events, dialogs_tube, is_answer, is_for_dialogs
+from core.updates.events import Arrival, Event, Events, dialogs_tube, is_answer, is_for_dialogs
 from core.updates.gathering import Gathering
 from core.updates.ingress import MAX_AGE, Ingress, Raw, Read
 from core.updates.reachability import Reachability, ReadReach

@@ -25,8 +25,8 @@ from core.model.people import User
 from core.orders import Caller, Order
 from core.queue import Attempt, Result
 from core.services import Services
+from core.webhooks.event_reader import put_message
 from core.webhooks.http_client import WebhookClient
-from core.webhooks.put_message import put_message
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import EventType
 from jobs.recording.children import ChildEnd

@@ -17,8 +17,7 @@ from bots.conversation.state import CODE, EMAIL, IDLE, SENT, State, Turn, say
 from bots.dialog_event import DialogEvent
 from bots.phrases import duration
 from core.directory import Directory
-from core.directory.link_codes import ALPHABET, LENGTH, as_typed
-from core.directory.linking import Linking
+from core.directory.linking import ALPHABET, LENGTH, Linking, as_typed
 from core.errors import Refused
 from core.model.people import User, faults_of_email
 

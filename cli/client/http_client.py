@@ -15,8 +15,7 @@ from typing import IO, Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from cli.client.first_api_key import read_api_key
-from cli.client.own_server import own_server
-from cli.client.unreachable import unreachable
+from cli.client.own_server import own_server, unreachable
 from cli.command import FAILURE, WRONG_USAGE, CommandFailed
 from cli.settings.parsing import Address
 from cli.settings.settings import Settings

@@ -1,10 +1,12 @@
-"""Finds out whether what listens at ADA_HTTP is the Ada of our data directory, before it gets the operator's key."""
+"""Finds out whether what listens at ADA_HTTP is the Ada of our data directory, before it gets the operator's key, and
+explains that nothing answers there.
+"""
 
 import json
+import os
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 
-from cli.client.unreachable import unreachable
 from cli.settings.parsing import Address
 from core.admission.server_proof import is_proof, new_nonce
 from core.errors import SetupError
@@ -44,3 +46,14 @@ def _stranger(address: Address) -> SetupError:
         f"what listens at http://{address} is not the Ada of this data directory, so it does not get the API key;"
         " start `./ada up`, or set ADA_HTTP; for a server elsewhere set ADA_API_KEY, too"
     )
+
+
+def unreachable(base_url: str, error: Exception) -> SetupError:
+    return SetupError(f"cannot reach Ada at {base_url} ({cause(error)}); start `./ada up`, or set ADA_HTTP")
+
+
+def cause(error: Exception) -> str:
+    """Return why a connection failed, in the words of the operating system."""
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno).lower()
+    return "no response in time" if isinstance(error, TimeoutError) else "the connection was lost"

@@ -10,7 +10,7 @@ from typing import Any
 
 from cli.client.http_client import HttpClient
 from cli.command import CommandFailed
-from core.directory.link_codes import ALPHABET, LENGTH
+from core.directory.linking import ALPHABET, LENGTH
 
 ShowLine = Callable[[str, str], None]
 """Shows one line of a person: (name, line)."""

@@ -6,23 +6,39 @@ A secret is 256 random bits, so a plain SHA-256 is enough: it cannot be guessed.
 import json
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from core.admission.scopes import SCOPES, may_read, permits
 from core.errors import Invalid, NotFound, StoreError
 from core.model.clock import from_ms, to_ms
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
+SCOPES = frozenset({"send", "read", "manage", "urgent", "updates", "inspect", "admin", "operator"})
+
 # How long a process that has just seen a key may still accept it after it was revoked.
 _CACHED_SECONDS = 0.5
+
 _CACHE_SIZE = 10_000
 _NOTED_SECONDS = 60.0
+
+
+def permits(scopes: Collection[str], scope: str) -> bool:
+    """Return whether these scopes permit what needs `scope`. admin includes all but operator and inspect; operator
+    includes all. What `inspect` permits depends on the route: see `may_read`.
+    """
+    if scope in ("operator", "inspect"):
+        return not {scope, "operator"}.isdisjoint(scopes)
+    return not {scope, "admin", "operator"}.isdisjoint(scopes)
+
+
+def may_read(scopes: Collection[str], scope: str) -> bool:
+    """Return whether these scopes permit to read what needs `scope`: inspect reads all that an operator reads."""
+    return permits(scopes, scope) or "inspect" in scopes
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ know its e-mail address do not use up its codes from a few chats of their own. A
 was not mailed does not count. Linking goes on while a file is imported, except its last step.
 """
 
+import hmac
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -18,7 +19,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from core.directory.directory import Directory
-from core.directory.link_codes import code_hash, new_code
 from core.directory.records import (
     ImportRunning,
     decode_record,
@@ -44,6 +44,14 @@ MOST_MAILS_TO_PERSON = 25
 MAIL_PERIOD = timedelta(hours=1)
 
 _HOUR_MS = MAIL_PERIOD // timedelta(milliseconds=1)
+
+# A code has 6 characters of 31, about 30 bits. It is safe only because guesses are limited. Letters and digits that
+# look alike (0 and O, 1, I and L) do not occur. Cyrillic letters that look like Latin ones are read as those: many
+# people copy a code from the screen with a Russian keyboard.
+ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
+
+LENGTH = 6
+_LOOKALIKES = str.maketrans("АВЕЗКМНРСТУХ", "ABE3KMHPCTYX")
 
 
 class NotMailed(Refused):
@@ -216,3 +224,17 @@ def _refusal(reply: Sequence[str]) -> Refused:
             return ImportRunning()
         case _:
             return NotFound("CODE_MISSING", "No code was requested for this contact.")
+
+
+def new_code() -> str:
+    return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
+
+
+def as_typed(text: str) -> str:
+    """Return the code that a person typed: without spaces and dashes, in capital letters. May be no code at all."""
+    return "".join(text.replace("-", "").split()).upper().translate(_LOOKALIKES)
+
+
+def code_hash(secret: bytes, link: str, code: str) -> str:
+    """Return what is stored. The same code has another hash in every link, and in every installation."""
+    return hmac.digest(secret, f"{link}\n{as_typed(code)}".encode(errors="surrogatepass"), "sha256").hex()

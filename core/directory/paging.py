@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from core.directory.records import PAGE
 from core.errors import malformed_cursor
-from core.model.text.unreserved import from_unreserved, to_unreserved
+from core.model.text.characters import from_unreserved, to_unreserved
 from core.redis.store import Store
 
 T = TypeVar("T")

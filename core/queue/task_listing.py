@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from core.errors import malformed_cursor
 from core.model.states import TASK_ENDS, TaskState
-from core.model.text.unreserved import from_unreserved, to_unreserved
+from core.model.text.characters import from_unreserved, to_unreserved
 from core.queue.task import TaskFilter
 from core.redis.keys import KEYS
 from core.redis.store import Store

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from core.errors import malformed_cursor
 from core.model.tenants import DEFAULT_TENANT
-from core.model.text.unreserved import from_unreserved, to_unreserved
+from core.model.text.characters import from_unreserved, to_unreserved
 from core.queue.task import TaskFilter, viewed_facts
 from core.redis.keys import KEYS, kind_of
 from core.redis.store import Store

@@ -20,7 +20,6 @@ from msgspec import Struct
 
 from core.admission.api_keys import hash_of
 from core.directory import Directory
-from core.directory.link_codes import code_hash, new_code
 from core.directory.linking import (
     LIFETIME,
     MAIL_PERIOD,
@@ -28,7 +27,9 @@ from core.directory.linking import (
     MOST_MAILS,
     CodeMailer,
     NotMailed,
+    code_hash,
     installation_secret,
+    new_code,
 )
 from core.directory.records import raise_first
 from core.errors import Conflict, Forbidden, StoreError, TooMany

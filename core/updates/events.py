@@ -14,13 +14,13 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from core.answers import is_token
 from core.deliveries.choice_store import Choices
 from core.errors import Invalid
 from core.model.backoff import Backoff
 from core.queue import NewTask, QueueClient, Tube, own_name
-from core.updates.choice_answers import answered
 
 TUBE = "events"
 ANSWERS_TUBE = "answers"
@@ -196,3 +196,27 @@ _CHECKS = (
         f"a list of at most {MAX_ATTACHMENTS} objects with a type",
     ),
 )
+
+
+async def answered(event: Mapping[str, Any], choices: Choices, tenant: str) -> dict[str, Any]:
+    """Return the event as it is, or the press that its text means: then it has no `message_id`, as no message can be
+    edited. A choice without data is a text that the button writes. Raises StoreError.
+    """
+    text, chat = str(event.get("event_text") or ""), str(event.get("chat_id") or event["user_id"])
+    channel, is_text = str(event["channel"]), event.get("kind") == "text"
+    button = await choices.button_of(tenant, channel, chat, text) if is_text else None
+    if button is None:
+        return dict(event)
+    if not button.data:
+        return {**event, "event_text": button.text}
+    kept = {name: value for name, value in event.items() if name != "message_id"}
+    return {**kept, "kind": "callback", "callback_data": button.data}
+
+
+class Arrival(Struct, frozen=True):
+    """An event, or a part of one. `gathered_as`: what the parts of one event have in common, "" for a whole event;
+    with it, the event's `id` names the part.
+    """
+
+    event: Event
+    gathered_as: str = ""

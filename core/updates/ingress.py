@@ -10,8 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from core.errors import Invalid
-from core.updates.arrival import Arrival
-from core.updates.events import Event, Events
+from core.updates.events import Arrival, Event, Events
 from core.updates.gathering import Gathering
 from core.updates.reachability import Reachability
 

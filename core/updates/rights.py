@@ -10,7 +10,7 @@ Guarantee: the fields of the rights are written only here. Readers of providers 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from core.admission import scopes
+from core.admission import api_keys
 
 API = "api"
 """The `origin` of an event that was handed in with an API key, and of the deliveries that it causes."""
@@ -30,4 +30,4 @@ def origin_of(event: Mapping[str, Any]) -> str:
 
 def permits(event: Mapping[str, Any], scope: str) -> bool:
     """Return whether what needs `scope` over HTTP may be done for this event. Always, for an event of a provider."""
-    return event.get(_ORIGIN) != API or scopes.permits(event.get(_SCOPES) or (), scope)
+    return event.get(_ORIGIN) != API or api_keys.permits(event.get(_SCOPES) or (), scope)

@@ -13,6 +13,8 @@ import logging
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import blake2b
 from typing import Any
 from zlib import crc32
 
@@ -260,3 +262,21 @@ def task_of(webhook: Webhook, message: WebhookMessage) -> NewTask:
     """
     lane = f"{webhook.id}/{crc32(message.subject.encode()) % _LANES}"
     return NewTask(message.body, webhook.tenant, lane, attempts=_ATTEMPTS, user=webhook.id)
+
+
+async def put_message(
+    webhooks: Webhooks, queue: Queue, tenant: str, event: EventType, name: str, at: datetime, data: object
+) -> None:
+    """Put the message of an event that is not in the event stream, for example of a job, at least once for each webhook
+    that wants it. A webhook that is disabled, or for which too much waits, does not get it. `name`: of the event; a
+    repeat with the same name has the same `webhook-id`. Messages of a name's first word come in order.
+    """
+    for webhook in await webhooks.of_tenant(tenant):
+        if event not in webhook.events or webhook.disabled:
+            continue
+        if await webhooks.pending(webhook.id) >= ReadingLimits().pending:
+            log.warning("webhook %s: too much waits for it, %s of %s is not sent", webhook.id, event, name)
+            continue
+        digest = blake2b(f"{webhook.id} {name}".encode(), digest_size=16).hexdigest()
+        message = WebhookMessage.make(f"msg_{digest}", event, at, data, name.partition(" ")[0])
+        await queue.put(TUBE, task_of(webhook, message))

@@ -16,9 +16,8 @@ from core.queue import Queue, TaskFilter
 from core.redis.keys import KEYS
 from core.redis.store import Store
 from core.webhooks import webhook as webhooks
-from core.webhooks.http_client import WebhookClient
+from core.webhooks.http_client import WebhookClient, check_target
 from core.webhooks.messages import test_message
-from core.webhooks.targets import check_target
 from core.webhooks.webhook import AttemptRecord, EventType, Webhook, WebhookState
 
 MOST_WEBHOOKS = 16

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
 
-from core.model.contacts.phone_numbers import e164
+from core.model.contacts.addresses import e164
 from core.model.content import ParseMode
 from core.model.text.text_entities import has_marks, marked
-from core.updates.arrival import Arrival
+from core.updates.events import Arrival
 from core.updates.reachability import Reach
 from couriers.max import CHANNEL
 

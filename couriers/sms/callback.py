@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from core.model.contacts.phone_numbers import e164
+from core.model.contacts.addresses import e164
 
 ANSWER = ""
 """Kannel would send a text back."""

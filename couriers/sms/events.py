@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from core.updates.arrival import Arrival
+from core.updates.events import Arrival
 from couriers.sms import CHANNEL
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from core.model.contacts.phone_numbers import e164
+from core.model.contacts.addresses import e164
 from core.model.content import ParseMode
 from core.model.text.text_entities import has_marks, marked
 from couriers.telegram_bot import CHANNEL

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from core.updates.arrival import Arrival
-from core.updates.events import Event
+from core.updates.events import Arrival, Event
 from couriers.telegram_bot.event_fields import (
     FILES,
     MARKED,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from core.updates.arrival import Arrival
+from core.updates.events import Arrival
 from couriers.vk import CHANNEL
 
 FIRST_CHAT = 2_000_000_000

@@ -9,7 +9,7 @@ from datetime import timedelta, tzinfo
 
 from msgspec import Struct
 
-from core.model.contacts.phone_numbers import e164
+from core.model.contacts.addresses import e164
 from core.model.text.characters import folded
 from scenarios.bot import Bot
 from scenarios.bot.button_text import normalise

@@ -11,8 +11,7 @@ from bots.conversation.linking import LinkingConversation
 from bots.conversation.state import IDLE_STATE, State
 from bots.dialog_event import DialogEvent
 from core.directory import Directory
-from core.directory.link_codes import ALPHABET
-from core.directory.linking import MOST_GUESSES, MOST_MAILS, Linking
+from core.directory.linking import ALPHABET, MOST_GUESSES, MOST_MAILS, Linking
 from core.model.people import User
 from core.redis.store import Store
 from couriers.email import LinkCodeMailer

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.model.contacts.phone_numbers import e164
+from core.model.contacts.addresses import e164
 from core.model.text.sms_parts import CONCATENATED, SINGLE, Coding, coding_of, size, sms_parts
 
 PARTS: list[tuple[str, Coding, int]] = [

@@ -7,8 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.admission.api_keys import ApiKeys
-from core.admission.scopes import SCOPES
+from core.admission.api_keys import SCOPES, ApiKeys
 from core.model.quota import QuotaState
 from core.queue import NewTask, Queue
 from delivery.http.options import Options

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.directory.link_codes import ALPHABET
+from core.directory.linking import ALPHABET
 from tests.delivery.conftest import Api
 from tests.support.outbox import Outbox
 from tests.support.servers import one_and_many_shards

@@ -17,7 +17,7 @@ _PAGES = {
     "core.deliveries.of_person._PAGES": 2,
     "core.deliveries.references._PAGE": 3,
     "core.directory.collections.PAGE": 3,
-    "core.directory.expander._AT_ONCE": 3,
+    "core.directory.directory._AT_ONCE": 3,
     "core.directory.exporting.PAGE": 3,
     "core.directory.importing.reader.PAGE": 1,
     "core.directory.paging.PAGE": 3,

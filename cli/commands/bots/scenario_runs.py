@@ -1,17 +1,22 @@
-"""The actions run and graph of the verb scenarios: what a bot does with an event, and how a scenario is built."""
+"""The actions of the verb scenarios for runs: run and graph show what a bot would do with an event and how a
+scenario is built; show, drive and drop read and change a run that has happened, over HTTP.
+"""
 
 import json
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from msgspec import to_builtins
 
+from cli.client.http_client import HttpClient, JsonObject
 from cli.command import SUCCESS, WRONG_USAGE, CommandFailed
-from cli.commands.bots.run_lines import action_lines
+from cli.commands.bots.run_lines import action_lines, folded, text_lines
+from cli.commands.messages.deliveries import over_http
 from cli.files import MiB, read_text_input
 from scenarios.bot import Bot, Scenario
 from scenarios.check.dry_run import Result, Row, dry_run
@@ -98,3 +103,33 @@ def rows_as_text(result: Result) -> Iterable[str]:
         yield from action_lines(head, to_builtins(row.send, enc_hook=str), row.given, row.results)
     if not result.rows:
         yield "no action runs"
+
+
+def declare_show(parser: ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", help="the id of a run, as in GET /v1/runs and in the log")
+
+
+async def show(api: HttpClient, arguments: Namespace) -> int:
+    """Print a run; `drive` and `drop` change it first."""
+    verb = "" if arguments.action == "show" else f":{arguments.action}"
+    run = await api.call("POST" if verb else "GET", f"/v1/runs/{quote(arguments.run, safe='')}{verb}")
+    print(json.dumps(run, ensure_ascii=False) if arguments.json else "\n".join(lines(run)))
+    return SUCCESS
+
+
+show_run = over_http(show)
+
+
+def lines(run: JsonObject) -> Iterator[str]:
+    """Emit the run as a person reads it: for each action what became of it, its message or its fields, and its
+    results."""
+    ended = f", over at {run['ended']}" if run["ended"] else ""
+    yield from folded(f"{run['id']}  {run['person']}  {run['state']}  began at {run['began']}{ended}", "")
+    if text := run["event"].get("event_text") or run["event"].get("callback_data"):
+        yield from text_lines(str(text), mark="«")
+    for action in run["actions"]:
+        at = (action["ended_at"] or action["moved_at"] or "").removeprefix(run["began"][: len("2026-11-23T")])
+        waits = f"; waits for {action['waits_for']}" if action["waits_for"] else ""
+        place = f"{action['scenario']}: {action['type']}"
+        head = f"{action['n']:>3}. {action['state']:<9} {place} ({action['why']}{waits}) {at}".rstrip()
+        yield from action_lines(head, action["send"], action["given"], action["results"])

@@ -12,8 +12,7 @@ from pathlib import Path
 from cli.command import FAILURE, SUCCESS, Command, CommandFailed, add_json_option
 from cli.commands.bots.run_lines import folded
 from cli.commands.bots.scenario_process import declare_process, run_process
-from cli.commands.bots.scenario_runs import declare_graph, declare_run, print_graph, run_update
-from cli.commands.bots.scenario_show import declare_show, show_run
+from cli.commands.bots.scenario_runs import declare_graph, declare_run, declare_show, print_graph, run_update, show_run
 from cli.commands.bots.scenario_tests import chat, test_bot
 from cli.settings.bot_folders import TEACHERS_DIALOG
 from core.model.text.plurals import counted

@@ -5,11 +5,12 @@ While the API works, its progress is asked for and shown on stderr.
 
 import json
 import sys
+import textwrap
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import Any
 
-from cli.client.format_import import format_import
 from cli.client.http_client import ClientUpload, HttpClient, JsonObject
 from cli.command import FAILURE, SUCCESS, Command
 from cli.commands.messages.deliveries import over_http, print_result
@@ -18,9 +19,48 @@ from cli.progress_line import progress_line
 from core.directory.importing.encodings import ENCODINGS
 from delivery.http.options import Options
 
-KINDS = ("users", "contacts", "groups", "members", "supergroups", "ownerships")
+MOST_ROWS = 20
+"""Rows whose changes are shown; `--json` has the others that the API reports."""
 
+_WIDTH = 80
+_INDENT = " " * 4
+_NOTHING = "(none)"
+
+Item = Mapping[str, Any]
+
+KINDS = ("users", "contacts", "groups", "members", "supergroups", "ownerships")
 _SECONDS_BETWEEN_READINGS = 0.5
+
+
+def summary(result: Item) -> str:
+    """Return how many rows were new, changed something, or changed nothing."""
+    counts = [f"{result[name]} {name}" for name in ("created", "updated", "unchanged")]
+    note = " (only checked: nothing was written)" if result["dry_run"] else ""
+    return f"{', '.join(counts)}{note}"
+
+
+def format_import(result: Item) -> str:
+    """Return the changes, if it is a dry run, and the summary."""
+    return "\n".join([*_change_lines(result), summary(result)])
+
+
+def _change_lines(result: Item) -> Iterator[str]:
+    shown = result["changes"][:MOST_ROWS]
+    for change in shown:
+        yield f"row {change['row']}: {change['id']}{' is new' if change['created'] else ''}"
+        yield from _field_lines(change)
+    more = result["more_changes"] + len(result["changes"]) - len(shown)
+    if more:
+        yield f"and {more} more"
+
+
+def _field_lines(change: Item) -> Iterator[str]:
+    if change["created"]:
+        values = ", ".join(f"{one['field']} {one['new']}" for one in change["fields"])
+        yield from textwrap.wrap(values, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
+        return
+    for one in change["fields"]:
+        yield f"{_INDENT}{one['field']}: {one['old'] or _NOTHING} → {one['new'] or _NOTHING}"
 
 
 def declare(parser: ArgumentParser) -> None:

@@ -11,8 +11,7 @@ from cli.command import SUCCESS, Command, add_json_option
 from cli.services.store import open_store
 from cli.settings.settings import load
 from core.admission.actions import ActionLog, OperatorAction
-from core.admission.api_keys import ApiKey, ApiKeys
-from core.admission.scopes import SCOPES
+from core.admission.api_keys import SCOPES, ApiKey, ApiKeys
 
 
 def declare(parser: ArgumentParser) -> None:

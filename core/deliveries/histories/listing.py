@@ -17,7 +17,7 @@ from core.model.clock import to_ms
 from core.model.history import History
 from core.model.history_key import HistoryKey
 from core.model.states import DeliveryState, Verdict
-from core.model.text.unreserved import from_unreserved, to_unreserved
+from core.model.text.characters import from_unreserved, to_unreserved
 from core.redis.keys import KEYS
 from core.redis.store import Store
 

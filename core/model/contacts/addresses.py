@@ -3,6 +3,9 @@
 The record of a channel names the form of its addresses; `couriers.channel.channels`, which each process reads at its
 start, puts them into `FORMS`. A channel without a form has only one form of each address, and every printable text is
 one.
+
+Two written forms of one phone number are one contact, and the couriers send to the number in E.164; libphonenumber
+knows the forms of each country.
 """
 
 import re
@@ -10,9 +13,16 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import idna
+import phonenumbers
 
-from core.model.contacts.phone_numbers import e164, is_phone_number
 from core.model.text.characters import nfc, without_marks
+
+_SEPARATORS = re.compile(r"[\s().\u2010-\u2015\u2212-]+")
+# A number without a country code is Russian: 8 is the trunk prefix there, 9 begins a mobile number. These forms need no
+# library, which takes a hundred times as long. No area begins with 0, 1 or 2: in Belarus 8 029 … is +375 29 ….
+# +7 000 …, which no operator has, is how the sandbox names its faults (docs/sandbox.md).
+_RUSSIAN = re.compile(r"(?:\+7|[78])([3-9]\d{9})|(9\d{9})|\+7(000\d{7})", re.ASCII)
+_INTERNATIONAL = re.compile(r"(?:\+|00)(?!7[0-2])([1-9]\d{6,14})", re.ASCII)
 
 _CHAT_ID = re.compile(r"-?[1-9][0-9]{0,15}")
 _USERNAME = re.compile(r"@[A-Za-z][A-Za-z0-9_]{3,31}")
@@ -21,6 +31,46 @@ _INT64 = re.compile(r"-?[1-9][0-9]{0,18}")
 _LOCAL_PART = re.compile(r'[^\s()<>\[\]:;@\\,"]{1,64}')
 _DOMAIN = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*", re.IGNORECASE)
 _MOST_OCTETS = 254  # RFC 5321, 4.5.3.1.3
+
+
+def e164(written: str) -> str | None:
+    """Return "+79991112233" for "8 (999) 111-22-33", None for what is not a phone number.
+
+    A number that is possible counts, also if it is not assigned: lists of assigned numbers are never complete.
+    """
+    digits = _SEPARATORS.sub("", without_marks(written))
+    if russian := _RUSSIAN.fullmatch(digits):
+        return f"+7{russian[1] or russian[2] or russian[3]}"
+    international = _INTERNATIONAL.fullmatch(digits)
+    return _of_any_country(f"+{international[1]}") if international else None
+
+
+def is_phone_number(written: str) -> bool:
+    """Return whether `e164` returns a number. Ten times as fast for a foreign one, because it does not write it."""
+    digits = _SEPARATORS.sub("", without_marks(written))
+    if _RUSSIAN.fullmatch(digits):
+        return True
+    international = _INTERNATIONAL.fullmatch(digits)
+    return international is not None and (_is_possible(international[1]) or e164(digits) is not None)
+
+
+def _is_possible(digits: str) -> bool:
+    """Return whether the digits are a country code and a number of a length that is possible there."""
+    for length in (1, 2, 3):
+        if (code := int(digits[:length])) in phonenumbers.COUNTRY_CODE_TO_REGION_CODE:
+            number = phonenumbers.PhoneNumber(country_code=code, national_number=int(digits[length:]))
+            return digits[length] != "0" and phonenumbers.is_possible_number(number)
+    return False
+
+
+def _of_any_country(digits: str) -> str | None:
+    try:
+        number = phonenumbers.parse(digits)
+    except phonenumbers.NumberParseException:
+        return None
+    if not phonenumbers.is_possible_number(number):
+        return None
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
 
 
 class AddressForm(NamedTuple):

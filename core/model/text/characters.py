@@ -1,12 +1,16 @@
-"""Which characters names, ids and addresses may have. Pure."""
+"""Which characters names, ids and addresses may have, and any text in the characters of a URL. Pure."""
 
 import re
 import unicodedata
+from urllib.parse import quote, unquote
 
 _SPACES = re.compile(r"[^\S\n\r\t\v\f\x1c-\x1f\x85\u2028\u2029]")
 _MARKS = re.compile(r"[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]")
 _JOINERS = frozenset("\u200c\u200d")
 """They join emoji, and letters in some scripts."""
+
+ONE = "([A-Za-z0-9_.-]|~[0-9A-F]{2})"
+"""One unreserved character of a URL (RFC 3986, section 2.3), as a pattern; `~` stands for `%`."""
 
 
 def nfc(text: str) -> str:
@@ -56,3 +60,13 @@ def refusal(text: str, *, joiners: bool = False) -> str:
 
 def _joins(character: str) -> bool:
     return character in _JOINERS or "\U000e0020" <= character <= "\U000e007f"
+
+
+def to_unreserved(text: str) -> str:
+    """Return the text as a client may write it into a URL unchanged."""
+    return quote(text, safe="").replace("~", "%7E").replace("%", "~")
+
+
+def from_unreserved(written: str) -> str:
+    """Return the text of which `to_unreserved` has made this."""
+    return unquote(written.replace("~", "%"))

@@ -3,6 +3,7 @@
 Source: core.telegram.org/api/config, message_length_max; core.telegram.org/api/entities, "Entity length".
 """
 
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
@@ -11,6 +12,8 @@ _SEARCHED = 400  # characters before the limit that are searched for a better pl
 _JOINER = "\u200d"
 _SKIN_TONES = range(0x1F3FB, 0x1F400)
 _SEPARATORS = ("\n", " ")  # the end of a line is a better place to cut than the end of a word
+
+_LONGEST = 70
 
 
 def utf16_length(text: str) -> int:
@@ -71,3 +74,13 @@ def _continues(text: str, index: int) -> bool:
         or ord(character) in _SKIN_TONES
         or unicodedata.category(character).startswith("M")
     )
+
+
+def beginning_of(text: str) -> str:
+    """Return the first line of a text for a subject, at most 70 characters long, without control characters."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    line = re.sub("[\x00-\x1f\x7f-\x9f]", "", next((line for line in lines if line), ""))
+    if len(line) <= _LONGEST:
+        return line
+    cut = line[: _LONGEST - 1]
+    return (cut[: cut.rindex(" ")] if " " in cut else cut) + "…"

@@ -12,9 +12,8 @@ from core.model.content import Attachment, Button, Content, Feature
 from core.model.display import BEGINNING, Display, Limits
 from core.model.question import Question
 from core.model.text.sms_parts import sms_parts
-from core.model.text.subjects import beginning_of
 from core.model.text.text_marks import Span, cut_text, plain_text, spans
-from core.model.text.text_parts import split_text, utf16_length
+from core.model.text.text_parts import beginning_of, split_text, utf16_length
 from core.model.user_files import safe_name
 from couriers.sending.content.content_for_channel import NOTHING, Presented, present
 from couriers.sending.content.files import name_of

@@ -105,8 +105,9 @@ class PendingEntries:
 async def reached_earlier(
     reader: HistoryReader, parcel: Parcel, channel: str, recipients: Collection[int]
 ) -> frozenset[int]:
-    """Return those of the recipients, by number, that an earlier channel of the delivery has reached. With a wait only
-    a delivery report counts.
+    """Return the recipients, by number, that an earlier channel has reached since the parcel became ready: the strategy
+    `first` (D-36). With a wait only a delivery report counts. `lua/delivery/modules/next_channel.lua` decides which
+    entries of a later channel are attempted; until a courier claims them, a delivery report may have come.
     """
     if parcel.place <= 1 or not recipients:
         return frozenset()

@@ -15,7 +15,7 @@ from core.model.history_key import Id
 from core.model.people import id_text
 from core.model.question import Question
 from core.model.states import DeliveryState, Status, Verdict
-from core.model.text import unreserved
+from core.model.text import characters
 from core.model.text.characters import nfc
 from core.sessions import Identity
 from delivery.api.deliveries.answers import AnswerCounts, AnswerView, QuestionView
@@ -172,7 +172,7 @@ class DeliveryPage(Struct):
 
 
 Position = Annotated[str, cursor_form("^[0-9]{1,9}$")]
-ListCursor = Annotated[str, cursor_form(f"^[0-9]{{1,15}}-[0-9]{{1,5}}-{unreserved.ONE}+$")]
+ListCursor = Annotated[str, cursor_form(f"^[0-9]{{1,15}}-[0-9]{{1,5}}-{characters.ONE}+$")]
 
 
 class HistoryQuery(RequestModel, frozen=True):

@@ -13,8 +13,8 @@ import msgspec
 from core.deliveries.histories.recipient_search import RecipientFilter, why_not_reached
 from core.model.history import History, OutcomeRecord, RecipientRecord
 from core.model.states import Status
-from core.model.text.subjects import beginning_of
 from core.model.text.text_marks import plain_text
+from core.model.text.text_parts import beginning_of
 from core.model.user_files import safe_name
 from delivery.http.context import Request
 from delivery.http.responses.csv import Rows

@@ -9,7 +9,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.model.people import EMAIL
-from core.model.text import unreserved
+from core.model.text import characters
 
 _DATE = (
     r"(?!1970-01-0[12])(19[7-9][0-9]|20[0-9]{2})-"
@@ -38,7 +38,7 @@ def cursor_form(pattern: str) -> Meta:
 
 
 Cursor = Annotated[str, cursor_form("^([A-Za-z0-9_.-]|~([2-689A-F][0-9A-F]|7[0-9A-E]))+$")]
-TaskCursor = Annotated[str, cursor_form(f"^[0-9]{{1,5}}-[0-9]{{1,16}}-{unreserved.ONE}*$")]
+TaskCursor = Annotated[str, cursor_form(f"^[0-9]{{1,5}}-[0-9]{{1,16}}-{characters.ONE}*$")]
 """Of a CSV file, as `core.directory.importing.encodings` names them."""
 
 

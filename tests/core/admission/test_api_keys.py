@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.admission.api_keys import ApiKeys
-from core.admission.scopes import SCOPES
+from core.admission.api_keys import SCOPES, ApiKeys
 from core.errors import Invalid, NotFound
 from core.redis.keys import KEYS
 from core.redis.store import Store

@@ -8,8 +8,7 @@ import pytest
 
 from core.directory import Directory
 from core.directory.importing.journal import Journal
-from core.directory.link_codes import ALPHABET, as_typed, new_code
-from core.directory.linking import MOST_MAILS, MOST_MAILS_TO_PERSON, Link, Linking
+from core.directory.linking import ALPHABET, MOST_MAILS, MOST_MAILS_TO_PERSON, Link, Linking, as_typed, new_code
 from core.errors import Conflict, Forbidden, NotFound, Refused, TooMany
 from core.model.people import User, UserChange
 from core.redis.store import Store

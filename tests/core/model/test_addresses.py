@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.model.contacts.addresses import ascii_email, canonical, malformed
-from core.model.contacts.phone_numbers import e164, is_phone_number
+from core.model.contacts.addresses import ascii_email, canonical, e164, is_phone_number, malformed
 from core.model.people import Group, User, canonical_group, canonical_user, faults_of_group, faults_of_user
 from core.model.text.characters import refusal, with_plain_spaces
 from core.model.user_files import safe_name

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from core.model.text.unreserved import ONE, from_unreserved, to_unreserved
+from core.model.text.characters import ONE, from_unreserved, to_unreserved
 
 
 @pytest.mark.row("D-26")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.admission.scopes import SCOPES
+from core.admission.api_keys import SCOPES
 from core.updates.rights import API, handed_in, origin_of, permits
 
 EVENT = {"channel": "telegram-bot", "user_id": 1}

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from core.errors import Conflict, Invalid, NotFound
-from core.webhooks.http_client import WebhookClient
+from core.model.public_addresses import is_public
+from core.webhooks.http_client import WebhookClient, host_of
 from core.webhooks.registry import MOST_WEBHOOKS, Webhooks
-from core.webhooks.targets import host_of, is_public
 from core.webhooks.webhook import EventType, Webhook, new_secret
 from tests.core.webhooks.receiver import Receiver
 from tests.support.servers import one_and_many_shards

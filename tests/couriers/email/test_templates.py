@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import SetupError
-from core.model.text.subjects import beginning_of
+from core.model.text.text_parts import beginning_of
 from couriers.email import EmailTemplates, Invalid
 from couriers.email.template import LOCALES, PLACEHOLDERS
 from tests.support.paths import ROOT

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from aiogram import types
 
-from core.updates.arrival import Arrival
+from core.updates.events import Arrival
 from couriers.telegram_bot.events import merge, read_arrival
 from tests.support import whole_aiogram
 

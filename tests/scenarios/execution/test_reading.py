@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cli.commands.bots.scenario_show import lines
+from cli.commands.bots.scenario_runs import lines
 from core.errors import Conflict, NotFound
 from scenarios.engine import Ending
 from scenarios.engine.results import completed

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from core.directory.link_codes import ALPHABET, LENGTH
+from core.directory.linking import ALPHABET, LENGTH
 from sandbox.sandbox import Sandbox
 from tests.support.waiting import until
 

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
-from core.directory.link_codes import ALPHABET, LENGTH
+from core.directory.linking import ALPHABET, LENGTH
 from tests.support.waiting import await_sync
 
 CODE = re.compile(rf"\b[{ALPHABET}]{{{LENGTH}}}\b")

@@ -8,7 +8,7 @@ import { table } from "../lib/table.js";
 import { ask, confirm, showOnce } from "../lib/dialog.js";
 
 const SCOPES = ["send", "read", "manage", "urgent", "updates", "inspect", "admin", "operator"];
-// What admin does not include: core/admission/scopes.py.
+// What admin does not include: core/admission/api_keys.py.
 const NOT_OF_ADMIN = ["inspect", "operator"];
 
 /** Whether the API lets somebody with these scopes give this one away. */

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from core.updates.arrival import Arrival
+from core.updates.events import Arrival
 
 
 def read_arrival(update: Mapping[str, Any], now: datetime) -> Arrival:
