@@ -38,19 +38,19 @@ def header_lines(history: History) -> Iterator[str]:
             yield f"{name.replace('_', ' '):<12} {history[name]}"
     yield "  ".join(f"{name} {count}" for name, count in history["counts"].items() if count and name != NO_CONTACT)
     if history.get("answers"):
-        yield f"answers      {answer_totals(history['answers'])}"
+        yield f"answers      {answer_totals(history['answers'], history['answer'])}"
 
 
 def format_answers(page: Mapping[str, Any]) -> str:
     """Return the totals of a question, and a line for each recipient."""
     rows = [[format_recipient(one), format_answer(one["answer"])] for one in page["recipients"]]
-    return "\n".join([answer_totals(page["answers"]), "", *align(rows)])
+    return "\n".join([answer_totals(page["answers"], page["question"]), "", *align(rows)])
 
 
-def answer_totals(answers: Mapping[str, Any]) -> str:
-    """Return how many recipients have each state of the question, and each option."""
+def answer_totals(answers: Mapping[str, Any], question: Mapping[str, Any]) -> str:
+    """Return how many recipients have each state of the question, and how many have chosen each option."""
     states = [f"{name.replace('_', ' ')} {n}" for name, n in answers.items() if isinstance(n, int) and n]
-    options = [f"{key}: {n}" for key, n in answers["options"].items()]
+    options = [f"{option['text']}: {answers['options'].get(option['key'], 0)}" for option in question["options"]]
     closed = [f"closed at {answers['closed_at']}"] if answers["closed_at"] else []
     return "  ".join([*states, *options, *closed])
 
@@ -115,7 +115,8 @@ def format_status(outcome: Mapping[str, Any]) -> str:
 def format_feature(what: str) -> str:
     """Return what is not shown, in words: "text_end" or, with the name of a file, "file_name a_b.txt"."""
     feature, *name = what.split(" ", 1)
-    return " ".join([feature.replace("_", " "), *name])
+    words = {"answer": "the question"}
+    return " ".join([words.get(feature, feature.replace("_", " ")), *name])
 
 
 def format_content(content: Mapping[str, Any]) -> str:

@@ -2,7 +2,14 @@
 
 import pytest
 
-from cli.client.format_history import format_content, format_event, format_outcome, recipient_lines, verdict_text
+from cli.client.format_history import (
+    answer_totals,
+    format_content,
+    format_event,
+    format_outcome,
+    recipient_lines,
+    verdict_text,
+)
 
 
 @pytest.mark.row("C-91")
@@ -10,6 +17,13 @@ def test_an_outcome_shows_what_the_channel_could_not_show() -> None:
     outcome = {"status": "sent", "reason": None, "not_shown": ["text_end", "photo menu.png", "file_name a_b.txt"]}
     assert format_outcome("sms", outcome) == "sms sent without text end, photo menu.png, file name a_b.txt"
     assert format_outcome("sms", {"status": "failed", "reason": "blocked"}) == "sms failed (blocked)"
+
+
+def test_totals_of_a_question_have_the_texts_of_its_options() -> None:
+    question = {"options": [{"key": "1", "text": "Приду"}, {"key": "2", "text": "Не приду"}]}
+    answers = {"not_asked": 0, "open": 3, "answered": 2, "options": {"1": 2}, "closed_at": None}
+    assert answer_totals(answers, question) == "open 3  answered 2  Приду: 2  Не приду: 0"
+    assert format_outcome("sms", {"status": "sent", "not_shown": ["answer"]}) == "sms sent without the question"
 
 
 def test_content_is_shown_in_one_line() -> None:
