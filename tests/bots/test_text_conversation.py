@@ -22,6 +22,7 @@ from bots.status_tasks import StatusTask, StatusTasks
 from bots.text_bot import TextBot
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
 from core.directory.linking import Linking
 from core.model.people import Group, Supergroup, User
@@ -49,7 +50,7 @@ RESULTS = ("Result. ", "So far. ")
 
 @dataclass
 class Clock:
-    now: datetime = datetime(2026, 11, 21, 9, tzinfo=UTC)
+    now: datetime = field(default_factory=lambda: (datetime.now(UTC) + timedelta(days=1)).replace(hour=9))
 
 
 @dataclass
@@ -121,14 +122,16 @@ async def network(stack: Stack, request: pytest.FixtureRequest) -> AsyncIterator
     await directory.ownerships.own(TENANT, 1, "supergroup", "course")
     courier = FakeCourier(channel)
     await stack.courier(courier)
-    sending = Sending(stack.store, stack.deliveries, directory, RULES, clock=lambda: clock.now)
+    channels = Channels(stack.store, ())
+    deliveries = Deliveries(stack.store, channels)
+    sending = Sending(stack.store, deliveries, directory, RULES, clock=lambda: clock.now)
     core = replace(
         Services.on(stack.store),
         client=client,
         directory=directory,
         sending=sending,
-        deliveries=stack.deliveries,
-        channels=Channels(stack.store, ()),
+        deliveries=deliveries,
+        channels=channels,
         tracker=stack.tracker,
     )
     linking = Linking(stack.store, directory, LinkCodeMailer(outbox))

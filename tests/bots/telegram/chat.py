@@ -13,6 +13,7 @@ from bots.catalogue import text
 from bots.services import BotServices
 from core.admission.quiet_hours import TenantQuietHours
 from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
 from core.directory.linking import Linking
 from core.model.people import Group, Supergroup, User
@@ -145,13 +146,15 @@ async def open_school(
     """The school with its people and groups; the bot does not run yet."""
     store, directory, outbox = stack.store, Directory(stack.store), Outbox()
     rules = SendingPolicy(quotas or {"trainer": Quota(4, timedelta(days=1))}, quiet_hours or TenantQuietHours())
-    sending = Sending(store, stack.deliveries, directory, rules, clock=clock or (lambda: datetime.now(UTC)))
+    channels = Channels(store, ("sms",))
+    deliveries = Deliveries(store, channels)
+    sending = Sending(store, deliveries, directory, rules, clock=clock or (lambda: datetime.now(UTC)))
     core = replace(
         Services.on(store),
         directory=directory,
         sending=sending,
-        deliveries=stack.deliveries,
-        channels=Channels(store, ("sms",)),
+        deliveries=deliveries,
+        channels=channels,
         tracker=stack.tracker,
     )
     services = BotServices(
