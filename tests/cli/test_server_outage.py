@@ -35,6 +35,7 @@ def test_processes_that_restart_while_the_server_is_down_wait_for_it(
             await_sync(partial(has_waited, installation, process), what=f"{process} to wait")
         own_server.start()
         await_sync(lambda: installation.log.read_text().count("can be reached again") == 2, what="both")
+        await_sync(lambda: is_ready_again(installation, "serve") and is_ready_again(installation, "sms"), what="both")
         await_sync(lambda: installation.ada("doctor").returncode == 0, what="a good state")
         history = installation.result("send", "--to", "sms:+79990000001", "--text", "after", "--wait")
         assert history["verdict"] == "all_reached"
@@ -44,6 +45,10 @@ def test_processes_that_restart_while_the_server_is_down_wait_for_it(
         assert waits(installation, "serve") == waits(installation, "sms") == 1, "it is logged once"
     finally:
         installation.end()
+
+
+def is_ready_again(installation: Installation, process: str) -> bool:
+    return installation.log.read_text().count(f'"part": "{process}", "line": "ready"') == 2
 
 
 def waits(installation: Installation, process: str) -> int:
