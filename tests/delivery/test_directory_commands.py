@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openpyxl import Workbook
 
 from cli.main import main
 from core.directory.importing.journal import Journal
@@ -133,6 +134,19 @@ async def test_a_file_is_checked_imported_and_its_errors_are_shown_by_row(ada: A
     code, out, err = await ada("import", "users", "bad.csv", "--json")
     assert (code, err) == (1, "")
     assert json.loads(out)["errors"][0]["row"] == 2
+
+
+async def test_a_sheet_of_a_workbook_is_imported(ada: Ada, tmp_path: Path) -> None:
+    book = Workbook()
+    book.active.append(["about", "the list"])
+    people = book.create_sheet("Люди")
+    for row in (["id", "name"], [1, "Анна"]):
+        people.append(row)
+    book.save(tmp_path / "people.xlsx")
+    code, _, err = await ada("import", "users", "people.xlsx")
+    assert (code, "several sheets" in err and "Люди" in err) == (1, True), err
+    assert (await ada("import", "users", "people.xlsx", "--sheet", "Люди"))[1] == "1 created, 0 updated, 0 unchanged\n"
+    assert [user["name"] for user in await result(ada, "user", "list")] == ["Анна"]
 
 
 @pytest.mark.row("D-27")

@@ -66,9 +66,10 @@ def _field_lines(change: Item) -> Iterator[str]:
 def declare(parser: ArgumentParser) -> None:
     parser.add_argument("kind", choices=KINDS, help="what the rows are (docs/import.md shows the columns of each)")
     parser.add_argument(
-        "file", metavar="FILE", help="a CSV file with a header, as Excel saves it; - reads standard input"
+        "file", metavar="FILE", help="a CSV or .xlsx file with a header, as Excel saves it; - reads standard input"
     )
-    parser.add_argument("--encoding", choices=ENCODINGS, help="of the file; without it, it is found out by its words")
+    parser.add_argument("--encoding", choices=ENCODINGS, help="of a CSV file; without it, it is found out by its words")
+    parser.add_argument("--sheet", metavar="NAME", help="of a workbook (default: the only one with values)")
     parser.add_argument(
         "--dry-run", action="store_true", help="only check the file and show what it would change; write nothing"
     )
@@ -77,8 +78,7 @@ def declare(parser: ArgumentParser) -> None:
 async def run(api: HttpClient, arguments: Namespace) -> int:
     """Exit code 1 if the file has errors: then nothing was imported."""
     query = {"kind": arguments.kind, **({"dry_run": "1"} if arguments.dry_run else {})}
-    if arguments.encoding:
-        query["encoding"] = arguments.encoding
+    query |= {name: given for name in ("encoding", "sheet") if (given := getattr(arguments, name))}
     upload = ClientUpload(read_input(arguments.file, Options().import_limit), "text/csv")
     async with progress_line(partial(progress, api), _SECONDS_BETWEEN_READINGS, is_shown=not arguments.json):
         result = await api.upload("/v1/import", upload, query)
