@@ -2,7 +2,7 @@
 
 write    the person writes it
 press    the person presses the newest button with this text
-sees     waits until the person has got it; prints it
+sees     waits until the person has got it, as a message or after a press; prints it
 code     waits for a new code in the mailbox TEXT; writes it in the channel
 """
 
@@ -59,7 +59,8 @@ def has_button(message: Any, text: str) -> bool:
 
 def texts(channel: str, address: str) -> list[str]:
     if channel in ("telegram-bot", "vk"):
-        return [one["text"] for one in call(f"chat/{channel}?address={address}")["messages"]]
+        chat = call(f"chat/{channel}?address={address}")
+        return [one["text"] for one in (*chat["messages"], *chat["answers"])]
     return [one["text"] for one in call(f"inbox.json?channel={channel}&address={quote(address)}")["messages"]]
 
 
