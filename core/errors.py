@@ -24,8 +24,10 @@ AdaError
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-from core.sentence import Text
+if TYPE_CHECKING:  # the help of a command needs no library, and sentences need msgspec
+    from core.sentence import Text
 
 
 class AdaError(Exception):
@@ -40,7 +42,7 @@ class Refused(AdaError):
 
     retry_after: timedelta | None = None
 
-    def __init__(self, code: str, detail: Text, path: str = "") -> None:
+    def __init__(self, code: str, detail: "Text", path: str = "") -> None:
         super().__init__(str(detail))
         self.code = code
         self.said = detail

@@ -2,7 +2,7 @@
 
 One load generator (its own process) measures every load in turn: the bare handler, the bare handler that reads and
 writes JSON, many clients that post one by one, one client that posts one by one, one client that posts in bulk, one
-client that posts to 10,000 people at once: one text, and a personal text for each.
+client that posts to many people at once: one text, and a personal text for each.
 The API is the real one: `./ada serve` with real keys and scripts and the append-only file on. Each round has a fresh
 server: a server rewrites its append-only file each time the file has doubled, which takes a core for seconds and would
 disturb one load and not another.
@@ -28,8 +28,7 @@ ANSWER_BYTES = 230
 BARE = ("bare handler", "bare JSON")
 CHANNELS = ("telegram", "vk", "sms")
 SINGLE_TARGET, BULK_TARGET, PERSONAL_TARGET = 0.4, 5.0, 3.0
-PEOPLE = 10_000
-SHARED, PERSONAL = f"{PEOPLE} people", f"{PEOPLE} personal"
+SHARED, PERSONAL = "one text to many", "personal texts"
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -37,6 +36,7 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=8, help="how often each load is measured (8)")
     parser.add_argument("--connections", type=int, default=64, help="of the load generator (64)")
     parser.add_argument("--lines", type=int, default=1000, help="deliveries in one bulk request (1000)")
+    parser.add_argument("--people", type=int, default=10_000, help="of a delivery to many (10000)")
     parser.add_argument("--due", choices=["now", "later"], default="later", help="when the deliveries are due (later)")
 
 
@@ -89,17 +89,23 @@ def loads_of(bare: str, api: str, arguments: Namespace) -> Sequence[Load]:
         Load("one by one", api + path, body, arguments.connections),
         Load("one client", api + path, body, 1),
         Load("bulk", f"{api}{path}/bulk", lines, 1, arguments.lines),
-        Load(SHARED, api + path, to_many(arguments.due == "later", is_personal=False), 1),
-        Load(PERSONAL, api + path, to_many(arguments.due == "later", is_personal=True), 1),
+        Load(SHARED, api + path, to_many(arguments, is_personal=False), 1),
+        Load(PERSONAL, api + path, to_many(arguments, is_personal=True), 1),
     )
 
 
-def to_many(later: bool, *, is_personal: bool) -> bytes:
-    """Return a delivery to all people, at most as large as a body may be."""
-    people = [{"id": number, "contacts": {"sms": address("sms", number)}} for number in range(PEOPLE)]
-    values = [{"mark": number % 5 + 1, "n": number} if is_personal else {} for number in range(PEOPLE)]
+def to_many(arguments: Namespace, *, is_personal: bool) -> bytes:
+    """Return a delivery to many people."""
+    numbers = range(arguments.people)
+    people = [{"id": number, "contacts": {"sms": address("sms", number)}} for number in numbers]
+    values = [{"mark": number % 5 + 1, "n": number} if is_personal else {} for number in numbers]
     recipients = [one | ({"values": own} if own else {}) for one, own in zip(people, values, strict=True)]
-    body = {**delivery(later), "recipients": recipients, "channels": ["sms"], "text": "No {{n}}: {{mark}}"}
+    body = {
+        **delivery(arguments.due == "later"),
+        "recipients": recipients,
+        "channels": ["sms"],
+        "text": "No {{n}}: {{mark}}",
+    }
     return json.dumps(body, separators=(",", ":")).encode()
 
 

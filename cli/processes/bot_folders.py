@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from cli.settings.bot_folders import BotFolder, MayReceive, read_bots
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration
-from core.errors import SetupError, StoreError
+from core.errors import SetupError, StoreError, StoreRefuses
 from core.processes.bot_faults import BotFault, BotFaults
 from core.redis.store import Store
 
@@ -97,9 +97,14 @@ class BotFolders:
             await self.clear(bot.tenant)
 
     async def clear(self, tenant: str) -> None:
-        """Report that the bot of a tenant works. Raises StoreError."""
+        """Report that the bot of a tenant works; on a server that refuses writes it starts all the same. Raises
+        StoreError.
+        """
         self._reasons.pop(tenant, None)
-        await self._faults.clear(tenant, self._process)
+        try:
+            await self._faults.clear(tenant, self._process)
+        except StoreRefuses as fault:
+            log.warning("that the bot of %s works is not noted: %s", tenant, fault)
 
     async def note(self, tenant: str, reason: str) -> None:
         """Report that the bot of a tenant has stopped. Raises StoreError."""

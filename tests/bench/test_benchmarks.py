@@ -41,8 +41,10 @@ async def test_lag_measures_ada_a_timer_and_expired(capsys: pytest.CaptureFixtur
 
 
 async def test_enqueue_compares_one_by_one_and_bulk_with_a_bare_handler(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = await rows_of(capsys, "enqueue", "--seconds", "0.4", "--rounds", "1", "--lines", "20", "--connections", "4")
-    assert [row["system"] for row in rows] == ["bare handler", "bare JSON", "one by one", "one client", "bulk"]
+    few = ("--lines", "20", "--people", "20", "--connections", "4")
+    rows = await rows_of(capsys, "enqueue", "--seconds", "0.4", "--rounds", "1", *few)
+    one_by_one = ["bare handler", "bare JSON", "one by one", "one client"]
+    assert [row["system"] for row in rows] == [*one_by_one, "bulk", "one text to many", "personal texts"]
     assert all(row["deliveries_per_s"] > 0 for row in rows)
     assert rows[0]["to_bare"] == 1.0
 

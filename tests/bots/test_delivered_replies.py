@@ -27,6 +27,9 @@ class Sendings:
 
     sent: list[tuple[Order, Caller, Repeat]] = field(default_factory=list)
 
+    def clock(self) -> datetime:
+        return datetime.now(UTC)
+
     async def send(self, order: Order, caller: Caller, repeat: Repeat) -> None:
         self.sent.append((order, caller, repeat))
 

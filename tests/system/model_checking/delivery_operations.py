@@ -59,7 +59,7 @@ class DeliveryVariant:
             wanted = order(*people(2), lane=self.lane)
             due, expires = state.now + after if after else 0, state.now + HOUR_AFTER if self.expires else 0
             call = (SUFFIX, TENANT, request, due, expires, *UNLIMITED, repeat, fingerprint, _DAY_MS)
-            return Call("enqueue", (*call, len(wanted.recipients), history_fields(wanted, {CHANNEL: 100})))
+            return Call("enqueue", (*call, len(wanted.recipients), history_fields(wanted, {CHANNEL: 100}), ()))
 
         return operation
 
