@@ -47,7 +47,7 @@ ALLOWED = {
     "support/delivery_progress.py": 1,
     "core/webhooks/test_processes.py": 1,
     # A client that reads nothing for some time, or sends slowly.
-    "delivery/test_connections.py": 3,
+    "delivery/test_connections.py": 2,
     # The clock of a webhook's creation.
     "core/webhooks/test_event_reader.py": 1,
 }
