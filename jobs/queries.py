@@ -24,7 +24,7 @@ import msgspec
 
 from core.errors import Conflict, Invalid, Refused, SetupError
 from core.jobs import Jobs, StoredJob
-from core.jobs.queries import LONGEST, QueryAnswer, Question, unknown_query
+from core.jobs.queries import LONGEST, AskedQuery, QueryAnswer, unknown_query
 from core.jobs.units import STEP
 from core.jobs.views import JobView, view_of
 from core.queue import Attempt, Result
@@ -89,10 +89,10 @@ class QueryAnswers:
 
     async def handle(self, attempt: Attempt) -> Result:
         """Answer a question."""
-        question = msgspec.json.decode(attempt.body, type=Question)
+        question = msgspec.json.decode(attempt.body, type=AskedQuery)
         return msgspec.json.encode(await self.answer(question)).decode()
 
-    async def answer(self, question: Question) -> QueryAnswer:
+    async def answer(self, question: AskedQuery) -> QueryAnswer:
         """Return the answer, or why there is none."""
         kind = self._kinds[question.job.kind]
         try:
@@ -124,7 +124,7 @@ class QueryAnswers:
             raise Conflict("QUERY_TOOK_TOO_LONG", detail) from None
 
 
-def _check_parameters(asked: Query, question: Question) -> None:
+def _check_parameters(asked: Query, question: AskedQuery) -> None:
     """Check that a query takes the parameters it is asked with. Raises Invalid QUERY_MALFORMED."""
     try:
         signature(asked.function).bind(None, None, **question.parameters)
@@ -133,7 +133,9 @@ def _check_parameters(asked: Query, question: Question) -> None:
         raise Invalid("QUERY_MALFORMED", detail, "parameters") from None
 
 
-def _answer(kind: type[Job], asked: Query, job: StoredJob, steps: Mapping[str, str], question: Question) -> QueryAnswer:
+def _answer(
+    kind: type[Job], asked: Query, job: StoredJob, steps: Mapping[str, str], question: AskedQuery
+) -> QueryAnswer:
     """Call a query. Whatever it raises is the answer."""
     try:
         snapshot = _snapshot(kind, job, steps)

@@ -39,7 +39,7 @@ class _Asked(NamedTuple):
 
 
 class Answers:
-    """One per process. Methods raise StoreError."""
+    """Counts answers, and closes questions. Methods raise StoreError."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

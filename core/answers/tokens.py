@@ -31,7 +31,7 @@ def is_token(data: object) -> bool:
 
 
 class AnswerTokens:
-    """Signs and reads with the secret of the installation. One per process."""
+    """Signs and reads tokens with the secret of the installation."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

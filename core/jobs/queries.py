@@ -24,8 +24,8 @@ TIMEOUT = timedelta(seconds=10)
 """The caller waits so long for an answer."""
 
 
-class Question(Struct, frozen=True):
-    """What is asked of which job."""
+class AskedQuery(Struct, frozen=True):
+    """A query to a job, with its parameters."""
 
     job: JobId
     name: str
@@ -74,7 +74,7 @@ async def ask(
     """
     await jobs.find(job_id)
     await _check_asked(jobs, job_id.kind, name)
-    question = Question(job_id, name, checked_parameters(parameters))
+    question = AskedQuery(job_id, name, checked_parameters(parameters))
     body = msgspec.json.encode(question).decode()
     try:
         answer = await client.call(tube_of_query(job_id.kind, name), body, timeout, tenant=job_id.tenant)

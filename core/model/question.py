@@ -51,7 +51,7 @@ class Option(Struct, frozen=True):
 
 class Question(Struct, frozen=True, omit_defaults=False):
     """`until`: when it closes, Unix ms, 0 for never. `change`: until then the last answer counts; without it the first.
-    `locale`: ru or en, of what people are told.
+    `locale`: ru or en, the language of replies to a press.
     """
 
     kind: AnswerKind

@@ -65,7 +65,7 @@ def _refuse_contacts(addressees: Placed) -> None:
 async def allowed_people(
     directory: Directory, tenant: str, person: User, open_to_staff: Collection[str]
 ) -> Collection[str] | None:
-    """Return the ids of the people to whom a person may write; None: all."""
+    """Return the ids of the people that a person may address; None means all."""
     if person.role == ADMIN or (person.role == STAFF and tenant in open_to_staff):
         return None
     allowed = {id_text(person.id)}

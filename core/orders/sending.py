@@ -185,7 +185,7 @@ class Sending:
         return self._policy.quiet_hours.of(tenant)
 
     async def find_people(self, caller: Caller, name: str, limit: int) -> Sequence[User]:
-        """Return at most `limit` people to whom the caller may write, by the beginnings of the words of the name."""
+        """Return at most `limit` people that the caller may address, found by the beginnings of words of the name."""
         users, tenant = self._directory.users, caller.tenant
         if caller.person:
             allowed = await allowed_people(self._directory, tenant, caller.person, self._policy.staff_writes_to_all)

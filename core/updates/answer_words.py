@@ -1,4 +1,4 @@
-"""What a person is told about a press, in Russian and English. Pure."""
+"""Replies to a press, in Russian and English. Pure."""
 
 from collections.abc import Mapping
 

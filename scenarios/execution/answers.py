@@ -34,7 +34,7 @@ INTERRUPTED = sentence("person_has_begun_something")
 Event = Mapping[str, Data]
 
 
-class Answers:
+class QuestionAnswers:
     """One per process."""
 
     def __init__(self, store: Store, tenant: str, runs: Runs, executor: StepExecutor, parking: Parking) -> None:

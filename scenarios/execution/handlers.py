@@ -24,7 +24,7 @@ from scenarios.check.reloading import ActiveBot
 from scenarios.context import Asking, Waiting
 from scenarios.engine.splicing import unknown_scenario
 from scenarios.engine.triggers import SCHEDULED, scheduled
-from scenarios.execution.answers import Answers
+from scenarios.execution.answers import QuestionAnswers
 from scenarios.execution.driver import Driver
 from scenarios.execution.runs import RunGone, Runs, StoredRun, run_id
 from scenarios.execution.versions import Version, Versions
@@ -57,7 +57,7 @@ class Handlers:
         versions: Versions,
         runs: Runs,
         driver: Driver,
-        answers: Answers,
+        answers: QuestionAnswers,
         bot_calls: Mapping[str, BotCalls],
         tenant: str,
         shards: int,

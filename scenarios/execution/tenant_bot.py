@@ -12,7 +12,7 @@ from core.queue import Attempt, Result
 from couriers.bot_calls import bot_calls_by_channel
 from scenarios.check.reloading import ActiveBot
 from scenarios.context import ScenarioServices
-from scenarios.execution.answers import Answers
+from scenarios.execution.answers import QuestionAnswers
 from scenarios.execution.driver import PATIENCE, Driver
 from scenarios.execution.handlers import Handlers
 from scenarios.execution.last_good import LastGood
@@ -55,7 +55,7 @@ class TenantBot:
         executor = StepExecutor(services, types, active.folder, secrets)
         self._slow = SlowSteps(client, runs, executor, parking)
         driver = Driver(runs, executor, services.core.deliveries, ends, parking, self._slow, patience)
-        answers = Answers(store, tenant, runs, executor, parking)
+        answers = QuestionAnswers(store, tenant, runs, executor, parking)
         people, variables = People(store, tenant), Variables(store, tenant)
         calls = bot_calls_by_channel(client, tenant)
         self._handlers = Handlers(

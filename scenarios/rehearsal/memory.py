@@ -14,7 +14,7 @@ from scenarios.bot import Bot
 from scenarios.bot.button_data import PageTurn
 from scenarios.bot.data import Data
 from scenarios.engine import Ending, Path
-from scenarios.schema.questions import Question
+from scenarios.schema.questions import AskedQuestion
 from scenarios.schema.variables import Change, applied, defaults, is_past, scopes_of
 from scenarios.sending.message import BotMessage
 from scenarios.stores.promo import Promo
@@ -63,7 +63,7 @@ class OpenQuestion:
 
     run: QuestionRun
     path: Path
-    question: Question
+    question: AskedQuestion
     message: BotMessage
     until: datetime
     remind: datetime | None

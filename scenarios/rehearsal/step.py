@@ -13,7 +13,7 @@ from scenarios.engine.results import completed
 from scenarios.placeholders.attributes import Prepared
 from scenarios.rehearsal.memory import Memory, OpenQuestion, QuestionRun, SaidMessage
 from scenarios.schema import ActionType
-from scenarios.schema.questions import Question
+from scenarios.schema.questions import AskedQuestion
 from scenarios.schema.variables import Change
 from scenarios.sending.message import BotMessage
 from scenarios.words import Text
@@ -78,7 +78,7 @@ class RehearsedStep:
         chat = f"{self.channel}:{self.event.get('chat_id') or self.event.get('user_id', '')}"
         self.memory.said.append(SaidMessage(message, at or self.memory.now, "" if to else chat, to, channels))
 
-    def ask(self, question: Question, message: BotMessage) -> None:
+    def ask(self, question: AskedQuestion, message: BotMessage) -> None:
         """Send a question, for which the step waits."""
         now = self.memory.now
         remind = now + question.remind if question.remind else None

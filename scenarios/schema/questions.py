@@ -33,7 +33,7 @@ class NoAnswer(Told):
     """The text of the person does not answer the question."""
 
 
-class Question(Struct, frozen=True):
+class AskedQuestion(Struct, frozen=True):
     """One question. `save`: the variable for the answer, "" for none. `form`: the form in whose table it stands, under
     the name `field`. `remind`: after how long without an answer it is asked again, None for never. `page`: how many
     options a page has, 0 for all.
@@ -52,7 +52,7 @@ class Question(Struct, frozen=True):
     page: int
 
 
-def read_answer(question: Question, event: Event, zone: tzinfo | None) -> Data:
+def read_answer(question: AskedQuestion, event: Event, zone: tzinfo | None) -> Data:
     """Return the answer in an event. Raises NoAnswer."""
     try:
         value = _READ.get(question.answer, _of_text)(question, event, zone)
@@ -64,7 +64,7 @@ def read_answer(question: Question, event: Event, zone: tzinfo | None) -> Data:
     return value
 
 
-def change_by(question: Question, value: Data, bot: Bot, zone: tzinfo | None) -> Change | None:
+def change_by(question: AskedQuestion, value: Data, bot: Bot, zone: tzinfo | None) -> Change | None:
     """Return what the answer does to the variable in `save`; None if there is none. Raises NoAnswer."""
     if not question.save:
         return None
@@ -74,7 +74,7 @@ def change_by(question: Question, value: Data, bot: Bot, zone: tzinfo | None) ->
         raise NoAnswer(fault.said) from None
 
 
-def interrupts(question: Question, event: Event) -> bool:
+def interrupts(question: AskedQuestion, event: Event) -> bool:
     """Return whether an event may begin something else although a question is open: a command, or the press of a button
     that is not one of the question's.
     """
@@ -83,21 +83,21 @@ def interrupts(question: Question, event: Event) -> bool:
     return as_text(event.get("event_text")).strip().startswith("/")
 
 
-def _of_text(question: Question, event: Event, zone: tzinfo | None) -> Data:
+def _of_text(question: AskedQuestion, event: Event, zone: tzinfo | None) -> Data:
     text = _written(event)
     if not text:
         raise NoAnswer(sentence("no_text"))
     return fitted(text, Variable(question.answer, question.options), zone)
 
 
-def _choice(question: Question, event: Event, zone: tzinfo | None) -> str:
+def _choice(question: AskedQuestion, event: Event, zone: tzinfo | None) -> str:
     found = _option(question, as_text(event.get("callback_data")) or _written(event))
     if not found:
         raise NoAnswer(sentence("is_none_of", words=", ".join(question.options)))
     return found
 
 
-def _option(question: Question, text: str) -> str:
+def _option(question: AskedQuestion, text: str) -> str:
     """Return the option that a text means, by its words or its number; "" if it means none."""
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
     by_words = (one for one in question.options if text and folded(text) == folded(one))
@@ -106,7 +106,7 @@ def _option(question: Question, text: str) -> str:
     return next(by_words, "") or next(by_button, "") or by_number
 
 
-def _contact(question: Question, event: Event, zone: tzinfo | None) -> str:
+def _contact(question: AskedQuestion, event: Event, zone: tzinfo | None) -> str:
     """Return a telephone number: of the person's own contact that is shared, or as it is written."""
     contacts = _attachments(event, "contact")
     if contacts and not any(is_true(one.get("is_own")) for one in contacts):
@@ -118,14 +118,14 @@ def _contact(question: Question, event: Event, zone: tzinfo | None) -> str:
     return number
 
 
-def _photo(question: Question, event: Event, zone: tzinfo | None) -> str:
+def _photo(question: AskedQuestion, event: Event, zone: tzinfo | None) -> str:
     found = [as_text(one.get("file_id")) for one in _attachments(event, "photo")]
     if not found:
         raise NoAnswer(sentence("no_photo"))
     return found[0]
 
 
-_READ: Mapping[str, Callable[[Question, Event, tzinfo | None], Data]] = {
+_READ: Mapping[str, Callable[[AskedQuestion, Event, tzinfo | None], Data]] = {
     **dict.fromkeys(("text", "number", "date", "list"), _of_text),
     "choice": _choice,
     "contact": _contact,

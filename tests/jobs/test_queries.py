@@ -14,7 +14,7 @@ from cli.commands.installation.jobs import declare
 from cli.commands.installation.jobs_mending import query as query_command
 from core.errors import Conflict, Invalid, NotFound, Refused, SetupError
 from core.jobs import Actor, JobId, Jobs, JobState
-from core.jobs.queries import QueryAnswer, Question, ask
+from core.jobs.queries import AskedQuery, QueryAnswer, ask
 from core.queue import QueueClient
 from core.redis.store import Store
 from jobs import Iteration, Job, JobWorker, Registry, Schedule, Snapshot, query
@@ -245,9 +245,9 @@ async def test_a_query_that_does_not_end_holds_up_nothing_else(installation: Ins
     answers = QueryAnswers(jobs, {"hunt": Asked}, timedelta(milliseconds=200))
     try:
         for _ in range(AT_ONCE):
-            answer = await answers.answer(Question(ANNA, "hangs", {}))
+            answer = await answers.answer(AskedQuery(ANNA, "hangs", {}))
             assert answer == QueryAnswer(code="QUERY_TOOK_TOO_LONG", detail="The query took longer than 0.2 s.")
-        full = await answers.answer(Question(ANNA, "progress", {}))
+        full = await answers.answer(AskedQuery(ANNA, "progress", {}))
         assert (full.code, "before this one have not ended" in full.detail) == ("QUERY_TOOK_TOO_LONG", True)
         assert await installation.ask("progress") == PROGRESS, "the other process answers"
         await jobs.signal(ANNA, "more")
@@ -258,7 +258,7 @@ async def test_a_query_that_does_not_end_holds_up_nothing_else(installation: Ins
 
 
 async def _is_free(answers: QueryAnswers) -> bool:
-    return not (await answers.answer(Question(ANNA, "progress", {}))).code
+    return not (await answers.answer(AskedQuery(ANNA, "progress", {}))).code
 
 
 @pytest.mark.row("U-29")

@@ -16,13 +16,13 @@ from scenarios.context import Asking
 from scenarios.engine import Values
 from scenarios.placeholders.attributes import Prepared
 from scenarios.schema.attributes import converted
-from scenarios.schema.questions import NoAnswer, Question, read_answer
+from scenarios.schema.questions import AskedQuestion, NoAnswer, read_answer
 from tests.scenarios.actions.contexts import context_of
 
 HOUR_MS = 3_600_000
 
 
-def question_with(options: list[Any]) -> Question:
+def question_with(options: list[Any]) -> AskedQuestion:
     own = {"options": options}
     return converted(AskAttributes, Prepared(own, own, Values()), UTC).question(Bot(), 1)
 

@@ -34,6 +34,13 @@ def over_http(verb: Verb) -> Callable[[Namespace], int]:
 
 
 def declare_send(parser: ArgumentParser) -> None:
+    _declare_recipients(parser)
+    _declare_message(parser)
+    _declare_terms(parser)
+    parser.add_argument("--wait", action="store_true", help="wait until the delivery is finished, as track does")
+
+
+def _declare_recipients(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--to",
@@ -49,6 +56,10 @@ def declare_send(parser: ArgumentParser) -> None:
     )
     add("--sheet", metavar="NAME", help="with --table: the sheet, if several have values")
     add("--encoding", metavar="NAME", help="with --table: of a .csv file, for example windows-1251")
+
+
+def _declare_message(parser: ArgumentParser) -> None:
+    add = parser.add_argument
     add("--text", help="the text; - reads it from standard input. Not needed with --file")
     add(
         "--personal",
@@ -63,6 +74,14 @@ def declare_send(parser: ArgumentParser) -> None:
         help="attach a file of this machine, or the one at an address such as https://example.org/menu.pdf; "
         "repeat for several",
     )
+    asks = parser.add_mutually_exclusive_group()
+    asks.add_argument("--confirm", action="store_true", help='ask for a confirmation, with a button "I have read it"')
+    asks.add_argument("--ask", metavar="OPTIONS", help="ask with a button for each option, for example 'Yes|No'")
+    add("--until", metavar="TIME", help="with --confirm or --ask: when the question closes")
+
+
+def _declare_terms(parser: ArgumentParser) -> None:
+    add = parser.add_argument
     add("--channel", action="append", help="send only through this channel; repeat for several")
     add("--at", metavar="TIME", help="when to send, for example 2026-11-21T17:00:00+03:00 (default: at once)")
     add("--expires", metavar="TIME", help="do not send after this time")
@@ -79,11 +98,6 @@ def declare_send(parser: ArgumentParser) -> None:
     add("--priority", type=int, help="a lower number is sent first")
     add("--tag", action="append", help="a label to find or cancel the delivery by; repeat for several")
     add("--repeat-key", metavar="KEY", default="", help="idempotency key: calls with the same key send once")
-    asks = parser.add_mutually_exclusive_group()
-    asks.add_argument("--confirm", action="store_true", help='ask for a confirmation, with a button "I have read it"')
-    asks.add_argument("--ask", metavar="OPTIONS", help="ask with a button for each option, for example 'Yes|No'")
-    add("--until", metavar="TIME", help="with --confirm or --ask: when the question closes")
-    add("--wait", action="store_true", help="wait until the delivery is finished, as track does")
 
 
 async def send(api: HttpClient, arguments: Namespace) -> int:
@@ -122,7 +136,7 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
     if arguments.text is None and not arguments.file:
         raise CommandFailed("send what? Give --text, or --file", WRONG_USAGE)
     if not arguments.to and not arguments.table:
-        raise CommandFailed("send to whom? Give --to, or --table", WRONG_USAGE)
+        raise CommandFailed("Name the recipients by --to or --table.", WRONG_USAGE)
     body = {
         "sender": {"id": parse_id(arguments.sender)},
         "text": read_text_input(STDIN, _MOST_TEXT_BYTES) if arguments.text == STDIN else arguments.text,

@@ -20,7 +20,7 @@ from core.model.clock import from_ms
 from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, Strategy
 from core.model.history import ChannelRecord, History, OutcomeRecord, RecipientRecord
 from core.model.history_key import HistoryKey, Id
-from core.model.question import RecipientAnswer, answer_state, load_question, load_row, row_field
+from core.model.question import AnswerTotals, RecipientAnswer, answer_state, load_question, load_row, row_field
 from core.model.question import totals as answer_totals
 from core.model.states import REACHED, DeliveryState, Reason, Status, best, verdict
 from core.model.text.personal import PersonalTemplate, values_in
@@ -229,8 +229,6 @@ def assemble(
     state = DeliveryState(fields["state"] or "")
     total, reached = int(fields["recipients"] or 0), int(fields["reached"] or 0)
     reachable = int(fields["reachable"] or total)
-    question, closed_at = load_question(fields["answer"]), int(fields["answers_closed"] or 0)
-    is_over = fields["finished"] is not None
     return History(
         key=key,
         tenant=fields["tenant"] or "",
@@ -245,7 +243,7 @@ def assemble(
         finished_at=_optional_time(fields["finished"]),
         expires_at=_optional_time(fields["expires"]),
         moved_from=_optional_time(fields["asked"]),
-        verdict=verdict(state, reachable, reached, is_over=is_over),
+        verdict=verdict(state, reachable, reached, is_over=fields["finished"] is not None),
         counts=_totals(total, reached, channels),
         channels=channels,
         kind=fields["kind"] or DEFAULT_KIND,
@@ -259,12 +257,18 @@ def assemble(
         reported=sum(1 for channel in channels.values() if channel.state == "reported"),
         recipients=recipients,
         next=cursor,
-        question=question,
-        answers=answer_totals(
-            question, counters, recipients=total, reached=reached, is_over=is_over, closed_at=closed_at
-        )
-        if question
-        else None,
+        question=load_question(fields["answer"]),
+        answers=_answers(fields, counters, total, reached),
+    )
+
+
+def _answers(fields: HistoryFields, counters: HistoryFields, recipients: int, reached: int) -> AnswerTotals | None:
+    question = load_question(fields["answer"])
+    if question is None:
+        return None
+    is_over, closed_at = fields["finished"] is not None, int(fields["answers_closed"] or 0)
+    return answer_totals(
+        question, counters, recipients=recipients, reached=reached, is_over=is_over, closed_at=closed_at
     )
 
 

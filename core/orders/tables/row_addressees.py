@@ -25,7 +25,7 @@ from core.redis.store import Store
 EMAIL = "email"
 _NAMING = ("id", "name", *NAME_PARTS, EMAIL)
 _SAME_NAME = 50
-"""People of one name, among whom nobody is searched further."""
+"""Most people of one name that are compared."""
 
 
 def meanings(table: RecipientTable) -> Sequence[str | None]:
@@ -37,8 +37,8 @@ def meanings(table: RecipientTable) -> Sequence[str | None]:
 
 
 class _Row(NamedTuple):
-    """A row. `contacts`: channel → addresses; `written`: `<channel>:<address>`, canonical → the cell; `told`: the cells
-    that are no addresses.
+    """A row. `contacts`: channel → addresses; `written`: `<channel>:<address>`, canonical → the cell; `other_cells`:
+    those that are no addresses.
     """
 
     number: int
@@ -47,14 +47,14 @@ class _Row(NamedTuple):
     contacts: Mapping[str, Sequence[str]]
     written: Mapping[str, str]
     values: Mapping[str, str]
-    told: Sequence[str]
+    other_cells: Sequence[str]
 
     def error(self, column: str, code: str, message: str, value: str = "") -> RowError:
         return RowError(self.number, column, code, message, value)
 
 
 class RowAddressees:
-    """One per process."""
+    """Replaces the tables among addressees by their rows."""
 
     def __init__(self, store: Store, directory: Directory, reader: TableReader) -> None:
         self._store = store
@@ -156,7 +156,7 @@ def _addressees(rows: Sequence[_Row], named: Mapping[int, Id], place: str) -> Pl
         if known is None:
             known = next(iter(row.written))
             first = by_made_id.setdefault(known, row)
-            if first.told != row.told:
+            if first.other_cells != row.other_cells:
                 known = f"{known} ({row.number})"
             else:
                 values = first.values
@@ -177,10 +177,10 @@ def _row(
     contacts: dict[str, list[str]] = {}
     written: dict[str, str] = {}
     own: dict[str, str] = {}
-    told: list[str] = []
+    other_cells: list[str] = []
     for header, column, cell in zip(table.header, columns, cells, strict=True):
         if column != EMAIL and not (column or "").startswith(CONTACTS):
-            told.append(cell)
+            other_cells.append(cell)
             own |= {column: cell} if column and cell else {}
             continue
         channel = (column or "").removeprefix(CONTACTS)
@@ -199,7 +199,7 @@ def _row(
         {channel: without_duplicates(channel, some) for channel, some in contacts.items()},
         written,
         {field: cell for field, cell in zip(table.fields, cells, strict=True) if cell and field},
-        told,
+        other_cells,
     )
     if not errors or errors[-1].row != number:
         errors += _faults(row)

@@ -1,4 +1,4 @@
-"""The people to whom the caller may write, found by name."""
+"""Finds the people that the caller may address, by name."""
 
 import asyncio
 from typing import Annotated
@@ -36,7 +36,7 @@ class AddresseeList(Struct):
 
 
 async def find(request: Request[None, AddresseeQuery]) -> Response:
-    """Return the people to whom the caller may write. A person sees no contact of them. Raises Forbidden
+    """Return the people that the caller may address. A person sees no contact of them. Raises Forbidden
     SCOPE_MISSING for a key that may not read the directory.
     """
     if request.identity.person is None and not request.key.permits("manage"):

@@ -27,14 +27,14 @@ from core.model.question import (
 )
 from delivery.http.context import Request, Response, next_page_link
 from delivery.http.fields.types import Limit, RequestModel, cursor_form
-from delivery.http.responses.csv import _YES, CONTENT_TYPE, ForExcel, Rows, respond_csv
+from delivery.http.responses.csv import CONTENT_TYPE, ForExcel, Rows, is_for_excel, respond_csv
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
 
 AnyRequest = Request[None, NoParameters]
 
 
 class QuestionView(Struct):
-    """The question of a delivery. `locale`: of what people are told."""
+    """The question of a delivery. `locale`: the language of replies to a press."""
 
     kind: AnswerKind
     options: list[Option]
@@ -161,7 +161,7 @@ class AnswerExportQuery(AnswerFilterQuery, frozen=True):
 
     @property
     def for_excel(self) -> bool:
-        return self.excel in _YES
+        return is_for_excel(self.excel)
 
 
 class AnswerQuery(AnswerFilterQuery, frozen=True):

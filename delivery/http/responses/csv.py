@@ -55,7 +55,11 @@ ForExcel = Annotated[
     Literal["", "1", "true", "0", "false"],
     Meta(description="semicolons and a byte order mark, for Excel in Russia; the name alone means true"),
 ]
-_YES = ("", "1", "true")
+
+
+def is_for_excel(excel: str | UnsetType) -> bool:
+    """Return whether a query asks for the form of Excel."""
+    return excel in ("", "1", "true")
 
 
 class ExportQuery(RequestModel, frozen=True):
@@ -65,4 +69,4 @@ class ExportQuery(RequestModel, frozen=True):
 
     @property
     def for_excel(self) -> bool:
-        return self.excel in _YES
+        return is_for_excel(self.excel)

@@ -18,7 +18,7 @@ from scenarios.engine.results import failed
 from scenarios.rehearsal import RehearsedStep
 from scenarios.schema import ActionType, Own, Seen, conversion, types
 from scenarios.schema.attributes import Duration, Elements, Text, Verbatim, Whole, converted
-from scenarios.schema.questions import ANSWERS, DEFAULT_ATTEMPTS, DEFAULT_TIMEOUT, Question
+from scenarios.schema.questions import ANSWERS, DEFAULT_ATTEMPTS, DEFAULT_TIMEOUT, AskedQuestion
 from scenarios.schema.rules import RULE_LIST
 from scenarios.schema.validator import as_list
 from scenarios.schema.variables import VARIABLE
@@ -79,11 +79,11 @@ class AskAttributes(MessageAttributes, frozen=True):
     attachment: Annotated[Files, Seen("Files that come with the question.")] = None
     own_text: Annotated[str, types.TEXT, conversion.shown, Own(key="text")] = ""
 
-    def question(self, bot: Bot, number: int) -> Question:
+    def question(self, bot: Bot, number: int) -> AskedQuestion:
         """Return the question. `number`: that of the action, for the name of its column."""
         variable = bot.declared.get(self.save, Variable())
         options = self.options or variable.options
-        return Question(
+        return AskedQuestion(
             self.answer or ("choice" if options else variable.type),
             options,
             as_list(self.rules),
@@ -98,7 +98,7 @@ class AskAttributes(MessageAttributes, frozen=True):
         )
 
 
-def with_options(written: AskAttributes, question: Question, shown: PageTurn) -> AskAttributes:
+def with_options(written: AskAttributes, question: AskedQuestion, shown: PageTurn) -> AskAttributes:
     """Return what a message is made of: a choice has a button for each option of the page that is shown, unless the
     author has written some.
     """
@@ -135,7 +135,9 @@ def rehearse(step: RehearsedStep, written: AskAttributes) -> Ending | None:
     return None
 
 
-def rehearsed_page(step: RehearsedStep, written: AskAttributes, asked: Question, turn: PageTurn) -> BotMessage | None:
+def rehearsed_page(
+    step: RehearsedStep, written: AskAttributes, asked: AskedQuestion, turn: PageTurn
+) -> BotMessage | None:
     """Return the question with a page of its options; None if there is no such page, or nothing to ask."""
     return message(with_options(written, asked, turn)) if turn.list_id == step.list_id else None
 
@@ -146,7 +148,7 @@ def attributes_of(on: Context | RehearsedStep) -> AskAttributes:
     return converted(AskAttributes, on.prepared, zone)
 
 
-def question_of(on: Context | RehearsedStep, written: AskAttributes | None = None) -> Question:
+def question_of(on: Context | RehearsedStep, written: AskAttributes | None = None) -> AskedQuestion:
     """Return the question of a step."""
     return (written or attributes_of(on)).question(on.bot, on.step.path[-1] + 1)
 
@@ -160,7 +162,7 @@ async def repeat(context: Context, name: str, hint: str = "") -> HistoryKey | No
     return await _say(context, structs.replace(written, text=hint, attachment=None) if hint else written, asked, name)
 
 
-async def _say(context: Context, written: AskAttributes, asked: Question, name: str) -> HistoryKey | None:
+async def _say(context: Context, written: AskAttributes, asked: AskedQuestion, name: str) -> HistoryKey | None:
     return await say(context, with_options(written, asked, PageTurn(list_id(context.identity), 0)), name)
 
 

@@ -21,7 +21,7 @@ from scenarios.actions.messages.send import SendAttributes
 from scenarios.bot import Bot, Scenario, Target, Trigger, Triggers, no_triggers
 from scenarios.context import Context, Waiting
 from scenarios.engine import Ending
-from scenarios.execution.answers import Answers
+from scenarios.execution.answers import QuestionAnswers
 from scenarios.execution.driver import Driver
 from scenarios.execution.handlers import Handlers
 from scenarios.execution.opening import ScenarioOptions, open_services
@@ -149,7 +149,7 @@ class World:
         slow = SlowSteps(self.services.core.client, runs, executor, parking)
         driver = Driver(runs, executor, self.services.core.deliveries, self.ends, parking, slow, self._patience)
         people, variables = People(self.store, TENANT), Variables(self.store, TENANT)
-        answers = Answers(self.store, TENANT, runs, executor, parking)
+        answers = QuestionAnswers(self.store, TENANT, runs, executor, parking)
         return Handlers(bot, people, variables, versions, runs, driver, answers, {}, TENANT, 1)  # type: ignore[arg-type]
 
 
