@@ -4,13 +4,13 @@ Called by `core.updates.presses` and by `delivery/`.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from core.answers.buttons import Rows, answered_rows
 from core.answers.tokens import AnswerTokens
 from core.deliveries.histories.encoding import PAGE, StoredRecipient, load_content, load_recipients
 from core.deliveries.histories.parcels import Entry
-from core.deliveries.histories.projection import channels_of
+from core.deliveries.histories.projection import HistoryFields, channels_of
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import Forbidden, Invalid, NotFound
 from core.model.compact_json import compact_json
@@ -31,11 +31,34 @@ class PressedAnswer(NamedTuple):
     buttons: Rows
 
 
-class _Asked(NamedTuple):
+class AskedRecipient(NamedTuple):
+    """A recipient of a delivery that asks. `channels`: of the delivery. `fields`: some of its history."""
+
+    key: HistoryKey
+    tenant: str
     question: Question
     recipient: StoredRecipient
     channels: Sequence[str]
     content: Content | None
+    fields: HistoryFields
+
+    def entry(self, channel: str, contact: int) -> Entry:
+        """Return its entry without the address. Raises NotFound QUESTION_NOT_FOUND for another channel."""
+        if channel not in self.channels:
+            raise no_question()
+        contacts = self.recipient.contacts[self.channels.index(channel)]
+        return Entry(self.recipient.id, self.recipient.number, contact, contacts, "")
+
+
+class AnsweredMessage(NamedTuple):
+    """The message by which somebody has answered: evidence that it has arrived."""
+
+    channel: str
+    parcel: int
+    contact: int
+
+
+_FIELDS = ("tenant", "answer", "content", "plan", "text", "personal", "answers_until", "answers_closed")
 
 
 class Answers:
@@ -52,21 +75,12 @@ class Answers:
         ANSWER_PERSON_DELETED, NotFound QUESTION_NOT_FOUND.
         """
         pressed = await self._tokens.read(tenant, channel, address, token)
-        suffix = await self._suffix_of(pressed.shard, pressed.code)
-        if suffix is None:
-            raise _no_question()
-        key = HistoryKey.of(pressed.shard, suffix)
-        asked = await self._asked(key, tenant, pressed.number)
-        question, recipient, channels = asked.question, asked.recipient, asked.channels
-        if channel not in channels or pressed.option >= len(question.options):
-            raise _no_question()
-        contacts = recipient.contacts[channels.index(channel)]
-        entry = Entry(recipient.id, recipient.number, pressed.contact, contacts, "")
-        arrival = entry.item(Status.READ, Reason.ANSWERED)
-        value = question.options[pressed.option].key
-        given = await self._answer(
-            key, tenant, question, recipient, event, value, PRESS, "", channel, pressed.parcel, arrival
-        )
+        asked = await self.find(pressed.shard, pressed.code, pressed.number)
+        question = asked.question
+        if asked.tenant != tenant or pressed.option >= len(question.options):
+            raise no_question()
+        arrival = AnsweredMessage(channel, pressed.parcel, pressed.contact)
+        given = await self.record(asked, event, question.options[pressed.option].key, PRESS, arrival=arrival)
         tokens = await self._tokens.of_options(tenant, channel, address, pressed, len(question.options))
         return PressedAnswer(given, answered_rows(asked.content, question, tokens, given.row.value))
 
@@ -79,66 +93,72 @@ class Answers:
         fields = await self._reader.fields(key, tenant)
         question = load_question(fields["answer"])
         if question is None:
-            raise _no_question()
+            raise no_question()
         if question.option(value) is None:
             raise Invalid("OPTION_UNKNOWN", f"The question has no option {value!r}.", "value")
         people = await self._reader.recipients(key, fields)
         found = next((one for one in people if str(one.id) == recipient), None)
         if found is None:
             raise NotFound("RECIPIENT_NOT_FOUND", f"The delivery has no recipient {recipient!r}.")
-        return await self._answer(key, tenant, question, found, event, value, ON_BEHALF, who)
+        asked = AskedRecipient(key, tenant, question, found, channels_of(fields), None, fields)
+        return await self.record(asked, event, value, ON_BEHALF, who=who)
 
     async def close(self, key: HistoryKey, tenant: str, *, only_due: bool = False) -> bool:
         """Close the question of a delivery; return False if it was closed before, or with `only_due` is not due. Raises
         NotFound QUESTION_NOT_FOUND.
         """
         if key.shard >= self._store.shards:
-            raise _no_question()
+            raise no_question()
         result = await self._store.run("close_answers", key.shard, key.suffix, tenant, int(only_due))
         if result == "missing":
-            raise _no_question()
+            raise no_question()
         return bool(result == "closed")
 
-    async def _answer(
+    async def record(
         self,
-        key: HistoryKey,
-        tenant: str,
-        question: Question,
-        recipient: StoredRecipient,
+        asked: AskedRecipient,
         event: str,
         value: str,
         by: str,
+        *,
+        text: str = "",
         who: str = "",
-        channel: str = "",
-        parcel: int = 0,
-        arrival: Sequence[Any] = (),
+        arrival: AnsweredMessage | None = None,
     ) -> GivenAnswer:
+        """Count an answer that came in any way: the one place. A repeat of the event returns its first result.
+        Raises Forbidden ANSWER_PERSON_DELETED, NotFound QUESTION_NOT_FOUND.
+        """
+        recipient, (channel, parcel, contact) = asked.recipient, arrival or AnsweredMessage("", 0, 0)
+        item = asked.entry(channel, contact).item(Status.READ, Reason.ANSWERED) if arrival else []
         name = f"{'i' if isinstance(recipient.id, int) else 's'}{recipient.id}"
-        given = (event, value, "", by, who, channel, parcel, compact_json(list(arrival)))
-        reply = await self._store.run("answer", key.shard, key.suffix, tenant, name, recipient.number, *given)
+        given = (event, value, text, by, who, channel, parcel, compact_json(item))
+        reply = await self._store.run(
+            "answer", asked.key.shard, asked.key.suffix, asked.tenant, name, recipient.number, *given
+        )
         if reply[0] == "deleted":
             raise Forbidden("ANSWER_PERSON_DELETED", "The data of this person were deleted.")
         row = load_row(reply[1]) if len(reply) > 1 else None
         if row is None:
-            raise _no_question()
-        return GivenAnswer(reply[0], key, recipient.id, question, row)
+            raise no_question()
+        return GivenAnswer(reply[0], asked.key, recipient.id, asked.question, row)
 
-    async def _suffix_of(self, shard: int, code: str) -> str | None:
-        if shard >= self._store.shards:
-            return None
-        suffix: str | None = await self._store.command("GET", KEYS["asked"].at(shard, code))
-        return suffix
-
-    async def _asked(self, key: HistoryKey, tenant: str, number: int) -> _Asked:
-        """Return the question and the recipient with this number. Raises NotFound QUESTION_NOT_FOUND."""
-        page = number // PAGE
-        fields = await self._reader.read_fields(key, ("tenant", "answer", "content", "plan", f"people:{page}"))
+    async def find(self, shard: int, code: str, number: int, *more: str) -> AskedRecipient:
+        """Return the recipient with this number of the delivery whose question has this code. `more`: further fields of
+        its history. Raises NotFound QUESTION_NOT_FOUND.
+        """
+        known = shard < self._store.shards
+        suffix = await self._store.command("GET", KEYS["asked"].at(shard, code)) if known else None
+        if suffix is None:
+            raise no_question()
+        key, page = HistoryKey.of(shard, suffix), number // PAGE
+        fields = await self._reader.read_fields(key, (*_FIELDS, f"people:{page}", *more))
         question, text = load_question(fields["answer"]), fields[f"people:{page}"]
         people = load_recipients(text, page) if text else []
-        if fields["tenant"] != tenant or question is None or number % PAGE >= len(people):
-            raise _no_question()
-        return _Asked(question, people[number % PAGE], channels_of(fields), load_content(fields["content"]))
+        if question is None or number % PAGE >= len(people):
+            raise no_question()
+        recipient, content = people[number % PAGE], load_content(fields["content"])
+        return AskedRecipient(key, fields["tenant"] or "", question, recipient, channels_of(fields), content, fields)
 
 
-def _no_question() -> NotFound:
+def no_question() -> NotFound:
     return NotFound("QUESTION_NOT_FOUND", "There is no such question, or it is no longer kept.")
