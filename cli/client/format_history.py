@@ -39,12 +39,22 @@ def header_lines(history: History) -> Iterator[str]:
     yield "  ".join(f"{name} {count}" for name, count in history["counts"].items() if count and name != NO_CONTACT)
     if history.get("answers"):
         yield f"answers      {answer_totals(history['answers'], history['answer'])}"
+    yield from reminder_lines(history.get("reminders") or {})
 
 
 def format_answers(page: Mapping[str, Any]) -> str:
     """Return the totals of a question, and a line for each recipient."""
     rows = [[format_recipient(one), format_answer(one["answer"])] for one in page["recipients"]]
     return "\n".join([answer_totals(page["answers"], page["question"]), "", *align(rows)])
+
+
+def reminder_lines(reminders: Mapping[str, Any]) -> Iterator[str]:
+    """Emit a line for each wave of reminders, and when the next one is planned."""
+    for wave in reminders.get("sent", ()):
+        by = f", by {wave['by']}" if wave["by"] else ""
+        yield f"reminded     {wave['people']} at {wave['at']}{by}"
+    if reminders.get("next_at"):
+        yield f"reminder     planned for {reminders['next_at']}"
 
 
 def answer_totals(answers: Mapping[str, Any], question: Mapping[str, Any]) -> str:
@@ -74,7 +84,11 @@ def recipient_lines(history: History) -> Iterator[str]:
 def row_of(recipient: Mapping[str, Any], channels: Sequence[str]) -> list[str]:
     """Return the cells of a recipient; behind the outcomes its answer and its own text, if it has them."""
     answer = [format_answer(recipient["answer"])] if recipient.get("answer") else []
-    return [format_recipient(recipient), *cells(recipient, channels), *answer, *own_text(recipient)]
+    sent = recipient.get("reminders", ())
+    again = (
+        [", ".join(f"reminder {one['wave']}: {format_outcome(one['channel'], one)}" for one in sent)] if sent else []
+    )
+    return [format_recipient(recipient), *cells(recipient, channels), *answer, *again, *own_text(recipient)]
 
 
 def reachable(recipient: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -136,7 +150,8 @@ def format_recipient(recipient: Mapping[str, Any]) -> str:
 def format_event(name: str, data: Mapping[str, Any]) -> str:
     """Return one line for one event of a delivery."""
     if name == "outcome":
-        return f"{data['recipient']!s:<24} {format_outcome(data['channel'], data['outcome'])}"
+        reminder = f"reminder {data['reminder']}: " if data.get("reminder") else ""
+        return f"{data['recipient']!s:<24} {reminder}{format_outcome(data['channel'], data['outcome'])}"
     if name == "answer":
         return f"{data['recipient']!s:<24} {format_answer(data['answer'])}"
     if name == "closed":

@@ -10,7 +10,7 @@ from core.answers.buttons import Rows, answered_rows
 from core.answers.tokens import AnswerTokens
 from core.deliveries.histories.encoding import PAGE, StoredRecipient, load_content, load_recipients
 from core.deliveries.histories.parcels import Entry
-from core.deliveries.histories.projection import HistoryFields, channels_of
+from core.deliveries.histories.projection import HistoryFields, channels_of, waves_of
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import Forbidden, Invalid, NotFound
 from core.model.compact_json import compact_json
@@ -113,6 +113,21 @@ class Answers:
         if result == "missing":
             raise no_question()
         return bool(result == "closed")
+
+    async def remind(self, key: HistoryKey, tenant: str, wave: int = 0, by: str = "") -> tuple[str, int]:
+        """Remind those whose question is open. `wave`: which reminder, 0 for the next one; `by`: who wants it, "" if it
+        was planned. Returns reminded and how many people, or why not: again, closed, unsent, enough. Raises NotFound
+        QUESTION_NOT_FOUND.
+        """
+        if not wave:
+            fields = await self._reader.fields(key, tenant)
+            wave = len(waves_of(fields["answers_reminders"])) + 1
+        if key.shard >= self._store.shards:
+            raise no_question()
+        result, *people = await self._store.run("remind", key.shard, key.suffix, tenant, wave, by)
+        if result == "missing":
+            raise no_question()
+        return result, int(people[0]) if people else 0
 
     async def record(
         self,

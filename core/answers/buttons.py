@@ -16,6 +16,7 @@ _PLACEHOLDER = "q" * 64
 _MOST_ALONE = 5
 """Options that have a row each; more stand in pairs."""
 _CHOSEN = "✓ "
+_REMINDER = {"ru": "Напоминание:", "en": "Reminder:"}
 
 Rows = Sequence[Sequence[Button]]
 
@@ -38,6 +39,14 @@ def with_tokens(content: Content, question: Question, tokens: Sequence[str]) -> 
     """Return the content for one recipient. `content`: of `asking`. `tokens`: by option."""
     rows = _rows(question, tokens)
     return replace(content, inline=[*content.inline[: -len(rows)], *rows])
+
+
+def as_reminder(text: str, content: Content | None, question: Question) -> tuple[str, Content | None]:
+    """Return a message that reminds of the question: without the files, which may be gone, and without what changes
+    earlier messages.
+    """
+    shown = Content(content.parse_mode, content.inline) if content else None
+    return f"{_REMINDER[question.locale]}\n{text}", shown
 
 
 def answered_rows(content: Content | None, question: Question, tokens: Sequence[str], chosen: str) -> Rows:

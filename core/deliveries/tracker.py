@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from core.deliveries.events import EventStream, HistoryEvent
 from core.deliveries.histories import projection
 from core.deliveries.histories.encoding import StoredRecipient
-from core.deliveries.histories.parcels import outcome_field
+from core.deliveries.histories.parcels import split_label
 from core.deliveries.histories.projection import HistoryFields, read_outcome
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import NotFound
@@ -121,9 +121,9 @@ class Tracker:
 
     async def _changes_so_far(self, key: HistoryKey, fields: HistoryFields, after: int) -> list[HistoryChange]:
         recipients = await self._reader.recipients(key, fields) if int(fields["version"] or 0) > after else []
-        channels = projection.channels_of(fields)
-        outcomes = await self._reader.outcomes(key, projection.outcome_fields(recipients, channels))
-        changes = [change for one in recipients for change in _changes_of(one, channels, fields, outcomes)]
+        labels = projection.labels_of(fields)
+        outcomes = await self._reader.outcomes(key, projection.outcome_fields(recipients, labels))
+        changes = [change for one in recipients for change in _changes_of(one, labels, fields, outcomes)]
         if fields["answer"]:
             changes += _answers_of(recipients, fields, await self._reader.answers(key, fields, recipients))
         return sorted((change for change in changes if change.version > after), key=lambda change: change.version)
@@ -183,9 +183,10 @@ async def _changes_from(
 
 def read_change(line: str, event: HistoryEvent) -> HistoryChange:
     """Parse one line of `HistoryEvent.changes`."""
-    recipient, channel, text = line.split("\t", 2)
-    outcome = read_outcome(text, over=False)
-    return HistoryChange(outcome.version, _typed_id(recipient), channel, outcome, DeliveryState(event.state))
+    recipient, label, text = line.split("\t", 2)
+    outcome, (channel, wave) = read_outcome(text, over=False), split_label(label)
+    state = DeliveryState(event.state)
+    return HistoryChange(outcome.version, _typed_id(recipient), channel, outcome, state, reminder=wave)
 
 
 def read_answer(event: HistoryEvent) -> HistoryChange:
@@ -218,15 +219,15 @@ def _typed_id(recipient: str) -> Id:
 
 
 def _changes_of(
-    recipient: StoredRecipient, channels: list[str], fields: HistoryFields, outcomes: HistoryFields
+    recipient: StoredRecipient, labels: list[str], fields: HistoryFields, outcomes: HistoryFields
 ) -> list[HistoryChange]:
     state, over = DeliveryState(fields["state"] or ""), fields["finished"] is not None
     changes = []
-    for channel, contacts in zip(channels, recipient.contacts, strict=True):
-        for contact in range(contacts):
-            if text := outcomes.get(outcome_field(recipient.id, channel, contact)):
-                outcome = read_outcome(text, over)
-                changes.append(HistoryChange(outcome.version, recipient.id, channel, outcome, state))
+    for label, name in projection.labelled_fields(recipient, labels):
+        if text := outcomes.get(name):
+            channel, wave = split_label(label)
+            outcome = read_outcome(text, over and not wave)
+            changes.append(HistoryChange(outcome.version, recipient.id, channel, outcome, state, reminder=wave))
     return changes
 
 

@@ -29,7 +29,7 @@ class OutcomeRecord(Struct, frozen=True):
 
 class RecipientRecord(Struct, frozen=True):
     """The outcome of one recipient over all channels. `received_in`: the channels in which it was reached. `text`: its
-    own one, of a personal text. `answer`: None if the delivery asks nothing.
+    own one, of a personal text. `answer`: None if the delivery asks nothing. `reminders`: those sent to it.
     """
 
     id: Id
@@ -39,6 +39,33 @@ class RecipientRecord(Struct, frozen=True):
     outcomes: Mapping[str, OutcomeRecord]
     text: str | None = None
     answer: RecipientAnswer | None = None
+    reminders: Sequence["ReminderRecord"] = ()
+
+
+class ReminderRecord(Struct, frozen=True):
+    """What became of a reminder for one recipient. `wave`: which one, from 1."""
+
+    wave: int
+    channel: str
+    outcome: OutcomeRecord
+
+
+class Reminders(Struct, frozen=True):
+    """The waves of reminders of a question. `sent`: the earlier first. `next_at`: when the next one is planned."""
+
+    sent: Sequence["ReminderWave"] = ()
+    next_at: datetime | None = None
+
+
+class ReminderWave(Struct, frozen=True):
+    """Reminders that were made in one step. `people`: to how many. `by`: who wanted them, "" if they were planned.
+    `labels`: under which their outcomes are stored.
+    """
+
+    at: datetime
+    people: int
+    by: str
+    labels: Sequence[str]
 
 
 class ChannelRecord(Struct, frozen=True):
@@ -83,11 +110,13 @@ class History(Struct, frozen=True):
     personal: Sequence[str] = ()
     question: Question | None = None
     answers: AnswerTotals | None = None
+    reminders: Reminders = Reminders()
 
 
 class HistoryChange(Struct, frozen=True):
     """One outcome that changed, or the `answer` of a recipient; without a recipient, a new `deliver_at`, the end of the
-    delivery, or the closing of its question. `version` counts the changes of a history from 1.
+    delivery, or the closing of its question. `version` counts the changes of a history from 1. `reminder`: the outcome
+    is that of this wave of reminders; 0: of the delivery itself.
     """
 
     version: int
@@ -98,3 +127,4 @@ class HistoryChange(Struct, frozen=True):
     deliver_at: datetime | None = None
     answer: AnswerRow | None = None
     closed_at: datetime | None = None
+    reminder: int = 0

@@ -9,10 +9,12 @@ from datetime import datetime
 from enum import StrEnum
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from core.model.clock import from_ms
 from core.model.history_key import HistoryKey, Id
+
+MOST_REMINDERS_BY_HAND = 3
 
 
 class AnswerKind(StrEnum):
@@ -42,6 +44,21 @@ class AnswerState(StrEnum):
     LATE = "late"
 
 
+class Remind(Struct, frozen=True):
+    """Who has not answered is reminded `after` the release, then `every` so often, `most` times. Milliseconds."""
+
+    after: int
+    every: int
+    most: int
+
+
+class Escalate(Struct, frozen=True):
+    """Who has not answered `after` the release is asked in these channels as well. Milliseconds."""
+
+    after: int
+    channels: Sequence[str]
+
+
 class Option(Struct, frozen=True):
     """`key`: what is counted. `text`: of the button."""
 
@@ -60,6 +77,13 @@ class Question(Struct, frozen=True, omit_defaults=False):
     until: int = 0
     change: bool = True
     late: Late = Late.KEEP
+    remind: Remind | UnsetType = UNSET
+    escalate: Escalate | UnsetType = UNSET
+
+    @property
+    def most_reminders(self) -> int:
+        """Return how many waves of reminders there are at most, planned ones and those by hand."""
+        return self.remind.most if self.remind else MOST_REMINDERS_BY_HAND
 
     def option(self, key: str) -> Option | None:
         return next((one for one in self.options if one.key == key), None)

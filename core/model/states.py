@@ -52,7 +52,8 @@ class Reason(StrEnum):
     FAILED_ELSEWHERE = "failed_elsewhere"
     NO_RECEIPT = "no_receipt"
     OPTED_OUT = "opted_out"
-    ANSWERED = "answered"  # of `read`: an answer of the person shows it
+    ANSWERED = "answered"  # of `read`: an answer of the person shows it; of `skipped`: it was not asked again
+    QUESTION_CLOSED = "question_closed"
 
 
 class Verdict(StrEnum):

@@ -21,6 +21,7 @@ from core.orders.content_rules import faults_of_content
 from core.orders.delivery_times import faults_of_time
 from core.orders.order import Addressee, Order
 from core.orders.personal_values import neutral
+from core.orders.question_rules import faults_of_escalation
 
 MOST_FAULTS = 20
 """Faults reported at once."""
@@ -59,6 +60,7 @@ def _faults(order: Order, channels: Collection[str], now: datetime) -> Iterator[
         yield Invalid("VALUES_NOT_PERSONAL", "Values belong to a personal text.", "personal")
     for number, channel in enumerate(delivery.channels):
         yield from _faults_of_channel(channel, f"channels.{number}", channels)
+    yield from faults_of_escalation(delivery.question, delivery.channels, channels)
     yield from _faults_of_wait(delivery)
     yield from faults_of_time(delivery.deliver_at, now, is_far=order.far)
     yield from _faults_of_expiry(delivery, now)

@@ -22,7 +22,7 @@ from core.orders.delivery_times import check_time
 from core.orders.order import Caller, Order
 from core.orders.own_name import in_own_name, is_trial
 from core.orders.personal_values import make_personal
-from core.orders.question_rules import check_question
+from core.orders.question_rules import check_question, with_escalation
 from core.orders.sending_policy import SendingPolicy
 from core.orders.tables.row_addressees import RowAddressees
 
@@ -90,7 +90,7 @@ class Preparation:
             content=content,
             tenant=caller.tenant,
             recipients=recipients,
-            channels=given.channels or channels,
+            channels=with_escalation(given.channels or channels, given.question),
             deliver_at=deliver_at,
             moved_from=moved_from,
             quota=None if is_trial(given, addressees, caller.person) else self._quotas.of_role(role),

@@ -3,11 +3,11 @@
 Each refusal is an `Invalid` with a stable code and the path of the field.
 """
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime, timedelta
 
 from core.errors import Invalid
-from core.model.clock import from_ms
+from core.model.clock import from_ms, to_ms
 from core.model.question import AnswerKind, Option, Question
 from core.model.text.characters import is_blank
 
@@ -15,6 +15,11 @@ MAX_OPTIONS = 50
 MAX_OPTION_TEXT = 100
 """Characters. A channel with shorter buttons does not show the answer, and its outcome says so."""
 
+SHORTEST_WAIT, LONGEST_WAIT = timedelta(minutes=1), timedelta(days=30)
+"""Before a question is asked again."""
+MOST_REMINDERS = 10
+
+_MS = timedelta(milliseconds=1)
 _READ = "read"
 _CONFIRMATIONS = {"ru": "Прочитано", "en": "I have read it"}
 
@@ -31,9 +36,28 @@ def locale_of(text: str) -> str:
     return "ru" if any("\u0400" <= letter <= "\u04ff" for letter in text) else "en"
 
 
+def with_escalation(channels: Sequence[str], question: Question | None) -> Sequence[str]:
+    """Return the channels of a delivery, those last to which its question escalates."""
+    last = question.escalate.channels if question and question.escalate else ()
+    return [*(one for one in channels if one not in last), *last]
+
+
+def faults_of_escalation(
+    question: Question | None, channels: Sequence[str], known: Collection[str]
+) -> Iterator[Invalid]:
+    """Emit the faults of the channels to which a question escalates. `channels`: those that the order names."""
+    escalate = question.escalate if question else None
+    for number, channel in enumerate(escalate.channels if escalate else ()):
+        path = f"answer.escalate.channels.{number}"
+        if channel not in known:
+            yield Invalid("UNKNOWN_CHANNEL", f"The channel {channel!r} is unknown.", path)
+        elif channel in channels:
+            yield Invalid("ESCALATE_CHANNEL_REPEATED", f"The delivery goes to {channel!r} at once.", path)
+
+
 def check_question(question: Question, deliver_at: datetime | None, now: datetime) -> None:
     """Check a question. Raises Invalid OPTIONS_MISSING, OPTIONS_NOT_ALLOWED, TOO_MANY_OPTIONS, OPTION_MALFORMED,
-    OPTION_REPEATED, OPTION_TOO_LONG, UNTIL_PAST, UNTIL_BEFORE_DUE.
+    OPTION_REPEATED, OPTION_TOO_LONG, UNTIL_PAST, UNTIL_BEFORE_DUE, TOO_SOON_TO_ASK_AGAIN, TOO_LATE_TO_ASK_AGAIN.
     """
     path, options = "answer.options", question.options
     if question.kind is AnswerKind.CONFIRM and len(options) != 1:
@@ -50,6 +74,20 @@ def check_question(question: Question, deliver_at: datetime | None, now: datetim
     if len({one.key for one in options}) < len(options):
         raise Invalid("OPTION_REPEATED", "Two options have the same key.", path)
     _check_until(question, deliver_at, now)
+    _check_asking_again(question, deliver_at or now)
+
+
+def _check_asking_again(question: Question, released: datetime) -> None:
+    remind, escalate = question.remind or None, question.escalate or None
+    open_for = question.until - to_ms(released) if question.until else LONGEST_WAIT // _MS
+    for name, after in (("remind", remind and remind.after), ("escalate", escalate and escalate.after)):
+        if after is not None and after >= open_for:
+            detail = "Until then the question is closed, or more than 30 days have passed."
+            raise Invalid("TOO_LATE_TO_ASK_AGAIN", detail, f"answer.{name}.after")
+        if after is not None and after < SHORTEST_WAIT // _MS:
+            raise Invalid("TOO_SOON_TO_ASK_AGAIN", "At least a minute.", f"answer.{name}.after")
+    if remind and not SHORTEST_WAIT // _MS <= remind.every <= LONGEST_WAIT // _MS:
+        raise Invalid("TOO_SOON_TO_ASK_AGAIN", "A minute to 30 days.", "answer.remind.every")
 
 
 def _check_until(question: Question, deliver_at: datetime | None, now: datetime) -> None:

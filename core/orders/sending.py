@@ -155,6 +155,12 @@ class Sending:
         await self._keep_files_of(key, caller.tenant, moved or deliver_at)
         return await self._deliveries.reschedule(key, caller.tenant, moved or deliver_at, moved_from)
 
+    def check_quiet_hours(self, caller: Caller, *, urgent: bool = False) -> None:
+        """Check that something may be sent again now. Raises Conflict QUIET_HOURS, Forbidden URGENT_NOT_ALLOWED."""
+        moved, moved_from = self._preparation.moved(None, caller, is_urgent=urgent)
+        if moved and moved_from:
+            raise Conflict("QUIET_HOURS", f"These are quiet hours; nothing is sent again before {moved:%FT%TZ}.")
+
     async def retry(
         self,
         key: HistoryKey,
@@ -168,9 +174,7 @@ class Sending:
 
         Raises Conflict QUIET_HOURS, FILE_GONE, Forbidden URGENT_NOT_ALLOWED, and what `Deliveries.retry` raises.
         """
-        moved, moved_from = self._preparation.moved(None, caller, is_urgent=urgent)
-        if moved and moved_from:
-            raise Conflict("QUIET_HOURS", f"These are quiet hours; nothing is sent again before {moved:%FT%TZ}.")
+        self.check_quiet_hours(caller, urgent=urgent)
         await self._keep_files_of(key, caller.tenant, None)
         return await self._deliveries.retry(key, caller.tenant, statuses, recipients)
 

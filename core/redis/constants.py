@@ -41,9 +41,13 @@ HISTORY_FACTS = (
 AWAITING_MS = 9_999_999_999_999
 """In a checkpoint: the entry waits for an earlier channel (lua/delivery/modules/next_channel.lua)."""
 
+ASKS_AGAIN = -1
+"""The place of a parcel that is sent only to those whose question is open (lua/answers/modules/reminders.lua)."""
+
 Constant = int | Mapping[Status, int] | Set[str] | Sequence[str]
 
 CONSTANTS: Mapping[str, Constant] = {
+    "ASKS_AGAIN": ASKS_AGAIN,
     "BEST": BEST,
     "COUNTED": COUNTED,
     "DAY_MS": DAY_MS,

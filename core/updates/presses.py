@@ -6,18 +6,20 @@
 Guarantees: a process that is killed at any point loses no press and counts none twice: the next attempt gets the first
 result and makes the same calls. A press that does not count is answered with the reason.
 
-The tube also closes questions when their time has come (lua/answers/modules/answers.lua puts these tasks).
+The tube also closes questions and reminds of them when their time has come (lua/answers puts these tasks).
 """
 
 import logging
 from datetime import timedelta
 from hashlib import blake2b
 
+from core.admission.quiet_hours import TenantQuietHours
 from core.answers import Answers
 from core.errors import NotFound, Refused
 from core.model.backoff import Backoff
+from core.model.clock import from_ms
 from core.model.history_key import HistoryKey
-from core.queue import Attempt, QueueClient, Result, Tube, Worker
+from core.queue import Attempt, QueueClient, Result, Retry, Task, Tube, Worker
 from core.redis.store import Store
 from core.updates.answer_words import is_alert, refusal_text, result_text
 from core.updates.bot_calls import BotCalls
@@ -25,8 +27,8 @@ from core.updates.events import ANSWERS_TUBE, Event, decode, identity
 
 log = logging.getLogger(__name__)
 
-CLOSE = "close"
-"""The kind of the tasks that close questions."""
+CLOSE, REMIND = "close", "remind"
+"""The kinds of the tasks that close questions, and that remind of them."""
 _LEASE = timedelta(seconds=5)
 _CONCURRENCY = 100
 
@@ -37,10 +39,11 @@ def answers_tube() -> Tube:
 
 
 class Presses:
-    """One per process."""
+    """One per process. `quiet_hours`: in which nobody is reminded."""
 
-    def __init__(self, store: Store, client: QueueClient) -> None:
+    def __init__(self, store: Store, client: QueueClient, quiet_hours: TenantQuietHours | None = None) -> None:
         self._client = client
+        self._quiet_hours = quiet_hours or TenantQuietHours()
         self._answers = Answers(store)
 
     async def open(self) -> None:
@@ -52,11 +55,27 @@ class Presses:
         return self._client.worker(ANSWERS_TUBE, self.handle, _CONCURRENCY, lease=_LEASE)
 
     async def handle(self, attempt: Attempt) -> Result:
-        """Count a press and show what came of it, or close a question. Raises StoreError."""
-        if attempt.task.kind == CLOSE:
-            await self._close(HistoryKey.of(attempt.task.shard, attempt.body), attempt.task.tenant)
+        """Count a press and show what came of it, close a question, or remind of it. Raises StoreError."""
+        task = attempt.task
+        if task.kind == CLOSE:
+            await self._close(HistoryKey.of(task.shard, attempt.body), task.tenant)
+        elif task.kind == REMIND:
+            return await self._remind(task, attempt.body)
         else:
-            await self._press(attempt.task.tenant, decode(attempt.body))
+            await self._press(task.tenant, decode(attempt.body))
+        return None
+
+    async def _remind(self, task: Task, body: str) -> Result:
+        suffix, _, wave = body.rpartition(" ")
+        key, quiet_hours = HistoryKey.of(task.shard, suffix), self._quiet_hours.of(task.tenant)
+        now = from_ms(task.claimed)
+        if moved := quiet_hours.moved(now) if quiet_hours else None:
+            return Retry(moved - now, error="quiet hours")
+        try:
+            result, people = await self._answers.remind(key, task.tenant, int(wave))
+            log.info("question of %s: reminder %s: %s, %d people", key.id, wave, result, people)
+        except NotFound:
+            log.info("question of %s: its delivery is no longer kept", key.id)
         return None
 
     async def _close(self, key: HistoryKey, tenant: str) -> None:

@@ -51,7 +51,8 @@ class _Envelope(msgspec.Struct):
 
 class OutcomeData(msgspec.Struct):
     """The outcome of one recipient in one channel. `delivery`: the id of the delivery. `not_shown`: what the channel
-    could not show; absent if it showed everything.
+    could not show; absent if it showed everything. `reminder`: which reminder it is, from 1; absent for the first
+    sending.
     """
 
     delivery: str
@@ -66,6 +67,7 @@ class OutcomeData(msgspec.Struct):
     attempts: int
     at: datetime | None
     not_shown: Sequence[str] | msgspec.UnsetType = msgspec.UNSET
+    reminder: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class FinishedData(msgspec.Struct):
@@ -139,6 +141,7 @@ def outcome_message(webhook: Webhook, key: HistoryKey, change: HistoryChange) ->
         attempts=outcome.attempts,
         at=outcome.at,
         not_shown=outcome.not_shown or msgspec.UNSET,
+        reminder=change.reminder or msgspec.UNSET,
     )
     at, subject = outcome.at or from_ms(0), f"{key} {change.recipient}"
     return WebhookMessage.make(message_id(webhook, key, change.version), EventType.OUTCOME, at, data, subject)

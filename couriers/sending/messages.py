@@ -32,7 +32,7 @@ class Messages:
         self._tenant = tenant
         self._parcel = parcel
         self._channel = services.courier.channel
-        self._seed = f"{parcel.history_key.id}:{self._channel}:{parcel.group}"
+        self._seed = f"{parcel.history_key.id}:{parcel.label}:{parcel.group}"
         self._has_choices = bool(parcel.content or parcel.question) and isinstance(services.courier, WritesAsText)
         self._template = PersonalTemplate(parcel.text, parcel.content) if parcel.is_personal else None
         self._values: dict[int, Values] = {}
@@ -107,6 +107,6 @@ class Messages:
     async def _report_url(self, entry: Entry) -> str:
         base_url = self._services.options.report_url
         token = await self._services.delivery_reports.token(
-            self._parcel.history_key, self._channel, self._parcel.number, entry
+            self._parcel.history_key, self._parcel.label, self._parcel.number, entry
         )
         return f"{base_url}{'&' if '?' in base_url else '?'}token={token}"

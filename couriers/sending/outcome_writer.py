@@ -42,7 +42,7 @@ _Announced = tuple[list[Any], "asyncio.Future[None]"]
 
 class OutcomeWriter:
     """One per claim. `lost`: the lease was lost or the store failed, so nothing may be attempted any more. `cancelled`:
-    nothing more may be attempted. `skip`: ids of recipients that were cancelled meanwhile.
+    nothing more may be attempted. `skip`: ids of recipients that were cancelled, or have answered, meanwhile.
     """
 
     def __init__(self, services: ParcelServices, task: Task, parcel: Parcel) -> None:
@@ -85,7 +85,7 @@ class OutcomeWriter:
             extension = await self._queue.extend(self._task, self._lease, page, replicated=replicated)
             self.lost = self.lost or not extension.lease_valid
             self.cancelled = self.cancelled or extension.cancelled
-            self.skip = extension.skip
+            self.skip |= extension.skip
 
     def give_up(self, fault: StoreError) -> None:
         """Attempt nothing more after a fault of the store. What is known is written as soon as the store works."""
@@ -189,8 +189,8 @@ class OutcomeWriter:
         """Record outcomes as reports: another worker has taken the parcel over, or an earlier call has settled it and
         its reply was lost.
         """
-        parcel, channel = self._parcel, self._services.courier.channel
+        parcel = self._parcel
         for start in range(0, len(self._items), _PAGE):
             page = self._items[start : start + _PAGE]
-            await self._services.delivery_reports.record_late(parcel.history_key, channel, parcel.number, page)
+            await self._services.delivery_reports.record_late(parcel.history_key, parcel.label, parcel.number, page)
         log.warning("parcel %s: its lease was lost, %d outcomes recorded as reports", self._task.id, len(self._items))

@@ -34,7 +34,7 @@ class ReadMarks:
     async def note(self, parcel: Parcel, sent: Sequence[tuple[Entry, Sent]]) -> None:
         """Note the messages whose dialog reports reading. If the store fails, they never become `read`."""
         references = [
-            Reference(outcome.peer, outcome.number, outcome.reference, _name(parcel, self._courier.channel, entry))
+            Reference(outcome.peer, outcome.number, outcome.reference, _name(parcel, entry))
             for entry, outcome in sent
             if outcome.peer and outcome.number
         ]
@@ -65,6 +65,6 @@ class ReadMarks:
                 await asyncio.sleep(_RETRY_SECONDS)
 
 
-def _name(parcel: Parcel, channel: str, entry: Entry) -> EntryName:
+def _name(parcel: Parcel, entry: Entry) -> EntryName:
     key = parcel.history_key
-    return EntryName(key.shard, key.suffix, channel, parcel.number, *entry[:4])
+    return EntryName(key.shard, key.suffix, parcel.label, parcel.number, *entry[:4])

@@ -1,19 +1,24 @@
 """Questions over HTTP: what is refused, the table of answers, CSV, entering on behalf, closing."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from core.deliveries.channels import ChannelFacts
+from core.model.clock import write_time
 from couriers.sending.content.shown import display_of
 from couriers.telegram_bot.courier import TelegramBot
 from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.delivery.test_deliveries import finished
+from tests.support.waiting import until
 
 PEOPLE = [{"id": n, "name": f"Person {n}", "contacts": {"telegram": str(100000 + n)}} for n in (1, 2)]
 OPTIONS = [{"key": "yes", "text": "Yes"}, {"key": "no", "text": "No"}]
 CHOICE = {"kind": "choice", "options": OPTIONS}
+IN_AN_HOUR = write_time(datetime.now(UTC) + timedelta(hours=1))
+ESCALATE = {"after": "PT30M", "channels": ["sms"]}
 
 
 def asking(**answer: Any) -> dict[str, Any]:
@@ -41,7 +46,16 @@ REFUSED = [
     ("UNTIL_PAST", {"kind": "confirm", "until": "2020-01-01T00:00:00Z"}),
     ("TIME_MALFORMED", {"kind": "confirm", "until": "tomorrow"}),
     ("WRONG_VALUE", {"kind": "signature"}),
-    ("UNKNOWN_FIELD", {"kind": "confirm", "remind": {}}),
+    ("UNKNOWN_FIELD", {"kind": "confirm", "nag": {}}),
+    ("REQUIRED", {"kind": "confirm", "remind": {}}),
+    ("WAIT_MALFORMED", {"kind": "confirm", "remind": {"after": "soon"}}),
+    ("TOO_SOON_TO_ASK_AGAIN", {"kind": "confirm", "remind": {"after": "PT1S"}}),
+    ("TOO_SOON_TO_ASK_AGAIN", {"kind": "confirm", "remind": {"after": "PT1H", "every": "PT1S"}}),
+    ("TOO_LATE_TO_ASK_AGAIN", {"kind": "confirm", "remind": {"after": "P31D"}}),
+    ("TOO_LATE_TO_ASK_AGAIN", {"kind": "confirm", "until": IN_AN_HOUR, "remind": {"after": "PT2H"}}),
+    ("TOO_LATE_TO_ASK_AGAIN", {"kind": "confirm", "until": IN_AN_HOUR, "escalate": ESCALATE | {"after": "PT2H"}}),
+    ("UNKNOWN_CHANNEL", {"kind": "confirm", "escalate": ESCALATE | {"channels": ["pigeon"]}}),
+    ("ESCALATE_CHANNEL_REPEATED", {"kind": "confirm", "escalate": ESCALATE | {"channels": ["telegram"]}}),
 ]
 
 
@@ -115,10 +129,53 @@ async def test_a_question_is_closed_by_hand_once(api: Api, where: str) -> None:
     assert (late["result"], late["answer"]["state"]) == ("late", "late")
 
 
+@pytest.mark.row("R-10")
+async def test_those_who_have_not_answered_are_reminded_by_hand_three_times(api: Api, where: str) -> None:
+    await api.call("POST", f"{where}/answers", {"recipient": 1, "value": "yes"})
+    for _ in range(3):
+        reminded = await api.call("POST", f"{where}/answers:remind")
+        assert (reminded.status, reminded.json) == (200, {"people": 1}), reminded
+    assert (await api.call("POST", f"{where}/answers:remind")).code == "REMINDED_ENOUGH"
+
+    async def are_sent() -> Any:
+        history = (await api.call("GET", where)).json
+        waves = [one["status"] for recipient in history["recipients"] for one in recipient.get("reminders", ())]
+        return history if waves == ["sent"] * 3 else None
+
+    history = await until(are_sent)
+    assert [one["people"] for one in history["reminders"]["sent"]] == [1, 1, 1]
+    assert "reminders" not in history["recipients"][0]
+    assert history["counts"]["sent"] == 2
+    await api.call("POST", f"{where}/answers:close")
+    assert (await api.call("POST", f"{where}/answers:remind")).code == "QUESTION_CLOSED"
+
+
+async def test_how_a_question_is_asked_again_is_shown_and_counted_before_it_is_sent(api: Api) -> None:
+    people = [{"id": n, "contacts": {"telegram": str(100000 + n), "sms": f"+7999111223{n}"}} for n in (1, 2)]
+    again = {"remind": {"after": "PT12H", "every": "P1D", "most": 3}, "escalate": ESCALATE}
+    body = asking(**CHOICE, **again) | {"recipients": people}
+    channels = (await api.call("POST", "/v1/deliveries/preview", body)).json["channels"]
+    assert {name: (one["reminders"], one.get("only_unanswered")) for name, one in channels.items()} == {
+        "telegram": (6, None),
+        "sms": (6, True),
+    }
+    made = await api.call("POST", "/v1/deliveries", body)
+    history = (await api.call("GET", made.headers["Location"])).json
+    assert history["answer"]["remind"] == again["remind"]
+    assert history["answer"]["escalate"] == ESCALATE
+    assert list(history["channels"]) == ["telegram", "sms"]
+    assert history["reminders"]["next_at"] > history["released_at"]
+
+
 async def test_answers_to_what_was_not_asked_are_refused(api: Api, where: str) -> None:
     made = await api.call("POST", "/v1/deliveries", delivery_body())
     plain = made.headers["Location"]
-    for method, path in (("GET", "/answers"), ("GET", "/answers.csv"), ("POST", "/answers:close")):
+    for method, path in (
+        ("GET", "/answers"),
+        ("GET", "/answers.csv"),
+        ("POST", "/answers:close"),
+        ("POST", "/answers:remind"),
+    ):
         assert (await api.call(method, f"{plain}{path}")).code == "QUESTION_NOT_FOUND"
     for body, code in (
         ({"recipient": 1, "value": "maybe"}, "OPTION_UNKNOWN"),

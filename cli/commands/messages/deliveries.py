@@ -78,6 +78,16 @@ def _declare_message(parser: ArgumentParser) -> None:
     asks.add_argument("--confirm", action="store_true", help='ask for a confirmation, with a button "I have read it"')
     asks.add_argument("--ask", metavar="OPTIONS", help="ask with a button for each option, for example 'Yes|No'")
     add("--until", metavar="TIME", help="with --confirm or --ask: when the question closes")
+    add(
+        "--remind",
+        metavar="TIMES",
+        help="remind who has not answered, for example 12h, or 12h,1d,3: after 12 hours, then each day, 3 times",
+    )
+    add(
+        "--escalate",
+        metavar="TIME:CHANNELS",
+        help="ask who has not answered in other channels, for example 2h:sms,email",
+    )
 
 
 def _declare_terms(parser: ArgumentParser) -> None:
@@ -160,16 +170,42 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
 
 def new_question(arguments: Namespace) -> dict[str, Any] | None:
     """Return what the delivery asks, None if it asks nothing. Raises CommandFailed."""
-    until = {"until": arguments.until} if arguments.until else {}
+    terms = _terms_of_question(arguments)
     if arguments.confirm:
-        return {"kind": "confirm", **until}
+        return {"kind": "confirm", **terms}
     if arguments.ask is None:
-        if until:
-            raise CommandFailed("--until belongs to --confirm or --ask", WRONG_USAGE)
+        for name in terms:
+            raise CommandFailed(f"--{name} belongs to --confirm or --ask", WRONG_USAGE)
         return None
     texts = [text.strip() for text in arguments.ask.split("|")]
     options = [{"key": str(number), "text": text} for number, text in enumerate(texts, 1)]
-    return {"kind": "choice", "options": options, **until}
+    return {"kind": "choice", "options": options, **terms}
+
+
+def _terms_of_question(arguments: Namespace) -> dict[str, Any]:
+    """Return until when a question is open, and how it is asked again. Raises CommandFailed."""
+    terms: dict[str, Any] = {"until": arguments.until} if arguments.until else {}
+    if arguments.remind:
+        after, *rest = arguments.remind.split(",")
+        terms["remind"] = {"after": _duration(after)}
+        if rest:
+            terms["remind"]["every"] = _duration(rest[0])
+        if len(rest) > 1:
+            terms["remind"]["most"] = int(rest[1]) if rest[1].isdecimal() else rest[1]
+    if arguments.escalate:
+        after, _, channels = arguments.escalate.partition(":")
+        if not channels:
+            raise CommandFailed("--escalate is a time and channels, for example 2h:sms", WRONG_USAGE)
+        terms["escalate"] = {"after": _duration(after), "channels": channels.split(",")}
+    return terms
+
+
+def _duration(text: str) -> str:
+    """Return 90m, 12h or 2d as an ISO 8601 duration; anything else as it is."""
+    number, unit = text.strip()[:-1], text.strip()[-1:]
+    if not number.isdecimal() or unit not in "smhd":
+        return text
+    return f"P{number}D" if unit == "d" else f"PT{number}{unit.upper()}"
 
 
 def parse_id(text: str) -> int | str:
@@ -266,6 +302,7 @@ def declare_answers(parser: ArgumentParser) -> None:
     parser.add_argument("--csv", action="store_true", help="print a table of CSV")
     parser.add_argument("--state", help="only recipients in this state: open, answered, silent, unreachable, late, …")
     parser.add_argument("--close", action="store_true", help="close the question first: later answers are late")
+    parser.add_argument("--remind", action="store_true", help="first remind those who have not answered")
 
 
 async def answers(api: HttpClient, arguments: Namespace) -> int:
@@ -273,6 +310,9 @@ async def answers(api: HttpClient, arguments: Namespace) -> int:
     path, query = f"{delivery_path(arguments.key)}/answers", {"state": arguments.state} if arguments.state else {}
     if arguments.close:
         await api.call("POST", f"{path}:close")
+    if arguments.remind:
+        people = (await api.call("POST", f"{path}:remind"))["people"]
+        print(f"reminded: {people}", file=sys.stderr)
     if arguments.csv:
         async for chunk in api.download(f"{path}.csv", query):
             sys.stdout.buffer.write(chunk)

@@ -134,7 +134,7 @@ async def open_api_services(store: Store, settings: Settings, mark: Installation
         sending_webhooks(core, settings) as webhooks,
         recovering_imports(core) as importing,
         recording_figures(core),
-        counting_answers(core),
+        counting_answers(core, settings),
     ):
         yield ApiServices(
             core=core,
@@ -196,9 +196,9 @@ async def recording_figures(core: Services) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def counting_answers(core: Services) -> AsyncIterator[None]:
-    """Count presses that answer questions, and close questions, beside the API."""
-    presses = Presses(core.store, core.client)
+async def counting_answers(core: Services, settings: Settings) -> AsyncIterator[None]:
+    """Count presses that answer questions, close questions and remind of them, beside the API."""
+    presses = Presses(core.store, core.client, sending_policy_of(settings).quiet_hours)
     await presses.open()
     worker = presses.worker()
     counting = asyncio.create_task(worker.run(), name="answers")

@@ -1,14 +1,18 @@
-"""The invariant of questions (I26): an answer counts once for its person, and the totals are those of the answers.
-Pure.
+"""The invariants of questions. I26: an answer counts once for its person, and the totals are those of the answers. I27:
+a reminder never goes to who has answered. Pure.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from core.audit.invariants.invariant import Violation
-from core.model.question import AnswerRow, AnswerState, Late, Question, load_question, load_row
+from core.deliveries.histories.encoding import StoredRecipient
+from core.deliveries.histories.parcels import outcome_field
+from core.deliveries.histories.projection import waves_of
+from core.model.clock import to_ms
+from core.model.question import AnswerRow, AnswerState, Late, Question, load_question, load_row, row_field
 
-_RULE = "I26"
+_RULE, _REMINDERS = "I26", "I27"
 _ROW, _COUNTER = "answer:", "answers:"
 
 
@@ -36,6 +40,31 @@ def answer_violations(
         yield Violation(
             _RULE, key, f"counts {counted}", f"{wanted}", why="a wrong total is counted on by later answers"
         )
+
+
+def reminder_violations(
+    key: str, fields: Mapping[str, str], people: Sequence[StoredRecipient], outcomes: Mapping[str, str]
+) -> Iterator[Violation]:
+    """Yield the reminders that went to people who had answered when their wave was made, and more waves than the
+    question allows. `outcomes`: field → stored text.
+    """
+    question, waves = load_question(fields.get("answer")), waves_of(fields.get("answers_reminders"))
+    if question is None:
+        return
+    if len(waves) > question.most_reminders:
+        why = "they were sent"
+        yield Violation(_REMINDERS, key, f"{len(waves)} reminders", f"at most {question.most_reminders}", why=why)
+    rows = {one.number: load_row(fields.get(row_field(one.number))) for one in people}
+    wrong = [
+        (one.id, label)
+        for one in people
+        for wave in waves
+        for label in wave.labels
+        if (row := rows[one.number]) and min([row.at, *(old.at for old in row.revisions)]) < to_ms(wave.at)
+        if any(outcome_field(one.id, label, contact) in outcomes for contact in range(max(one.contacts, default=0)))
+    ]
+    if wrong:
+        yield Violation(_REMINDERS, key, f"reminders of {wrong[:10]}, who had answered", "none", why="they were sent")
 
 
 def _counted(question: Question, rows: Mapping[int, AnswerRow], reached: Collection[int]) -> dict[str, int]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from core.audit.invariants.answers import answer_violations
+from core.audit.invariants.answers import answer_violations, reminder_violations
 from core.audit.invariants.invariant import Repair, Violation
 from core.deliveries.histories.encoding import ChannelPlan, StoredRecipient
 from core.deliveries.histories.parcels import outcome_field
@@ -120,6 +120,7 @@ def delivery_violations(
     recount = _Recount(key, seen, facts, content, plans)
     yield from recount.violations(counters)
     yield from answer_violations(key, content.answers, len(content.people), recount.reached())
+    yield from reminder_violations(key, content.answers, content.people, content.outcomes)
     if facts["state"] != "scheduled" and not (facts["state"] == "cancelled" and not facts["released"]):
         yield from _parcels(key, counters, content, plans)
     tasks = [parcel for parcels in content.parcels.values() for parcel in parcels if parcel.left is not None]

@@ -105,7 +105,7 @@ def _wanted_places(seen: TaskSnapshot, facts: Mapping[str, str]) -> set[str]:
         case TaskState.WAITING:
             # A task that is not in the index by lane backs off at its place. A parcel of a later channel (strategy
             # `first`) may wait outside its lane.
-            is_aside = seen.aside is not None or int(facts.get("place", 1)) > 1
+            is_aside = seen.aside is not None or int(facts.get("place", 1)) not in (0, 1)
             return {"due"} | expires | (first if _is_first(seen, facts) or not is_aside else set())
         case TaskState.READY:
             return ({"first" if _is_first(seen, facts) else "lane"} if first else {"ready"}) | expires

@@ -88,6 +88,14 @@ def parcel_task(key: HistoryKey, channel: str, number: int) -> str:
 Row = TypeVar("Row", EntryRow, Entry)
 
 
+def split_label(label: str) -> tuple[str, int]:
+    """Return the channel of a label, and the wave of reminders, 0 for the channel itself
+    (lua/delivery/modules/plan.lua).
+    """
+    channel, _, wave = label.partition("~")
+    return channel, int(wave or 0)
+
+
 class StoredParcel(NamedTuple):
     """A parcel as it was cut. `number`: which of the channel's parcels. `group`: its attempt group."""
 

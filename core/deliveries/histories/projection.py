@@ -15,10 +15,18 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from core.deliveries.histories.encoding import ChannelPlan, StoredRecipient, load_content, load_opted_out, load_plan
-from core.deliveries.histories.parcels import load_not_shown, outcome_field
+from core.deliveries.histories.parcels import load_not_shown, outcome_field, split_label
 from core.model.clock import from_ms
 from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, Strategy
-from core.model.history import ChannelRecord, History, OutcomeRecord, RecipientRecord
+from core.model.history import (
+    ChannelRecord,
+    History,
+    OutcomeRecord,
+    RecipientRecord,
+    ReminderRecord,
+    Reminders,
+    ReminderWave,
+)
 from core.model.history_key import HistoryKey, Id
 from core.model.question import AnswerTotals, RecipientAnswer, answer_state, load_question, load_row, row_field
 from core.model.question import totals as answer_totals
@@ -30,7 +38,7 @@ FIELDS = (
     *("tenant", "sender", "text", "origin", "state", "version", "created", "due", "released", "finished", "expires"),
     *("asked", "recipients", "reachable", "reached", "reported", "plan", "kind", "tags", "lane"),
     *("priority", "lapsed", "strategy", "wait", "opted_out", "content", "personal", "rescheduled"),
-    *("answer", "answers_closed", "answers_closing"),
+    *("answer", "answers_closed", "answers_closing", "answers_reminders", "answers_remind_at"),
 )
 
 _COUNTED: tuple[Status, ...] = tuple(status for status in Status if status not in (Status.QUEUED, Status.NO_CONTACT))
@@ -121,14 +129,31 @@ def _channel_state(plan: ChannelPlan, over: bool, fields: HistoryFields, counter
     return "pending" if sum(plan.parcels) or fields["state"] == DeliveryState.SCHEDULED else "reported"
 
 
-def outcome_fields(recipients: Iterable[StoredRecipient], channels: Sequence[str]) -> list[str]:
-    """Return the fields of all outcomes of these recipients."""
+def waves_of(text: str | None) -> list[ReminderWave]:
+    """Return the waves of reminders of a delivery, as lua/answers/modules/reminders.lua stores them."""
+    lines = (line.split("|") for line in (text or "").split("\n") if line)
     return [
-        outcome_field(recipient.id, channel, contact)
-        for recipient in recipients
-        for channel, contacts in zip(channels, recipient.contacts, strict=True)
-        for contact in range(contacts)
+        ReminderWave(from_ms(at), int(people), by, labels.split(";") if labels else ())
+        for at, people, by, labels in lines
     ]
+
+
+def labels_of(fields: HistoryFields) -> list[str]:
+    """Return the channels of a delivery, and the labels of its reminders."""
+    return [*channels_of(fields), *(label for wave in waves_of(fields["answers_reminders"]) for label in wave.labels)]
+
+
+def outcome_fields(recipients: Iterable[StoredRecipient], labels: Sequence[str]) -> list[str]:
+    """Return the fields of all outcomes of these recipients. `labels`: `labels_of`."""
+    return [name for one in recipients for _, name in labelled_fields(one, labels)]
+
+
+def labelled_fields(recipient: StoredRecipient, labels: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Emit the fields of all outcomes of a recipient, each behind its label. `labels`: `labels_of`."""
+    contacts = dict(zip(labels, recipient.contacts, strict=False))
+    for label in labels:
+        for contact in range(contacts[split_label(label)[0]]):
+            yield label, outcome_field(recipient.id, label, contact)
 
 
 def recipient_records(
@@ -178,7 +203,20 @@ def _recipient_record(
     }
     received_in = [channel for channel, record in records.items() if record.status in REACHED]
     answer = _answer_of(recipient, fields, is_reached=bool(received_in)) if fields.get("answer") else None
-    return RecipientRecord(recipient.id, recipient.name, list(recipient.origin), received_in, records, answer=answer)
+    reminders = _reminders_of(recipient, fields, outcomes) if fields["answers_reminders"] else []
+    origin = list(recipient.origin)
+    return RecipientRecord(
+        recipient.id, recipient.name, origin, received_in, records, answer=answer, reminders=reminders
+    )
+
+
+def _reminders_of(recipient: StoredRecipient, fields: HistoryFields, outcomes: HistoryFields) -> list[ReminderRecord]:
+    found = []
+    for label, name in labelled_fields(recipient, labels_of(fields)):
+        channel, wave = split_label(label)
+        if wave and (text := outcomes.get(name)):
+            found.append(ReminderRecord(wave, channel, read_outcome(text, over=False)))
+    return found
 
 
 def answer_fields(recipients: Iterable[StoredRecipient], fields: HistoryFields) -> list[str]:
@@ -259,6 +297,7 @@ def assemble(
         next=cursor,
         question=load_question(fields["answer"]),
         answers=_answers(fields, counters, total, reached),
+        reminders=Reminders(waves_of(fields["answers_reminders"]), _optional_time(fields["answers_remind_at"])),
     )
 
 

@@ -4,7 +4,7 @@ No rules here: what follows from the stored fields is in `core.deliveries.histor
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import count
 
 from core.deliveries.histories import projection
@@ -14,7 +14,7 @@ from core.deliveries.histories.projection import HistoryFields
 from core.errors import NotFound
 from core.model.history import History, RecipientRecord
 from core.model.history_key import HistoryKey
-from core.model.question import counter_fields, load_question
+from core.model.question import counter_fields, load_question, row_field
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -74,7 +74,7 @@ class HistoryReader:
         """Return the fields that show which other fields exist. Of the plan only the channels are used; they never
         change."""
         return await self._fields_of_tenant(
-            key, tenant, ("tenant", "plan", "recipients", "state", "finished", "answer")
+            key, tenant, ("tenant", "plan", "recipients", "state", "finished", "answer", "answers_reminders")
         )
 
     async def _under_way(self, key: HistoryKey, fields: HistoryFields) -> set[str]:
@@ -104,7 +104,7 @@ class HistoryReader:
             *projection.answer_fields(recipients, immutable),
         ]
         names = [*projection.FIELDS, *projection.counter_fields(channels), *answers]
-        outcome_names = projection.outcome_fields(recipients, channels)
+        outcome_names = projection.outcome_fields(recipients, projection.labels_of(immutable))
         values = await self._store.run("read_history", key.shard, key.suffix, len(names), *names, *outcome_names)
         fields = dict(zip(names, values, strict=False))
         return _checked(fields, tenant), dict(zip(outcome_names, values[len(names) :], strict=True))
@@ -131,7 +131,7 @@ class HistoryReader:
         self, key: HistoryKey, fields: HistoryFields, recipients: Sequence[StoredRecipient]
     ) -> list[RecipientRecord]:
         """Return what became of these recipients."""
-        names = projection.outcome_fields(recipients, projection.channels_of(fields))
+        names = projection.outcome_fields(recipients, projection.labels_of(fields))
         under_way = await self._under_way(key, fields)
         answers = await self.answers(key, fields, recipients)
         outcomes = await self.outcomes(key, names)
@@ -145,6 +145,12 @@ class HistoryReader:
         slices = [names[start : start + _FIELDS_AT_ONCE] for start in range(0, len(names), _FIELDS_AT_ONCE)]
         found = await asyncio.gather(*(self.read_fields(key, part) for part in slices))
         return {name: text for part in found for name, text in part.items()}
+
+    async def answered(self, key: HistoryKey, numbers: Iterable[int]) -> set[int]:
+        """Return which of the recipients with these numbers have answered the question of the delivery."""
+        names = {row_field(number): number for number in numbers}
+        rows = await self.read_fields(key, list(names)) if names else {}
+        return {names[name] for name, row in rows.items() if row}
 
     async def parcels(self, key: HistoryKey, fields: HistoryFields) -> AsyncIterator[StoredParcel]:
         """Emit every parcel of the delivery."""

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from core.answers.buttons import as_reminder
 from core.deliveries.histories.encoding import load_content
-from core.deliveries.histories.parcels import Entry, load_parcel
+from core.deliveries.histories.parcels import Entry, load_parcel, split_label
 from core.model.content import Content
 from core.model.history_key import HistoryKey
 from core.model.question import Question, load_question
 from core.queue import Task
+from core.redis.constants import ASKS_AGAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,8 @@ class Parcel:
     more after each retry that a person asked for. `closed`: a cancellation or a delivery report has closed entries of
     this delivery, so the history must be read before the first attempt. `place`: of the channel in a delivery with the
     strategy `first`, from 1; 0 in others. `is_personal`: the text has marks, which the values of each recipient fill.
-    `question`: None if the delivery asks nothing.
+    `question`: None if the delivery asks nothing. `label`: its channel, or channel and wave of reminders; its
+    outcomes have it in their names. `asks_again`: it is sent only to those whose question is open.
     """
 
     history_key: HistoryKey
@@ -30,6 +33,11 @@ class Parcel:
     content: Content | None = None
     is_personal: bool = False
     question: Question | None = None
+    label: str = ""
+
+    @property
+    def asks_again(self) -> bool:
+        return self.place == ASKS_AGAIN
 
     @classmethod
     def of(cls, task: Task) -> "Parcel":
@@ -41,6 +49,10 @@ class Parcel:
         content = load_content(further[0]) if further else None
         question = load_question(further[1]) if len(further) > 1 else None
         group, entries, personal = load_parcel(encoded)
-        number = int(task.id.rpartition(".")[2])
+        _, label, number = task.id.rsplit(".", 2)
         key, of_first = HistoryKey.of(task.shard, suffix), int(place or 0)
-        return cls(key, number, group, entries, text, bool(closed), of_first, content, bool(personal), question)
+        if question and split_label(label)[1]:
+            text, content = as_reminder(text, content, question)
+        return cls(
+            key, int(number), group, entries, text, bool(closed), of_first, content, bool(personal), question, label
+        )

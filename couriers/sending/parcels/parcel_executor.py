@@ -90,7 +90,8 @@ class ParcelExecutor:
         self._clock_offset = task.claimed - claim.asked * 1000
         self._parcel = Parcel.of(task)
         self._messages = Messages(services, self._parcel, task.tenant)
-        self._entries = PendingEntries(task, self._parcel, self._courier.channel, self._courier.remembers)
+        self._entries = PendingEntries(task, self._parcel, self._courier.remembers)
+        self._announces = self._courier.remembers == NEVER or self._parcel.asks_again
         self._writer = OutcomeWriter(services, task, self._parcel)
         self._ready: deque[PendingEntry] = deque()
         self._postponed: list[PendingEntry] = []
@@ -113,6 +114,7 @@ class ParcelExecutor:
             self._close(pending, Final(Status.UNKNOWN, self._unclear_reason(pending)), pending.attempts)
         await self._select_ready()
         await self._skip_reached()
+        await self._skip_answered()
         self._refuse_empty()
         if self._ready:
             await self._attempt_ready()
@@ -156,6 +158,21 @@ class ParcelExecutor:
         for pending in ready:
             if pending.entry.number in reached and not pending.attempts and not pending.unclear_since:
                 self._close(pending, Final(Status.SKIPPED, Reason.REACHED_ELSEWHERE), 0)
+            else:
+                self._ready.append(pending)
+
+    async def _skip_answered(self) -> None:
+        """Close the entries of those who have answered before a parcel that asks again is sent. Who answers later is
+        left out in the step that writes `sending` (lua/answers/modules/reminders.lua).
+        """
+        if not self._parcel.asks_again:
+            return
+        fresh = {pending.entry.number for pending in self._ready if not pending.unclear_since}
+        answered = await self._services.reader.answered(self._parcel.history_key, fresh)
+        ready, self._ready = self._ready, deque()
+        for pending in ready:
+            if pending.entry.number in answered:
+                self._close(pending, Final(Status.SKIPPED, Reason.ANSWERED), pending.attempts)
             else:
                 self._ready.append(pending)
 
@@ -286,8 +303,10 @@ class ParcelExecutor:
             return [Unknown(error_text(fault))] * len(messages)
 
     async def _announced(self, batch: Sequence[PendingEntry], messages: Sequence[Message]) -> Sequence[Message]:
-        """Announce the messages where a repeat could double them, unless the courier does it. Raises NotWanted."""
-        if self._courier.remembers != NEVER:
+        """Announce the messages where a repeat could double them, or where who has answered is not asked again, unless
+        the courier does it. Raises NotWanted.
+        """
+        if not self._announces:
             return messages
         announcements = [_Announcement(self._announce, pending) for pending in batch]
         if isinstance(self._courier, Announces):
@@ -364,7 +383,7 @@ class ParcelExecutor:
         self._postponed.append(
             pending._replace(not_before=not_before, attempts=decision.attempts, unclear_since=unclear_since)
         )
-        if self._courier.remembers == NEVER:
+        if self._announces:
             self._writer.note(pending.entry.item(Status.QUEUED, decision.reason, attempts=decision.attempts))
 
     def _until_throttle_ends(self, unserved: Iterable[PendingEntry]) -> list[PendingEntry]:

@@ -57,10 +57,9 @@ class PendingEntries:
     cannot be repeated safely.
     """
 
-    def __init__(self, task: Task, parcel: Parcel, channel: str, remembers: timedelta) -> None:
+    def __init__(self, task: Task, parcel: Parcel, remembers: timedelta) -> None:
         self._task = task
         self._parcel = parcel
-        self._channel = channel
         self._remembers = remembers
         rows = json.loads(task.checkpoint or "[]")
         resumed = [PendingEntry(row[0], parcel.entries[row[0]], *row[1:]) for row in rows]
@@ -78,9 +77,9 @@ class PendingEntries:
         if not self._may_be_outdated or not self.open:
             return
         key = self._parcel.history_key
-        fields = [pending.entry.field(self._channel) for pending in self.open]
+        fields = [pending.entry.field(self._parcel.label) for pending in self.open]
         stored = await reader.outcomes(key, fields)
-        retried = await reader.retried_entries(key, self._channel, self._parcel.number)
+        retried = await reader.retried_entries(key, self._parcel.label, self._parcel.number)
         open_entries, self.open = self.open, []
         for pending, field in zip(open_entries, fields, strict=True):
             status = Status((stored[field] or Status.QUEUED).split("|")[0])

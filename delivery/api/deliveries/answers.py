@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
 from typing import Annotated, Any
 
 from aiohttp import web
@@ -9,10 +10,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from core.deliveries.histories.recipient_search import RecipientFilter
 from core.deliveries.histories.recipient_search import RecipientPage as Page
-from core.errors import NotFound
-from core.model.clock import from_ms, write_time
+from core.errors import Conflict, NotFound
+from core.model.clock import from_ms, write_optional_time, write_time
 from core.model.field_types import IdField, Label
-from core.model.history import History, RecipientRecord
+from core.model.history import History, RecipientRecord, Reminders
 from core.model.history_key import Id
 from core.model.people import id_text
 from core.model.question import (
@@ -26,6 +27,7 @@ from core.model.question import (
     RecipientAnswer,
 )
 from delivery.http.context import Request, Response, next_page_link
+from delivery.http.fields.durations import write_duration
 from delivery.http.fields.types import Limit, RequestModel, cursor_form
 from delivery.http.responses.csv import CONTENT_TYPE, ForExcel, Rows, is_for_excel, respond_csv
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
@@ -33,8 +35,25 @@ from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route,
 AnyRequest = Request[None, NoParameters]
 
 
+class RemindView(Struct):
+    """When those who do not answer are reminded: `after` the sending, then `every` so often, `most` times."""
+
+    after: str
+    every: str
+    most: int
+
+
+class EscalateView(Struct):
+    """Those who have not answered `after` the sending are asked in these channels as well."""
+
+    after: str
+    channels: Sequence[str]
+
+
 class QuestionView(Struct):
-    """The question of a delivery. `locale`: the language of replies to a press."""
+    """The question of a delivery. `locale`: the language of replies to a press. `remind`, `escalate`: absent without
+    them.
+    """
 
     kind: AnswerKind
     options: list[Option]
@@ -42,11 +61,43 @@ class QuestionView(Struct):
     change: bool
     late: Late
     locale: str
+    remind: RemindView | UnsetType = UNSET
+    escalate: EscalateView | UnsetType = UNSET
 
     @classmethod
     def of(cls, question: Question) -> "QuestionView":
         until = write_time(from_ms(question.until)) if question.until else None
-        return cls(question.kind, list(question.options), until, question.change, question.late, question.locale)
+        remind, escalate = question.remind, question.escalate
+        view = cls(question.kind, list(question.options), until, question.change, question.late, question.locale)
+        if remind:
+            view.remind = RemindView(_duration(remind.after), _duration(remind.every), remind.most)
+        if escalate:
+            view.escalate = EscalateView(_duration(escalate.after), escalate.channels)
+        return view
+
+
+def _duration(ms: int) -> str:
+    return write_duration(timedelta(milliseconds=ms))
+
+
+class WaveView(Struct):
+    """Reminders that were sent in one step. `people`: to how many. `by`: who wanted them, null if they were planned."""
+
+    at: str
+    people: int
+    by: str | None
+
+
+class RemindersView(Struct):
+    """The reminders of a question. `next_at`: when the next one is planned; quiet hours move it."""
+
+    sent: list[WaveView]
+    next_at: str | None
+
+    @classmethod
+    def of(cls, reminders: Reminders) -> "RemindersView":
+        waves = [WaveView(write_time(one.at), one.people, one.by or None) for one in reminders.sent]
+        return cls(waves, write_optional_time(reminders.next_at))
 
 
 class AnswerCounts(Struct):
@@ -185,6 +236,12 @@ class AnswerCounted(Struct):
     answer: AnswerView
 
 
+class Reminded(Struct):
+    """A reminder by hand goes out. `people`: to how many."""
+
+    people: int
+
+
 class QuestionClosed(Struct):
     """The totals of a question that is closed."""
 
@@ -234,7 +291,25 @@ async def close(request: AnyRequest) -> Response:
     return Response(QuestionClosed(AnswerCounts.of(asked.answers)))
 
 
-def _who(request: Request[AnswerOnBehalf, NoParameters]) -> str:
+async def remind(request: AnyRequest) -> Response:
+    """Remind those who have not answered."""
+    _, question = await _asked(request)
+    request.services.core.sending.check_quiet_hours(request.caller)
+    result, people = await request.services.core.answers.remind(
+        request.senders_history_key, request.tenant, by=_who(request)
+    )
+    match result:
+        case "closed":
+            raise Conflict("QUESTION_CLOSED", "The question is closed; nobody is reminded of it.")
+        case "unsent":
+            raise Conflict("NOT_RELEASED", "The delivery has not been sent yet.")
+        case "enough":
+            most = question.most_reminders
+            raise Conflict("REMINDED_ENOUGH", f"This question allows {most} reminders, and they were sent.")
+    return Response(Reminded(people))
+
+
+def _who(request: Request[Any, NoParameters]) -> str:
     """Return who enters an answer: a person that is signed in, or the name of an API key."""
     person = request.identity.person
     return id_text(person.id) if person else request.key.name
@@ -270,6 +345,8 @@ ROUTES: Routes = (
           export, 200, CONTENT_TYPE, query=AnswerExportQuery, people=People.OWN),
     Route("POST", "/v1/deliveries/{id}/answers", "Enter an answer on behalf of a recipient", "send",
           answer, 200, AnswerCounted, body=AnswerOnBehalf, repeats=Repeats.STORED, people=People.OWN),
+    Route("POST", "/v1/deliveries/{id}/answers:remind", "Remind those who have not answered the question of a delivery",
+          "send", remind, 200, Reminded, repeats=Repeats.STORED, people=People.OWN),
     Route("POST", "/v1/deliveries/{id}/answers:close", "Close the question of a delivery: later answers are late",
           "send", close, 200, QuestionClosed, repeats=Repeats.STORED, people=People.OWN),
 )  # fmt: skip

@@ -11,11 +11,11 @@ from core.model.contacts import recipient_notation
 from core.model.field_types import PRINTABLE, IdField, Label, Name, ShortText
 from core.model.history_key import HistoryKey
 from core.model.people import canonical_id
-from core.model.question import AnswerKind, Late, Option, Question
+from core.model.question import AnswerKind, Escalate, Late, Option, Question, Remind
 from core.model.states import DeliveryState
 from core.model.text.characters import nfc
 from core.orders import Addressee, Order
-from core.orders.question_rules import locale_of, options_of
+from core.orders.question_rules import MOST_REMINDERS, locale_of, options_of
 from delivery.api.deliveries.content import ContentRequest
 from delivery.http.fields.durations import DURATION, read_duration
 from delivery.http.fields.timestamps import read_time
@@ -119,9 +119,43 @@ class OptionRequest(RequestModel, frozen=True):
     text: OptionText
 
 
+AskAgainWait = Annotated[
+    str,
+    Meta(
+        max_length=32,
+        description="ISO 8601 duration, PT1M to P30D",
+        extra_json_schema={"pattern": f"^{DURATION}$"},
+    ),
+]
+
+
+class RemindRequest(RequestModel, frozen=True):
+    """Who has not answered is reminded `after` the sending, then `every` so often (default: `after`), `most` times."""
+
+    after: AskAgainWait
+    every: AskAgainWait | UnsetType = UNSET
+    most: Annotated[int, Meta(ge=1, le=MOST_REMINDERS, extra_json_schema={"default": 1})] | UnsetType = UNSET
+
+    def remind(self) -> Remind:
+        after = _read_duration(self.after, "answer.remind.after")
+        every = _read_duration(self.every, "answer.remind.every") if self.every else after
+        return Remind(after, every, self.most or 1)
+
+
+class EscalateRequest(RequestModel, frozen=True):
+    """Who has not answered `after` the sending is asked in these channels as well."""
+
+    after: AskAgainWait
+    channels: ChannelNames
+
+    def escalate(self) -> Escalate:
+        return Escalate(_read_duration(self.after, "answer.escalate.after"), list(dict.fromkeys(self.channels)))
+
+
 class QuestionRequest(RequestModel, frozen=True):
     """What the delivery asks. `confirm`: one button, "I have read it"; `choice`: a button for each option. `until`:
-    when it closes. `change`: until then the last answer counts. `late`: whether answers after it count.
+    when it closes. `change`: until then the last answer counts. `late`: whether answers after it count. `remind`,
+    `escalate`: how those who do not answer are asked again.
     """
 
     kind: AnswerKind
@@ -129,6 +163,8 @@ class QuestionRequest(RequestModel, frozen=True):
     until: Time | UnsetType | None = UNSET
     change: Annotated[bool, Meta(extra_json_schema={"default": True})] | UnsetType = UNSET
     late: Annotated[Literal["keep", "count"], Meta(extra_json_schema={"default": "keep"})] | UnsetType = UNSET
+    remind: RemindRequest | UnsetType | None = UNSET
+    escalate: EscalateRequest | UnsetType | None = UNSET
 
     def question(self, text: str, max_days_ahead: int) -> Question:
         locale = locale_of(text)
@@ -141,6 +177,8 @@ class QuestionRequest(RequestModel, frozen=True):
             until=to_ms(until) if until else 0,
             change=self.change is not False,
             late=Late(self.late or Late.KEEP),
+            remind=self.remind.remind() if self.remind else UNSET,
+            escalate=self.escalate.escalate() if self.escalate else UNSET,
         )
 
 
@@ -203,6 +241,14 @@ def _read_wait(text: str) -> timedelta:
     if wait is None:
         raise invalid_field("wait", "WAIT_MALFORMED", "A wait is an ISO 8601 duration like PT2M or P1D.")
     return wait
+
+
+def _read_duration(text: str, path: str) -> int:
+    """Return milliseconds."""
+    duration = read_duration(text)
+    if duration is None:
+        raise invalid_field(path, "WAIT_MALFORMED", "A wait is an ISO 8601 duration like PT12H or P1D.")
+    return duration // timedelta(milliseconds=1)
 
 
 def _read_line(line: str, number: int) -> Addressee:

@@ -18,7 +18,7 @@ from core.model.states import DeliveryState, Status, Verdict
 from core.model.text import characters
 from core.model.text.characters import nfc
 from core.sessions import Identity
-from delivery.api.deliveries.answers import AnswerCounts, AnswerView, QuestionView
+from delivery.api.deliveries.answers import AnswerCounts, AnswerView, QuestionView, RemindersView
 from delivery.api.deliveries.content import ContentResponse
 from delivery.api.deliveries.texts_of_others import is_hidden, without_texts
 from delivery.http.context import Request, Response, next_page_link
@@ -49,6 +49,23 @@ class OutcomeView(Struct):
         return cls(*known, list(record.not_shown) or UNSET)
 
 
+class ReminderView(Struct):
+    """What became of a reminder for one recipient. `wave`: which one, from 1."""
+
+    wave: int
+    channel: str
+    status: Status
+    reason: str | None
+    attempts: int
+    at: str | None
+
+    @classmethod
+    def of(cls, record: history.ReminderRecord) -> "ReminderView":
+        outcome = record.outcome
+        at = write_optional_time(outcome.at)
+        return cls(record.wave, record.channel, outcome.status, outcome.reason, outcome.attempts, at)
+
+
 class RecipientHistory(Struct):
     """One recipient with the outcome in every channel. `received_in`: the channels that reached the recipient. `text`:
     its own one, of a personal text; otherwise absent. `answer`: absent if the delivery asks nothing.
@@ -61,10 +78,12 @@ class RecipientHistory(Struct):
     outcomes: dict[str, OutcomeView]
     text: str | UnsetType = UNSET
     answer: AnswerView | UnsetType = UNSET
+    reminders: list[ReminderView] | UnsetType = UNSET
 
     @classmethod
     def of(cls, record: history.RecipientRecord, question: Question | None = None) -> "RecipientHistory":
-        return cls(*recipient_fields(record), answer_of(record, question))
+        reminders = [ReminderView.of(one) for one in record.reminders]
+        return cls(*recipient_fields(record), answer_of(record, question), reminders or UNSET)
 
 
 def recipient_fields(
@@ -83,7 +102,7 @@ def answer_of(record: history.RecipientRecord, question: Question | None) -> Ans
 class DeliverySummary(Struct, kw_only=True):
     """A delivery without its recipients. `channels`: channel → `state`, and the number of outcomes per status.
     `content`: absent if the delivery has only a text. `personal`: the fields of a personal text; otherwise absent.
-    `answer`, `answers`: its question and the totals, absent if it asks nothing.
+    `answer`, `answers`, `reminders`: its question, the totals and the reminders, absent if it asks nothing.
     `text_hidden`: true if it is the text of somebody else, which is read only with a reason; otherwise absent.
     """
 
@@ -114,6 +133,7 @@ class DeliverySummary(Struct, kw_only=True):
     personal: list[str] | UnsetType = UNSET
     answer: QuestionView | UnsetType = UNSET
     answers: AnswerCounts | UnsetType = UNSET
+    reminders: RemindersView | UnsetType = UNSET
     text_hidden: bool | UnsetType = UNSET
 
     @classmethod
@@ -156,7 +176,8 @@ def _summary(history: history.History) -> dict[str, Any]:
 def _asked(history: history.History) -> dict[str, Any]:
     if history.question is None or history.answers is None:
         return {}
-    return {"answer": QuestionView.of(history.question), "answers": AnswerCounts.of(history.answers)}
+    counts, reminders = AnswerCounts.of(history.answers), RemindersView.of(history.reminders)
+    return {"answer": QuestionView.of(history.question), "answers": counts, "reminders": reminders}
 
 
 class DeliveryPage(Struct):

@@ -12,6 +12,7 @@ from core.model.content import Button
 from core.model.display import Display
 from core.model.field_types import Name
 from core.model.history_key import Id
+from core.model.question import Question
 from core.model.quota import QuotaState
 from core.orders.preview import ChannelPreview, Preview, Unreachable
 from couriers.sending.content.shown import Shown, ShownText, shown_in
@@ -37,7 +38,8 @@ class PreviewQuery(RequestModel, frozen=True):
 class PreviewChannel(Struct):
     """`people`: with a contact there; `addresses`: messages that go out. `first`: people that have no contact in
     an earlier channel; absent with the strategy all. `parts`: SMS of one message; `total_parts`: of all messages;
-    `price`: of one part, as the operator has set it.
+    `price`: of one part, as the operator has set it. `reminders`: at most so many messages more, to those who do not
+    answer. `only_unanswered`: it is used only for those who have not answered in the other channels by then.
     """
 
     people: int
@@ -46,6 +48,8 @@ class PreviewChannel(Struct):
     parts: int | UnsetType = UNSET
     total_parts: int | UnsetType = UNSET
     price: str | UnsetType = UNSET
+    reminders: int | UnsetType = UNSET
+    only_unanswered: bool | UnsetType = UNSET
 
 
 class PreviewQuota(Struct):
@@ -166,7 +170,7 @@ class PreviewResponse(Struct):
         return cls(
             people=found.people,
             channels={
-                name: _channel(found, one, shown.get(name), displays[name], parts.get(name))
+                name: _channel(found, name, one, shown.get(name), displays[name], parts.get(name))
                 for name, one in found.channels.items()
             },
             no_contact=len(found.unreachable) - opted_out,
@@ -185,7 +189,7 @@ class PreviewResponse(Struct):
 
 
 def _channel(
-    found: Preview, one: ChannelPreview, shown: Shown | None, display: Display, parts: int | None
+    found: Preview, name: str, one: ChannelPreview, shown: Shown | None, display: Display, parts: int | None
 ) -> PreviewChannel:
     channel = PreviewChannel(one.people, one.addresses)
     if found.is_in_order:
@@ -196,7 +200,15 @@ def _channel(
         channel.total_parts = parts
     if display.limits.price:
         channel.price = display.limits.price
+    _add_asking_again(channel, name, found.delivery.question)
     return channel
+
+
+def _add_asking_again(channel: PreviewChannel, name: str, question: Question | None) -> None:
+    if question and question.remind:
+        channel.reminders = question.remind.most * channel.people
+    if question and question.escalate and name in question.escalate.channels:
+        channel.only_unanswered = True
 
 
 def _reached(found: Preview, number: int) -> PreviewPerson:

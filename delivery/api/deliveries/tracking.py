@@ -55,13 +55,16 @@ class TrackResponse(Struct):
 
 
 class OutcomeChanged(Struct):
-    """Event of a stream: the outcome for one recipient in one channel changed."""
+    """Event of a stream: the outcome for one recipient in one channel changed. `reminder`: of which reminder, from 1;
+    absent for the first sending.
+    """
 
     version: int
     state: DeliveryState
     recipient: Id
     channel: str
     outcome: OutcomeView
+    reminder: int | UnsetType = UNSET
 
 
 class StateChanged(Struct):
@@ -96,7 +99,8 @@ def change_data(change: history.HistoryChange) -> OutcomeChanged | StateChanged 
     if change.recipient is None or change.channel is None or change.outcome is None:
         return StateChanged(change.version, change.state, write_optional_time(change.deliver_at))
     outcome = OutcomeView.of(change.outcome)
-    return OutcomeChanged(change.version, change.state, change.recipient, change.channel, outcome)
+    reminder = change.reminder or UNSET
+    return OutcomeChanged(change.version, change.state, change.recipient, change.channel, outcome, reminder)
 
 
 T = TypeVar("T")

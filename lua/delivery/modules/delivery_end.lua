@@ -20,20 +20,28 @@ local function final_state(suffix, state)
   return facts[3] and 'cancelled' or 'finished'
 end
 
--- Ends a delivery: every channel has reported. Its retention starts now, or when its question closes.
+-- Lets the retention of an ended delivery start now, when its question closes, or with its next reminder.
+function DeliveryEnd.retain(suffix)
+  local history = Key.history(suffix)
+  local facts = redis_call('HMGET', history, 'tenant', 'answers_code', 'answers_until', 'answers_remind_at')
+  local from = math.max(now, tonumber(facts[3] or 0), tonumber(facts[4] or 0))
+  local drop_at = from + tonumber(redis_call('HGET', Key.settings(), 'retention_ms') or 30 * DAY_MS)
+  redis_call('ZADD', Key.retained(), drop_at, facts[1] .. '|' .. suffix)
+  -- If no claim runs any more, the server drops the keys by itself a day later.
+  for _, key in ipairs({ history, Key.outcomes(suffix), Key.reached(suffix) }) do redis_call('PEXPIREAT', key, drop_at + DAY_MS) end
+  if facts[2] then redis_call('PEXPIREAT', Key.asked(facts[2]), drop_at + DAY_MS) end
+end
+
+-- Ends a delivery: every channel has reported.
 function DeliveryEnd.finish_history(suffix)
   local history = Key.history(suffix)
-  local facts = redis_call('HMGET', history, 'state', 'tenant', 'answers_code', 'answers_until')
+  local facts = redis_call('HMGET', history, 'state', 'tenant')
   redis_call('HSET', history, 'state', final_state(suffix, facts[1]), 'finished', now)
   Version.raise(suffix)
   redis_call('ZREM', Key.live(facts[2]), suffix)
   redis_call('ZREM', Key.due(), Plan.order_member(suffix))
   redis_call('DEL', Key.order(suffix))
-  local drop_at = math.max(now, tonumber(facts[4] or 0)) + tonumber(redis_call('HGET', Key.settings(), 'retention_ms') or 30 * DAY_MS)
-  redis_call('ZADD', Key.retained(), drop_at, facts[2] .. '|' .. suffix)
-  -- If no claim runs any more, the server drops the keys by itself a day later.
-  for _, key in ipairs({ history, Key.outcomes(suffix), Key.reached(suffix) }) do redis_call('PEXPIREAT', key, drop_at + DAY_MS) end
-  if facts[3] then redis_call('PEXPIREAT', Key.asked(facts[3]), drop_at + DAY_MS) end
+  DeliveryEnd.retain(suffix)
   Outcome.announce(suffix, 'finished')
 end
 
@@ -46,7 +54,7 @@ end
 
 -- Closes `n` entries of a channel. With its last entry the channel has reported; with the last channel the delivery is finished.
 function DeliveryEnd.close_entries(suffix, channel, n)
-  if n == 0 then return end
+  if n == 0 or Plan.is_reminder(channel) then return end
   local history = Key.history(suffix)
   if redis_call('HINCRBY', history, 'left:' .. channel, -n) > 0 then return end
   local reported = redis_call('HINCRBY', history, 'reported', 1)

@@ -91,7 +91,7 @@ local function awaiting_entries(id, task, entries, text)
     end
   end
   local own = Parcels.own_items(task.history, task.tube, tonumber(string.match(id, '(%d+)$')), awaiting)
-  return Unclear.only_open(task, own, false), wanted, rows
+  return Unclear.only_open(id, task, own, false), wanted, rows
 end
 
 -- Moves the awaiting entries whose step has come. Returns the skipped and the switched items, and when the next step may come.

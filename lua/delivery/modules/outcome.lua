@@ -123,7 +123,7 @@ local function value_of(item, stored, version, forced)
 end
 
 local function count_change(step, item, old, new)
-  if old == new then return end
+  if old == new or Plan.is_reminder(step.channel) then return end
   step.by_status[old] = (step.by_status[old] or 0) - 1
   step.by_status[new] = (step.by_status[new] or 0) + 1
   local change = mark_reached(step.suffix, item, step.channel, old, new)
@@ -163,7 +163,7 @@ local function store_step(step)
   local history = Key.history(step.suffix)
   if #step.fields > 0 then store_outcomes(step.suffix, step.fields) end
   if #step.changes == 0 then return end
-  count_written(step.channel, step.counted)
+  count_written(Plan.channel_of(step.channel), step.counted)
   if step.reached ~= 0 then redis_call('HINCRBY', history, 'reached', step.reached) end
   end_with_history(step.suffix)
   step.by_status.queued = nil

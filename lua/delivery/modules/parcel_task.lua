@@ -20,7 +20,10 @@ function ParcelTask.attach(row, id, task)
 end
 
 function ParcelTask.record(id, task, outcomes)
-  if #outcomes > 0 then Parcels.close_items(id, task, outcomes) end
+  if #outcomes == 0 then return '' end
+  local unwanted = task.place == ASKS_AGAIN and Reminders.take_unwanted(id, task, outcomes) or ''
+  Parcels.close_items(id, task, outcomes)
+  return unwanted
 end
 
 function ParcelTask.release(id, task)
@@ -68,12 +71,12 @@ end
 function ParcelTask.cancel(id, task) Parcels.close_parcel(id, task, 'cancelled') end
 
 function ParcelTask.withdraw(id, task)
-  redis_call('HSET', Key.history(task.history), 'withdrawn', 1)
+  if not Plan.is_reminder(Plan.label_in(id)) then redis_call('HSET', Key.history(task.history), 'withdrawn', 1) end
   ParcelTask.cancel(id, task)
 end
 
 function ParcelTask.expire(id, task)
-  redis_call('HSET', Key.history(task.history), 'lapsed', 1)
+  if not Plan.is_reminder(Plan.label_in(id)) then redis_call('HSET', Key.history(task.history), 'lapsed', 1) end
   Parcels.close_parcel(id, task, 'expired')
 end
 

@@ -10,9 +10,10 @@ local function place_parcel(id, task, place)
   Timers.await_moment(now, id)
 end
 
--- Stores a parcel as a task. `place`: that of its channel in the delivery, from 1.
-function Parcels.add_parcel(suffix, facts, channel, n, size, place)
-  local id = Plan.parcel_id(suffix, channel, n)
+-- Stores a parcel as a task. `label`: its channel, or that of a reminder. `place`: that of its channel in the delivery, from 1. `due`: when
+-- a parcel that asks again is sent, nil for at once.
+function Parcels.add_parcel(suffix, facts, label, n, size, place, due)
+  local id, channel = Plan.parcel_id(suffix, label, n), Plan.channel_of(label)
   local task = {
     tube = channel, tenant = facts.tenant, lane = facts.lane, priority = facts.priority, order = Counts.next_order(), state = 'ready',
     expires = facts.expires and tonumber(facts.expires), history = suffix,
@@ -20,16 +21,25 @@ function Parcels.add_parcel(suffix, facts, channel, n, size, place)
   if task.expires then redis_call('ZADD', Key.expires(), task.expires, id) end
   Counts.count(channel, 'put')
   Counts.tally(channel, 'ready', 1)
-  if facts.strategy == 'first' then place_parcel(id, task, place) end
+  if Reminders.asks_again(facts, label) then
+    task.place, task.due = ASKS_AGAIN, due
+    if due then
+      Task.turn_to(task, 'waiting')
+      Timers.await_moment(due, id)
+    end
+  elseif facts.strategy == 'first' then
+    place_parcel(id, task, place)
+  end
   Record.save(id, task)
   redis_call('HSET', Key.progress(id), 'left', size)
   if task.state == 'ready' then Lane.make_takeable(id, task) end
 end
 
 function Parcels.facts_of(suffix)
-  local facts = Damaged.read_hash(Key.history(suffix), 'tenant', 'lane', 'priority', 'expires', 'state', 'strategy')
+  local facts = Damaged.read_hash(Key.history(suffix), 'tenant', 'lane', 'priority', 'expires', 'state', 'strategy', 'answer')
   return {
     tenant = facts[1], lane = facts[2], priority = tonumber(facts[3] or '5'), expires = facts[4], state = facts[5], strategy = facts[6],
+    question = facts[7] and cjson.decode(facts[7]),
   }
 end
 
@@ -54,11 +64,12 @@ function Parcels.release_delivery(suffix)
   Parcels.open_channels(suffix, plan)
   Version.raise(suffix)
   Outcome.announce(suffix, 'released')
-  local made = 0
+  Reminders.plan_first(suffix, facts)
+  local made, escalated = 0, Reminders.escalation_due(facts)
   for place, channel_plan in ipairs(plan) do
     for n, size in ipairs(channel_plan.parcels) do
       if size > 0 then
-        Parcels.add_parcel(suffix, facts, channel_plan.channel, n - 1, size, place)
+        Parcels.add_parcel(suffix, facts, channel_plan.channel, n - 1, size, place, escalated)
         made = made + 1
       end
     end
@@ -106,7 +117,7 @@ local function wake_later(suffix, channel, n)
   for _, other in ipairs(Plan.channels_of(suffix)) do
     local id = Plan.parcel_id(suffix, other, n)
     local task = is_later and Record.read(id)
-    if task and task.state == 'waiting' then
+    if task and task.state == 'waiting' and (task.place or 0) > 1 then
       task.due = now
       Record.save(id, task)
       Timers.await_moment(now, id)
@@ -132,10 +143,11 @@ end
 
 -- Closes entries of a parcel (0 - n, because Redis does not take Lua's -0 for a number).
 function Parcels.close_items(id, task, items)
-  items = Parcels.own_items(task.history, task.tube, tonumber(string.match(id, '(%d+)$')), items)
-  local closed = Outcome.record(task.history, task.tube, items)
+  local label = Plan.label_in(id)
+  items = Parcels.own_items(task.history, label, tonumber(string.match(id, '(%d+)$')), items)
+  local closed = Outcome.record(task.history, label, items)
   task.left = redis_call('HINCRBY', Key.progress(id), 'left', 0 - closed)
-  DeliveryEnd.close_entries(task.history, task.tube, closed)
+  DeliveryEnd.close_entries(task.history, label, closed)
   if task.place and closed ~= 0 then wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
 end
 
@@ -155,7 +167,7 @@ function Parcels.close_parcel(id, task, final)
   Parcels.close_unclear(id, task)
   Task.finish(id, task, final)
   Outcome.count_derived(task.tube, final, task.left)
-  DeliveryEnd.close_entries(task.history, task.tube, task.left)
+  DeliveryEnd.close_entries(task.history, Plan.label_in(id), task.left)
   if task.place then wake_later(task.history, task.tube, string.match(id, '(%d+)$')) end
 end
 

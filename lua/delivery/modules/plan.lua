@@ -37,6 +37,14 @@ function Plan.parcel_id(suffix, channel, n)
   return ns .. '.' .. sender .. '.' .. channel .. '.' .. n
 end
 
+-- In the ids of its parcels and in the names of its outcomes a wave of reminders has a label, `<channel>~<wave>`, in place of the channel:
+-- so it changes nothing of what became of the first sending.
+function Plan.label_in(id) return string.match(id, '%.([^.]+)%.%d+$') end
+
+function Plan.channel_of(label) return string.match(label, '^[^~]+') end
+
+function Plan.is_reminder(label) return string.find(label, '~', 1, true) ~= nil end
+
 function Plan.order_member(suffix)
   local sender, ns = Plan.split_suffix(suffix)
   return 'order:' .. ns .. ':' .. sender

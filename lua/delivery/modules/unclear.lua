@@ -15,7 +15,7 @@ end
 
 -- Returns the entries that could be attempted in the lost claim: those of the checkpoint, or all if it was the first claim.
 local function entries_of_lost_claim(id, task, lost, checkpoint)
-  local text = redis_call('HGET', Key.history(task.history), 'parcel:' .. task.tube .. ':' .. string.match(id, '(%d+)$'))
+  local text = redis_call('HGET', Key.history(task.history), 'parcel:' .. Plan.label_in(id) .. ':' .. string.match(id, '(%d+)$'))
   local entries = text and cjson.decode(text)[2] or {}
   if not checkpoint or checkpoint == '' then return entries, text end
   local found = {}
@@ -26,9 +26,9 @@ local function entries_of_lost_claim(id, task, lost, checkpoint)
 end
 
 -- Returns the items whose stored outcome is open; with `only_sending`, those that are `sending`.
-function Unclear.only_open(task, items, only_sending)
+function Unclear.only_open(id, task, items, only_sending)
   local found = {}
-  for n, stored in pairs(Outcome.stored_outcomes(task.history, task.tube, Outcome.read_items(items))) do
+  for n, stored in pairs(Outcome.stored_outcomes(task.history, Plan.label_in(id), Outcome.read_items(items))) do
     local status = Outcome.status_in(stored)
     if status == 'sending' or OPEN[status] and not only_sending then found[#found + 1] = items[n] end
   end
@@ -38,7 +38,7 @@ end
 -- Returns the outcome of each of these entries if it is not attempted again.
 function Unclear.unclear_items(id, task)
   local facts = redis_call('HMGET', Key.progress(id), 'unclear', 'lost', 'checkpoint')
-  local items = facts[1] and Unclear.only_open(task, cjson.decode(facts[1]), false) or {}
+  local items = facts[1] and Unclear.only_open(id, task, cjson.decode(facts[1]), false) or {}
   if not facts[2] then return items end
   local entries, text = entries_of_lost_claim(id, task, tonumber(facts[2]), facts[3])
   local attempted, known = {}, {}
@@ -48,7 +48,8 @@ function Unclear.unclear_items(id, task)
     local is_new = not known[entry[2] .. ':' .. entry[3]]
     if is_new then attempted[#attempted + 1] = { recipient, kind, entry[2], entry[3], entry[4], 'unknown', 'crashed', '', -1 } end
   end
-  for _, item in ipairs(Unclear.only_open(task, attempted, Task.option(task.tube, 'announces'))) do items[#items + 1] = item end
+  local announces = task.place == ASKS_AGAIN or Task.option(task.tube, 'announces')
+  for _, item in ipairs(Unclear.only_open(id, task, attempted, announces)) do items[#items + 1] = item end
   return items
 end
 
@@ -62,7 +63,7 @@ function Unclear.cancelled_item(id, task, item)
     for _, unclear in ipairs(Unclear.unclear_items(id, task)) do found[unclear[3] .. ':' .. unclear[4]] = unclear end
     unclear_by_entry[id] = found
   end
-  local stored = redis_call('HGET', Key.outcomes(task.history), Outcome.field_of(item[1], task.tube, item[4]))
+  local stored = redis_call('HGET', Key.outcomes(task.history), Outcome.field_of(item[1], Plan.label_in(id), item[4]))
   if Outcome.status_in(stored) == 'sending' then item[6], item[7] = 'unknown', 'crashed' end
   return unclear_by_entry[id][item[3] .. ':' .. item[4]] or item
 end

@@ -1,6 +1,6 @@
 -- extend: extend the lease of a task, write its checkpoint and, for a parcel, its outcomes so far
 -- ARGV    id, token, lease_ms:int, checkpoint, outcomes:json
--- RETURNS ["ok", 1 if cancelled, recipients cancelled meanwhile, one per line] or ["stale"]
+-- RETURNS ["ok", 1 if cancelled, recipients cancelled, or answering, meanwhile, one per line] or ["stale"]
 -- EVENTS  outcomes, reported, finished
 -- INVARIANT I8 an old token changes nothing
 
@@ -12,6 +12,6 @@ return function(id, token, lease_ms, checkpoint, outcomes)
   local fields = Damaged.read_hash(Key.progress(id), 'cancel', 'skip')
   redis_call('ZADD', Key.lease(), now + lease_ms, id)
   if checkpoint ~= '' then redis_call('HSET', Key.progress(id), 'checkpoint', checkpoint) end
-  Kinds.of(task).record(id, task, outcomes)
-  return { 'ok', fields[1] and 1 or 0, fields[2] or '' }
+  local unwanted = Kinds.of(task).record(id, task, outcomes) or ''
+  return { 'ok', fields[1] and 1 or 0, (fields[2] or '') .. unwanted }
 end

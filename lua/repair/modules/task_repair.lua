@@ -85,10 +85,10 @@ local function put_behind(id, task, score)
 end
 
 -- Returns whether the task has a place in its lane. A waiting task that is not in the index by lane backs off at its place. A later
--- channel's parcel (strategy `first`) may wait outside its lane.
+-- channel's parcel (strategy `first`), or one that asks again, may wait outside its lane.
 local function has_place(id, task)
   if task.state ~= 'waiting' then return task.state ~= 'buried' end
-  if task.place and task.place > 1 then return false end
+  if task.place == ASKS_AGAIN or task.place and task.place > 1 then return false end
   return not Kinds.of(task).INDEXED or not redis_call('ZSCORE', Key.by('lane', task.lane), id)
 end
 

@@ -111,8 +111,9 @@ class DeliveryEnds:
     def _on_event(self, key: HistoryKey, event: HistoryEvent) -> None:
         seen = self._recent.pop(key, _Seen())
         is_one = event.changes and "\n" not in event.changes
-        change = read_change(event.changes, event) if is_one else seen.change
-        self._recent[key] = _Seen(change, event.finished)
+        change = read_change(event.changes, event) if is_one else None
+        latest = change if change and not change.reminder else seen.change
+        self._recent[key] = _Seen(latest, event.finished)
         if len(self._recent) > _RECENT:
             self._recent.popitem(last=False)
         if event.finished:

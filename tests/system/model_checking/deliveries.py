@@ -10,6 +10,8 @@ from tests.system.model_checking.delivery_operations import (
     CHANNEL,
     FIRST,
     HISTORY,
+    LABEL,
+    REMINDERS,
     SECOND,
     TOKEN_CALLS,
     DeliveryVariant,
@@ -74,6 +76,7 @@ class Deliveries:
             yield from _later_evidence(before, after)
         yield from _versions_increase(before, after)
         yield from _lost_attempts_end_unknown(before, after)
+        yield from _only_the_open_are_reminded(before, call, after)
 
     async def drain(self, shards: ManyShards, states: Sequence[ShardState]) -> list[ShardState]:
         """Time passes until everything is due and every lease is over; then a courier sends to every recipient."""
@@ -81,7 +84,7 @@ class Deliveries:
         for _ in range(2):
             replies = await shards.run([_CLAIM] * len(states))
             states = [with_tokens(state, _CLAIM, reply) for state, reply in zip(states, replies, strict=True)]
-            for task in (FIRST, SECOND):
+            for task in (FIRST, SECOND, *REMINDERS):
                 await shards.run([_send(state, task, reply) for state, reply in zip(states, replies, strict=True)])
         return await shards.read(states)
 
@@ -113,6 +116,20 @@ def _lost_attempts_end_unknown(before: ShardState, after: ShardState) -> Iterato
             was_open = status_of(before, entry) in OPEN and latest_parcel_of(before, entry) == number
             if was_open and status_of(after, entry) is not Status.UNKNOWN:
                 yield f"{entry.address} may have been sent to, and ended as {status_of(after, entry)}"
+
+
+def _only_the_open_are_reminded(before: ShardState, call: Call, after: ShardState) -> Iterator[str]:
+    """I27: who is announced as being sent to (couriers do it by extend) has an open question, and no reminder changes
+    what became of the first sending.
+    """
+    facts = before.keys[HISTORY].value if HISTORY in before.keys else {}
+    for entry in BOTH:
+        is_open = f"answer:{entry.number}" not in facts and "answers_closed" not in facts
+        begins = status_of(before, entry, LABEL) is not Status.SENDING is status_of(after, entry, LABEL)
+        if call.script == "extend" and begins and not is_open:
+            yield f"{entry.address} is being reminded, although its question is not open"
+        if call.arguments[0] in REMINDERS and status_of(before, entry) is not status_of(after, entry):
+            yield f"a reminder changed what became of the first sending to {entry.address}"
 
 
 def _versions_increase(before: ShardState, after: ShardState) -> Iterator[str]:

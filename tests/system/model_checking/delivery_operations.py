@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from core.deliveries.histories.encoding import history_fields
 from core.deliveries.histories.parcels import Entry, dump_parcel, load_parcel
 from core.model.compact_json import compact_json
+from core.model.question import AnswerKind, Option, Question
 from core.model.states import Status
 from core.queue import Settlement
 from tests.support.stack import TENANT, order, people
@@ -34,12 +35,16 @@ _DAY_MS = 24 * HOUR_MS
 UNLIMITED = (0, 0, 0)
 """Arguments of enqueue: quiet hours have not moved it; the sender has no quota."""
 
+LABEL = f"{CHANNEL}~1"
+REMINDERS = tuple(f"{NS}.7.{CHANNEL}~{wave}.0" for wave in (1, 2, 3))
+QUESTION = Question(AnswerKind.CONFIRM, [Option("read", "Read")], "en")
+
 Ends = Mapping[Entry, Status]
 
 
-def status_of(state: ShardState, entry: Entry) -> Status:
+def status_of(state: ShardState, entry: Entry, label: str = CHANNEL) -> Status:
     kept = state.keys.get(OUTCOMES)
-    stored = kept.value.get(entry.field(CHANNEL)) if kept else None
+    stored = kept.value.get(entry.field(label)) if kept else None
     return Status(stored.split("|")[0]) if stored else Status.QUEUED
 
 
@@ -49,6 +54,7 @@ class DeliveryVariant:
 
     lane: str | None = None
     expires: bool = False
+    asks: bool = False
 
     def enqueue(
         self, after: int = 0, *, repeat: str = "key", fingerprint: str = "print", request: str = "one"
@@ -56,14 +62,21 @@ class DeliveryVariant:
         """`after`: in ms from now; 0 for at once."""
 
         def operation(state: ShardState) -> Call:
-            wanted = order(*people(2), lane=self.lane)
+            wanted = order(*people(2), lane=self.lane, question=QUESTION if self.asks else None)
             due, expires = state.now + after if after else 0, state.now + HOUR_AFTER if self.expires else 0
             call = (SUFFIX, TENANT, request, due, expires, *UNLIMITED, repeat, fingerprint, _DAY_MS)
-            return Call("enqueue", (*call, len(wanted.recipients), history_fields(wanted, {CHANNEL: 100}), ()))
+            return Call("enqueue", (*call, len(wanted.recipients), history_fields(wanted, {CHANNEL: 100}), self._asked))
 
         return operation
 
+    @property
+    def _asked(self) -> tuple[str | int, ...]:
+        return ("code", 0) if self.asks else ()
+
     def operations(self) -> dict[str, Operation]:
+        return {**self._usual(), **(_ASKING if self.asks else {})}
+
+    def _usual(self) -> dict[str, Operation]:
         return {
             "enqueue again": self.enqueue(),
             "enqueue again by the same call": self.enqueue(repeat=""),
@@ -164,6 +177,36 @@ TOKEN_CALLS: Mapping[str, TokenCall] = {
     "Anna is sent": _extend({ANNA: Status.SENT}),
     "release": _release(0),
     "release for later": _release(NEXT_HOUR),
+}
+
+
+def _answer(state: ShardState) -> Call | None:
+    given = ("i1", 0, "event", "read", "", "on_behalf", "anna", "", 0, "[]")
+    return Call("answer", (SUFFIX, TENANT, *given)) if _exists(state) else None
+
+
+def _remind(wave: int) -> Operation:
+    return lambda state: Call("remind", (SUFFIX, TENANT, wave, "")) if _exists(state) else None
+
+
+_ASKING: Mapping[str, Operation] = {
+    "Anna answers": _answer,
+    "close": lambda state: Call("close_answers", (SUFFIX, TENANT, 0)) if _exists(state) else None,
+    "remind": _remind(1),
+    "remind again": _remind(2),
+    "Anna is being reminded": token_operation(REMINDERS[0], -1, TOKEN_CALLS["Anna is being sent to"]),
+    "both are reminded": token_operation(REMINDERS[0], -1, TOKEN_CALLS["send"]),
+    "Anna is reminded, Ben later": token_operation(REMINDERS[0], -1, TOKEN_CALLS["send to Anna, the rest later"]),
+    "the reminder is released": token_operation(REMINDERS[0], -1, TOKEN_CALLS["release"]),
+}
+
+ASKING_STARTS: Mapping[str, tuple[str, ...]] = {
+    "asked": ("enqueue now", "claim", "send"),
+    "reminded": ("enqueue now", "claim", "send", "remind"),
+    "being reminded": ("enqueue now", "claim", "send", "remind", "claim"),
+    "answered while being reminded": ("enqueue now", "claim", "send", "remind", "claim", "Anna answers"),
+    "half reminded": ("enqueue now", "claim", "send", "remind", "claim", "Anna is reminded, Ben later"),
+    "closed while being reminded": ("enqueue now", "claim", "send", "remind", "claim", "close"),
 }
 
 

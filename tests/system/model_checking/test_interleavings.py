@@ -34,7 +34,11 @@ TWO_STEPS = (TUBE_VARIANTS["a lane that parks, of two tenants"],)
 
 every_tube_variant = pytest.mark.parametrize("variant", TUBE_VARIANTS.values(), ids=TUBE_VARIANTS)
 
-DELIVERY_VARIANTS = {"free": DeliveryVariant(), "a lane, with expiry": DeliveryVariant(lane="x", expires=True)}
+DELIVERY_VARIANTS = {
+    "free": DeliveryVariant(),
+    "a lane, with expiry": DeliveryVariant(lane="x", expires=True),
+    "with a question and reminders": DeliveryVariant(asks=True),
+}
 every_delivery_variant = pytest.mark.parametrize("variant", DELIVERY_VARIANTS.values(), ids=DELIVERY_VARIANTS)
 
 
@@ -54,7 +58,8 @@ async def explored(shards: ManyShards, variant: TubeVariant, depth: int) -> Expl
 
 async def explored_delivery(shards: ManyShards, variant: DeliveryVariant, depth: int) -> Explorer:
     explorer = Explorer(shards, Deliveries(variant))
-    starts = await explorer.follow(delivery_operations.STARTS, delivery_operations.start_operations(variant), {})
+    named = delivery_operations.ASKING_STARTS if variant.asks else delivery_operations.STARTS
+    starts = await explorer.follow(named, delivery_operations.start_operations(variant), {})
     await explorer.explore(list(starts.values()), depth)
     return explorer
 
@@ -84,5 +89,5 @@ async def test_no_order_of_scripts_leaves_a_task_stuck_on_debians_redis(
 async def test_no_order_of_scripts_leaves_a_delivery_stuck(
     shards: ManyShards, variant: DeliveryVariant, long_form: bool
 ) -> None:
-    depth, least = (3, 10_000) if long_form else (1, 200)
+    depth, least = (3, 10_000) if long_form else (2, 1_000) if variant.asks else (1, 200)
     assert (await explored_delivery(shards, variant, depth)).steps > least, "this many scripts were really tried"

@@ -1,0 +1,235 @@
+"""Reminders and escalation: only those are asked again whose question is open in the step that sends."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
+
+import pytest
+
+from core.admission.quiet_hours import QuietHours, TenantQuietHours
+from core.answers import Answers
+from core.model.delivery import Accepted, Strategy
+from core.model.history_key import Id
+from core.model.question import AnswerKind, Escalate, Option, Question, Remind
+from core.model.states import Reason, Status
+from core.queue import QueueClient
+from core.updates.presses import Presses
+from couriers.sending.interface import NEVER, Deferred, Message, Outcome
+from tests.support.stack import QUICK, TENANT, FakeCourier, Stack, person, sent
+from tests.support.waiting import until
+
+HOUR = 3_600_000
+COMING = [Option("yes", "Приду"), Option("no", "Не приду")]
+REMIND = Question(AnswerKind.CHOICE, COMING, "ru", remind=Remind(12 * HOUR, 24 * HOUR, 2))
+PLAIN = Question(AnswerKind.CHOICE, COMING, "ru")
+ESCALATE = Question(AnswerKind.CHOICE, COMING, "ru", escalate=Escalate(2 * HOUR, ["sms"]))
+
+
+async def answer(stack: Stack, accepted: Accepted, recipient: int, value: str = "yes") -> None:
+    await Answers(stack.store).enter(accepted.key, TENANT, str(recipient), value, "anna", f"e{recipient}")
+
+
+async def pass_time(stack: Stack, quiet_hours: TenantQuietHours | None = None, **time: float) -> None:
+    """Let time pass, and do what has been planned for it."""
+    stack.advance_clock(timedelta(**time))
+    await stack.tick()
+    client = QueueClient(stack.store)
+    presses = Presses(stack.store, client, quiet_hours)
+    await presses.open()
+    worker = presses.worker()
+    running = asyncio.create_task(worker.run())
+    await until(lambda: is_idle(stack))
+    worker.stop()
+    await running
+
+
+async def is_idle(stack: Stack) -> bool:
+    counts = await stack.store.command("HGETALL", "queue:{0}:tally")
+    names = ("answers:ready", "answers:taken", "answers:locked")
+    return not any(int(counts.get(name, 0)) for name in names)
+
+
+Seen = Mapping[Id, list[tuple[int, Status, str | None]]]
+
+
+async def reminded(stack: Stack, accepted: Accepted) -> Seen:
+    """Return what became of the reminders by recipient, without those who have got none."""
+    history = await stack.history(accepted.key)
+    return {
+        one.id: [(reminder.wave, reminder.outcome.status, reminder.outcome.reason) for reminder in one.reminders]
+        for one in history.recipients
+        if one.reminders
+    }
+
+
+def texts(courier: FakeCourier, address: str) -> list[str]:
+    return [one.text for one in courier.attempted if one.address == address]
+
+
+@pytest.mark.row("R-10")
+@pytest.mark.parametrize("remembers", [timedelta.max, NEVER])
+async def test_only_who_is_open_is_reminded_and_the_first_outcome_stays(stack: Stack, remembers: timedelta) -> None:
+    courier = FakeCourier(remembers=remembers)
+    await stack.courier(courier)
+    accepted = await stack.deliver(person(1), person(2), question=REMIND)
+    await stack.finished(accepted.key)
+    await answer(stack, accepted, 1)
+    before = (await stack.history(accepted.key)).recipients
+    await pass_time(stack, hours=13)
+    sent_once: Seen = {2: [(1, Status.SENT, None)]}
+    await until(lambda: is_reminded(stack, accepted, sent_once))
+    assert texts(courier, "p1") == ["hello"]
+    assert texts(courier, "p2") == ["hello", "Напоминание:\nhello"]
+    after = await stack.history(accepted.key)
+    assert [one.outcomes for one in after.recipients] == [one.outcomes for one in before]
+    assert [(one.people, one.by) for one in after.reminders.sent] == [(1, "")]
+    assert after.reminders.next_at == after.reminders.sent[0].at + timedelta(hours=24)
+    await pass_time(stack, hours=24)
+    await until(lambda: is_reminded(stack, accepted, {2: [(1, Status.SENT, None), (2, Status.SENT, None)]}))
+    await pass_time(stack, hours=48)
+    assert len(texts(courier, "p2")) == 3
+    assert (await stack.history(accepted.key)).reminders.next_at is None
+    await stack.audit()
+
+
+async def is_reminded(stack: Stack, accepted: Accepted, wanted: Seen) -> bool:
+    return await reminded(stack, accepted) == wanted
+
+
+@pytest.mark.row("R-10")
+@pytest.mark.parametrize("remembers", [timedelta.max, NEVER])
+async def test_who_answers_while_a_reminder_is_under_way_gets_none(stack: Stack, remembers: timedelta) -> None:
+    """The answer of the second person comes when the courier has the parcel and is sending to the first."""
+    accepted: Accepted
+
+    async def respond(message: Message) -> Outcome:
+        if message.text.startswith("Напоминание") and message.address == "p1":
+            await answer(stack, accepted, 2)
+        return sent(message)
+
+    courier = FakeCourier(respond=respond, remembers=remembers)
+    await stack.courier(courier, replace(QUICK, concurrency=1))
+    accepted = await stack.deliver(person(1), person(2), question=PLAIN)
+    await stack.finished(accepted.key)
+    assert await Answers(stack.store).remind(accepted.key, TENANT, by="anna") == ("reminded", 2)
+    await until(
+        lambda: is_reminded(stack, accepted, {1: [(1, Status.SENT, None)], 2: [(1, Status.SKIPPED, Reason.ANSWERED)]})
+    )
+    assert texts(courier, "p2") == ["hello"]
+    await stack.audit()
+
+
+async def test_a_reminder_that_is_tried_again_does_not_reach_who_has_answered_meanwhile(stack: Stack) -> None:
+    accepted: Accepted
+
+    async def respond(message: Message) -> Outcome:
+        if not message.text.startswith("Напоминание"):
+            return sent(message)
+        await answer(stack, accepted, 1)
+        return Deferred(Reason.PROVIDER_DOWN, timedelta(0))
+
+    courier = FakeCourier(respond=respond)
+    await stack.courier(courier)
+    accepted = await stack.deliver(person(1), question=PLAIN)
+    await stack.finished(accepted.key)
+    await Answers(stack.store).remind(accepted.key, TENANT)
+    await until(lambda: is_reminded(stack, accepted, {1: [(1, Status.SKIPPED, Reason.ANSWERED)]}))
+    assert len(texts(courier, "p1")) == 2
+    await stack.audit()
+
+
+async def test_a_reminder_by_hand_is_one_step_and_has_its_limits(stack: Stack) -> None:
+    await stack.courier(FakeCourier())
+    answers = Answers(stack.store)
+    accepted = await stack.deliver(person(1), question=PLAIN)
+    await stack.finished(accepted.key)
+    results = await asyncio.gather(*(answers.remind(accepted.key, TENANT, wave=1) for _ in range(5)))
+    assert sorted(result for result, _ in results) == ["again"] * 4 + ["reminded"]
+    for wave in (2, 3):
+        assert await answers.remind(accepted.key, TENANT) == ("reminded", 1), wave
+    assert await answers.remind(accepted.key, TENANT) == ("enough", 0)
+    closed = await stack.deliver(person(1), question=PLAIN)
+    await stack.finished(closed.key)
+    await answers.close(closed.key, TENANT)
+    assert await answers.remind(closed.key, TENANT) == ("closed", 0)
+    planned = await stack.deliver(person(1), question=PLAIN, deliver_at=stack.now() + timedelta(hours=1))
+    assert await answers.remind(planned.key, TENANT) == ("unsent", 0)
+
+
+@pytest.mark.row("R-10")
+async def test_quiet_hours_move_a_planned_reminder(stack: Stack) -> None:
+    await stack.courier(FakeCourier())
+    accepted = await stack.deliver(person(1), question=REMIND)
+    await stack.finished(accepted.key)
+    planned = stack.now() + timedelta(hours=12)
+    day = time((planned.hour - 1) % 24), time((planned.hour + 3) % 24)
+    quiet = TenantQuietHours(QuietHours(*day, UTC))
+    await pass_time(stack, quiet, hours=12, minutes=1)
+    assert await reminded(stack, accepted) == {}
+    await pass_time(stack, quiet, hours=4, minutes=10)
+    await until(lambda: is_reminded(stack, accepted, {1: [(1, Status.SENT, None)]}))
+    (wave,) = (await stack.history(accepted.key)).reminders.sent
+    assert isinstance(wave.at, datetime)
+    assert not quiet.of(TENANT).contain(wave.at)  # type: ignore[union-attr]
+
+
+async def test_a_person_is_reminded_once_in_the_first_channel_that_has_reached_it(stack: Stack) -> None:
+    couriers = [FakeCourier(channel) for channel in ("echo", "vk")]
+    for courier in couriers:
+        await stack.courier(courier)
+    accepted = await stack.deliver(person(1, "echo", "vk"), person(2, "vk"), channels=("echo", "vk"), question=PLAIN)
+    await stack.finished(accepted.key)
+    await Answers(stack.store).remind(accepted.key, TENANT)
+    await until(lambda: is_reminded(stack, accepted, {1: [(1, Status.SENT, None)], 2: [(1, Status.SENT, None)]}))
+    assert [len(texts(courier, "p1")) for courier in couriers] == [2, 1]
+    await stack.audit()
+
+
+async def test_a_deleted_person_gets_no_reminder(stack: Stack) -> None:
+    courier = FakeCourier()
+    runtime = await stack.courier(courier)
+    accepted = await stack.deliver(person(1), question=PLAIN)
+    await stack.finished(accepted.key)
+    await stack.stop(runtime)
+    await Answers(stack.store).remind(accepted.key, TENANT)
+    await stack.deliveries.of_person.erase(TENANT, "1")
+    again = FakeCourier()
+    await stack.courier(again)
+    await until(lambda: is_reminded(stack, accepted, {1: [(1, Status.SKIPPED, Reason.OPTED_OUT)]}))
+    assert again.attempted == []
+    await stack.audit()
+
+
+@pytest.mark.row("R-11")
+@pytest.mark.parametrize("strategy", Strategy)
+async def test_a_question_escalates_to_those_who_have_not_answered(stack: Stack, strategy: Strategy) -> None:
+    """The first has answered, the second has got it and is silent, the third was never reached."""
+
+    def refuse(message: Message) -> Outcome:
+        return sent(message) if message.address != "p3" else Deferred(Reason.PROVIDER_DOWN, timedelta(days=3))
+
+    sms = FakeCourier("sms")
+    await stack.courier(FakeCourier(respond=refuse))
+    await stack.courier(sms)
+    people = [person(number, "echo", "sms") for number in (1, 2, 3)]
+    accepted = await stack.deliver(
+        *people, channels=("echo", "sms"), question=ESCALATE, strategy=strategy,
+        expires_at=stack.now() + timedelta(days=1),
+    )  # fmt: skip
+    await until(lambda: has_answer_open(stack, accepted))
+    await answer(stack, accepted, 1)
+    assert sms.attempted == []
+    await pass_time(stack, hours=2, minutes=1)
+    await until(lambda: len(sms.attempted) == 2)
+    await pass_time(stack, days=1)
+    history = await stack.finished(accepted.key)
+    outcomes = [(one.outcomes["sms"].status, one.outcomes["sms"].reason) for one in history.recipients]
+    assert outcomes == [(Status.SKIPPED, Reason.ANSWERED), (Status.SENT, None), (Status.SENT, None)]
+    assert sorted(sms.addresses) == ["p2", "p3"]
+    await stack.audit()
+
+
+async def has_answer_open(stack: Stack, accepted: Accepted) -> bool:
+    recipients = (await stack.history(accepted.key)).recipients
+    return [one.outcomes["echo"].status for one in recipients[:2]] == [Status.SENT] * 2
