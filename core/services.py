@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from core.answers import Answers
+from core.answers import AnswerLinks, Answers
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.deliveries.live import LiveEvents
@@ -35,6 +35,7 @@ class Services:
     live: LiveEvents
     jobs: Jobs
     answers: Answers
+    answer_links: AnswerLinks
 
     @classmethod
     def on(cls, store: Store, policy: SendingPolicy | None = None) -> "Services":
@@ -43,7 +44,7 @@ class Services:
         The caller closes `live`, `tracker` and `client`, as `open_services` does.
         """
         channels, directory, client = Channels(store), Directory(store), QueueClient(store)
-        deliveries = Deliveries(store, channels)
+        deliveries, answers = Deliveries(store, channels), Answers(store)
         return cls(
             store=store,
             queue=client.queue,
@@ -55,7 +56,8 @@ class Services:
             tracker=Tracker(store),
             live=LiveEvents(store),
             jobs=Jobs(store),
-            answers=Answers(store),
+            answers=answers,
+            answer_links=AnswerLinks(store, answers),
         )
 
 

@@ -16,6 +16,7 @@ from delivery.api import (
     sessions,
     webhooks,
 )
+from delivery.api.answer_page import answering
 from delivery.api.bots import forms, runs, scenarios, updates
 from delivery.api.deliveries import (
     addressees,
@@ -46,7 +47,7 @@ _RESOURCES = (
     jobs, many, mending, log, sign_in, webhooks,
     users, of_person, contacts, groups, ownerships,
     me, sessions, actions, live, api_keys,
-    delivery_reports, inbound, health, pages, console_files,
+    delivery_reports, inbound, answering, health, pages, console_files,
 )  # fmt: skip
 
 _ALL = [route for resource in _RESOURCES for route in resource.ROUTES]

@@ -8,7 +8,8 @@ account to which its message was sent; a reminder never goes to who has answered
 Neighbours: `core.deliveries` below. `couriers.sending` signs the buttons, `core.updates` recognises presses.
 """
 
-from core.answers.answers import Answers
+from core.answers.answers import PRESS, Answers
+from core.answers.links import LINK, AnswerLinks
 from core.answers.tokens import AnswerTokens, is_token
 
-__all__ = ["AnswerTokens", "Answers", "is_token"]
+__all__ = ["LINK", "PRESS", "AnswerLinks", "AnswerTokens", "Answers", "is_token"]

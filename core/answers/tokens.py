@@ -9,13 +9,15 @@ token differs from one that another account presses.
 import hmac
 import re
 import secrets
-from base64 import urlsafe_b64encode
+import string
+import struct
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from core.errors import Forbidden
-from core.model.question import Pressed
+from core.model.question import LinkPlace, Pressed
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -23,6 +25,12 @@ TOKEN = re.compile(
     r"(q(\d{1,5})\.([A-Za-z0-9_-]{11})\.(\d{1,5})\.(\d{1,5})\.(\d{1,2})\.(\d{1,2}))\.([\w-]{4})([\w-]{12})", re.ASCII
 )
 _MARK_BYTES, _SIGNATURE_BYTES = 3, 9
+
+LINK_LENGTH = 45
+"""Letters and digits of the token of a link: 264 bits, of which 128 are its signature."""
+_LETTERS = string.digits + string.ascii_letters
+_PLACE = struct.Struct(">H8sHHHB")
+_LINK_BYTES = _PLACE.size + 16
 
 
 def is_token(data: object) -> bool:
@@ -58,12 +66,49 @@ class AnswerTokens:
             raise Forbidden("ANSWER_NOT_YOURS", "This question was asked of another account.")
         return Pressed(int(found[2]), found[3], *(int(found[place]) for place in range(4, 8)))
 
+    async def sign_link(self, place: LinkPlace) -> str:
+        """Return the token of a recipient's link. Raises StoreError."""
+        secret = await self._installation_secret()
+        code = urlsafe_b64decode(f"{place.code}=")
+        packed = _PLACE.pack(place.shard, code, place.number, place.channel, place.parcel, place.contact)
+        return _as_letters(packed + _link_signature(secret, packed))
+
+    async def read_link(self, token: str) -> LinkPlace:
+        """Return what the token of a link names. Raises Forbidden ANSWER_TOKEN_WRONG; StoreError."""
+        secret, packed = await self._installation_secret(), _from_letters(token)
+        place, signature = packed[: _PLACE.size], packed[_PLACE.size :]
+        if not hmac.compare_digest(signature, _link_signature(secret, place)):
+            raise Forbidden("ANSWER_TOKEN_WRONG", "This link was not made here.")
+        shard, code, *numbers = _PLACE.unpack(place)
+        return LinkPlace(shard, urlsafe_b64encode(code).decode().rstrip("="), *numbers)
+
     async def _installation_secret(self) -> bytes:
         if not self._secret:
             name = KEYS["secret"].at(0, "answers")
             await self._store.command("SET", name, secrets.token_hex(32), "NX")
             self._secret = str(await self._store.command("GET", name)).encode()
         return self._secret
+
+
+def _as_letters(packed: bytes) -> str:
+    number, letters = int.from_bytes(packed, "big"), ""
+    for _ in range(LINK_LENGTH):
+        number, digit = divmod(number, len(_LETTERS))
+        letters = _LETTERS[digit] + letters
+    return letters
+
+
+def _from_letters(token: str) -> bytes:
+    """Return the bytes of a token; of what is none, bytes that nobody has signed."""
+    number = 0
+    if len(token) == LINK_LENGTH and set(token) <= set(_LETTERS):
+        for letter in token:
+            number = number * len(_LETTERS) + _LETTERS.index(letter)
+    return number.to_bytes(_LINK_BYTES, "big") if number < 1 << 8 * _LINK_BYTES else bytes(_LINK_BYTES)
+
+
+def _link_signature(secret: bytes, packed: bytes) -> bytes:
+    return hmac.digest(secret, b"link\n" + packed, "sha256")[:16]
 
 
 def _mark(secret: bytes, content: str) -> str:

@@ -88,11 +88,14 @@ class Limits(Struct, frozen=True, omit_defaults=True):
 
 
 class Display(Struct, frozen=True, omit_defaults=True):
-    """How a channel shows a delivery. `as_text`: the features that become lines of the text."""
+    """How a channel shows a delivery. `as_text`: the features that become lines of the text. `answer_url`: where a link
+    to answer leads, without its token; "" if there is no such address.
+    """
 
     shows: frozenset[Feature] = frozenset()
     as_text: frozenset[Feature] = frozenset()
     limits: Limits = Limits()
+    answer_url: str = ""
 
     def written_as_text(self, content: Content) -> frozenset[Feature]:
         """Return the features that become lines of the text in this content: also buttons that do not fit into the

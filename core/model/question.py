@@ -7,12 +7,13 @@ What became of the sending and what became of the question are two things: `answ
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from hashlib import blake2b
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from core.model.clock import from_ms
-from core.model.history_key import HistoryKey, Id
+from core.model.history_key import HistoryKey, Id, code_of
 
 MOST_REMINDERS_BY_HAND = 3
 
@@ -146,6 +147,21 @@ class Pressed(Struct, frozen=True):
     option: int = 0
 
 
+class LinkPlace(Struct, frozen=True):
+    """What the token of a link names: one entry of a parcel. `channel`: two bytes of the hash of its name."""
+
+    shard: int
+    code: str
+    number: int
+    channel: int
+    parcel: int
+    contact: int
+
+    @classmethod
+    def of(cls, key: HistoryKey, channel: str, number: int, parcel: int, contact: int) -> "LinkPlace":
+        return cls(key.shard, code_of(key), number, channel_code(channel), parcel, contact)
+
+
 class GivenAnswer(Struct, frozen=True):
     """An answer and what it led to. `result`: answered, changed, late; or same, closed, final, many: the answer that
     `row` has stays.
@@ -181,6 +197,10 @@ def counter_fields(question: Question | None) -> list[str]:
         return []
     options = [f"answers:option:{one.key}" for one in question.options]
     return ["answers:answered", "answers:late", "answers:unreached", *options]
+
+
+def channel_code(channel: str) -> int:
+    return int.from_bytes(blake2b(channel.encode(), digest_size=2).digest(), "big")
 
 
 def answer_state(row: AnswerRow | None, *, is_reached: bool, is_over: bool, is_closed: bool) -> AnswerState:

@@ -21,7 +21,6 @@ from couriers.email import (
     MailError,
     MailMessage,
     MailServer,
-    html_of,
     html_of_marked,
     sender_address,
 )
@@ -34,6 +33,7 @@ from couriers.sending import (
     NEVER,
     Content,
     Feature,
+    KeyboardLimits,
     Limits,
     Message,
     MessageFiles,
@@ -49,6 +49,11 @@ from couriers.sending import (
 
 _UNSUBSCRIBE = re.compile(r"(?:https?://|mailto:)[!-~]+")
 _MESSAGE_ID = re.compile(r"[!-;=?-~]{1,200}@[!-;=?-~]{1,200}")
+KEYBOARD = KeyboardLimits(
+    inline_rows=100, inline_buttons=100, reply_rows=0, reply_buttons=0, width=100, label=256, data=0
+)
+"""A mail has buttons with addresses only."""
+
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not an e-mail address")
 
 
@@ -88,16 +93,16 @@ class Email:
     parcel = 100
     remembers = NEVER
     announces: Literal[True] = True
-    shows = EVERY_FEATURE - {Feature.INLINE, Feature.REPLY, Feature.REQUEST_CONTACT, Feature.EDIT, Feature.REMOVE}
+    shows = EVERY_FEATURE - {Feature.REPLY, Feature.REQUEST_CONTACT, Feature.EDIT, Feature.REMOVE}
 
     def __init__(self, settings: Settings, mailer: Mailer, templates: EmailTemplates, files: MessageFiles) -> None:
         self._settings, self._mailer, self._templates = settings, mailer, templates
         self._files, self._mail_files, self._limits = files, MailFiles(files), MailLimits()
-        self.limits = Limits(subject=self._filled("any@example.org", "", BEGINNING).subject)
+        self.limits = Limits(subject=self._filled("any@example.org", "", BEGINNING).subject, keyboard=KEYBOARD)
         self.account = mailer.server.account
 
     def as_text(self, content: Content) -> frozenset[Feature]:
-        return frozenset({Feature.INLINE, Feature.REPLY})
+        return frozenset({Feature.REPLY} if KEYBOARD.fits(content) else {Feature.INLINE, Feature.REPLY})
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]
@@ -120,12 +125,13 @@ class Email:
         """Return the mail of a message. Raises Invalid."""
         text = plain_text(message.text, content.parse_mode)
         subject = beginning_of(text) or next((file.name for file in attached.files), "")
-        mail = self._filled(message.address, text, subject)
+        buttons = [one for row in content.inline for one in row]
+        lines = [f"{one.text}: {one.url}" for one in buttons]
+        mail = self._filled(message.address, "\n".join([text, "", *lines] if lines else [text]), subject)
         around = self._filled(message.address, PLACE, "").text
-        html = html_of_marked(around, *spans(message.text, content.parse_mode)) if content.parse_mode else ""
         return replace(
             mail,
-            html=html or html_of(mail.text),
+            html=html_of_marked(around, *spans(message.text, content.parse_mode), buttons),
             headers={**_unsubscribe_headers(self._unsubscribe(mail)), **_thread(content.reply_to)},
             message_id=f"{message.random_id():016x}",
             files=attached.files,

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from core.model.content import Button
 from core.model.text.text_marks import Span
 
 _LINK = re.compile(r"(https?://[^\s<>\"'«»“”]*[^\s<>\"'«»“”.,;:!?)\]}…])")
@@ -17,6 +18,10 @@ _TAGS = {
     "pre": "pre",
     "blockquote": "blockquote",
 }
+_BUTTON = (
+    "display:inline-block;margin:4px 8px 4px 0;padding:12px 20px;border-radius:8px;background:#1f5fbf;color:#ffffff;"
+    "font-weight:600;text-decoration:none"
+)
 _TARGET = re.compile(r"(?:https?://|mailto:)[^\s]+", re.IGNORECASE)
 PLACE = "\ue000"
 """Stands for the marked text in a page; of the private use area, so no text needs it."""
@@ -27,11 +32,16 @@ def html_of(text: str) -> str:
     return _PAGE.format(_with_links(text))
 
 
-def html_of_marked(around: str, text: str, spans: Sequence[Span]) -> str:
-    """Return a page that shows `around`, a plain text with `PLACE` in it, and in that place the marked text. Links lead
-    to http, https and mailto only. All markup of the texts is escaped.
+def html_of_marked(around: str, text: str, spans: Sequence[Span], buttons: Sequence[Button] = ()) -> str:
+    """Return a page that shows `around`, a plain text with `PLACE` in it, and in that place the marked text, behind it
+    the buttons, each with an address. Links lead to http, https and mailto only. All markup of the texts is escaped.
     """
-    return html_of(around).replace(PLACE, "".join(_marked(text, spans)))
+    below = f"<p>{''.join(map(_button, buttons))}</p>" if buttons else ""
+    return html_of(around).replace(PLACE, "".join(_marked(text, spans)) + below)
+
+
+def _button(button: Button) -> str:
+    return f'<a href="{escape(button.url)}" style="{_BUTTON}">{escape(button.text)}</a>'
 
 
 def _marked(text: str, spans: Sequence[Span]) -> Iterator[str]:

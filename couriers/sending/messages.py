@@ -8,14 +8,16 @@ from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
 
-from core.answers.buttons import asking, with_tokens
+from core.answers import LINK
+from core.answers.buttons import with_tokens
 from core.deliveries.histories.encoding import PAGE, load_recipients
 from core.deliveries.histories.parcels import Entry
 from core.deliveries.histories.reader import HistoryReader
 from core.model.content import Button, Content, Feature
 from core.model.history_key import code_of
-from core.model.question import Pressed, Question
+from core.model.question import LinkPlace, Pressed, Question
 from core.model.text.personal import PersonalTemplate, Values, values_in
+from couriers.sending.content.asking import ask, may_have_link, with_link
 from couriers.sending.content.content_for_channel import Presented, present
 from couriers.sending.interface import Message, WritesAsText
 from couriers.sending.parcels.parcel import Parcel
@@ -36,17 +38,16 @@ class Messages:
         self._has_choices = bool(parcel.content or parcel.question) and isinstance(services.courier, WritesAsText)
         self._template = PersonalTemplate(parcel.text, parcel.content) if parcel.is_personal else None
         self._values: dict[int, Values] = {}
-        self.shared = self._present(parcel.text, parcel.content)
+        self.shared = self._present(parcel.text, parcel.content, services.options.answer_url)
 
-    def _present(self, text: str, content: Content | None) -> Presented:
-        """Return what the courier gets; the buttons that answer a question have no tokens yet."""
+    def _present(self, text: str, content: Content | None, answer_url: str) -> Presented:
+        """Return what the courier gets; what answers a question has no tokens yet."""
         courier, question = self._services.courier, self._parcel.question
-        asked = asking(content, question, courier.shows, self._as_text) if question else None
-        content = asked or content
+        asked = ask(question, text, content, courier.shows, self._as_text, answer_url) if question else None
+        if asked:
+            text, content = asked.text, asked.content
         presented = present(text, content, courier.shows, self._as_text(content) if content else ())
-        if question and not asked:
-            return presented._replace(not_shown=(*presented.not_shown, Feature.ANSWER))
-        return presented
+        return asked.presented(presented) if asked else presented
 
     def _as_text(self, content: Content) -> Collection[Feature]:
         courier = self._services.courier
@@ -65,10 +66,14 @@ class Messages:
 
     def presented(self, entry: Entry) -> Presented:
         """Return what the courier gets for an entry, and what its channel does not show."""
-        if self._template is None:
+        url = self._services.options.answer_url if may_have_link(entry.address) else ""
+        text, content = self._parcel.text, self._parcel.content
+        if self._template is not None:
+            values = self._values.get(entry.number, {})
+            text, content = self._template.text(values), self._template.content(values)
+        elif url or self.shared.answer_by != LINK:
             return self.shared
-        values = self._values.get(entry.number, {})
-        presented = self._present(self._template.text(values), self._template.content(values))
+        presented = self._present(text, content, url)
         if presented.content is None or self.shared.content is None:
             return presented
         return presented._replace(content=replace(presented.content, attachments=self.shared.content.attachments))
@@ -93,16 +98,21 @@ class Messages:
     async def _message(self, entry: Entry, presented: Presented) -> Message:
         report_url = await self._report_url(entry) if self._services.options.report_url else ""
         text, content, *_ = presented
-        if content and self._parcel.question and Feature.ANSWER not in presented.not_shown:
-            content = await self._asking(entry, content, self._parcel.question)
+        if self._parcel.question and presented.answer_by:
+            text, content = await self._asking(entry, presented, self._parcel.question)
         return Message(entry.address, text, self._seed, f"{entry.id!r}:{entry.contact}", report_url, content)
 
-    async def _asking(self, entry: Entry, content: Content, question: Question) -> Content:
-        """Return the content with the buttons of one recipient. Raises StoreError."""
-        key, tokens = self._parcel.history_key, self._services.answer_tokens
-        place = Pressed(key.shard, code_of(key), entry.number, self._parcel.number, entry.contact)
+    async def _asking(self, entry: Entry, presented: Presented, question: Question) -> tuple[str, Content | None]:
+        """Return text and content with the buttons or the link of one recipient. Raises StoreError."""
+        key, tokens, number = self._parcel.history_key, self._services.answer_tokens, self._parcel.number
+        if presented.answer_by == LINK:
+            place = LinkPlace.of(key, self._channel, entry.number, number, entry.contact)
+            return with_link(presented.text, presented.content, await tokens.sign_link(place))
+        assert presented.content
+        pressed = Pressed(key.shard, code_of(key), entry.number, number, entry.contact)
         account = (self._tenant, self._channel, entry.address)
-        return with_tokens(content, question, await tokens.of_options(*account, place, len(question.options)))
+        data = await tokens.of_options(*account, pressed, len(question.options))
+        return presented.text, with_tokens(presented.content, question, data)
 
     async def _report_url(self, entry: Entry) -> str:
         base_url = self._services.options.report_url

@@ -9,12 +9,13 @@ from core.model.backoff import Backoff
 @dataclass(frozen=True, slots=True)
 class CourierOptions:
     """`lease`: how long a parcel stays with this process without an extension. `max_sleep`: the longest time between
-    two claims. `report_url`: where providers send delivery reports, "" if they are not wanted. `concurrency`: messages
-    under way at once.
+    two claims. `report_url`: where providers send delivery reports, "" if they are not wanted. `answer_url`: of the
+    page on which recipients answer, without the token; "" if there is none. `concurrency`: messages under way at once.
     """
 
     lease: timedelta = timedelta(seconds=30)
     max_sleep: timedelta = timedelta(seconds=3)
     backoff: Backoff = field(default_factory=Backoff)
     report_url: str = ""
+    answer_url: str = ""
     concurrency: int = 32

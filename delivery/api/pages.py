@@ -51,19 +51,21 @@ def read_page(package: str, name: str) -> str:
     return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
-def content_security_policy(page: str) -> str:
-    """Return the policy: only the page's own script and style run, and it may connect to this host only."""
+def content_security_policy(page: str, form_action: str = "'none'") -> str:
+    """Return the policy: only the page's own script and style run, and it may connect to this host only. `form_action`:
+    where its forms may go.
+    """
     script, style = (_hashes(page, tag) for tag in ("script", "style"))
     return (
         f"default-src 'none'; connect-src 'self'; script-src {script}; style-src {style}; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        f"base-uri 'none'; form-action {form_action}; frame-ancestors 'none'"
     )
 
 
 def _hashes(page: str, tag: str) -> str:
     texts = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
     digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
-    return " ".join(f"'sha256-{digest}'" for digest in digests)
+    return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
 
 
 ROUTES: Routes = (

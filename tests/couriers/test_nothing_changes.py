@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from email import message_from_bytes
 from email.policy import SMTPUTF8
-from html import escape
+from html import escape, unescape
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -104,12 +104,21 @@ def seen_in_max(provider: Any, address: str) -> Seen:
     return Seen(texts, pairs if is_inline else (), () if is_inline else labels, files)
 
 
+_MAIL_BUTTON = re.compile(r'<a href="([^"]*)" style="[^"]*">([^<]*)</a>')
+
+
 def seen_in_email(provider: Any, address: str) -> Seen:
     mail = message_from_bytes(provider.server.contents[-1], policy=SMTPUTF8)
     assert str(mail["To"]) == address
     body: Any = mail.get_body(("plain",))
+    page: Any = mail.get_body(("html",))
     files = [one.get_filename() or "" for one in mail.iter_attachments()]
-    return Seen([body.get_payload(decode=True).decode()], files=files, subject=str(mail["Subject"]))
+    html = page.get_payload(decode=True).decode()
+    buttons = [(unescape(label), unescape(url)) for url, label in _MAIL_BUTTON.findall(html)]
+    below = "".join(f"\r\n{label}: {url}" for label, url in buttons)
+    text = body.get_payload(decode=True).decode()
+    text = text.removesuffix(f"\r\n{below}") if below else text
+    return Seen([text], buttons, files=files, subject=str(mail["Subject"]))
 
 
 def seen_in_sms(provider: Any, address: str) -> Seen:

@@ -12,6 +12,7 @@ import logging
 from argparse import ArgumentParser, Namespace
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -97,7 +98,10 @@ class Couriers:
         self.folders = BotFolders(
             configuration, store, channel, self._start, self._stop, partial(read_senders, channel)
         )
-        self.runtime = Runtime(store, channel, CourierOptions(lease=self._lease), self.folders.note)
+        public_url = configuration.settings.public_url or ""
+        self._answer_url = f"{public_url.rstrip('/')}/a/" if public_url else ""
+        options = CourierOptions(lease=self._lease, answer_url=self._answer_url)
+        self.runtime = Runtime(store, channel, options, self.folders.note)
         self._opening: dict[str, asyncio.Task[None]] = {}
 
     async def _start(self, bot: BotFolder) -> None:
@@ -118,7 +122,8 @@ class Couriers:
     async def _open(self, tenant: str, settings: Any, directory: Path) -> None:
         """Sign in at the provider. Raises SetupError, StoreError."""
         courier: Courier = await courier_module(self._channel).open(settings, directory)
-        await self.runtime.add(courier, tenant, courier_options(self._channel, settings, self._lease))
+        options = replace(courier_options(self._channel, settings, self._lease), answer_url=self._answer_url)
+        await self.runtime.add(courier, tenant, options)
 
     async def _keep_opening(self, tenant: str, settings: Any) -> None:
         """Sign in; while the provider refuses it, or cannot be reached, try again from time to time."""

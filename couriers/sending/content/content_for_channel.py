@@ -30,13 +30,15 @@ _MARKDOWN_MARKS = re.compile(r"([_*\[\]()~`>#+\-=|{}.!\\])")
 
 class Presented(NamedTuple):
     """`content`: None if nothing but the text is left. `not_shown`: the features that the delivery uses and the channel
-    does not have. `choices`: the buttons that the text shows with numbers.
+    does not have. `choices`: the buttons that the text shows with numbers. `answer_by`: how a question is answered, ""
+    if it cannot be.
     """
 
     text: str
     content: Content | None = None
     not_shown: tuple[str, ...] = ()
     choices: Sequence[Button] = ()
+    answer_by: str = ""
 
     @property
     def is_empty(self) -> bool:

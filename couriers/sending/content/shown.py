@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from core.answers.buttons import asking, with_tokens
+from core.answers import PRESS
+from core.answers.buttons import with_tokens
 from core.model.content import Attachment, Button, Content, Feature
 from core.model.display import BEGINNING, Display, Limits
 from core.model.question import Question
@@ -15,10 +16,13 @@ from core.model.text.sms_parts import sms_parts
 from core.model.text.text_marks import Span, cut_text, plain_text, spans
 from core.model.text.text_parts import beginning_of, split_text, utf16_length
 from core.model.user_files import safe_name
+from couriers.sending.content.asking import LINK_PLACE, ask, with_link
 from couriers.sending.content.content_for_channel import NOTHING, Presented, present
 from couriers.sending.content.files import name_of
 from couriers.sending.grouping import File, media_groups
 from couriers.sending.interface import Courier, HasLimits, WritesAsText
+
+_ANY_LINK = "…"
 
 
 class ShownText(Struct, frozen=True):
@@ -31,6 +35,7 @@ class ShownText(Struct, frozen=True):
 class Shown(Struct, frozen=True):
     """The view of one person in one channel. `messages`: in their order, the first with the files. `parts`: SMS of all
     messages, 0 where texts are not sent in parts. `is_empty`: nothing can be sent there. `subject`: of a mail.
+    `answer_by`: press or link, "" if a question cannot be answered there.
     """
 
     messages: Sequence[ShownText]
@@ -42,41 +47,44 @@ class Shown(Struct, frozen=True):
     parts: int = 0
     is_empty: bool = False
     subject: str = ""
+    answer_by: str = ""
 
 
-def display_of(courier: Courier) -> Display:
+def display_of(courier: Courier, answer_url: str = "") -> Display:
     """Return how the channel of a courier shows deliveries."""
     as_text = courier.as_text(NOTHING) if isinstance(courier, WritesAsText) else ()
     limits = courier.limits if isinstance(courier, HasLimits) else Limits()
-    return Display(courier.shows, frozenset(as_text), limits)
+    return Display(courier.shows, frozenset(as_text), limits, answer_url)
 
 
 def shown_in(display: Display, text: str, content: Content | None, question: Question | None = None) -> Shown:
     """Return what a person sees of a delivery in a channel."""
-    asked = asking(content, question, display.shows, display.written_as_text) if question else None
-    not_asked = (Feature.ANSWER,) if question and not asked else ()
-    content = asked or content
-    as_text = display.written_as_text(content) if content else ()
-    presented = present(text, content, display.shows, as_text)
+    as_text, url = display.written_as_text, display.answer_url
+    asked = ask(question, text, content, display.shows, as_text, url) if question else None
+    if asked:
+        text, content = asked.text, asked.content
+    presented = present(text, content, display.shows, as_text(content) if content else ())
+    presented = asked.presented(presented) if asked else presented
     left = presented.content or NOTHING
-    if asked and question:
+    if question and presented.answer_by == PRESS:
         left = with_tokens(left, question, [one.key for one in question.options])
     texts, was_cut = _texts(presented, display.limits)
+    left = with_link("", left, _ANY_LINK)[1] or NOTHING
     return Shown(
-        [] if presented.is_empty else [_marked(one, left) for one in texts],
+        [] if presented.is_empty else [_marked(one.replace(LINK_PLACE, _ANY_LINK), left) for one in texts],
         left.inline,
         left.reply or (),
         left.attachments,
         len(presented.choices),
         (
             *presented.not_shown,
-            *not_asked,
             *((Feature.TEXT_END,) if was_cut else ()),
             *_lost(presented, display.limits),
         ),
         sum(map(sms_parts, texts)) if display.limits.in_sms else 0,
         presented.is_empty,
         _subject(presented, display.limits),
+        presented.answer_by,
     )
 
 

@@ -105,7 +105,8 @@ class PreviewText(Struct):
 class PreviewShown(Struct):
     """The view of a person in one channel. `buttons`: below the message; `keyboard`: in place of the person's own.
     `choices`: how many buttons the text shows with numbers. `not_shown`: what the channel cannot show. `empty`: nothing
-    can be sent there. `subject`: of a mail; "" elsewhere.
+    can be sent there. `subject`: of a mail; "" elsewhere. `answer_by`: how a question is answered there, press or link;
+    absent if it cannot be, or there is none.
     """
 
     messages: list[PreviewText]
@@ -116,6 +117,7 @@ class PreviewShown(Struct):
     not_shown: list[str]
     empty: bool
     subject: str
+    answer_by: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, shown: Shown) -> "PreviewShown":
@@ -128,6 +130,7 @@ class PreviewShown(Struct):
             not_shown=list(shown.not_shown),
             empty=shown.is_empty,
             subject=shown.subject,
+            answer_by=shown.answer_by or UNSET,
         )
 
 
@@ -135,7 +138,8 @@ class PreviewResponse(Struct):
     """The effect that a send of the same body would have now. `no_contact`, `opted_out`: people that no channel
     reaches; `unreachable`: the first 100 of them. `duplicates`: people who are addressed more than once, and get it
     once. `moved_from`: the requested time, if quiet hours move the delivery to about `deliver_at`; null: at once.
-    `quota`: null without one. `recipient`: the person whose messages are shown. `fields`: of a personal text;
+    `cannot_answer`: people who are reached, but in no channel in which they can answer the question. `quota`: null
+    without one. `recipient`: the person whose messages are shown. `fields`: of a personal text;
     `text`, `content`: of this person, as they are written.
     """
 
@@ -147,6 +151,7 @@ class PreviewResponse(Struct):
     duplicates: int
     deliver_at: str | None
     moved_from: str | None
+    cannot_answer: int
     quota: PreviewQuota | None
     shown: dict[str, PreviewShown]
     recipient: PreviewPerson | None
@@ -179,6 +184,7 @@ class PreviewResponse(Struct):
             duplicates=found.repeated,
             deliver_at=write_optional_time(found.delivery.deliver_at),
             moved_from=write_optional_time(found.delivery.moved_from),
+            cannot_answer=_cannot_answer(found, displays) if found.delivery.question else 0,
             quota=PreviewQuota.of(found.quota) if found.quota else None,
             shown={name: PreviewShown.of(one) for name, one in shown.items()},
             recipient=None if number is None else _reached(found, number),
@@ -214,6 +220,14 @@ def _add_asking_again(channel: PreviewChannel, name: str, question: Question | N
 def _reached(found: Preview, number: int) -> PreviewPerson:
     person = found.delivery.recipients[number]
     return PreviewPerson(person.id, person.name, channels=list(found.channels_of(person)), number=number)
+
+
+def _cannot_answer(found: Preview, displays: Mapping[str, Display]) -> int:
+    """Return how many people get the question only where they cannot answer it."""
+    message, question = found.message_of(0), found.delivery.question
+    asking = {name for name, one in displays.items() if shown_in(one, *message, question).answer_by}
+    reached = (found.channels_of(one) for one in found.delivery.recipients)
+    return sum(1 for channels in reached if channels and asking.isdisjoint(channels))
 
 
 def _named(unreachable: Sequence[Unreachable]) -> list[PreviewPerson]:

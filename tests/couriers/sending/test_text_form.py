@@ -25,7 +25,7 @@ def test_buttons_are_numbered_and_addresses_follow() -> None:
 @pytest.mark.row("C-91")
 def test_a_reply_keyboard_is_numbered_and_its_removal_needs_no_text() -> None:
     assert present("Что?", Content(reply=[["Меню"], ["Назад"]]), (), CHOICES).text == "Что?\n1. Меню\n2. Назад"
-    assert present("Что?", Content(reply=[]), (), CHOICES) == ("Что?", None, (), [])
+    assert present("Что?", Content(reply=[]), (), CHOICES)[:4] == ("Что?", None, (), [])
 
 
 @pytest.mark.row("C-91")

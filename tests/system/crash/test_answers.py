@@ -2,17 +2,20 @@
 and the answer, or between the answer and the change of the message, loses nothing and counts nothing twice.
 """
 
+import asyncio
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from aiohttp import ClientError, ClientSession
 
 from core.model.delivery import Accepted
 from core.model.question import AnswerKind, AnswerState, Option, Question
 from core.model.states import Reason, Status
 from tests.support.stack import TENANT
 from tests.support.waiting import until
-from tests.system.crash.installation import MAX, TELEGRAM_BOT, VK, Channel, Installation, person
+from tests.system.crash.installation import EMAIL, MAX, TELEGRAM_BOT, VK, Channel, Installation, person
 
 READ = Question(AnswerKind.CONFIRM, [Option("read", "Прочитано")], "ru")
 WITHIN = 60.0
@@ -113,3 +116,42 @@ async def test_a_killed_process_loses_no_press_and_counts_none_twice(installatio
     assert people.labels(1) == ["Прочитано"]
     await installation.start_api().ready()
     await assert_counted_once(installation, TELEGRAM_BOT, accepted, people)
+
+
+async def post_answer(url: str, path: str) -> str:
+    """Press the button of the page; return what it shows then, "" if the process has died."""
+    try:
+        async with ClientSession() as session, session.post(url + path, data={"option": "read"}) as response:
+            return await response.text()
+    except ClientError:
+        return ""
+
+
+@pytest.mark.parametrize("point", ["before the answer", "after the answer"])
+async def test_an_answer_by_a_link_counts_once_although_its_process_was_killed(
+    installation: Installation, point: str
+) -> None:
+    link, settings = await installation.link_to_server()
+    api = installation.start_api(**settings)
+    await installation.courier(EMAIL, ADA_PUBLIC_URL="https://ada.example")
+    accepted = await installation.deliver(person(1, EMAIL), question=READ)
+    await installation.finished(accepted)
+    (mail,) = installation.state.inbox("email")
+    (path,) = set(re.findall(r"https://ada\.example(/a/\w{45})", mail.text))
+    url = (await api.ready())["http"]
+    (link.block_requests if point == "before the answer" else link.block_replies)(ANSWER)
+    pressed = asyncio.create_task(post_answer(url, path))
+    await until(lambda: link.blocked, within=WITHIN)
+    api.kill()
+    link.cut()
+    assert await pressed == ""
+    again = (await installation.start_api().ready())["http"]
+    assert ("Уже записано" if point == "after the answer" else "Спасибо") in await post_answer(again, path)
+    history = await installation.core.history(accepted.key)
+    assert history.answers
+    assert history.answers.states[AnswerState.ANSWERED] == 1
+    answer = history.recipients[0].answer
+    assert answer
+    assert answer.row
+    assert (answer.row.by, answer.row.revisions) == ("link", ())
+    await installation.audit()

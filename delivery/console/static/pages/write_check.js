@@ -16,6 +16,7 @@ export function facts(said) {
       ? t("write.parts_price", { count: one.total_parts, parts: one.parts, price: one.price }) : t("write.parts", { count: one.total_parts, parts: one.parts }))),
     said.duplicates && t("write.duplicates", { count: said.duplicates }),
     said.no_contact && t("write.no_contact", { count: said.no_contact }),
+    said.cannot_answer && t("write.cannot_answer", { count: said.cannot_answer }),
     said.opted_out && t("write.opted_out", { count: said.opted_out }),
     said.moved_from && t("write.moved", { at: comingMoment(said.deliver_at) }),
     !said.moved_from && said.deliver_at && t("write.at", { at: comingMoment(said.deliver_at) }),
@@ -59,6 +60,7 @@ export function shownIn(name, one) {
     one.subject && h("p", { class: "quiet small", dir: "auto" }, t("write.subject", { subject: one.subject })),
     one.messages.map((message) => h("p", { class: "said", dir: "auto" }, marked(message))),
     one.buttons.flat().map((button) => h("p", { class: "fake-button" }, button.text)),
+    one.answer_by && h("p", { class: "quiet small" }, word("answer_by", one.answer_by)),
     one.files.map((file) => h("p", { class: "quiet small" }, file.url || file.name || file.type)),
     one.not_shown.length > 0 && h("p", { class: "quiet small" }, t("write.not_shown", { what: one.not_shown.map(feature).join(", ") })));
 }

@@ -1,0 +1,91 @@
+"""Links to the page on which a recipient answers: in mails, SMS, and wherever a channel has no buttons for it.
+
+    the token of a link ─▶ AnswerLinks.open ─▶ delivery/api/answer_page ─▶ AnswerLinks.answer ─▶ `Answers.record`
+
+A link names its recipient and is signed with 128 bits, so it needs no account and no cookie: whoever has it answers as
+this person. Opening it changes nothing.
+"""
+
+import json
+import time
+from typing import NamedTuple
+
+from core.answers.answers import AnsweredMessage, Answers, AskedRecipient, no_question
+from core.answers.tokens import AnswerTokens
+from core.deliveries.histories.parcels import load_parcel
+from core.deliveries.histories.reader import HistoryReader
+from core.errors import Forbidden, Invalid
+from core.model.content import ParseMode
+from core.model.question import AnswerRow, GivenAnswer, channel_code, load_row, row_field
+from core.model.text.personal import PersonalTemplate, values_in
+from core.model.text.text_marks import plain_text
+from core.redis.store import Store
+
+LINK = "link"
+CORRECTION_MS = 60_000
+"""As in lua/answers/modules/answers.lua."""
+
+
+class LinkedQuestion(NamedTuple):
+    """What the page shows. `text`: of the delivery, as this recipient has got it. `row`: None before an answer."""
+
+    asked: AskedRecipient
+    message: AnsweredMessage
+    text: str
+    row: AnswerRow | None
+    is_closed: bool
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether the page offers to answer."""
+        row, question = self.row, self.asked.question
+        may_change = row is None or question.change or time.time() * 1000 < row.at + CORRECTION_MS
+        return may_change and not self.is_closed
+
+
+class AnswerLinks:
+    """Methods raise StoreError."""
+
+    def __init__(self, store: Store, answers: Answers) -> None:
+        self._answers = answers
+        self._reader = HistoryReader(store)
+        self._tokens = AnswerTokens(store)
+
+    async def open(self, token: str) -> LinkedQuestion:
+        """Return what a link leads to; nothing changes. Raises Forbidden ANSWER_TOKEN_WRONG, ANSWER_PERSON_DELETED,
+        NotFound QUESTION_NOT_FOUND.
+        """
+        place = await self._tokens.read_link(token)
+        row_name = row_field(place.number)
+        asked = await self._answers.find(place.shard, place.code, place.number, row_name)
+        channel = next((one for one in asked.channels if channel_code(one) == place.channel), "")
+        if not channel:
+            raise no_question()
+        message = AnsweredMessage(channel, place.parcel, place.contact)
+        if await self._is_deleted(asked, message):
+            raise Forbidden("ANSWER_PERSON_DELETED", "The data of this person were deleted.")
+        until = int(asked.fields["answers_until"] or 0)
+        is_closed = asked.fields["answers_closed"] is not None or 0 < until <= time.time() * 1000
+        return LinkedQuestion(asked, message, _text_of(asked), load_row(asked.fields[row_name]), is_closed)
+
+    async def answer(self, token: str, option: str, event: str) -> GivenAnswer:
+        """Count an answer; after the closing it is late. Raises as `open` does, and Invalid OPTION_UNKNOWN."""
+        linked = await self.open(token)
+        if linked.asked.question.option(option) is None:
+            raise Invalid("OPTION_UNKNOWN", f"The question has no option {option!r}.", "option")
+        return await self._answers.record(linked.asked, event, option, LINK, arrival=linked.message)
+
+    async def _is_deleted(self, asked: AskedRecipient, message: AnsweredMessage) -> bool:
+        """Return whether the address was removed with the data of its person."""
+        name = f"parcel:{message.channel}:{message.parcel}"
+        stored = (await self._reader.read_fields(asked.key, [name]))[name]
+        entries = load_parcel(stored)[1] if stored else ()
+        place = (asked.recipient.number, message.contact)
+        return any(not one.address for one in entries if (one.number, one.contact) == place)
+
+
+def _text_of(asked: AskedRecipient) -> str:
+    text, named = asked.fields["text"] or "", asked.fields["personal"]
+    if named is not None:
+        text = PersonalTemplate(text, asked.content).text(values_in(json.loads(named), asked.recipient.values))
+    return plain_text(text, asked.content.parse_mode if asked.content else ParseMode.PLAIN)
