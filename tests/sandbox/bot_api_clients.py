@@ -4,18 +4,14 @@ from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass
 
 import pytest
-from aiogram import Bot
-from aiogram.client.session.aiohttp import AiohttpSession
-from aiogram.client.telegram import TelegramAPIServer
-from aiogram.exceptions import TelegramAPIError
 
 from couriers.telegram_bot.named_calls import NamedCalls
 from sandbox.bot_api import BotApiServer
 from sandbox.events import Fault, Rule
 from sandbox.state import SandboxState
-from tests.support import whole_aiogram
+from tests.support.whole_aiogram import AiohttpSession, Bot, TelegramAPIServer, exceptions
 
-__all__ = ["ANNA", "BORIS", "GROUP", "BotApi", "bot_api", "refusal", "session", "whole_aiogram"]
+__all__ = ["ANNA", "BORIS", "GROUP", "BotApi", "bot_api", "refusal", "session"]
 
 ANNA, BORIS, GROUP = 100_001, 100_002, -1_000_000_000_123
 
@@ -49,7 +45,7 @@ def session(server: BotApiServer, timeout: float = 10) -> AiohttpSession:
 
 async def refusal(call: Awaitable[object]) -> str:
     """Return the description of the error with which a call fails."""
-    with pytest.raises(TelegramAPIError) as error:
+    with pytest.raises(exceptions.TelegramAPIError) as error:
         await call
     return error.value.message
 

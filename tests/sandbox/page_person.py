@@ -5,20 +5,11 @@ import json
 from collections.abc import AsyncIterator
 
 import pytest
-from aiogram import Bot, Dispatcher
-from aiogram.filters import Command
-from aiogram.types import (
-    CallbackQuery,
-    InlineKeyboardButton,
-    InlineKeyboardMarkup,
-    KeyboardButton,
-    Message,
-    ReplyKeyboardMarkup,
-)
 
 from sandbox.sandbox import Sandbox
 from tests.sandbox.bot_api_clients import session
 from tests.support.browser import Browser
+from tests.support.whole_aiogram import Bot, Command, Dispatcher, types
 
 HOSTILE = "<script>document.title = 'stolen'</script> \"quotes\" 'and' &amp; <img src=x onerror=alert(1)> 🙂"
 
@@ -81,24 +72,26 @@ async def bot(sandbox: Sandbox) -> AsyncIterator[Bot]:
     await polling
 
 
-def _keyboard(is_chosen: bool) -> InlineKeyboardMarkup:
-    button = InlineKeyboardButton(text=f"{'☑' if is_chosen else '☐'} ИВТ-21", callback_data=str(is_chosen))
-    return InlineKeyboardMarkup(inline_keyboard=[[button], [InlineKeyboardButton(text="Site", url="https://x.org")]])
+def _keyboard(is_chosen: bool) -> types.InlineKeyboardMarkup:
+    button = types.InlineKeyboardButton(text=f"{'☑' if is_chosen else '☐'} ИВТ-21", callback_data=str(is_chosen))
+    return types.InlineKeyboardMarkup(
+        inline_keyboard=[[button], [types.InlineKeyboardButton(text="Site", url="https://x.org")]]
+    )
 
 
-async def _offer(message: Message) -> None:
-    rows = [[KeyboardButton(text="Menu")]]
-    await message.answer(HOSTILE, parse_mode=None, reply_markup=ReplyKeyboardMarkup(keyboard=rows))
+async def _offer(message: types.Message) -> None:
+    rows = [[types.KeyboardButton(text="Menu")]]
+    await message.answer(HOSTILE, parse_mode=None, reply_markup=types.ReplyKeyboardMarkup(keyboard=rows))
     await message.answer("Choose a group", reply_markup=_keyboard(False))
 
 
-async def _repeat(message: Message) -> None:
+async def _repeat(message: types.Message) -> None:
     name = message.from_user.full_name if message.from_user else ""
     await message.answer(f"{name} wrote: {message.text or message.contact}", parse_mode=None)
 
 
-async def _toggle(query: CallbackQuery) -> None:
-    assert isinstance(query.message, Message)
+async def _toggle(query: types.CallbackQuery) -> None:
+    assert isinstance(query.message, types.Message)
     is_chosen = query.data == "False"
     await query.message.edit_text(f"chosen: {is_chosen}", reply_markup=_keyboard(is_chosen))
     await query.answer(f"<b>{'chosen' if is_chosen else 'not chosen'}</b>")

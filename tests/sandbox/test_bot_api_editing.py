@@ -4,29 +4,18 @@ from collections.abc import Awaitable
 from typing import Any
 
 import pytest
-from aiogram.types import (
-    BotCommand,
-    BufferedInputFile,
-    ChatMemberRestricted,
-    ChatPermissions,
-    InlineKeyboardButton,
-    InlineKeyboardMarkup,
-    InputMediaAnimation,
-    InputMediaDocument,
-    InputMediaPhoto,
-    InputMediaUnion,
-)
 
 from sandbox.bot_api import BotApiServer
 from sandbox.state import SandboxState
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api, refusal
+from tests.support.whole_aiogram import types
 
 __all__ = ["bot_api"]
 
 
-def keyboard(*texts: str) -> InlineKeyboardMarkup:
-    return InlineKeyboardMarkup(
-        inline_keyboard=[[InlineKeyboardButton(text=text, callback_data=text)] for text in texts]
+def keyboard(*texts: str) -> types.InlineKeyboardMarkup:
+    return types.InlineKeyboardMarkup(
+        inline_keyboard=[[types.InlineKeyboardButton(text=text, callback_data=text)] for text in texts]
     )
 
 
@@ -51,7 +40,9 @@ async def test_a_keyboard_is_edited_alone(bot_api: BotApi) -> None:
 
 
 @pytest.mark.parametrize("markup", [None, keyboard("да")])
-async def test_an_edit_that_changes_nothing_is_refused(bot_api: BotApi, markup: InlineKeyboardMarkup | None) -> None:
+async def test_an_edit_that_changes_nothing_is_refused(
+    bot_api: BotApi, markup: types.InlineKeyboardMarkup | None
+) -> None:
     sent = await bot_api.bot.send_message(ANNA, "?", reply_markup=markup)
     names: dict[str, Any] = {"chat_id": ANNA, "message_id": sent.message_id, "reply_markup": markup}
     assert "message is not modified" in await refusal(bot_api.bot.edit_message_text("?", **names))
@@ -61,7 +52,7 @@ async def test_an_edit_that_changes_nothing_is_refused(bot_api: BotApi, markup: 
 
 
 async def test_only_text_messages_of_the_bot_can_get_another_text(bot_api: BotApi) -> None:
-    photo = await bot_api.bot.send_photo(ANNA, BufferedInputFile(b"x", "a.jpg"), caption="old")
+    photo = await bot_api.bot.send_photo(ANNA, types.BufferedInputFile(b"x", "a.jpg"), caption="old")
     theirs = bot_api.server.people.write(ANNA, "mine")
 
     def edit(message: int) -> Awaitable[object]:
@@ -76,24 +67,26 @@ async def test_only_text_messages_of_the_bot_can_get_another_text(bot_api: BotAp
 
 @pytest.mark.row("D-43")
 async def test_the_file_of_a_message_is_exchanged_as_telegram_does_it(bot_api: BotApi) -> None:
-    bot, photo = bot_api.bot, BufferedInputFile(b"x", "a.jpg")
-    album = (await bot.send_media_group(ANNA, [InputMediaPhoto(media=photo), InputMediaPhoto(media=photo)]))[0]
-    voice = await bot.send_voice(ANNA, BufferedInputFile(b"x", "a.ogg"))
+    bot, photo = bot_api.bot, types.BufferedInputFile(b"x", "a.jpg")
+    album = (
+        await bot.send_media_group(ANNA, [types.InputMediaPhoto(media=photo), types.InputMediaPhoto(media=photo)])
+    )[0]
+    voice = await bot.send_voice(ANNA, types.BufferedInputFile(b"x", "a.ogg"))
     text = await bot.send_message(ANNA, "old")
 
-    def edit(message: int, media: InputMediaUnion) -> Awaitable[object]:
+    def edit(message: int, media: types.InputMediaUnion) -> Awaitable[object]:
         return bot.edit_message_media(media, chat_id=ANNA, message_id=message)
 
-    document, animation = InputMediaDocument(media=photo), InputMediaAnimation(media=photo)
+    document, animation = types.InputMediaDocument(media=photo), types.InputMediaAnimation(media=photo)
     assert "can't change media type in the album" in await refusal(edit(album.message_id, document))
     assert "content type can't be used in an album" in await refusal(edit(album.message_id, animation))
     assert "no media in the message to edit" in await refusal(edit(voice.message_id, document))
-    assert "there is no" in await refusal(edit(text.message_id, InputMediaDocument(media="")))
+    assert "there is no" in await refusal(edit(text.message_id, types.InputMediaDocument(media="")))
     assert "message to edit not found" in await refusal(edit(99, document))
-    await edit(text.message_id, InputMediaDocument(media=photo, caption="new"))
+    await edit(text.message_id, types.InputMediaDocument(media=photo, caption="new"))
     shown = bot_api.server.people.messages(ANNA)[-1]
     assert (shown["caption"], shown["document"]["file_name"], "text" in shown) == ("new", "a.jpg", False)
-    same = InputMediaDocument(media=shown["document"]["file_id"], caption="new")
+    same = types.InputMediaDocument(media=shown["document"]["file_id"], caption="new")
     assert "message is not modified" in await refusal(edit(text.message_id, same))
 
 
@@ -133,7 +126,7 @@ async def test_a_query_cannot_be_answered_after_its_lifetime() -> None:
 
 
 async def test_the_bots_commands_are_kept_by_language(bot_api: BotApi) -> None:
-    await bot_api.bot.set_my_commands([BotCommand(command="start", description="Начать")], language_code="ru")
+    await bot_api.bot.set_my_commands([types.BotCommand(command="start", description="Начать")], language_code="ru")
     assert [one.description for one in await bot_api.bot.get_my_commands(language_code="ru")] == ["Начать"]
     assert await bot_api.bot.get_my_commands() == []
     await bot_api.bot.delete_my_commands(language_code="ru")
@@ -147,9 +140,9 @@ async def test_members_are_restricted_removed_and_admitted_again(bot_api: BotApi
         return str((await bot.get_chat_member(GROUP, user)).status)
 
     assert (await status(ANNA), await status(bot.id)) == ("member", "administrator")
-    await bot.restrict_chat_member(GROUP, ANNA, ChatPermissions(can_send_messages=False))
+    await bot.restrict_chat_member(GROUP, ANNA, types.ChatPermissions(can_send_messages=False))
     member = await bot.get_chat_member(GROUP, ANNA)
-    assert isinstance(member, ChatMemberRestricted)
+    assert isinstance(member, types.ChatMemberRestricted)
     assert not member.can_send_messages
     await bot.ban_chat_member(GROUP, ANNA)
     assert (await status(ANNA), await status(BORIS)) == ("kicked", "member")

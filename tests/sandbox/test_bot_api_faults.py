@@ -4,16 +4,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from aiogram.exceptions import (
-    ClientDecodeError,
-    TelegramBadRequest,
-    TelegramForbiddenError,
-    TelegramMigrateToChat,
-    TelegramNetworkError,
-    TelegramRetryAfter,
-    TelegramServerError,
-    TelegramUnauthorizedError,
-)
 from aiohttp import ClientSession, FormData
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,30 +11,31 @@ from hypothesis import strategies as st
 from sandbox.faults import FAULTS
 from sandbox.magic_recipients import MAGIC_RECIPIENTS
 from tests.sandbox.bot_api_clients import ANNA, BORIS, BotApi, bot_api
+from tests.support.whole_aiogram import exceptions
 
 __all__ = ["bot_api"]
 
 MAGIC_ADDRESSES = {fault.name: address for address, fault in MAGIC_RECIPIENTS["telegram-bot"].items()}
 ERRORS: list[tuple[str, type[Exception], str, int]] = [
-    ("flood_wait", TelegramRetryAfter, "retry after 2", 0),
-    ("blocked", TelegramForbiddenError, "bot was blocked by the user", 0),
-    ("deactivated", TelegramForbiddenError, "user is deactivated", 0),
-    ("cannot_initiate", TelegramForbiddenError, "can't initiate conversation", 0),
-    ("kicked", TelegramForbiddenError, "was kicked", 0),
-    ("chat_not_found", TelegramBadRequest, "chat not found", 0),
-    ("no_rights", TelegramBadRequest, "not enough rights", 0),
-    ("migrated", TelegramMigrateToChat, "upgraded to a supergroup", 0),
-    ("unauthorized", TelegramUnauthorizedError, "Unauthorized", 0),
-    ("server_error", TelegramServerError, "Internal Server Error", 0),
-    ("bad_gateway", ClientDecodeError, "502 Bad Gateway", 0),
-    ("not_json", ClientDecodeError, "Technical works", 0),
-    ("stored_then_error", TelegramServerError, "Internal Server Error", 1),
-    ("stored_then_bad_gateway", ClientDecodeError, "502 Bad Gateway", 1),
-    ("stored_then_not_json", ClientDecodeError, "Technical works", 1),
-    ("timeout", TelegramNetworkError, "timeout", 0),
-    ("stored_then_silence", TelegramNetworkError, "timeout", 1),
-    ("disconnect_before", TelegramNetworkError, "Disconnected", 0),
-    ("disconnect_after", TelegramNetworkError, "Disconnected", 1),
+    ("flood_wait", exceptions.TelegramRetryAfter, "retry after 2", 0),
+    ("blocked", exceptions.TelegramForbiddenError, "bot was blocked by the user", 0),
+    ("deactivated", exceptions.TelegramForbiddenError, "user is deactivated", 0),
+    ("cannot_initiate", exceptions.TelegramForbiddenError, "can't initiate conversation", 0),
+    ("kicked", exceptions.TelegramForbiddenError, "was kicked", 0),
+    ("chat_not_found", exceptions.TelegramBadRequest, "chat not found", 0),
+    ("no_rights", exceptions.TelegramBadRequest, "not enough rights", 0),
+    ("migrated", exceptions.TelegramMigrateToChat, "upgraded to a supergroup", 0),
+    ("unauthorized", exceptions.TelegramUnauthorizedError, "Unauthorized", 0),
+    ("server_error", exceptions.TelegramServerError, "Internal Server Error", 0),
+    ("bad_gateway", exceptions.ClientDecodeError, "502 Bad Gateway", 0),
+    ("not_json", exceptions.ClientDecodeError, "Technical works", 0),
+    ("stored_then_error", exceptions.TelegramServerError, "Internal Server Error", 1),
+    ("stored_then_bad_gateway", exceptions.ClientDecodeError, "502 Bad Gateway", 1),
+    ("stored_then_not_json", exceptions.ClientDecodeError, "Technical works", 1),
+    ("timeout", exceptions.TelegramNetworkError, "timeout", 0),
+    ("stored_then_silence", exceptions.TelegramNetworkError, "timeout", 1),
+    ("disconnect_before", exceptions.TelegramNetworkError, "Disconnected", 0),
+    ("disconnect_after", exceptions.TelegramNetworkError, "Disconnected", 1),
 ]
 
 
@@ -67,7 +58,7 @@ def test_every_fault_has_a_magic_recipient_and_a_test() -> None:
 
 
 async def test_a_migrated_group_names_its_new_id(bot_api: BotApi) -> None:
-    with pytest.raises(TelegramMigrateToChat) as error:
+    with pytest.raises(exceptions.TelegramMigrateToChat) as error:
         await bot_api.bot.send_message(MAGIC_ADDRESSES["migrated"], "hello")
     assert error.value.migrate_to_chat_id == -1_000_000_000_000 - int(MAGIC_ADDRESSES["migrated"])
     assert (await bot_api.bot.send_message(error.value.migrate_to_chat_id, "hello")).message_id
@@ -77,7 +68,7 @@ async def test_calls_above_a_rate_are_refused_for_a_second(bot_api: BotApi) -> N
     for _ in range(30):
         bot_api.inject_fault("rate_limit", 20, method="sendMessage")
     results = await asyncio.gather(*(bot_api.bot.send_message(ANNA, "x") for _ in range(30)), return_exceptions=True)
-    refused = [one for one in results if isinstance(one, TelegramRetryAfter)]
+    refused = [one for one in results if isinstance(one, exceptions.TelegramRetryAfter)]
     assert (len(refused), len(bot_api.texts(ANNA)), refused[0].retry_after) == (10, 20, 1)
 
 
@@ -85,14 +76,14 @@ async def test_a_rule_applies_to_its_method_and_recipient_only(bot_api: BotApi) 
     bot_api.inject_fault("blocked", address=str(ANNA), method="sendMessage")
     assert (await bot_api.bot.send_message(BORIS, "x")).message_id
     assert await bot_api.bot.send_chat_action(ANNA, "typing")
-    with pytest.raises(TelegramForbiddenError):
+    with pytest.raises(exceptions.TelegramForbiddenError):
         await bot_api.bot.send_message(ANNA, "x")
     assert (await bot_api.bot.send_message(ANNA, "x")).message_id
 
 
 async def test_another_token_is_refused(bot_api: BotApi) -> None:
     bot = bot_api.client("4343:another")
-    with pytest.raises(TelegramUnauthorizedError):
+    with pytest.raises(exceptions.TelegramUnauthorizedError):
         await bot.get_me()
     await bot.session.close()
 

@@ -4,38 +4,30 @@ import time
 from typing import Any
 
 import pytest
-from aiogram.types import (
-    BotCommand,
-    BotCommandScopeAllPrivateChats,
-    BotCommandScopeChatMember,
-    ChatInviteLink,
-    ChatMemberRestricted,
-    ChatPermissions,
-    Update,
-)
 
 from sandbox.sandbox import Sandbox
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api, refusal
 from tests.sandbox.conftest import WebClient
+from tests.support.whole_aiogram import types
 
 __all__ = ["bot_api"]
 
 VERA = 100_003
 ALL = ["message", "chat_member", "chat_join_request"]
 MUTED, FREE = (
-    ChatPermissions(can_send_messages=False),
-    ChatPermissions(**dict.fromkeys(ChatPermissions.model_fields, True)),
+    types.ChatPermissions(can_send_messages=False),
+    types.ChatPermissions(**dict.fromkeys(types.ChatPermissions.model_fields, True)),
 )
 
 
-async def updates(api: BotApi) -> list[Update]:
+async def updates(api: BotApi) -> list[types.Update]:
     """Return the updates since the last call, also of those kinds that must be asked for."""
     found = await api.bot.get_updates(allowed_updates=ALL)
     await api.bot.get_updates(offset=found[-1].update_id + 1 if found else None, allowed_updates=ALL)
     return found
 
 
-async def new_link(api: BotApi, **options: Any) -> ChatInviteLink:
+async def new_link(api: BotApi, **options: Any) -> types.ChatInviteLink:
     await updates(api)  # the kinds that are asked for hold for what comes now
     return await api.bot.create_chat_invite_link(GROUP, **options)
 
@@ -115,7 +107,7 @@ async def test_people_ask_to_join_and_are_approved_or_declined(bot_api: BotApi) 
 async def test_a_muted_person_cannot_write_until_the_restriction_is_over(bot_api: BotApi) -> None:
     await bot_api.bot.restrict_chat_member(GROUP, ANNA, MUTED, until_date=int(time.time()) + 3600)
     member = await bot_api.bot.get_chat_member(GROUP, ANNA)
-    assert isinstance(member, ChatMemberRestricted)
+    assert isinstance(member, types.ChatMemberRestricted)
     assert 3500 < member.until_date.timestamp() - time.time() <= 3600
     with pytest.raises(LookupError, match="may not write"):
         bot_api.server.people.write(ANNA, "?", GROUP)
@@ -123,7 +115,7 @@ async def test_a_muted_person_cannot_write_until_the_restriction_is_over(bot_api
     assert bot_api.server.people.write(ANNA, "!", GROUP)
     await bot_api.bot.restrict_chat_member(GROUP, ANNA, MUTED, until_date=int(time.time()) + 5)
     muted = await bot_api.bot.get_chat_member(GROUP, ANNA)
-    assert isinstance(muted, ChatMemberRestricted)
+    assert isinstance(muted, types.ChatMemberRestricted)
     assert muted.until_date.timestamp() == 0  # less than 30 seconds is for ever
 
 
@@ -142,15 +134,15 @@ async def test_telegram_refuses_what_the_bot_may_not_do(bot_api: BotApi) -> None
 
 
 async def test_each_scope_has_its_own_menu(bot_api: BotApi) -> None:
-    bot, private = bot_api.bot, BotCommandScopeAllPrivateChats()
-    member = BotCommandScopeChatMember(chat_id=GROUP, user_id=ANNA)
+    bot, private = bot_api.bot, types.BotCommandScopeAllPrivateChats()
+    member = types.BotCommandScopeChatMember(chat_id=GROUP, user_id=ANNA)
     for name, scope in (("all", None), ("private", private), ("anna", member)):
-        await bot.set_my_commands([BotCommand(command=name, description="?")], scope=scope)
+        await bot.set_my_commands([types.BotCommand(command=name, description="?")], scope=scope)
     assert [one.command for one in await bot.get_my_commands(scope=member)] == ["anna"]
     await bot.delete_my_commands(scope=private)
     assert await bot.get_my_commands(scope=private) == []
     assert [one.command for one in await bot.get_my_commands()] == ["all"]
-    wrong = bot.set_my_commands([BotCommand(command="Верх", description="?")])
+    wrong = bot.set_my_commands([types.BotCommand(command="Верх", description="?")])
     assert "BOT_COMMAND_INVALID" in await refusal(wrong)
 
 

@@ -4,24 +4,18 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from aiogram import Bot
-from aiogram.exceptions import TelegramBadRequest
-from aiogram.types import (
-    InlineKeyboardButton,
-    InlineKeyboardMarkup,
-    InlineQueryResultArticle,
-    InputTextMessageContent,
-    KeyboardButton,
-    ReplyKeyboardMarkup,
-)
 
 from sandbox.sandbox import Sandbox
 from tests.sandbox.bot_api_clients import ANNA, session
 from tests.sandbox.conftest import WebClient
+from tests.support.whole_aiogram import Bot, exceptions, types
 
-KEYBOARD = InlineKeyboardMarkup(
+KEYBOARD = types.InlineKeyboardMarkup(
     inline_keyboard=[
-        [InlineKeyboardButton(text="Да", callback_data="yes"), InlineKeyboardButton(text="Сайт", url="http://x.org")]
+        [
+            types.InlineKeyboardButton(text="Да", callback_data="yes"),
+            types.InlineKeyboardButton(text="Сайт", url="http://x.org"),
+        ]
     ]
 )
 
@@ -52,9 +46,9 @@ async def test_a_person_writes_and_presses_a_button_and_sees_the_edited_message(
     assert second.callback_query is not None
     assert (second.callback_query.id, second.callback_query.data) == (pressed["query"], "yes")
     await bot.answer_callback_query(pressed["query"], text="принято")
-    rows = [[KeyboardButton(text="Меню")]]
+    rows = [[types.KeyboardButton(text="Меню")]]
     await bot.edit_message_text("Отправлено", chat_id=ANNA, message_id=2)
-    await bot.send_message(ANNA, "Что ещё?", reply_markup=ReplyKeyboardMarkup(keyboard=rows))
+    await bot.send_message(ANNA, "Что ещё?", reply_markup=types.ReplyKeyboardMarkup(keyboard=rows))
     chat = await web_client.get("chat/telegram-bot", address=str(ANNA))
     assert [(one["from"], one["text"], one["buttons"]) for one in chat["messages"]] == [
         ("person", "/start", []),
@@ -88,14 +82,14 @@ async def test_an_edit_and_an_inline_query_reach_the_bot_and_its_results_the_per
     assert inline.inline_query is not None
     assert (inline.inline_query.id, inline.inline_query.query) == (asked["query"], "fish")
     assert await web_client.get("inline/telegram-bot", query=asked["query"]) is None
-    content = InputTextMessageContent(message_text="<b>salmon</b>", parse_mode="HTML")
-    result = InlineQueryResultArticle(id="1", title="Fish", input_message_content=content)
-    with pytest.raises(TelegramBadRequest, match="RESULT_ID_DUPLICATE"):
+    content = types.InputTextMessageContent(message_text="<b>salmon</b>", parse_mode="HTML")
+    result = types.InlineQueryResultArticle(id="1", title="Fish", input_message_content=content)
+    with pytest.raises(exceptions.TelegramBadRequest, match="RESULT_ID_DUPLICATE"):
         await bot.answer_inline_query(asked["query"], [result, result])
     await bot.answer_inline_query(asked["query"], [result])
     (shown,) = (await web_client.get("inline/telegram-bot", query=asked["query"]))["results"]
     assert (shown["title"], shown["text"]) == ("Fish", "salmon")
-    with pytest.raises(TelegramBadRequest, match="query is too old"):
+    with pytest.raises(exceptions.TelegramBadRequest, match="query is too old"):
         await bot.answer_inline_query(asked["query"], [result])
 
 

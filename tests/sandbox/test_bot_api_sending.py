@@ -4,19 +4,10 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-from aiogram.types import (
-    BufferedInputFile,
-    InlineKeyboardButton,
-    InlineKeyboardMarkup,
-    KeyboardButton,
-    Message,
-    ReplyKeyboardMarkup,
-    ReplyKeyboardRemove,
-    ReplyParameters,
-)
 
 from sandbox.telegram.state import identities
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api, refusal
+from tests.support.whole_aiogram import types
 
 __all__ = ["bot_api"]
 
@@ -102,8 +93,8 @@ async def test_a_malformed_text_is_refused(bot_api: BotApi, text: str, mode: str
 # keyboards
 
 
-def inline(**button: Any) -> InlineKeyboardMarkup:
-    return InlineKeyboardMarkup(inline_keyboard=[[InlineKeyboardButton(text="Да", **button)]])
+def inline(**button: Any) -> types.InlineKeyboardMarkup:
+    return types.InlineKeyboardMarkup(inline_keyboard=[[types.InlineKeyboardButton(text="Да", **button)]])
 
 
 async def test_an_inline_keyboard_belongs_to_its_message(bot_api: BotApi) -> None:
@@ -121,22 +112,25 @@ async def test_a_wrong_inline_button_is_refused(bot_api: BotApi, button: dict[st
 
 
 async def test_a_reply_keyboard_stays_until_it_is_replaced_or_removed(bot_api: BotApi) -> None:
-    rows = [[KeyboardButton(text="Группа 1"), KeyboardButton(text="Группа 2")], [KeyboardButton(text="Назад")]]
-    await bot_api.bot.send_message(ANNA, "Кому?", reply_markup=ReplyKeyboardMarkup(keyboard=rows))
+    rows = [
+        [types.KeyboardButton(text="Группа 1"), types.KeyboardButton(text="Группа 2")],
+        [types.KeyboardButton(text="Назад")],
+    ]
+    await bot_api.bot.send_message(ANNA, "Кому?", reply_markup=types.ReplyKeyboardMarkup(keyboard=rows))
     await bot_api.bot.send_message(ANNA, "Выберите")
     assert bot_api.server.people.keyboard(ANNA) == [["Группа 1", "Группа 2"], ["Назад"]]
-    await bot_api.bot.send_message(ANNA, "Готово", reply_markup=ReplyKeyboardRemove())
+    await bot_api.bot.send_message(ANNA, "Готово", reply_markup=types.ReplyKeyboardRemove())
     assert bot_api.server.people.keyboard(ANNA) == []
 
 
 async def test_a_reply_shows_the_message_that_it_replies_to(bot_api: BotApi) -> None:
     number = bot_api.server.people.write(ANNA, "вопрос")
-    sent = await bot_api.bot.send_message(ANNA, "ответ", reply_parameters=ReplyParameters(message_id=number))
-    assert isinstance(sent.reply_to_message, Message)
+    sent = await bot_api.bot.send_message(ANNA, "ответ", reply_parameters=types.ReplyParameters(message_id=number))
+    assert isinstance(sent.reply_to_message, types.Message)
     assert sent.reply_to_message.text == "вопрос"
-    missing = ReplyParameters(message_id=99)
+    missing = types.ReplyParameters(message_id=99)
     assert "replied not found" in await refusal(bot_api.bot.send_message(ANNA, "x", reply_parameters=missing))
-    allowed = ReplyParameters(message_id=99, allow_sending_without_reply=True)
+    allowed = types.ReplyParameters(message_id=99, allow_sending_without_reply=True)
     assert (await bot_api.bot.send_message(ANNA, "x", reply_parameters=allowed)).reply_to_message is None
 
 
@@ -145,7 +139,7 @@ async def test_a_reply_shows_the_message_that_it_replies_to(bot_api: BotApi) -> 
 
 async def test_a_document_is_sent_downloaded_and_sent_again_by_its_id(bot_api: BotApi) -> None:
     content = bytes(range(256)) * 100
-    sent = await bot_api.bot.send_document(ANNA, BufferedInputFile(content, "отчёт.pdf"), caption="<b>x</b>",
+    sent = await bot_api.bot.send_document(ANNA, types.BufferedInputFile(content, "отчёт.pdf"), caption="<b>x</b>",
                                            parse_mode="HTML")  # fmt: skip
     assert sent.document is not None
     assert (sent.document.file_name, sent.document.file_size, sent.caption) == ("отчёт.pdf", 25_600, "x")
@@ -159,8 +153,8 @@ async def test_a_document_is_sent_downloaded_and_sent_again_by_its_id(bot_api: B
 
 
 async def test_photos_and_voices_are_sent(bot_api: BotApi) -> None:
-    photo = await bot_api.bot.send_photo(ANNA, BufferedInputFile(b"photo", "a.jpg"), caption="снимок")
-    voice = await bot_api.bot.send_voice(ANNA, BufferedInputFile(b"voice", "a.ogg"), duration=3)
+    photo = await bot_api.bot.send_photo(ANNA, types.BufferedInputFile(b"photo", "a.jpg"), caption="снимок")
+    voice = await bot_api.bot.send_voice(ANNA, types.BufferedInputFile(b"voice", "a.ogg"), duration=3)
     linked = await bot_api.bot.send_photo(ANNA, "https://example.org/a.jpg")
     assert photo.photo is not None
     assert voice.voice is not None
@@ -171,9 +165,9 @@ async def test_photos_and_voices_are_sent(bot_api: BotApi) -> None:
 
 async def test_a_wrong_file_is_refused(bot_api: BotApi) -> None:
     assert "wrong file identifier" in await refusal(bot_api.bot.send_document(ANNA, "nosuch"))
-    assert "non-empty" in await refusal(bot_api.bot.send_document(ANNA, BufferedInputFile(b"", "a")))
+    assert "non-empty" in await refusal(bot_api.bot.send_document(ANNA, types.BufferedInputFile(b"", "a")))
     assert "too long" in await refusal(
-        bot_api.bot.send_document(ANNA, BufferedInputFile(b"a", "a"), caption="x" * 1025)
+        bot_api.bot.send_document(ANNA, types.BufferedInputFile(b"a", "a"), caption="x" * 1025)
     )
     assert "invalid file_id" in await refusal(bot_api.bot.get_file("nosuch"))
     assert bot_api.texts(ANNA) == []

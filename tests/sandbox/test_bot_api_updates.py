@@ -5,18 +5,16 @@ import time
 from collections.abc import AsyncIterator
 
 import pytest
-from aiogram import Bot, Dispatcher
-from aiogram.types import CallbackQuery, InlineKeyboardButton, InlineKeyboardMarkup, Message
-from aiogram.webhook.aiohttp_server import SimpleRequestHandler
 from aiohttp import web
 
 from tests.sandbox.bot_api_clients import ANNA, BORIS, GROUP, BotApi, bot_api, refusal
 from tests.support.serving import serving_app
 from tests.support.waiting import until
+from tests.support.whole_aiogram import Bot, Dispatcher, SimpleRequestHandler, types
 
 __all__ = ["bot_api"]
 
-KEYBOARD = InlineKeyboardMarkup(inline_keyboard=[[InlineKeyboardButton(text="Да", callback_data="yes")]])
+KEYBOARD = types.InlineKeyboardMarkup(inline_keyboard=[[types.InlineKeyboardButton(text="Да", callback_data="yes")]])
 
 
 # long polling
@@ -93,13 +91,13 @@ async def test_an_unmodified_dispatcher_answers_a_message_and_a_button(bot_api: 
     dispatcher = Dispatcher()
 
     @dispatcher.message()
-    async def answer(message: Message) -> None:
+    async def answer(message: types.Message) -> None:
         await message.answer(f"Вы написали: {message.text}", reply_markup=KEYBOARD)
 
     @dispatcher.callback_query()
-    async def pressed(query: CallbackQuery) -> None:
+    async def pressed(query: types.CallbackQuery) -> None:
         await query.answer("принято", show_alert=True)
-        assert isinstance(query.message, Message)
+        assert isinstance(query.message, types.Message)
         await query.message.edit_text("Готово")
 
     bot = bot_api.client()
@@ -179,7 +177,7 @@ class WebhookServer:
         dispatcher = Dispatcher()
 
         @dispatcher.message()
-        async def keep(message: Message) -> None:
+        async def keep(message: types.Message) -> None:
             self.texts.append(message.text or "")
 
         return dispatcher

@@ -7,8 +7,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from aiogram import Bot
-from aiogram.types import BufferedInputFile
 from aiohttp import ClientSession
 from vkbottle import API
 from vkbottle.tools import Callback, Keyboard, PhotoMessageUploader, Text
@@ -18,6 +16,7 @@ from tests.sandbox.conftest import CallbackServer
 from tests.sandbox.page_person import HOSTILE, PersonAtThePage, bot, page
 from tests.support.browser import Browser
 from tests.support.waiting import until
+from tests.support.whole_aiogram import Bot, types
 
 __all__ = ["bot", "page"]
 
@@ -290,8 +289,8 @@ async def test_a_person_in_vk_sees_a_photo_and_presses_buttons(
 
 @pytest.mark.row("C-44")
 async def test_a_person_sees_the_photos_and_files_of_the_bot(page: PersonAtThePage, bot: Bot, browser: Browser) -> None:
-    await bot.send_photo(100_001, BufferedInputFile(PIXEL, "menu.png"), caption="Меню")
-    await bot.send_voice(100_001, BufferedInputFile(b"voice", "hello.ogg"))
+    await bot.send_photo(100_001, types.BufferedInputFile(PIXEL, "menu.png"), caption="Меню")
+    await bot.send_voice(100_001, types.BufferedInputFile(b"voice", "hello.ogg"))
     await bot.send_document(100_001, "https://example.org/plan.pdf")
     await page.open()
     await page.sees_in_chat("telegram-bot", "Меню")

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from aiogram import Bot
 
 from core.directory.linking import Linking
 from core.model.people import UserChange
@@ -19,6 +18,7 @@ from tests.sandbox.bot_api_clients import BotApi, session
 from tests.sandbox.page_person import PersonAtThePage, page
 from tests.support.browser import Browser
 from tests.support.stack import TENANT, Stack
+from tests.support.whole_aiogram import Bot
 
 __all__ = ["page"]
 

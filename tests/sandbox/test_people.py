@@ -4,11 +4,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from aiogram import Bot
 
 from sandbox.sandbox import Sandbox
 from tests.sandbox.bot_api_clients import session
 from tests.sandbox.conftest import WebClient
+from tests.support.whole_aiogram import Bot
 
 TEACHER = {
     "number": 1,

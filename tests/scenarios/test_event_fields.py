@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from aiogram import types
 
 from couriers.telegram_bot.events import read_arrival
 from couriers.vk import events as vk_events
@@ -13,9 +12,7 @@ from scenarios.bot import Action, Place
 from scenarios.bot.event_fields import FIELDS, OF_ADA, with_derived
 from scenarios.engine import Values
 from scenarios.placeholders.attributes import prepare
-from tests.support import whole_aiogram
-
-__all__ = ["whole_aiogram"]
+from tests.support.whole_aiogram import types
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 ANNA = {"id": 5, "is_bot": False, "first_name": "Анна", "username": "anna"}

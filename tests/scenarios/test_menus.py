@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from aiogram import types
 
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
@@ -16,6 +15,7 @@ from scenarios.execution.menus import Menus
 from tests.sandbox.bot_api_clients import BotApi, bot_api
 from tests.support.stack import Stack
 from tests.support.waiting import until
+from tests.support.whole_aiogram import types
 
 __all__ = ["bot_api"]
 

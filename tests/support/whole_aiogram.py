@@ -1,15 +1,32 @@
-"""Import this for aiogram as other programs have it: with all models, also those that Ada does not build.
+"""aiogram as other programs have it: with all models, also those that Ada does not build. Tests get it from here.
 
-Each is built when a test first uses it. All at once take seconds, and every pytest worker imports all tests.
+Each model is built when a test first uses it. All at once take seconds, and every pytest worker imports all tests.
 """
 
 from typing import Any
 
-from aiogram.methods import Response, TelegramMethod
-from aiogram.types import TelegramObject
 from pydantic import BaseModel
 
-from couriers.telegram_bot.library import NAMES
+from couriers.telegram_bot.library import NAMES  # first: it imports aiogram without building anything
+
+# isort: split
+from aiogram import Bot, Dispatcher, exceptions, types
+from aiogram.client.session.aiohttp import AiohttpSession
+from aiogram.client.telegram import TelegramAPIServer
+from aiogram.filters import Command
+from aiogram.methods import Response, TelegramMethod
+from aiogram.webhook.aiohttp_server import SimpleRequestHandler
+
+__all__ = [
+    "AiohttpSession",
+    "Bot",
+    "Command",
+    "Dispatcher",
+    "SimpleRequestHandler",
+    "TelegramAPIServer",
+    "exceptions",
+    "types",
+]
 
 
 def rebuild(model: type[BaseModel], /, **options: Any) -> bool | None:
@@ -18,5 +35,5 @@ def rebuild(model: type[BaseModel], /, **options: Any) -> bool | None:
     return done
 
 
-for base in (TelegramObject, TelegramMethod, Response):
+for base in (types.TelegramObject, TelegramMethod, Response):
     base.model_rebuild = classmethod(rebuild)  # type: ignore[method-assign, assignment]

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiogram import Bot
 
 from cli.processes.supervisor import read_announcement
 from sandbox.bot_api.state.parameters import Upload
@@ -14,6 +13,7 @@ from tests.bots.telegram.chat import TEACHER
 from tests.sandbox.bot_api_clients import session
 from tests.support.servers import Server
 from tests.support.waiting import until
+from tests.support.whole_aiogram import Bot
 from tests.system.crash.installation import Installation
 
 PHOTO = Upload("a.jpg", "image/jpeg", b"\xff\xd8")

@@ -4,13 +4,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from aiogram import types
 
 from core.updates.events import Arrival
 from couriers.telegram_bot.events import merge, read_arrival
-from tests.support import whole_aiogram
-
-__all__ = ["whole_aiogram"]
+from tests.support.whole_aiogram import types
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 ANNA = {"id": 5, "is_bot": False, "first_name": "Анна", "last_name": "И.", "username": "anna", "language_code": "ru"}

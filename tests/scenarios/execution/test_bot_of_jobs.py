@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiogram.types import ReplyKeyboardRemove
 
 from core.jobs import Actor, JobId, Jobs, JobState
 from core.model.people import User, UserChange
@@ -39,6 +38,7 @@ from tests.scenarios.execution.test_telegram_groups import Town, bot_of
 from tests.support.receiving import running
 from tests.support.stack import QUICK, TENANT
 from tests.support.waiting import until
+from tests.support.whole_aiogram import types
 
 __all__ = ["bot_api"]
 
@@ -68,7 +68,7 @@ class Hunters(Town):
     async def keyboard(self, chat: int) -> list[list[str]]:
         """The keyboard that has come since the last call; empty if none has."""
         found: list[list[str]] = self.bot_api.server.people.keyboard(chat)
-        await self.bot_api.bot.send_message(chat, "away with it", reply_markup=ReplyKeyboardRemove())
+        await self.bot_api.bot.send_message(chat, "away with it", reply_markup=types.ReplyKeyboardRemove())
         return found
 
     def buttons(self, chat: int) -> list[dict[str, str]]:
