@@ -1,8 +1,8 @@
-"""Replies to a press, in Russian and English. Pure."""
+"""Replies to a press and the result of a question, in Russian and English. Pure."""
 
 from collections.abc import Mapping
 
-from core.model.question import AnswerKind, GivenAnswer, Late
+from core.model.question import AnswerKind, AnswerTotals, GivenAnswer, Late, Question
 from core.updates.events import Event
 
 _RESULTS: Mapping[str, tuple[str, str]] = {
@@ -24,6 +24,26 @@ _REFUSALS: Mapping[str, tuple[str, str]] = {
 }
 
 
+_CLOSED: tuple[Mapping[str, str], Mapping[str, str]] = (
+    {
+        "head": "Приём ответов закончен: «{text}»",
+        "silent": "Не ответили",
+        "unreachable": "Не дошло",
+        "not_asked": "Ещё не отправлено",
+        "late": "Ответили поздно",
+    },
+    {
+        "head": "Closed: “{text}”",
+        "silent": "No answer",
+        "unreachable": "Not reached",
+        "not_asked": "Not sent yet",
+        "late": "Late",
+    },
+)
+_SHORT = 100
+"""Characters of a text that the result names."""
+
+
 def result_text(given: GivenAnswer) -> str:
     """Return what a press has led to, in the language of the question."""
     question, name = given.question, given.result
@@ -43,6 +63,16 @@ def is_alert(given: GivenAnswer) -> bool:
 def refusal_text(code: str, event: Event) -> str:
     """Return why a press does not count, in the language of the person."""
     return _in(str(event.get("language_code") or "ru"), _REFUSALS[code])
+
+
+def closing_text(text: str, question: Question, totals: AnswerTotals) -> str:
+    """Return the result of a question for its sender."""
+    words = _CLOSED[1] if question.locale == "en" else _CLOSED[0]
+    states = [f"{words[state]}: {n}" for state, n in totals.states.items() if n and state in words]
+    options = [f"{one.text}: {totals.options.get(one.key, 0)}" for one in question.options]
+    line = " ".join(text.split())
+    head = words["head"].format(text=line if len(line) <= _SHORT else f"{line[: _SHORT - 1]}…")
+    return "\n".join([head, *options, *states])
 
 
 def _in(locale: str, texts: tuple[str, str]) -> str:

@@ -121,6 +121,22 @@ class BotCalls:
         source = own_name(self._tenant, f"{self._tube}.buttons")
         await self._client.queue.put_once(self._tube, task, source=source, name=str(event["id"]))
 
+    async def remove_buttons(self, change: ButtonChange, name: str, due: datetime) -> None:
+        """Have a message show other buttons at a time, once for a name. Raises StoreError."""
+        task = NewTask(
+            msgspec.json.encode(change).decode(),
+            self._tenant,
+            lane=own_name(self._tenant, f"{self._tube}:{change.chat_id}:{change.message_id}"),
+            due=due,
+            expires=due + _CHANGE_EXPIRES,
+            attempts=_CHANGE_ATTEMPTS,
+            user=str(change.chat_id),
+        )
+        source = own_name(self._tenant, f"{self._tube}.buttons")
+        await self._client.queue.put_once(
+            self._tube, task, source=source, name=f"{name} {change.chat_id} {change.message_id}"
+        )
+
     def worker(self, make: Make) -> Worker:
         """Return a worker that makes the calls of this tenant's bot, to `run()` and to `stop()`."""
         return calls_worker(self._client, self._tube, {self._tenant: make})

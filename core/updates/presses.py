@@ -24,11 +24,12 @@ from core.redis.store import Store
 from core.updates.answer_words import is_alert, refusal_text, result_text
 from core.updates.bot_calls import BotCalls
 from core.updates.events import ANSWERS_TUBE, Event, decode, identity
+from core.updates.question_notices import QuestionNotices
 
 log = logging.getLogger(__name__)
 
-CLOSE, REMIND = "close", "remind"
-"""The kinds of the tasks that close questions, and that remind of them."""
+CLOSE, CLOSED, REMIND = "close", "closed", "remind"
+"""The kinds of the tasks that close questions, that follow from the closing, and that remind of them."""
 _LEASE = timedelta(seconds=5)
 _CONCURRENCY = 100
 
@@ -45,6 +46,7 @@ class Presses:
         self._client = client
         self._quiet_hours = quiet_hours or TenantQuietHours()
         self._answers = Answers(store)
+        self._notices = QuestionNotices(store, client, self._quiet_hours)
 
     async def open(self) -> None:
         """Create the tube. Raises StoreError."""
@@ -59,11 +61,19 @@ class Presses:
         task = attempt.task
         if task.kind == CLOSE:
             await self._close(HistoryKey.of(task.shard, attempt.body), task.tenant)
+        elif task.kind == CLOSED:
+            await self._finish(HistoryKey.of(task.shard, attempt.body), task)
         elif task.kind == REMIND:
             return await self._remind(task, attempt.body)
         else:
             await self._press(task.tenant, decode(attempt.body))
         return None
+
+    async def _finish(self, key: HistoryKey, task: Task) -> None:
+        try:
+            await self._notices.finish(key, task.tenant, from_ms(task.claimed))
+        except NotFound:
+            log.info("question of %s: its delivery is no longer kept", key.id)
 
     async def _remind(self, task: Task, body: str) -> Result:
         suffix, _, wave = body.rpartition(" ")

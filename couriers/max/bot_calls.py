@@ -43,8 +43,12 @@ class MaxCalls:
         mid = str(call.message_id)
         found = await self._client.call("GET", "messages", {"message_ids": mid})
         files = [file for message in found.get("messages") or () for file in files_of(message)]
-        body: dict[str, Any] = {"attachments": [*files, keyboard(Content(inline=call.rows))]}
-        try:
-            await self._client.call("POST", "answers", {"callback_id": call.press}, {"message": body})
-        except MaxRefused:
-            await self._client.call("PUT", "messages", {"message_id": mid}, body)
+        buttons = keyboard(Content(inline=call.rows))
+        body: dict[str, Any] = {"attachments": [*files, buttons] if buttons else files}
+        if call.press:
+            try:
+                await self._client.call("POST", "answers", {"callback_id": call.press}, {"message": body})
+                return
+            except MaxRefused as refusal:
+                log.debug("%s: the press does not wait any more: %s", call, refusal)
+        await self._client.call("PUT", "messages", {"message_id": mid}, body)

@@ -46,7 +46,8 @@ class VkCalls:
         place = {"peer_id": call.chat_id, "conversation_message_id": call.message_id}
         rows = [[replace(one, text=one.text[:LONGEST_LABEL]) for one in row] for row in call.rows]
         kept = {"message": message.get("text") or "", **({"attachment": files} if files else {})}
-        return "messages.edit", {**place, **kept, "keyboard": keyboard(Content(inline=rows))}
+        buttons = {"keyboard": keyboard(Content(inline=rows))} if rows else {}
+        return "messages.edit", {**place, **kept, **buttons}
 
 
 def _request(call: PressAnswer | TypingMark) -> tuple[str, dict[str, str | int]]:

@@ -160,6 +160,11 @@ class HistoryReader:
             for number, name in enumerate(names):
                 yield StoredParcel(plan.channel, number, *load_parcel(texts[name] or "[0,[]]"))
 
+    async def parcel(self, key: HistoryKey, label: str, number: int) -> StoredParcel | None:
+        """Return a parcel of a channel or of a wave of reminders; None if there is none."""
+        (text,) = (await self.read_fields(key, [f"parcel:{label}:{number}"])).values()
+        return StoredParcel(label, number, *load_parcel(text)) if text else None
+
     async def retried_entries(self, key: HistoryKey, channel: str, parcel: int) -> set[str]:
         """Return the outcome fields of the entries that were retried after this parcel was cut: a later parcel has
         them.

@@ -20,7 +20,7 @@ function Answers.open(suffix, tenant, code, closes)
   if closes == 0 then return end
   redis_call('HSET', Key.history(suffix), 'answers_until', closes)
   local _, ns = Plan.split_suffix(suffix)
-  NewTasks.add('answers', { ns .. '.' .. code, tenant, '', '', closes, '', 'close', '', '', '', '', suffix })
+  NewTasks.add('answers', { ns .. '.' .. code, tenant, '', 5, closes, '', 'close', '', '', '', '', suffix })
 end
 
 function Answers.row_of(suffix, number)
@@ -59,12 +59,14 @@ local function move_end(suffix)
   if redis_call('HEXISTS', Key.history(suffix), 'finished') == 1 then Version.raise(suffix) end
 end
 
--- Returns whether the question has just been closed. Nobody can open it again.
+-- Returns whether the question has just been closed. Nobody can open it again. A task does what follows (core/updates/question_notices.py).
 function Answers.close(suffix)
   if redis_call('HSETNX', Key.history(suffix), 'answers_closed', now) == 0 then return false end
   redis_call('HSET', Key.history(suffix), 'answers_closing', Version.raise(suffix))
   Outcome.announce(suffix, 'closed')
   move_end(suffix)
+  local facts, ns = redis_call('HMGET', Key.history(suffix), 'tenant', 'answers_code'), select(2, Plan.split_suffix(suffix))
+  NewTasks.add('answers', { ns .. '.' .. facts[2] .. '.closed', facts[1], '', 5, '', '', 'closed', '', '', '', '', suffix })
   return true
 end
 

@@ -39,7 +39,7 @@ local function plan_wave(suffix, tenant, wave, due)
   local _, ns = Plan.split_suffix(suffix)
   local code = redis_call('HGET', Key.history(suffix), 'answers_code')
   redis_call('HSET', Key.history(suffix), 'answers_remind_at', due)
-  NewTasks.add('answers', { ns .. '.' .. code .. '.' .. wave, tenant, '', '', due, '', 'remind', '', '', '', '', suffix .. ' ' .. wave })
+  NewTasks.add('answers', { ns .. '.' .. code .. '.' .. wave, tenant, '', 5, due, '', 'remind', '', '', '', '', suffix .. ' ' .. wave })
 end
 
 -- Plans the first wave of a delivery that is released.

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from core.answers import Answers
+from core.directory import Directory
 from core.errors import NotFound
 from core.model.clock import to_ms
 from core.model.content import Feature
-from core.model.delivery import Accepted, Recipient
+from core.model.delivery import Accepted, Recipient, Sender
 from core.model.history import History, RecipientRecord
+from core.model.people import User
 from core.model.question import AnswerKind, AnswerState, Late, Option, Question
 from core.model.states import Reason, Status
 from core.queue import QueueClient
@@ -218,6 +220,31 @@ async def test_a_question_closes_at_its_time_by_hand_and_when_all_have_confirmed
     assert (await asked.history(by_all)).answers.closed_at == 0  # type: ignore[union-attr]
     await asked.press("p4", asked.button("p4"))
     assert (await asked.history(by_all)).answers.closed_at > 0  # type: ignore[union-attr]
+
+
+async def test_the_closing_removes_the_buttons_and_the_sender_gets_one_result(asked: Asked) -> None:
+    stack, sender = asked.stack, Sender(7)
+    await Directory(stack.store).users.create(TENANT, User(7, "Anna", contacts={BOT: ["100007"]}))
+    accepted = await asked.ask(COMING, *(person(number, BOT) for number in (1, 2, 9)), sender=sender)
+    await asked.press("p1", asked.button("p1", 0))
+    answers = Answers(stack.store)
+    await answers.remind(accepted.key, TENANT)
+    await until(lambda: len([one for one in asked.courier.attempted if one.address == "p2"]) == 2)
+    await answers.close(accepted.key, TENANT)
+    await answers.close(accepted.key, TENANT)
+
+    def unbuttoned() -> list[tuple[str, str]]:
+        return sorted(
+            (str(one.chat_id), str(one.message_id))
+            for one in asked.shown
+            if isinstance(one, ButtonChange) and not one.rows
+        )
+
+    await until(lambda: len(unbuttoned()) == 2)
+    assert unbuttoned() == [("p1", "ref-p1"), ("p2", "ref-p2")]
+    await until(lambda: "100007" in asked.courier.addresses)
+    (result,) = [one.text for one in asked.courier.attempted if one.address == "100007"]
+    assert result == "Closed: “hello”\nI come: 1\nI do not: 0\nNo answer: 1\nNot reached: 1"
 
 
 async def test_only_the_account_that_was_asked_may_answer(asked: Asked) -> None:

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 from aiohttp import ClientError, ClientSession
 
-from core.model.delivery import Accepted
+from core.answers import Answers
+from core.directory import Directory
+from core.model.delivery import Accepted, Sender
+from core.model.people import User
 from core.model.question import AnswerKind, AnswerState, Option, Question
 from core.model.states import Reason, Status
 from tests.support.stack import TENANT
@@ -19,8 +22,8 @@ from tests.system.crash.installation import EMAIL, MAX, TELEGRAM_BOT, VK, Channe
 
 READ = Question(AnswerKind.CONFIRM, [Option("read", "Прочитано")], "ru")
 WITHIN = 60.0
-ANSWER = b"_answer\r\n"
-"""Bytes in the request that counts an answer."""
+ANSWER, ENQUEUE = b"_answer\r\n", b"_enqueue\r\n"
+"""Bytes in the request that counts an answer, and that stores a delivery."""
 
 Button = Mapping[str, Any]
 
@@ -63,7 +66,7 @@ class People:
 PROCESS = {TELEGRAM_BOT: "telegram", VK: "vk", MAX: "max"}
 
 
-async def ask(installation: Installation, channel: Channel) -> tuple[Accepted, People]:
+async def ask(installation: Installation, channel: Channel, **options: Any) -> tuple[Accepted, People]:
     """Start the courier and the bot of a channel, and ask two people."""
     bot = installation.start("bot", PROCESS[channel], ADA_BOT_TENANT=TENANT)
     await installation.courier(channel)
@@ -72,7 +75,7 @@ async def ask(installation: Installation, channel: Channel) -> tuple[Accepted, P
     if channel is MAX:
         for number in (1, 2):
             installation.sandbox.max.people.start(int(MAX.address(number)))
-    return await installation.deliver(person(1, channel), person(2, channel), question=READ), people
+    return await installation.deliver(person(1, channel), person(2, channel), question=READ, **options), people
 
 
 async def assert_counted_once(installation: Installation, channel: Channel, accepted: Accepted, people: People) -> None:
@@ -100,6 +103,37 @@ async def test_a_press_is_counted_and_shown_in_each_channel(installation: Instal
     await api.ready()
     await people.press(1)
     await assert_counted_once(installation, channel, accepted, people)
+
+
+@pytest.mark.row("R-07")
+@pytest.mark.parametrize("channel", [TELEGRAM_BOT, VK, MAX], ids=lambda channel: channel.name)
+async def test_a_process_killed_between_closing_and_result_leaves_both_to_the_next(
+    installation: Installation, channel: Channel
+) -> None:
+    """The sender is the third person of the directory."""
+    link, settings = await installation.link_to_server()
+    api = installation.start_api(**settings)
+    address = [channel.address(3)]
+    await Directory(installation.core.store).users.create(TENANT, User(3, "Anna", contacts={channel.name: address}))
+    accepted, people = await ask(installation, channel, sender=Sender(3))
+    await api.ready()
+    if channel is MAX:
+        installation.sandbox.max.people.start(int(MAX.address(3)))
+    await until(lambda: people.labels(1) and people.labels(2), within=WITHIN)
+    link.block_requests(ENQUEUE)
+    await Answers(installation.core.store).close(accepted.key, TENANT)
+    await until(lambda: link.blocked, within=WITHIN)
+    api.kill()
+    link.cut()
+    await installation.start_api().ready()
+    await until(lambda: not people.labels(1) and not people.labels(2), within=WITHIN)
+    await until(installation.is_empty, within=WITHIN)
+    assert (people.message(1) or {})["text"] == "hello"
+    got = [one.text for one in installation.state.inbox(channel.name) if one.address == channel.address(3)]
+    assert [text for text in got if "hello" in text] == [
+        "Приём ответов закончен: «hello»\nПрочитано: 0\nНе ответили: 2"
+    ]
+    await installation.audit()
 
 
 @pytest.mark.parametrize("point", ["between press and answer", "between answer and message"])

@@ -1,0 +1,117 @@
+"""What follows from the closing of a question: its buttons are removed, and its sender gets the result once.
+
+    lua/answers/modules/answers.lua closes it ─▶ a task in the tube `answers` ─▶ QuestionNotices.finish ─▶ a call in the tube
+    `bot_calls.<channel>` for each message with buttons; a delivery with the totals to the sender
+
+Guarantees: the task is put in the step that closes the question. A process that is killed leaves it to the next one,
+which puts no call and sends no result a second time.
+
+Called by `core.updates.presses`.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from datetime import datetime, timedelta
+from itertools import count
+
+import msgspec
+
+from core.admission.quiet_hours import TenantQuietHours
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
+from core.deliveries.histories.parcels import StoredParcel, load_not_shown, split_label
+from core.deliveries.histories.projection import labels_of
+from core.deliveries.histories.reader import HistoryReader
+from core.directory import Directory
+from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
+from core.model.history import History
+from core.model.history_key import HistoryKey
+from core.model.states import REACHED
+from core.queue import QueueClient
+from core.redis.store import Store
+from core.updates.answer_words import closing_text
+from core.updates.bot_calls import BotCalls, ButtonChange, calls_tube
+
+_PAUSE = timedelta(milliseconds=50)
+"""Between two changes of messages: the bot of a channel has other calls to make."""
+RESULT = "result"
+"""The kind of the delivery that has the totals."""
+
+
+class QuestionNotices:
+    """One per process."""
+
+    def __init__(self, store: Store, client: QueueClient, quiet_hours: TenantQuietHours) -> None:
+        self._client = client
+        self._quiet_hours = quiet_hours
+        self._reader = HistoryReader(store)
+        self._channels = Channels(store)
+        self._deliveries = Deliveries(store, self._channels)
+        self._directory = Directory(store)
+
+    async def finish(self, key: HistoryKey, tenant: str, now: datetime) -> None:
+        """Remove the buttons of a question that was closed, and send its result. Raises NotFound HISTORY_NOT_FOUND,
+        StoreError.
+        """
+        history = await self._reader.summary(key, tenant)
+        await self._remove_buttons(key, history, now)
+        await self._send_result(history, now)
+
+    async def _remove_buttons(self, key: HistoryKey, history: History, now: datetime) -> None:
+        tubes = {tube.name for tube in await self._client.tubes.known()}
+        rows, numbers = history.content.inline if history.content else (), count()
+        async for parcel in self._parcels(key, history.tenant):
+            channel, _ = split_label(parcel.channel)
+            if calls_tube(channel) in tubes:
+                calls = BotCalls(self._client, history.tenant, channel)
+                for address, message in (await self._sent(key, parcel)).items():
+                    change = ButtonChange(address, message, rows)
+                    await calls.remove_buttons(change, key.id, now + _PAUSE * next(numbers))
+
+    async def _parcels(self, key: HistoryKey, tenant: str) -> AsyncIterator[StoredParcel]:
+        """Emit the parcels of a delivery and of its reminders."""
+        fields = await self._reader.fields(key, tenant)
+        async for parcel in self._reader.parcels(key, fields):
+            yield parcel
+            for label in labels_of(fields):
+                channel, wave = split_label(label)
+                if wave and channel == parcel.channel:
+                    again = await self._reader.parcel(key, label, parcel.number)
+                    if again:
+                        yield again
+
+    async def _sent(self, key: HistoryKey, parcel: StoredParcel) -> Mapping[str, str]:
+        """Return address → the message that has the buttons: the last part of a long one."""
+        fields = {entry.field(parcel.channel): entry.address for entry in parcel.entries if entry.address}
+        found = {}
+        for name, text in (await self._reader.outcomes(key, list(fields))).items():
+            status, *_, reference = (text or "|||||").split("|", 5)
+            message = load_not_shown(reference)[0].rpartition(",")[2]
+            if status in REACHED and message:
+                found[fields[name]] = message
+        return found
+
+    async def _send_result(self, history: History, now: datetime) -> None:
+        """Send the totals to the sender, if it is a person whose contacts are known."""
+        sender = msgspec.convert(history.sender, Sender)
+        (user,) = await self._directory.users.lookup(history.tenant, [sender.id])
+        if user is None or user.blocked or history.question is None or history.answers is None:
+            return
+        known = (await self._channels.current()).names
+        contacts = {name: to for name, to in user.contacts.items() if name in known and name not in user.opt_out}
+        if not contacts:
+            return
+        quiet_hours = self._quiet_hours.of(history.tenant)
+        moved = quiet_hours.moved(now) if quiet_hours else None
+        result = NewDelivery(
+            tenant=history.tenant,
+            sender=sender,
+            text=closing_text(history.text, history.question, history.answers),
+            recipients=[Recipient(sender.id, user.name, contacts)],
+            channels=list(contacts),
+            origin="question",
+            kind=RESULT,
+            strategy=Strategy.FIRST,
+            deliver_at=moved,
+            moved_from=now if moved else None,
+        )
+        await self._deliveries.enqueue(result, Repeat(f"closed {history.key}", RESULT))
