@@ -1,7 +1,7 @@
 """What follows from the closing of a question: its buttons are removed, and its sender gets the result once.
 
-    lua/answers/modules/answers.lua closes it ─▶ a task in the tube `answers` ─▶ QuestionNotices.finish ─▶ a call in the tube
-    `bot_calls.<channel>` for each message with buttons; a delivery with the totals to the sender
+    lua/answers/modules/answers.lua closes it ─▶ a task in the tube `answers` ─▶ QuestionNotices.finish ─▶ a call in
+    the tube `bot_calls.<channel>` for each message with buttons; a delivery with the totals to the sender
 
 Guarantees: the task is put in the step that closes the question. A process that is killed leaves it to the next one,
 which puts no call and sends no result a second time.
