@@ -115,13 +115,30 @@ def align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "  ".join(["", *(text.ljust(width) for text, width in zip(row, widths, strict=False))]).rstrip()
 
 
+def format_exchanges(exchanges: Sequence[Mapping[str, Any]]) -> str:
+    """Return each attempt that failed, with its calls, in the order of time."""
+    lines = [line for one in exchanges for line in _exchange_lines(one)]
+    return "\n".join(lines) or "nothing failed in the last seven days"
+
+
+def _exchange_lines(exchange: Mapping[str, Any]) -> Iterator[str]:
+    reason = f" ({exchange['reason']})" if exchange["reason"] else ""
+    times = f", {exchange['times']} times" if exchange["times"] > 1 else ""
+    said = f": {exchange['detail']}" if exchange["detail"] else ""
+    yield f"{exchange['at']}  {exchange['channel']} {exchange['outcome']}{reason}{times}{said}"
+    for call in exchange["calls"]:
+        words = f"  {call['words']}" if call["words"] else ""
+        yield f"    {call['method']}  {call['status'] or 'no answer'}  {call['took_ms']} ms{words}"
+
+
 def format_outcome(channel: str, outcome: Mapping[str, Any]) -> str:
     return f"{channel} {format_status(outcome)}"
 
 
 def format_status(outcome: Mapping[str, Any]) -> str:
-    """Return the status with its reason, and what the channel could not show."""
-    reason = f" ({outcome['reason']})" if outcome.get("reason") else ""
+    """Return the status with its reason and the provider's words, and what the channel could not show."""
+    words = ": ".join(filter(None, (outcome.get("reason"), outcome.get("detail"))))
+    reason = f" ({words})" if words else ""
     not_shown = f" without {', '.join(map(format_feature, outcome['not_shown']))}" if outcome.get("not_shown") else ""
     return f"{outcome['status']}{reason}{not_shown}"
 

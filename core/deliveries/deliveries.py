@@ -16,6 +16,7 @@ from typing import Any
 from core.deliveries.cancel import Canceller
 from core.deliveries.channels import Channels
 from core.deliveries.delivery_reports import DeliveryReports
+from core.deliveries.exchanges import Exchanges
 from core.deliveries.histories.encoding import history_fields
 from core.deliveries.histories.listing import ListFilter, Listing
 from core.deliveries.histories.reader import HistoryReader
@@ -74,6 +75,7 @@ class Deliveries:
         self._canceller = Canceller(store, self._reader)
         self.recipients = RecipientSearch(store, self._reader)
         self.of_person = DeliveriesOfPerson(store, self._reader, self._listing, self.recipients, self._canceller)
+        self.exchanges = Exchanges(store, self._reader)
         self._retrier = Retrier(store, self._reader, channels)
         self._delivery_reports = DeliveryReports(store)
         self.shards = store.shards

@@ -15,7 +15,8 @@ from core.model.states import DeliveryState, Status, Verdict
 
 class OutcomeRecord(Struct, frozen=True):
     """The outcome of one recipient in one channel. `version`: the version of the history with which it was written, 0
-    if it was never written. `not_shown`: what the channel could not show of the delivery (C-91).
+    if it was never written. `not_shown`: what the channel could not show of the delivery (C-91). `detail`: what the
+    provider said, in one line (D-48); None if nothing is known.
     """
 
     status: Status
@@ -25,6 +26,7 @@ class OutcomeRecord(Struct, frozen=True):
     at: datetime | None = None
     version: int = 0
     not_shown: Sequence[str] = ()
+    detail: str | None = None
 
 
 class RecipientRecord(Struct, frozen=True):

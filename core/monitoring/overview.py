@@ -62,7 +62,7 @@ class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something that needs attention. `subject`: the tube, channel, webhook, setting or part of `./ada up`, or the kind
     of a loss. `count`: tasks that wait or are buried, outcomes, or ends of a part; `of`: among how many. `reason`: in
     the words of its source. `by`: who paused. `at`: since when, or until when a throttle lasts, Unix ms. `command`:
-    what mends it.
+    what mends it. `words`: what the provider said last, of failures (D-48).
     """
 
     kind: MatterKind
@@ -73,6 +73,7 @@ class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
     by: str = ""
     at: int = 0
     command: str = ""
+    words: str = ""
 
 
 class Overview(msgspec.Struct, frozen=True):
@@ -126,7 +127,14 @@ class Overviews:
 
     async def _outcomes(self) -> AsyncIterator[Matter]:
         for one in failing_channels(await FigureReader(self._store, self._queue).outcomes()):
-            yield one
+            yield msgspec.structs.replace(one, words=await self._last_words(one.subject, one.reason))
+
+    async def _last_words(self, channel: str, reason: str) -> str:
+        """Return what the provider said last when a message ended for this reason, "" if nothing in seven days."""
+        names = [f"{channel}:{status}|{reason}" for status in sorted(NOT_REACHED)]
+        keys = [KEYS["last_words"].at(shard) for shard in range(self._store.shards)]
+        found = [word for key in keys for word in await self._store.command("HMGET", key, *names) if word]
+        return str(found[0]) if found else ""
 
     async def _failed_webhooks(self) -> AsyncIterator[Matter]:
         for webhook in await self._webhooks.all():

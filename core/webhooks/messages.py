@@ -68,6 +68,7 @@ class OutcomeData(msgspec.Struct):
     at: datetime | None
     not_shown: Sequence[str] | msgspec.UnsetType = msgspec.UNSET
     reminder: int | msgspec.UnsetType = msgspec.UNSET
+    detail: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class FinishedData(msgspec.Struct):
@@ -142,6 +143,7 @@ def outcome_message(webhook: Webhook, key: HistoryKey, change: HistoryChange) ->
         at=outcome.at,
         not_shown=outcome.not_shown or msgspec.UNSET,
         reminder=change.reminder or msgspec.UNSET,
+        detail=outcome.detail or msgspec.UNSET,
     )
     at, subject = outcome.at or from_ms(0), f"{key} {change.recipient}"
     return WebhookMessage.make(message_id(webhook, key, change.version), EventType.OUTCOME, at, data, subject)

@@ -16,6 +16,7 @@ from enum import StrEnum
 from aiosmtplib import SMTPException, SMTPResponseException
 
 from core.errors import AdaError
+from couriers.exchanges import NotedCall, noted_call
 
 SHUTTING_DOWN = 421
 _ENHANCED_STATUS = re.compile(r"\s*([245]\.\d{1,3}\.\d{1,3})\b")
@@ -29,6 +30,15 @@ class Phase(StrEnum):
     SENDER = "sender"  # MAIL FROM
     RECIPIENT = "recipient"  # RCPT TO
     CONTENT = "content"  # DATA and the message
+
+
+STEPS = {
+    Phase.CONNECT: "connect",
+    Phase.SIGN_IN: "AUTH",
+    Phase.SENDER: "MAIL FROM",
+    Phase.RECIPIENT: "RCPT TO",
+    Phase.CONTENT: "DATA",
+}
 
 
 class MailError(AdaError):
@@ -78,17 +88,21 @@ class MailUnclear(MailError):
 
 
 @contextmanager
-def mail_errors(phase: Phase) -> Iterator[None]:
-    """Raise the errors of aiosmtplib as a MailError."""
-    try:
-        yield
-    except SMTPResponseException as error:
-        raise answered(phase, error.code, error.message) from None
-    except OSError as error:  # disconnections, time limits and failed TLS handshakes are OSErrors too
-        text = str(error) or type(error).__name__
-        raise unanswered(phase, 0, text, is_silent=isinstance(error, TimeoutError)) from None
-    except SMTPException as error:  # the server does not offer STARTTLS, AUTH or SMTPUTF8
-        raise MailRefused(phase, 0, error.message) from None
+def mail_errors(phase: Phase, step: str = "") -> Iterator[NotedCall]:
+    """Raise the errors of aiosmtplib as a MailError. `step`: as the exchange names it, in place of the phase."""
+    with noted_call(step or STEPS[phase]) as call:
+        try:
+            yield call
+        except SMTPResponseException as error:
+            call.answered(error.code, error.message)
+            raise answered(phase, error.code, error.message) from None
+        except OSError as error:  # disconnections, time limits and failed TLS handshakes are OSErrors too
+            text = str(error) or type(error).__name__
+            call.answered(0, text)
+            raise unanswered(phase, 0, text, is_silent=isinstance(error, TimeoutError)) from None
+        except SMTPException as error:  # the server does not offer STARTTLS, AUTH or SMTPUTF8
+            call.answered(0, error.message)
+            raise MailRefused(phase, 0, error.message) from None
 
 
 def answered(phase: Phase, status: int, text: str) -> MailError:

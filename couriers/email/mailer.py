@@ -49,12 +49,12 @@ class Session:
             tls_context=tls,
         )
         try:
-            with mail_errors(Phase.CONNECT):
+            with mail_errors(Phase.CONNECT) as call:
                 await smtp.connect()
-                await smtp.ehlo()  # again after STARTTLS (RFC 3207, 4.2)
+                call.answered((await smtp.ehlo()).code)  # again after STARTTLS (RFC 3207, 4.2)
             if server.username:
-                with mail_errors(Phase.SIGN_IN):
-                    await smtp.login(server.username, server.password)
+                with mail_errors(Phase.SIGN_IN) as call:
+                    call.answered((await smtp.login(server.username, server.password)).code)
         except BaseException:  # also a cancellation: the socket is closed
             smtp.close()
             raise
@@ -67,21 +67,22 @@ class Session:
     async def transfer(self, mail: EncodedMail, announce: Announce = unannounced) -> None:
         """Transfer a message; `announce` is awaited before DATA. Raises MailError, and what `announce` raises."""
         await self._name_sender(mail)
-        with mail_errors(Phase.RECIPIENT):
-            await self._smtp.rcpt(mail.recipient, encoding="utf-8")
+        with mail_errors(Phase.RECIPIENT) as call:
+            call.answered((await self._smtp.rcpt(mail.recipient, encoding="utf-8")).code)
         await announce()
         if not self.is_open:
             raise MailUnavailable(Phase.RECIPIENT, 0, "the connection ended before DATA")
-        with mail_errors(Phase.CONTENT):
-            await self._smtp.data(mail.content)
+        with mail_errors(Phase.CONTENT) as call:
+            call.answered((await self._smtp.data(mail.content)).code)
 
     async def _name_sender(self, mail: EncodedMail) -> None:
         """Name the sender. With SMTPUTF8, which only this recipient's address needs, a refusal concerns the
         recipient.
         """
         try:
-            with mail_errors(Phase.SENDER):
-                await self._smtp.mail(mail.sender, options=self._options(mail), encoding="utf-8")
+            with mail_errors(Phase.SENDER) as call:
+                options = self._options(mail)
+                call.answered((await self._smtp.mail(mail.sender, options=options, encoding="utf-8")).code)
         except (MailRefused, MailDeferred) as error:
             if mail.recipient.isascii():
                 raise
@@ -97,15 +98,15 @@ class Session:
     async def reset(self) -> None:
         """End the transfer of a refused message. The connection is closed if the server does not agree."""
         try:
-            with mail_errors(Phase.SENDER):
-                await self._smtp.rset()
+            with mail_errors(Phase.SENDER, "RSET") as call:
+                call.answered((await self._smtp.rset()).code)
         except MailError:
             self.close()
 
     async def quit(self) -> None:
         """Say goodbye and close, whether or not the server answers."""
         try:
-            with mail_errors(Phase.CONNECT):
+            with mail_errors(Phase.CONNECT, "QUIT"):
                 await self._smtp.quit(timeout=_FAREWELL)
         except MailError:
             self.close()

@@ -16,6 +16,7 @@ from yarl import URL
 
 from core.errors import SetupError
 from couriers.announcing_connector import AnnouncingConnector
+from couriers.exchanges import noted_call
 from couriers.max import API_URL
 from providers.certificates import tls_context
 
@@ -89,18 +90,22 @@ class MaxClient:
     ) -> Answer:
         """Make a call. `wait`: seconds that MAX may hold it, for a long poll. Raises one of FAILURES."""
         limits = aiohttp.ClientTimeout(total=self._seconds + wait, connect=self._seconds / 3)
-        # A redirect would take the token to another host.
-        async with self._open().request(
-            method,
-            self._url / path,
-            params=query,
-            json=body,
-            headers=self._headers,
-            timeout=limits,
-            allow_redirects=False,
-        ) as response:
-            text = await response.text(errors="replace")
-            return Answer(response.status, _decoded(text, response.status), _seconds(response.headers))
+        with noted_call(f"{method} /{path}") as call:
+            # A redirect would take the token to another host.
+            async with self._open().request(
+                method,
+                self._url / path,
+                params=query,
+                json=body,
+                headers=self._headers,
+                timeout=limits,
+                allow_redirects=False,
+            ) as response:
+                text = await response.text(errors="replace")
+                call.answered(response.status, text)
+                answer = Answer(response.status, _decoded(text, response.status), _seconds(response.headers))
+                call.answered(response.status, ": ".join(filter(None, error_of(answer.body))))
+                return answer
 
     async def call(
         self, method: str, path: str, query: Mapping[str, str] | None = None, body: Json | None = None, wait: float = 0
@@ -126,9 +131,11 @@ class MaxClient:
         """
         form = aiohttp.FormData(quote_fields=False)  # names have no quotation marks, and arrive as they are
         form.add_field("data", data, filename=name, content_type=media_type)
-        async with self._open().post(url, data=form, timeout=aiohttp.ClientTimeout(total=300)) as response:
-            text = await response.text(errors="replace")
-            return Answer(response.status, text if text.startswith("<") else _decoded(text, response.status))
+        with noted_call("upload") as call:
+            async with self._open().post(url, data=form, timeout=aiohttp.ClientTimeout(total=300)) as response:
+                text = await response.text(errors="replace")
+                call.answered(response.status, "" if response.status == 200 else text)
+                return Answer(response.status, text if text.startswith("<") else _decoded(text, response.status))
 
     async def close(self) -> None:
         if self._session is not None:

@@ -11,6 +11,7 @@ class CourierOptions:
     """`lease`: how long a parcel stays with this process without an extension. `max_sleep`: the longest time between
     two claims. `report_url`: where providers send delivery reports, "" if they are not wanted. `answer_url`: of the
     page on which recipients answer, without the token; "" if there is none. `concurrency`: messages under way at once.
+    `secrets`: of the account; they are hidden in what the provider says.
     """
 
     lease: timedelta = timedelta(seconds=30)
@@ -19,3 +20,4 @@ class CourierOptions:
     report_url: str = ""
     answer_url: str = ""
     concurrency: int = 32
+    secrets: tuple[str, ...] = field(default=(), repr=False)

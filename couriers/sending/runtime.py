@@ -39,6 +39,7 @@ from couriers.sending.content.shown import display_of
 from couriers.sending.content.uploaded_files import UploadedFiles
 from couriers.sending.interface import NEVER, Courier
 from couriers.sending.options import CourierOptions
+from couriers.sending.parcels.exchange_notes import ExchangeNotes
 from couriers.sending.parcels.parcel_executor import ParcelExecutor
 from couriers.sending.parcels.parcel_services import ParcelServices
 from couriers.sending.read_marks import ReadMarks
@@ -195,6 +196,7 @@ class Runtime:
             choices=Choices(self._store),
             files=self._files,
             answer_tokens=AnswerTokens(self._store),
+            exchange_notes=ExchangeNotes(self.channel, options.secrets),
         )
 
     def _release_capacity(self, task: Task, entries: int) -> None:

@@ -11,6 +11,7 @@ import aiohttp
 from yarl import URL
 
 from couriers.announcing_connector import Announce, announcing
+from couriers.exchanges import noted_call
 from couriers.sending import (
     Deferred,
     Halted,
@@ -133,7 +134,7 @@ class ProfileSms(SmsCourier):
             url = url.with_scheme(self._base.scheme).with_host(str(self._base.host)).with_port(self._base.port)
         fields = {name: text for name, given in request.fields.items() if (text := _filled(given, values))}
         known = _authorization(request, values)
-        async with self._session.request(
+        sent = self._session.request(
             request.method,
             url,
             params=fields if request.body == "query" else None,
@@ -141,8 +142,13 @@ class ProfileSms(SmsCourier):
             json=fields if request.body == "json" else None,
             headers={"Authorization": known} if known else {},
             allow_redirects=False,
-        ) as response:
-            return response.status, await response.text(errors="replace")
+        )
+        # The address as the profile has it: with placeholders, and without the password.
+        with noted_call(f"{request.method} {request.url.partition('?')[0]}") as call:
+            async with sent as response:
+                body = await response.text(errors="replace")
+                call.answered(response.status, body)
+                return response.status, body
 
 
 def _authorization(request: SmsRequest, values: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ import aiohttp
 from yarl import URL
 
 from couriers.announcing_connector import AnnouncingConnector, announcing
+from couriers.exchanges import noted_call
 from couriers.sending import Halted, Message, Outcome, SetupError, coding_of
 from couriers.sms import outcomes
 from couriers.sms.base import SmsCourier
@@ -81,8 +82,11 @@ class Sms(SmsCourier):
 
     async def request(self, parameters: dict[str, str]) -> tuple[int, str]:
         """Return status and body of one request. Its URL holds the password and must not be shown."""
-        async with self._session.get(self._url.update_query(parameters), allow_redirects=False) as response:
-            return response.status, await response.text(errors="replace")
+        with noted_call(f"GET {self._url.path}") as call:
+            async with self._session.get(self._url.update_query(parameters), allow_redirects=False) as response:
+                body = await response.text(errors="replace")
+                call.answered(response.status, body)
+                return response.status, body
 
 
 def sendsms_parameters(message: Message, number: str) -> dict[str, str]:

@@ -6,12 +6,16 @@ ConnectionError, and the next attempt connects again, once for all waiting attem
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 from telethon import TelegramClient
 from telethon.errors import AuthKeyNotFound, RPCError
+
+from couriers.exchanges import noted_call
+from couriers.telegram.outcomes import full_name
 
 FAILURES = (RPCError, OSError, AuthKeyNotFound)  # raised by `connect` and `request`; a TimeoutError is an OSError
 
@@ -33,7 +37,8 @@ class TelegramConnection:
                 return
             self._connecting = asyncio.create_task(self._reconnect())
             self._connecting.add_done_callback(self._connect_ended)
-        await asyncio.shield(self._connecting)
+        with _noted("connect"):
+            await asyncio.shield(self._connecting)
 
     async def _reconnect(self) -> None:
         await self._disconnect()  # ends what Telethon still runs for the previous connection
@@ -55,7 +60,8 @@ class TelegramConnection:
 
     async def request(self, request: Any) -> Any:
         """Return Telegram's answer to one request. Raises RPCError for a refusal, OSError if there was no answer."""
-        return await self.call(self._client(request))
+        with _noted(type(request).__name__.removesuffix("Request")):
+            return await self.call(self._client(request))
 
     async def call(self, call: Awaitable[Any]) -> Any:
         """Do the same for a method of Telethon that makes requests itself."""
@@ -92,6 +98,17 @@ class TelegramConnection:
         if self._connecting is not None:
             self._connecting.cancel()
         await self._disconnect()
+
+
+@contextmanager
+def _noted(method: str) -> Iterator[None]:
+    """Note a call, with the name that Telegram gives an error."""
+    with noted_call(method) as call:
+        try:
+            yield
+        except RPCError as error:
+            call.answered(abs(error.code or 0), full_name(error))
+            raise
 
 
 def _retrieve_exception(future: asyncio.Future[None]) -> None:

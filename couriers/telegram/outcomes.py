@@ -91,6 +91,13 @@ def name_of(error: errors.RPCError) -> str:
     return _NAMES.get(type(error)) or re.sub(r"\d+$", "n", str(error.message))
 
 
+def full_name(error: errors.RPCError) -> str:
+    """Return Telegram's name of the error with its number: FLOOD_WAIT_30."""
+    name = name_of(error)
+    number = getattr(error, "seconds", None)
+    return f"{name[:-1]}{number}" if name.endswith("_n") and number is not None else name
+
+
 def send_outcome(error: Exception) -> Outcome:
     """Return the outcome of a message whose request raised this error."""
     if isinstance(error, errors.AuthKeyNotFound):

@@ -27,6 +27,7 @@ from yarl import URL
 from core.errors import SetupError
 from core.model.user_files import safe_name
 from couriers.announcing_connector import AnnouncingConnector
+from couriers.exchanges import noted_call
 from couriers.telegram_bot import API_URL
 from couriers.telegram_bot.errors import TOKEN_REFUSED
 from couriers.telegram_bot.library import (
@@ -126,10 +127,12 @@ class _Session(BaseSession):
         held = (method.timeout or 0) if isinstance(method, methods.GetUpdates) else 0
         limits = ClientTimeout(total=timeout or self.timeout + held, connect=self.timeout / 3)
         try:
-            async with self._open().post(
-                url, data=self._form(bot, method), timeout=limits, allow_redirects=False
-            ) as response:
-                status, body = response.status, await response.read()
+            with noted_call(method.__api_method__) as call:
+                async with self._open().post(
+                    url, data=self._form(bot, method), timeout=limits, allow_redirects=False
+                ) as response:
+                    status, body = response.status, await response.read()
+                    call.answered(status, "" if status == 200 else _words_of(body))
         except _NO_ANSWER as fault:
             raise NoAnswer(method, fault) from None
         return self.read(bot, status, body)
@@ -193,6 +196,15 @@ def _decoded(text: str) -> Any:
         hints = hints.items() if isinstance(hints, dict) else ()
         answer["parameters"] = {name: value or 1 for name, value in hints if isinstance(value, int)}
     return answer
+
+
+def _words_of(body: bytes) -> str:
+    """Return Telegram's description of an error, or what the answer is in its place."""
+    text = body.decode(errors="replace")
+    try:
+        return str(json.loads(text)["description"])
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return text
 
 
 def _parsed(text: str) -> URL:

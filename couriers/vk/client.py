@@ -11,9 +11,11 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 
+from couriers.exchanges import noted_call
 from couriers.vk.library import API, ABCResponseValidator, AiohttpClient, CaptchaError, VKAPIError
 
 TOKEN_REFUSED = frozenset({5, 27, 28})
@@ -58,8 +60,11 @@ class _Http(AiohttpClient):
             yield response
 
     async def request_text(self, url: str, method: str = "GET", data: Any = None, **more: Any) -> str:
-        async with self.request(url, method, data, **more) as response:
-            return await response.text("utf-8", errors="replace")
+        with noted_call(urlsplit(url).path.rpartition("/")[2] or method) as call:
+            async with self.request(url, method, data, **more) as response:
+                text = await response.text("utf-8", errors="replace")
+                call.answered(response.status, _words_of(text))
+                return text
 
     async def request_json(self, url: str, method: str = "GET", data: Any = None, **more: Any) -> Any:
         """Return the JSON. Raises one of FAILURES."""
@@ -133,6 +138,16 @@ def faults(method: str) -> Iterator[None]:
         raise VkUnavailable(f"VK cannot be reached ({name}): check the network and ADA_VK_API_URL") from None
     except (LookupError, TypeError, AttributeError):
         raise VkUnavailable("the answer has another form than VK's") from None
+
+
+def _words_of(text: str) -> str:
+    """Return VK's error in an answer, or the beginning of what is no answer of VK; "" without an error."""
+    try:
+        body = _decoded(text)
+    except NotJson:
+        return text
+    error = body.get("error") if isinstance(body, dict) else None
+    return f"VK error {error.get('error_code')}: {error.get('error_msg')}" if isinstance(error, dict) else ""
 
 
 def _decoded(text: str) -> Any:

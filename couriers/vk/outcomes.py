@@ -19,7 +19,7 @@ import aiohttp
 
 from couriers.sending import Deferred, Halted, Outcome, Reason, Rejected, Scope, Sent, Split, Unknown
 from couriers.vk.calls import MessageKey, VkCall
-from couriers.vk.client import AMBIGUOUS, TOKEN_REFUSED
+from couriers.vk.client import AMBIGUOUS, TOKEN_REFUSED, NotJson
 
 RECONNECT_AFTER = timedelta(seconds=5)  # given explicitly, so that an outage does not use up the attempts
 METHOD = "messages.send"
@@ -56,9 +56,13 @@ FINAL = {
 }
 
 
-def peer_outcome(code: int) -> Outcome:
-    """Return the outcome that an error in a peer's own entry means for its message."""
-    detail = f"VK error {code}"
+def _detail(code: int, words: str) -> str:
+    return f"VK error {code}: {words}" if words else f"VK error {code}"
+
+
+def peer_outcome(code: int, words: str = "") -> Outcome:
+    """Return the outcome that an error in a peer's own entry means for its message. `words`: VK's own."""
+    detail = _detail(code, words)
     if code in THROTTLES:
         return replace(THROTTLES[code], detail=detail)
     if code in TOKEN_REFUSED:
@@ -70,35 +74,36 @@ def peer_outcome(code: int) -> Outcome:
 
 def is_parameter_refused(outcome: Outcome) -> bool:
     """Return whether VK refused a parameter: the recipient, or a message that it names."""
-    return isinstance(outcome, Rejected) and outcome.detail == f"VK error {PARAMETER}"
+    return isinstance(outcome, Rejected) and outcome.detail.partition(":")[0] == f"VK error {PARAMETER}"
 
 
-def call_outcome(code: int, peers: int) -> Outcome:
+def call_outcome(code: int, peers: int, words: str = "") -> Outcome:
     """Return the outcome that the error of a call with `peers` peers means for each of them. They share one text."""
-    outcome = peer_outcome(code)
+    outcome = peer_outcome(code, words)
     if peers == 1:
         return outcome
     if code in TOO_LARGE:
-        return Split(Rejected(Reason.CONTENT_REFUSED, f"VK error {code}"))
+        return Split(Rejected(Reason.CONTENT_REFUSED, _detail(code, words)))
     if isinstance(outcome, Rejected) and outcome.reason is not Reason.CONTENT_REFUSED:
         return Split(outcome)
     return outcome
 
 
-def request_outcome(code: int, messages: int) -> Outcome:
+def request_outcome(code: int, messages: int, words: str = "") -> Outcome:
     """Return the outcome that the error of the whole request means for each of its messages."""
     if code == FLOOD_CONTROL:
-        return replace(THROTTLES[FLOOD_CONTROL], scope=Scope.ACCOUNT, detail=f"VK error {code}", is_guess=False)
+        detail = _detail(code, words)
+        return replace(THROTTLES[FLOOD_CONTROL], scope=Scope.ACCOUNT, detail=detail, is_guess=False)
     if code in THROTTLES or code in TOKEN_REFUSED or code in AMBIGUOUS or code in TOO_LARGE or code in FINAL:
-        return call_outcome(code, messages)
-    return Deferred(Reason.PROVIDER_DOWN, None, Scope.METHOD, f"VK error {code}")
+        return call_outcome(code, messages, words)
+    return Deferred(Reason.PROVIDER_DOWN, None, Scope.METHOD, _detail(code, words))
 
 
 def outcome_of_error(error: Exception) -> Outcome:
     """Return the outcome of a failed connection. Only a connection that was never made has surely sent nothing."""
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
         return Deferred(Reason.PROVIDER_DOWN, RECONNECT_AFTER, Scope.ACCOUNT, type(error).__name__)
-    return Unknown(type(error).__name__)
+    return Unknown(str(error) if isinstance(error, NotJson) else type(error).__name__)
 
 
 def outcomes_of(body: Any, calls: Sequence[VkCall]) -> dict[MessageKey, Outcome]:
@@ -110,28 +115,29 @@ def outcomes_of(body: Any, calls: Sequence[VkCall]) -> dict[MessageKey, Outcome]
     answers = body.get("response") if isinstance(body, dict) else None
     if not isinstance(answers, list) or len(answers) != len(calls):
         return dict.fromkeys(keys, NO_ANSWER)
-    codes = _call_error_codes(body, answers)
+    errors = _call_errors(body, answers)
     return {
         key: outcome
         for call, answer in zip(calls, answers, strict=True)
-        for key, outcome in _call_outcomes(call, answer, codes)
+        for key, outcome in _call_outcomes(call, answer, errors)
     }
 
 
-def _call_error_codes(body: dict[str, Any], answers: list[Any]) -> Iterator[int | None]:
-    """Yield the error codes of the failed calls, in order.
+def _call_errors(body: dict[str, Any], answers: list[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the errors of the failed calls, in order.
 
-    The n-th `false` belongs to the n-th entry of execute_errors. If their numbers differ, each code is None.
+    The n-th `false` belongs to the n-th entry of execute_errors. If their numbers differ, each is empty.
     """
     failures = sum(answer is False for answer in answers)
     errors = [error for error in body.get("execute_errors") or () if error.get("method") == METHOD]
-    return iter([error.get("error_code") for error in errors] if len(errors) == failures else [None] * failures)
+    return iter(errors if len(errors) == failures else [{}] * failures)
 
 
-def _call_outcomes(call: VkCall, answer: Any, codes: Iterator[int | None]) -> Iterator[tuple[MessageKey, Outcome]]:
+def _call_outcomes(call: VkCall, answer: Any, errors: Iterator[dict[str, Any]]) -> Iterator[tuple[MessageKey, Outcome]]:
     if answer is False:
-        code = next(codes)
-        outcome = Unknown("VK does not say which call failed") if code is None else call_outcome(code, len(call.peers))
+        error = next(errors)
+        code, words, peers = error.get("error_code"), str(error.get("error_msg") or ""), len(call.peers)
+        outcome = Unknown("VK does not say which call failed") if code is None else call_outcome(code, peers, words)
         return ((key, outcome) for key in call.messages())
     entries = {entry.get("peer_id"): entry for entry in answer} if isinstance(answer, list) else {}
     return ((key, _entry_outcome(entries.get(key.peer, {}))) for key in call.messages())
@@ -143,5 +149,6 @@ def _entry_outcome(entry: dict[str, Any]) -> Outcome:
     """
     if entry.get("message_id"):
         return Sent(str(entry.get("conversation_message_id") or entry["message_id"]), number=entry["message_id"])
-    code = (entry.get("error") or {}).get("code")
-    return Unknown("VK says nothing about this peer") if code is None else peer_outcome(code)
+    error = entry.get("error") or {}
+    code, words = error.get("code"), str(error.get("description") or "")
+    return Unknown("VK says nothing about this peer") if code is None else peer_outcome(code, words)

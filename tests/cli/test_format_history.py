@@ -6,6 +6,7 @@ from cli.client.format_history import (
     answer_totals,
     format_content,
     format_event,
+    format_exchanges,
     format_outcome,
     recipient_lines,
     verdict_text,
@@ -73,3 +74,15 @@ def test_recipients_are_a_table_without_the_channels_in_which_nobody_has_a_conta
         "  …",
     ]
     assert list(recipient_lines({"recipients": recipients[2:]})) == ["", "  3  no contact"]
+
+
+@pytest.mark.row("D-48")
+def test_an_exchange_has_a_line_for_each_attempt_and_each_call() -> None:
+    call = {"method": "DATA", "status": 0, "words": "Timed out", "after_ms": 3, "took_ms": 60_001}
+    attempt = {"channel": "email", "contact": 0, "at": "2026-11-27T10:00:00Z", "outcome": "unknown", "reason": ""}
+    found = [{**attempt, "detail": "no answer to DATA (Timed out)", "times": 2, "calls": [call]}]
+    assert format_exchanges(found).splitlines() == [
+        "2026-11-27T10:00:00Z  email unknown, 2 times: no answer to DATA (Timed out)",
+        "    DATA  no answer  60001 ms  Timed out",
+    ]
+    assert format_exchanges([]) == "nothing failed in the last seven days"

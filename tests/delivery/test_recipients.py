@@ -6,6 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from core.model.states import Reason
+from couriers.exchanges import noted_call
 from couriers.sending.interface import Message, Outcome, Rejected, Sent
 from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.delivery.test_deliveries import finished
@@ -136,3 +137,32 @@ async def test_a_delivery_is_found_by_a_message_that_it_has_sent(api: Api, where
     for other in ("telegram:100001:2", "telegram:100002:1", "telegram:100007:1", "sms:100001:1"):
         assert await found(other) == []
     assert (await api.call("GET", "/v1/deliveries?message=telegram")).status == 400
+
+
+@pytest.mark.row("D-48")
+async def test_what_the_provider_said_stands_in_the_outcome_and_the_csv_and_its_calls_for_who_may_inspect(
+    api: Api, courier: Couriers
+) -> None:
+    def refuse(message: Message) -> Outcome:
+        with noted_call("sendMessage") as call:
+            call.answered(403, "Forbidden: bot was blocked by the user")
+        return Rejected(Reason.BLOCKED)
+
+    await courier("telegram", refuse)
+    body = delivery_body(recipients=people(3), channels=["telegram"])
+    made = await api.call("POST", "/v1/deliveries", body)
+    where = made.headers["Location"]
+    await finished(api, where)
+    words = "403 Forbidden: bot was blocked by the user"
+    page = (await api.call("GET", f"{where}/recipients")).json
+    assert [one["outcomes"]["telegram"].get("detail") for one in page["recipients"]] == [words, words, None]
+    assert (await api.call("GET", f"{where}/recipients.csv")).body.decode().count(words) == 2
+    assert f"({words})" in (await api.call("GET", f"{where}/recipients.csv?language=en")).body.decode()
+    ((one,),) = (await api.call("GET", f"{where}/exchanges?recipient=1")).json.values()
+    assert (one["channel"], one["outcome"], one["reason"], one["detail"]) == ("telegram", "rejected", "blocked", words)
+    ((call),) = one["calls"]
+    assert (call["method"], call["status"], call["words"]) == ("sendMessage", 403, words.removeprefix("403 "))
+    assert (await api.call("GET", f"{where}/exchanges?recipient=99")).json == {"exchanges": []}
+    for scopes, status in [(["read"], 403), (["inspect"], 200), (["admin"], 200)]:
+        key = (await api.call("POST", "/v1/api-keys", {"name": "k", "scopes": scopes})).json["secret"]
+        assert (await api.as_key(key).call("GET", f"{where}/exchanges?recipient=1")).status == status

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from cli.client.attachments import attach, upload_table
-from cli.client.format_history import format_answers, format_event, format_history
+from cli.client.format_history import format_answers, format_event, format_exchanges, format_history
 from cli.client.http_client import HttpClient, JsonObject, open_client
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.files import STDIN, read_text_input
@@ -235,7 +235,21 @@ async def follow(api: HttpClient, key: str, as_json: bool) -> int:
     return SUCCESS if history["verdict"] == "all_reached" else FAILURE
 
 
+def declare_show(parser: ArgumentParser) -> None:
+    declare_key(parser)
+    parser.add_argument(
+        "--exchange",
+        metavar="ID",
+        help="what the providers said about this recipient in the last seven days, call by call",
+    )
+
+
 async def show(api: HttpClient, arguments: Namespace) -> int:
+    if arguments.exchange:
+        path = f"{delivery_path(arguments.key)}/exchanges"
+        found = await api.call("GET", path, query={"recipient": arguments.exchange})
+        print_result(found, arguments.json, format_exchanges(found["exchanges"]))
+        return SUCCESS
     history = await api.call("GET", delivery_path(arguments.key))
     print_result(history, arguments.json, format_history(history))
     return SUCCESS
@@ -330,7 +344,7 @@ async def answers(api: HttpClient, arguments: Namespace) -> int:
 COMMANDS: Mapping[str, Command] = {
     "send": Command(declare_send, over_http(send)),
     "track": Command(declare_key, over_http(track)),
-    "show": Command(declare_key, over_http(show)),
+    "show": Command(declare_show, over_http(show)),
     "answers": Command(declare_answers, over_http(answers)),
     "cancel": Command(declare_cancel, over_http(cancel)),
     "reschedule": Command(declare_reschedule, over_http(reschedule)),

@@ -35,6 +35,7 @@ from core.processes import ProcessState
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from couriers.channel import channels
+from couriers.exchanges import secrets_of
 from couriers.sending.interface import Courier, HasBalance
 from couriers.sending.options import CourierOptions
 from couriers.sending.runtime import EVERY_TENANT, Runtime
@@ -164,6 +165,7 @@ def courier_options(channel: str, settings: Any, lease: timedelta) -> CourierOpt
             first=getattr(settings, "first_pause", usual.backoff.first),
             attempts=getattr(settings, "attempts", usual.backoff.attempts),
         ),
+        secrets=secrets_of(settings),
     )
 
 

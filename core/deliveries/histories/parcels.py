@@ -20,10 +20,10 @@ from core.model.states import Status
 
 T = TypeVar("T")
 
-NOT_SHOWN = "\x1f"
-"""Begins, behind the reference of a stored outcome, the list of what was not shown."""
+DETAIL, NOT_SHOWN = "\x1e", "\x1f"
+"""Begin, behind the reference of a stored outcome, what the provider said and the list of what was not shown."""
 
-_ONE_LINE = str.maketrans({"\n": " ", NOT_SHOWN: " "})
+_ONE_LINE = str.maketrans({"\n": " ", DETAIL: " ", NOT_SHOWN: " "})
 
 EntryRow = tuple[Id, int, int, int, str]
 """An `Entry` that is being written: a plain tuple, because a delivery may have 10,000 of them."""
@@ -49,10 +49,13 @@ class Entry(NamedTuple):
         reference: str = "",
         attempts: int = -1,
         not_shown: Sequence[str] = (),
+        detail: str = "",
+        exchange: str = "",
     ) -> list[Any]:
         """Return its outcome as the functions take it (lua/delivery/modules/outcome.lua). `attempts` -1 keeps the count
-        that is
-        stored."""
+        that is stored. `detail`: what the provider said, in one line. `exchange`: a line for
+        `lua/delivery/modules/exchanges.lua`.
+        """
         item = [
             str(self.id),
             "i" if isinstance(self.id, int) else "s",
@@ -64,7 +67,9 @@ class Entry(NamedTuple):
             reference.translate(_ONE_LINE),
             attempts,
         ]
-        return [*item, compact_json(not_shown)] if not_shown else item
+        if not (not_shown or detail or exchange):
+            return item
+        return [*item, compact_json(not_shown) if not_shown else "", detail.translate(_ONE_LINE), exchange]
 
 
 def outcome_field(recipient: Id, channel: str, contact: int = 0) -> str:
@@ -72,12 +77,11 @@ def outcome_field(recipient: Id, channel: str, contact: int = 0) -> str:
     return f"{recipient}:{channel}" if contact == 0 else f"{recipient}:{channel}:{contact}"
 
 
-def load_not_shown(reference: str) -> tuple[str, Sequence[str]]:
-    """Return the reference of a stored outcome, and what was not shown."""
-    if NOT_SHOWN not in reference:
-        return reference, ()
-    reference, _, listed = reference.partition(NOT_SHOWN)
-    return reference, msgspec.json.decode(listed, type=tuple[str, ...])
+def load_reference(text: str) -> tuple[str, str, Sequence[str]]:
+    """Return the reference of a stored outcome, what the provider said, and what was not shown."""
+    text, _, listed = text.partition(NOT_SHOWN)
+    reference, _, detail = text.partition(DETAIL)
+    return reference, detail, msgspec.json.decode(listed, type=tuple[str, ...]) if listed else ()
 
 
 def parcel_task(key: HistoryKey, channel: str, number: int) -> str:

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from core.deliveries.histories.encoding import ChannelPlan, StoredRecipient, load_content, load_opted_out, load_plan
-from core.deliveries.histories.parcels import load_not_shown, outcome_field, split_label
+from core.deliveries.histories.parcels import load_reference, outcome_field, split_label
 from core.model.clock import from_ms
 from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, Strategy
 from core.model.history import (
@@ -75,16 +75,16 @@ def unwritten_status(fields: HistoryFields) -> Status:
 
 
 def read_outcome(text: str, over: bool) -> OutcomeRecord:
-    """Decode `status|reason|at ms|version|attempts|reference` and what was not shown
+    """Decode `status|reason|at ms|version|attempts|reference`, what the provider said, and what was not shown
     (lua/delivery/modules/outcome.lua). In a delivery that is `over`, an attempt whose outcome was never reported is
     `unknown`.
     """
     status, reason, at, version, attempts, reference = text.split("|", 5)
     if over and Status(status) is Status.SENDING:
         status, reason = Status.UNKNOWN, Reason.CRASHED
-    reference, not_shown = load_not_shown(reference)
+    reference, detail, not_shown = load_reference(reference)
     known = Status(status), reason or None, reference or None, int(attempts), from_ms(at), int(version)
-    return OutcomeRecord(*known, not_shown)
+    return OutcomeRecord(*known, not_shown, detail or None)
 
 
 def channel_records(fields: HistoryFields, counters: HistoryFields) -> dict[str, ChannelRecord]:

@@ -16,7 +16,15 @@ DELIVERIES = (
         "hash",
         Lifetime.RETENTION,
         "`<recipient>:<channel>[:<n-th further contact>]` → status|reason|at ms|version|attempts|reference; "
-        "then, if the channel could not show all of the content, 1F and a list of what was not shown",
+        "then 1E and what the provider said, if it is known; then, if the channel could not show all of the content, "
+        "1F and a list of what was not shown",
+    ),
+    Key(
+        "exchanges",
+        "history:{s}:<suffix>:exchanges",
+        "hash",
+        Lifetime.TTL,
+        "as in the outcomes → the attempts that failed, with each call to the provider and its words: seven days",
     ),
     Key(
         "reached",

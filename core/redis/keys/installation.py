@@ -4,6 +4,13 @@ from core.redis.keys.key import Key, Lifetime
 
 INSTALLATION = (
     Key(
+        "last_words",
+        "figures:{s}:words",
+        "hash",
+        Lifetime.TTL,
+        "`<channel>:<status>|<reason>` → what the provider said last, for seven days",
+    ),
+    Key(
         "outcome_counts",
         "figures:{s}:outcomes",
         "hash",

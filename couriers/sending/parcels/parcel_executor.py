@@ -26,6 +26,7 @@ from core.model.states import Reason, Status
 from core.queue import Claim, Settlement, Task
 from core.queue.checks import error_text
 from core.redis.cancel_and_wait import is_cancelled_from_outside
+from couriers.exchanges import NotedCall, noting_calls
 from couriers.sending.interface import (
     NEVER,
     Announces,
@@ -44,6 +45,7 @@ from couriers.sending.interface import (
 from couriers.sending.messages import Messages
 from couriers.sending.outcome_writer import OutcomeWriter
 from couriers.sending.parcels.checked_outcomes import checked
+from couriers.sending.parcels.exchange_notes import ExchangeNote
 from couriers.sending.parcels.parcel import Parcel
 from couriers.sending.parcels.parcel_services import ParcelServices
 from couriers.sending.parcels.pending_entries import PendingEntries, PendingEntry, checkpoint_of, reached_earlier
@@ -95,6 +97,7 @@ class ParcelExecutor:
         self._writer = OutcomeWriter(services, task, self._parcel)
         self._ready: deque[PendingEntry] = deque()
         self._postponed: list[PendingEntry] = []
+        self._notes: dict[int, ExchangeNote] = {}  # of the last attempt, by place
         courier = self._courier
         self._most_texts = courier.most_texts if self._parcel.is_personal and isinstance(courier, SharesTexts) else 0
         self._error = ""  # why the last entry that failed is attempted again
@@ -273,10 +276,12 @@ class ParcelExecutor:
             return
         started = self._now
         try:
-            outcomes = await self._outcomes_of(batch, messages)
+            with noting_calls() as calls:
+                outcomes = await self._outcomes_of(batch, messages)
         except NotWanted:
             self._put_back_open(batch)
             return
+        self._note_exchanges(batch, messages, outcomes, calls, started)
         triggered = await self._learn(batch, outcomes)
         times = _AttemptTimes(started, self._now, random.random(), triggered)
         attempted = list(zip(batch, outcomes, strict=True))
@@ -293,14 +298,32 @@ class ParcelExecutor:
             outcomes = await self._courier.attempt(await self._announced(batch, messages))
             if len(outcomes) != len(messages):
                 raise ValueError(f"{len(outcomes)} outcomes for {len(messages)} messages")
-            return [checked(outcome) for outcome in outcomes]
+            outcomes = [checked(outcome) for outcome in outcomes]
         except NotWanted:
             raise
         except BaseException as fault:  # whatever a courier raises, unless the pool has cancelled the attempt
             if isinstance(fault, asyncio.CancelledError) and is_cancelled_from_outside():
                 raise
-            log.exception("%s: an attempt failed", self._courier.channel)
-            return [Unknown(error_text(fault))] * len(messages)
+            self._services.exchange_notes.log_fault(fault)
+            outcomes = [Unknown(error_text(fault))] * len(messages)
+        cleaned = self._services.exchange_notes.cleaned
+        return [cleaned(outcome, message) for outcome, message in zip(outcomes, messages, strict=True)]
+
+    def _note_exchanges(
+        self,
+        batch: Sequence[PendingEntry],
+        messages: Sequence[Message],
+        outcomes: Sequence[Outcome],
+        calls: Sequence[NotedCall],
+        started: int,
+    ) -> None:
+        """Note what the provider said about each message of an attempt."""
+        note, shared = self._services.exchange_notes.of, len(batch) > 1
+        for pending, message, outcome in zip(batch, messages, outcomes, strict=True):
+            is_repeat = pending.attempts > 0 or pending.unclear_since > 0
+            if isinstance(outcome, Sent) and not is_repeat:
+                continue
+            self._notes[pending.place] = note(outcome, message, calls, started, shared=shared, is_repeat=is_repeat)
 
     async def _announced(self, batch: Sequence[PendingEntry], messages: Sequence[Message]) -> Sequence[Message]:
         """Announce the messages where a repeat could double them, or where who has answered is not asked again, unless
@@ -383,8 +406,12 @@ class ParcelExecutor:
         self._postponed.append(
             pending._replace(not_before=not_before, attempts=decision.attempts, unclear_since=unclear_since)
         )
-        if self._announces:
-            self._writer.note(pending.entry.item(Status.QUEUED, decision.reason, attempts=decision.attempts))
+        note = self._notes.get(pending.place, ExchangeNote())
+        self._services.exchange_notes.log("tried again later", decision.reason, note.detail)
+        # Elsewhere an entry that waits stays as it is stored, and only the exchange is kept.
+        if self._announces or note.line:
+            known = Status.QUEUED, decision.reason, "", decision.attempts, ()
+            self._writer.note(pending.entry.item(*known, *note))
 
     def _until_throttle_ends(self, unserved: Iterable[PendingEntry]) -> list[PendingEntry]:
         if not self._services.account.is_throttled:
@@ -398,13 +425,22 @@ class ParcelExecutor:
         """
         with_content = final.status in (Status.SENT, Status.UNKNOWN) or final.reason == Reason.CONTENT_REFUSED
         not_shown = (*self._messages.presented(pending.entry).not_shown, *final.not_shown) if with_content else ()
-        self._writer.note(pending.entry.item(final.status, final.reason, final.reference, attempts, not_shown))
+        note = self._notes.get(pending.place, ExchangeNote())
+        if final.status in (Status.FAILED, Status.UNKNOWN) and note.detail:
+            self._services.exchange_notes.log(final.status, final.reason, note.detail)
+        known = final.status, final.reason, final.reference, attempts, not_shown
+        self._writer.note(pending.entry.item(*known, *note))
 
     async def _settle(self) -> None:
         postponed = [*self._postponed, *self._until_throttle_ends(self._ready)]
         due = min((pending.not_before for pending in postponed), default=0)
         unclear = [
-            pending.entry.item(Status.UNKNOWN, self._unclear_reason(pending), attempts=pending.attempts)
+            pending.entry.item(
+                Status.UNKNOWN,
+                self._unclear_reason(pending),
+                attempts=pending.attempts,
+                detail=self._notes.get(pending.place, ExchangeNote()).detail,
+            )
             for pending in postponed
             if pending.unclear_since
         ]

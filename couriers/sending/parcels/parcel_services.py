@@ -15,6 +15,7 @@ from couriers.sending.attempt_pool import AttemptPool
 from couriers.sending.content.uploaded_files import UploadedFiles
 from couriers.sending.interface import Courier
 from couriers.sending.options import CourierOptions
+from couriers.sending.parcels.exchange_notes import ExchangeNotes
 from couriers.sending.read_marks import ReadMarks
 
 MOST_ANNOUNCED = 8
@@ -43,4 +44,5 @@ class ParcelServices:
     choices: Choices
     files: UploadedFiles
     answer_tokens: AnswerTokens
+    exchange_notes: ExchangeNotes
     announcing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_ANNOUNCED))

@@ -63,12 +63,13 @@ class OutcomeTable:
         return [str(record.id), record.name or "", ", ".join(record.origin), known, *cells, *own]
 
     def _cell(self, outcome: OutcomeRecord) -> str:
-        """Return an outcome with its reason and time; nothing where the person has no contact."""
+        """Return an outcome with reason, provider's words and time; nothing where the person has no contact."""
         if outcome.status is Status.NO_CONTACT:
             return ""
         said = _word("status", outcome.status, self._language)
         reason = f": {_word('reason', outcome.reason, self._language)}" if outcome.reason else ""
-        return f"{said}{reason}{f', {self._time(outcome.at)}' if outcome.at else ''}"
+        detail = f" ({outcome.detail})" if outcome.detail else ""
+        return f"{said}{reason}{detail}{f', {self._time(outcome.at)}' if outcome.at else ''}"
 
 
 async def table_rows(request: Request[None, Any], table: OutcomeTable, wanted: RecipientFilter) -> AsyncIterator[Rows]:

@@ -1,19 +1,21 @@
-"""The recipients of one delivery: as pages, as CSV, and why people were not reached."""
+"""The recipients of one delivery: as pages, as CSV, why people were not reached, and what the providers said."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Literal
 
 from aiohttp import web
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
+from core.deliveries.exchanges import Exchange
 from core.deliveries.histories import recipient_search
 from core.deliveries.histories.recipient_search import RecipientFilter, why_not_reached
 from core.model import history
-from core.model.clock import write_optional_time
+from core.model.clock import from_ms, write_optional_time, write_time
 from core.model.field_types import Label, ShortText
 from core.model.history import OutcomeRecord, RecipientRecord
 from core.model.question import Question
 from core.model.states import Reason, Status
+from core.model.text.characters import nfc
 from delivery.api.deliveries.histories import RecipientHistory, answer_of, recipient_fields
 from delivery.api.deliveries.outcome_table import OutcomeTable, table_rows
 from delivery.api.deliveries.texts_of_others import is_hidden, recipients_without_texts, without_texts
@@ -119,6 +121,7 @@ _OUTCOME_COLUMNS = (
     "reference",
     "not_shown",
     "text",
+    "detail",
 )
 OutcomeExportRequest = Request[None, OutcomeExportQuery]
 
@@ -155,12 +158,71 @@ async def _outcome_pages(request: OutcomeExportRequest, is_hidden: bool) -> Asyn
 def _outcome_rows(recipient: RecipientRecord) -> Iterator[tuple[str, ...]]:
     person = (str(recipient.id), recipient.name or "", ", ".join(recipient.origin))
     for channel, outcome in recipient.outcomes.items():
-        yield (*person, channel, *_outcome_cells(outcome), recipient.text or "")
+        yield (*person, channel, *_outcome_cells(outcome), recipient.text or "", outcome.detail or "")
 
 
 def _outcome_cells(outcome: OutcomeRecord) -> tuple[str, ...]:
     at, not_shown = write_optional_time(outcome.at) or "", ", ".join(outcome.not_shown)
     return (outcome.status, outcome.reason or "", at, str(outcome.attempts), outcome.reference or "", not_shown)
+
+
+class ExchangeQuery(RequestModel, frozen=True):
+    """The recipient, by its id."""
+
+    recipient: Annotated[Label, Meta(min_length=1)]
+
+
+class ProviderCallView(Struct):
+    """A call to the provider. `status`: the provider's number (of HTTP, SMTP or an error of Telegram), 0 without an
+    answer. `words`: the provider's own, empty if the call succeeded or carried other messages, too. `after_ms`: since
+    the attempt began. `took_ms`: with the wait for a connection.
+    """
+
+    method: str
+    status: int
+    words: str
+    after_ms: int
+    took_ms: int
+
+
+class ExchangeView(Struct):
+    """An attempt that failed, or one behind it. `times`: how many in a row ended in the same way; this is the last of
+    them. `outcome`: sent, rejected, deferred, unknown or halted. `detail`: what the provider said of this message.
+    """
+
+    channel: str
+    contact: int
+    at: str
+    outcome: str
+    reason: str
+    detail: str
+    times: int
+    calls: list[ProviderCallView]
+
+    @classmethod
+    def of(cls, one: Exchange) -> "ExchangeView":
+        calls = [
+            ProviderCallView(*(getattr(call, name) for name in call.__struct_fields__)) for call in one.attempt.calls
+        ]
+        attempt = one.attempt
+        at = write_time(from_ms(attempt.at))
+        return cls(one.channel, one.contact, at, attempt.outcome, attempt.reason, attempt.detail, one.times, calls)
+
+
+class ExchangesResponse(Struct):
+    """What the providers said about one recipient, in the order of time: at most five lines for each contact."""
+
+    exchanges: list[ExchangeView]
+
+
+async def show_exchanges(request: Request[None, ExchangeQuery]) -> Response:
+    """Return the attempts of the last seven days that failed, with each call. Texts, addresses and secrets are
+    hidden.
+    """
+    found = await request.services.core.deliveries.exchanges.of_recipient(
+        request.history_key, request.tenant, nfc(request.query.recipient)
+    )
+    return Response(ExchangesResponse([ExchangeView.of(one) for one in found]))
 
 
 ROUTES: Routes = (
@@ -170,4 +232,6 @@ ROUTES: Routes = (
           200, Reasons, people=People.OWN),
     Route("GET", "/v1/deliveries/{id}/recipients.csv", "Export the outcomes of a delivery as CSV", "read",
           export_recipients, 200, CONTENT_TYPE, query=OutcomeExportQuery, people=People.OWN),
+    Route("GET", "/v1/deliveries/{id}/exchanges", "What the providers said about one recipient, for seven days",
+          "admin", show_exchanges, 200, ExchangesResponse, query=ExchangeQuery, people=People.BY_SCOPE),
 )  # fmt: skip

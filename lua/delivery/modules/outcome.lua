@@ -1,7 +1,7 @@
 -- outcome: writes the outcomes of recipients, and what follows from them, into the history
 -- A stored outcome is `status|reason|at ms|version|attempts|reference`. An outcome that was never stored is `queued` while its channel
--- is open; after that it is the end of the delivery (cancelled, expired). Where the channel could not show all of the content, a list of
--- that follows: `…|reference<1F>["inline",…]`.
+-- is open; after that it is the end of the delivery (cancelled, expired). What the provider said follows, and where the channel could not
+-- show all of the content, a list of that: `…|reference<1E>detail<1F>["inline",…]`.
 
 -- One event may carry thousands of outcomes: entries above LARGE bytes leave the stream after a minute.
 local LARGE = 10000
@@ -79,13 +79,21 @@ end
 -- The list of what was not shown, with its separator; '' if there is none.
 local function not_shown_in(value) return value and string.match(value, '\31.*$') or '' end
 
--- items: [[recipient, "i"|"s" (type of its id), number, contact, contacts, status, reason, reference, attempts, not shown (JSON)?], …]
+-- What the provider said, with its separator; '' if it said nothing.
+local function detail_in(value) return value and string.match(value, '\30[^\31]*') or '' end
+
+local function text_or_nil(text) return text ~= '' and text or nil end
+
+-- items: [[recipient, "i"|"s" (type of its id), number, contact, contacts, status, reason, reference, attempts, not shown (JSON)?,
+-- detail?, exchange?], …]; of the last three those behind the last known one are missing, and others are ''. `exchange`: exchanges.lua
 function Outcome.read_items(items)
   local read = {}
   for n, item in ipairs(items) do
+    local not_shown, detail = text_or_nil(item[10]), text_or_nil(item[11])
     read[n] = {
       recipient = item[1], type = item[2], number = item[3], contact = item[4], contacts = item[5], status = item[6],
-      reason = item[7], reference = item[8], attempts = item[9], not_shown = item[10] and '\31' .. item[10],
+      reason = item[7], reference = item[8], attempts = item[9], not_shown = not_shown and '\31' .. not_shown,
+      detail = detail and '\30' .. detail, exchange = text_or_nil(item[12]),
     }
   end
   return read
@@ -118,8 +126,10 @@ local function value_of(item, stored, version, forced)
   local attempts = item.attempts >= 0 and item.attempts or Outcome.attempts_in(stored)
   -- A delivery report does not know what was not shown.
   local not_shown = item.not_shown or (forced and '' or not_shown_in(stored))
+  -- What ends without an attempt keeps what the last attempt was told; what arrived does not.
+  local detail = item.detail or (forced or REACHED[item.status]) and '' or detail_in(stored)
   local numbers = string.format('%.0f|%.0f|%.0f', now, version, attempts)
-  return item.status .. '|' .. item.reason .. '|' .. numbers .. '|' .. item.reference .. not_shown
+  return item.status .. '|' .. item.reason .. '|' .. numbers .. '|' .. item.reference .. detail .. not_shown
 end
 
 local function count_change(step, item, old, new)
@@ -129,6 +139,13 @@ local function count_change(step, item, old, new)
   local change = mark_reached(step.suffix, item, step.channel, old, new)
   step.reached = step.reached + change
   if change ~= 0 and step.asked then Answers.note_reached(step.suffix, item.number, change) end
+end
+
+-- Keeps the last words of the provider for each way in which messages of a channel ended, for the overview of operators.
+local function keep_words(channel, said)
+  if not next(said) then return end
+  for name, detail in pairs(said) do redis_call('HSET', Key.last_words(), channel .. ':' .. name, detail) end
+  redis_call('PEXPIRE', Key.last_words(), 7 * DAY_MS)
 end
 
 -- Counts what was written by channel, status and reason, for the figures of operators (core/monitoring). `counted`: `status|reason` → n.
@@ -153,6 +170,7 @@ local function add_outcome(step, item, field, old, stored)
   if not OPEN[new] then
     local name = new .. '|' .. item.reason
     step.counted[name] = (step.counted[name] or 0) + 1
+    if item.detail then step.said[name] = string.sub(item.detail, 2) end
   end
   if OPEN[old] and not OPEN[new] then step.closed = step.closed + 1 end
   if OPEN[new] and not OPEN[old] then step.closed = step.closed - 1 end
@@ -164,6 +182,7 @@ local function store_step(step)
   if #step.fields > 0 then store_outcomes(step.suffix, step.fields) end
   if #step.changes == 0 then return end
   count_written(Plan.channel_of(step.channel), step.counted)
+  keep_words(Plan.channel_of(step.channel), step.said)
   if step.reached ~= 0 then redis_call('HINCRBY', history, 'reached', step.reached) end
   end_with_history(step.suffix)
   step.by_status.queued = nil
@@ -186,11 +205,12 @@ function Outcome.record(suffix, channel, raw_items, forced)
   local facts = redis_call('HMGET', history, 'version', 'finished', 'answers_code')
   local step = {
     suffix = suffix, channel = channel, forced = forced, version = Version.of(facts[1]), finished = facts[2], asked = facts[3],
-    fields = {}, changes = {}, written = {}, by_status = {}, counted = {}, closed = 0, reached = 0,
+    fields = {}, changes = {}, written = {}, by_status = {}, counted = {}, said = {}, exchanges = {}, closed = 0, reached = 0,
   }
   for n, item in ipairs(items) do
     local field = Outcome.field_of(item.recipient, channel, item.contact)
     local old = step.written[field] or Outcome.status_in(stored[n])
+    if item.exchange then WriteBuffer.add_words(step.exchanges, field, item.exchange) end
     if forced or supersedes(item.status, old) then
       add_outcome(step, item, field, old, stored[n])
     elseif item.not_shown and stored[n] and not_shown_in(stored[n]) == '' then
@@ -199,5 +219,6 @@ function Outcome.record(suffix, channel, raw_items, forced)
     end
   end
   store_step(step)
+  Exchanges.keep(suffix, step.exchanges)
   return step.closed
 end

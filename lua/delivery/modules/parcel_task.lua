@@ -92,7 +92,7 @@ local function drop_history(member)
   local tenant, suffix = string.match(member, '^([^|]*)|(.*)$')
   redis_call('ZREM', Key.retained(), member)
   redis_call('ZREM', Key.listed(tenant), suffix)
-  redis_call('DEL', Key.history(suffix), Key.outcomes(suffix), Key.reached(suffix))
+  redis_call('DEL', Key.history(suffix), Key.outcomes(suffix), Key.reached(suffix), Key.exchanges(suffix))
 end
 
 -- Drops ended deliveries whose retention is over.
