@@ -21,7 +21,7 @@ from couriers.sending.interface import NEVER, Deferred, Message, Outcome, Reject
 from couriers.sending.options import CourierOptions
 from tests.support.stack import FLOOR, TENANT, FakeCourier, Stack, people, person
 
-MANY = CourierOptions(max_sleep=FLOOR, backoff=Backoff(timedelta(milliseconds=1), timedelta(milliseconds=1), 20))
+MANY = CourierOptions(max_sleep=FLOOR, backoff=Backoff(timedelta(milliseconds=20), timedelta(milliseconds=20), 20))
 
 
 class Talking:
