@@ -19,7 +19,17 @@ _KINDS = {"int": "a whole number", "float": "a number"}
 
 GROUPS: Mapping[str, Sequence[str]] = {
     "Start": ("demo", "up", "doctor"),
-    "Send and follow messages": ("send", "track", "show", "answers", "cancel", "reschedule", "templates"),
+    "Send and follow messages": (
+        "send",
+        "track",
+        "show",
+        "answers",
+        "inbox",
+        "reply",
+        "cancel",
+        "reschedule",
+        "templates",
+    ),
     "Keep the directory": ("user", "contact", "group", "supergroup", "owner", "import", "export"),
     "Write bots": ("scenarios", "forms"),
     "Look after an installation": (
@@ -107,6 +117,8 @@ VERBS: Mapping[str, tuple[str, str]] = {
     "track": ("messages.deliveries", "watch a message being delivered, until it is finished"),
     "show": ("messages.deliveries", "show a message: who received it over which channel, and who did not"),
     "answers": ("messages.deliveries", "show who has confirmed or answered a message that asks for it"),
+    "inbox": ("messages.threads", "show what people have replied to messages, and read a thread"),
+    "reply": ("messages.threads", "answer a person that has replied to a message"),
     "cancel": (
         "messages.deliveries",
         "cancel a message, for all or some of its recipients, or many messages at once",

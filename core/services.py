@@ -18,6 +18,7 @@ from core.jobs import Jobs
 from core.orders import Sending, SendingPolicy
 from core.queue import Queue, QueueClient
 from core.redis.store import Store
+from core.threads import Relay, Threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class Services:
     jobs: Jobs
     answers: Answers
     answer_links: AnswerLinks
+    threads: Threads
+    relay: Relay
 
     @classmethod
     def on(cls, store: Store, policy: SendingPolicy | None = None) -> "Services":
@@ -45,6 +48,7 @@ class Services:
         """
         channels, directory, client = Channels(store), Directory(store), QueueClient(store)
         deliveries, answers = Deliveries(store, channels), Answers(store)
+        sending, threads = Sending(store, deliveries, directory, policy), Threads(store)
         return cls(
             store=store,
             queue=client.queue,
@@ -52,12 +56,14 @@ class Services:
             channels=channels,
             deliveries=deliveries,
             directory=directory,
-            sending=Sending(store, deliveries, directory, policy),
+            sending=sending,
             tracker=Tracker(store),
             live=LiveEvents(store),
             jobs=Jobs(store),
             answers=answers,
             answer_links=AnswerLinks(store, answers),
+            threads=threads,
+            relay=Relay(threads, sending, directory, channels),
         )
 
 

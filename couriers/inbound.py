@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from importlib import import_module
 
 from core.deliveries.choice_store import Choices
+from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
 from core.queue import QueueClient
 from core.redis.store import Store
@@ -15,11 +16,13 @@ from core.updates.reachability import Reachability, ReadReach
 from couriers.channel import Receiving, receiving
 
 
-def dialogs_ingress(client: QueueClient, tenant: str, directory: Directory | None = None) -> Mapping[str, Ingress]:
+def dialogs_ingress(
+    store: Store, client: QueueClient, tenant: str, directory: Directory | None = None
+) -> Mapping[str, Ingress]:
     """Return the ways in for the dialogs of the bots, by channel. `directory`: to note who can be reached."""
     return {
         channel: Ingress(
-            Events(client, tenant, tube=dialogs_tube(channel)),
+            Events(client, tenant, tube=dialogs_tube(channel), received=ReceivedMessages(store)),
             one.source or tenant,
             _for_dialogs(_reader(one)),
             reachability=_reachability(directory, tenant, channel, one),
@@ -32,7 +35,8 @@ def events_ingress(
     store: Store, client: QueueClient, tenant: str, max_age: timedelta = MAX_AGE
 ) -> Mapping[str, Ingress]:
     """Return the ways in for the scenarios of the tenant's bot, by channel."""
-    events, parts = Events(client, tenant, Choices(store)), gathering(store, client, tenant)
+    events = Events(client, tenant, Choices(store), received=ReceivedMessages(store))
+    parts = gathering(store, client, tenant)
     return {
         channel: Ingress(
             events,

@@ -14,6 +14,7 @@ from delivery.api import (
     pages,
     processes,
     sessions,
+    threads,
     webhooks,
 )
 from delivery.api.answer_page import answering
@@ -41,8 +42,8 @@ from delivery.console import files as console_files
 from delivery.http.route import OpenRoute, Route, Routes
 
 _RESOURCES = (
-    sending, preview, bulk, histories, changes, tracking, recipients, answers, templates, channels, quota, addressees,
-    files, imports, exports, links, updates,
+    sending, preview, bulk, histories, changes, tracking, recipients, answers, threads, templates, channels, quota,
+    addressees, files, imports, exports, links, updates,
     monitoring, tubes, lanes, audits, processes, scenarios, forms, runs, tasks,
     jobs, many, mending, log, sign_in, webhooks,
     users, of_person, contacts, groups, ownerships,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import IO, Any, TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from cli.client.first_api_key import read_api_key
 from cli.client.own_server import own_server, unreachable
@@ -81,11 +81,15 @@ class HttpClient:
         body: Any = None,
         query: Mapping[str, str] | None = None,
         idempotency_key: str = "",
+        reason: str = "",
     ) -> JsonObject:
-        """Return the decoded body. Raises CommandFailed, and SetupError if nothing listens there."""
+        """Return the decoded body. `reason`: for what is logged with one. Raises CommandFailed, and SetupError if
+        nothing listens there.
+        """
         content = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"} if content else {}
         headers |= {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+        headers |= {"Ada-Reason": quote(reason)} if reason else {}
         async with self._response(_Request(method, path, query, content, headers)) as response:
             return read_response(response.status, await self._in_thread(response.read))
 

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 def open_ingress(store: Store, client: QueueClient, settings: Settings) -> Mapping[str, Ingress]:
     """Return the ways in by channel: for the scenarios of the bot in ADA_SCENARIOS, without it for the dialogs."""
     if settings.scenarios is None:
-        return dialogs_ingress(client, settings.bot_tenant, Directory(store))
+        return dialogs_ingress(store, client, settings.bot_tenant, Directory(store))
     return events_ingress(store, client, settings.bot_tenant, max_age(settings))
 
 

@@ -46,6 +46,7 @@ class Settings:
         default_factory=lambda: {"trainer": Quota(4, timedelta(days=1)), "staff": Quota(16, timedelta(days=1))}
     )
     staff_writes_to_all: Tenants = frozenset()
+    office: str | None = None
     retention: timedelta = timedelta(days=30)
     lease: timedelta = timedelta(seconds=30)
     log_level: str = "info"

@@ -22,6 +22,8 @@ from core.model.text.personal import Personal
 DEFAULT_ORIGIN = "api"
 DEFAULT_PRIORITY = 5
 DEFAULT_KIND = "message"
+REPLIES_TO_SENDER, REPLIES_OFF = "sender", "off"
+"""Values of `replies` besides the id of an office."""
 
 
 class Strategy(StrEnum):
@@ -64,6 +66,9 @@ class NewDelivery(Struct, frozen=True):
     delivery report comes. None: `sent` is enough, and `unknown` leads to no other channel.
 
     `personal`: the values with which the marks of the text are filled for each recipient; None if it has no marks.
+
+    `replies`: where replies go: sender, off (those who reply are told so), or the id of an office; "": they are not
+    looked at. `thread`: the id of the thread that the delivery belongs to, and to which replies go.
     """
 
     tenant: str
@@ -86,6 +91,8 @@ class NewDelivery(Struct, frozen=True):
     content: Content | None = None
     personal: Personal | None = None
     question: Question | None = None
+    replies: str = ""
+    thread: str = ""
 
 
 class Repeat(Struct, frozen=True, gc=False):

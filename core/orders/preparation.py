@@ -14,13 +14,13 @@ from core.admission.quotas import Quotas
 from core.deliveries.channels import Channels
 from core.directory import Directory
 from core.errors import Forbidden, Invalid
-from core.model.delivery import NewDelivery, Recipient, Sender
+from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER, NewDelivery, Recipient, Sender
 from core.orders.addressing import Addressing
 from core.orders.attached_uploads import AttachedUploads
 from core.orders.check import check, refuse
 from core.orders.delivery_times import check_time
 from core.orders.order import Caller, Order
-from core.orders.own_name import in_own_name, is_trial
+from core.orders.own_name import TRIAL, in_own_name, is_trial
 from core.orders.personal_values import make_personal
 from core.orders.question_rules import check_question, with_escalation
 from core.orders.sending_policy import SendingPolicy
@@ -84,6 +84,7 @@ class Preparation:
         role = await self._role(given.sender, caller)
         mentions = await self._addressing.mentions(caller.tenant, addressees, given.sender.id, role)
         recipients = self._addressing.each_once(mentions)
+        replies = await self._replies(given, caller)
         content = await self._files.keep(caller.tenant, given.content, deliver_at) if given.content else None
         delivery = replace(
             given,
@@ -93,9 +94,25 @@ class Preparation:
             channels=with_escalation(given.channels or channels, given.question),
             deliver_at=deliver_at,
             moved_from=moved_from,
+            replies=replies,
             quota=None if is_trial(given, addressees, caller.person) else self._quotas.of_role(role),
         )
         return PreparedOrder(make_personal(delivery) if order.is_personal else delivery, mentions)
+
+    async def _replies(self, given: NewDelivery, caller: Caller) -> str:
+        """Return where replies go: to a person who sends, unless the order says otherwise. Raises Invalid
+        OFFICE_NOT_FOUND.
+        """
+        if not given.replies:
+            return REPLIES_TO_SENDER if caller.person and given.kind != TRIAL else ""
+        if given.replies in (REPLIES_TO_SENDER, REPLIES_OFF):
+            return given.replies
+        (office,) = await self._directory.groups.lookup(caller.tenant, [given.replies])
+        if office is None:
+            raise Invalid(
+                "OFFICE_NOT_FOUND", f"There is no group {given.replies!r} that could be an office.", "replies"
+            )
+        return given.replies
 
     async def _role(self, sender: Sender, caller: Caller) -> str | None:
         """Return the role to which a sender is held: the directory's if it knows one and the key is not an

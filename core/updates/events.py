@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from core.answers import is_token
 from core.deliveries.choice_store import Choices
+from core.deliveries.received import ReceivedMessages
 from core.errors import Invalid
 from core.model.backoff import Backoff
 from core.queue import NewTask, QueueClient, Tube, own_name
@@ -25,6 +26,8 @@ from core.queue import NewTask, QueueClient, Tube, own_name
 TUBE = "events"
 ANSWERS_TUBE = "answers"
 """The tube of the presses that answer questions of deliveries: `core.updates.presses`."""
+REPLIES_TUBE = "replies"
+"""The tube of replies to deliveries: `core.threads.replies`."""
 KINDS = ("text", "callback", "new_member", "left_member", "changed_member", "join_request", "edited", "inline_query")
 MAX_BYTES = 128 * 1024
 """Of an event as JSON."""
@@ -55,18 +58,29 @@ def dialogs_tube(channel: str) -> Tube:
     return Tube(f"dialogs.{channel}", expires=_EXPIRES, attempts=10_000, backoff=_BACKOFF)
 
 
+def replies_tube() -> Tube:
+    """Return the tube of replies. Only an outage of the store takes an attempt."""
+    return Tube(REPLIES_TUBE, attempts=10_000, backoff=_BACKOFF)
+
+
 class Events:
     """Puts the events of one tenant's bot. `choices`: to see answers by number. `tube`: that of the scenarios, or of
-    the dialogs in one channel.
+    the dialogs in one channel. `received`: to see which messages are quoted.
     """
 
     def __init__(
-        self, client: QueueClient, tenant: str, choices: Choices | None = None, tube: Tube | None = None
+        self,
+        client: QueueClient,
+        tenant: str,
+        choices: Choices | None = None,
+        tube: Tube | None = None,
+        received: ReceivedMessages | None = None,
     ) -> None:
         self._client = client
         self._tenant = tenant
         self._choices = choices
         self._tube = tube or scenarios_tube()
+        self._received = received
 
     async def open(self) -> None:
         """Create the tube."""
@@ -83,8 +97,26 @@ class Events:
         lane = own_name(self._tenant, lane_of(stored))
         task = NewTask(encode(stored), self._tenant, lane=lane, user=person_of(stored))
         unique_in = own_name(self._tenant, f"events.{stored['channel']}.{source}")
-        tube = ANSWERS_TUBE if is_answer(stored) else self._tube.name
-        return await self._client.queue.put_once(tube, task, source=unique_in, name=stored["id"])
+        return await self._client.queue.put_once(await self._tube_of(stored), task, source=unique_in, name=stored["id"])
+
+    async def put_reply(self, event: Event) -> bool:
+        """Hand an event that no bot has answered to the threads; returns False for a repeat. Raises StoreError."""
+        task = NewTask(encode(event), self._tenant, lane=own_name(self._tenant, lane_of(event)), user=person_of(event))
+        source = own_name(self._tenant, f"replies.{event['channel']}.{event['source']}")
+        return await self._client.queue.put_once(REPLIES_TUBE, task, source=source, name=event["id"])
+
+    async def _tube_of(self, event: Event) -> str:
+        if is_answer(event):
+            return ANSWERS_TUBE
+        return REPLIES_TUBE if await self._quotes_a_delivery(event) else self._tube.name
+
+    async def _quotes_a_delivery(self, event: Event) -> bool:
+        """Return whether a private message replies to one of a delivery that has `replies`: no bot gets it."""
+        reference = event.get("reply_message_id")
+        if self._received is None or not reference or event.get("kind") != "text" or not is_private(event):
+            return False
+        place = self._tenant, str(event["channel"]), str(event["user_id"]), str(reference)
+        return await self._received.quoted(*place) is not None
 
 
 def encode(event: "Event | msgspec.Struct") -> str:
@@ -130,6 +162,12 @@ def is_private(event: Event) -> bool:
 def is_for_dialogs(event: Event) -> bool:
     """Return whether a dialog answers an event: a private message or press of a person."""
     return is_private(event) and event.get("kind") in _DIALOG_KINDS and not event.get("is_bot")
+
+
+def is_free_text(event: Event) -> bool:
+    """Return whether a person has written words of its own to a bot: no command, and nothing in a group."""
+    is_written = event.get("kind") == "text" and is_private(event) and not event.get("is_bot")
+    return is_written and not str(event.get("event_text") or "").startswith("/")
 
 
 def is_answer(event: Event) -> bool:

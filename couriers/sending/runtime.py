@@ -28,6 +28,7 @@ from core.deliveries.channels import ChannelFacts, Channels
 from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.histories.reader import HistoryReader
+from core.deliveries.received import ReceivedMessages
 from core.errors import StoreError
 from core.queue import Claim, Queue, Task, Worker, WorkerOptions
 from core.redis.cancel_and_wait import cancel_and_wait
@@ -197,6 +198,7 @@ class Runtime:
             files=self._files,
             answer_tokens=AnswerTokens(self._store),
             exchange_notes=ExchangeNotes(self.channel, options.secrets),
+            received=ReceivedMessages(self._store),
         )
 
     def _release_capacity(self, task: Task, entries: int) -> None:

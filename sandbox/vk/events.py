@@ -27,7 +27,7 @@ class Events:
 
     def __init__(self, state: SandboxState, group: int, long_poll: LongPoll) -> None:
         self._state = state
-        self._group = group
+        self.group = group
         self._long_poll = long_poll
         self._waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue(_MOST_WAITING)
         self._sending: asyncio.Task[None] | None = None
@@ -43,7 +43,7 @@ class Events:
         """Post all further events to this address. Raises NotConfirmed if it does not confirm itself."""
         await self.disconnect()
         self._url, self._secret = url, secret
-        answer = await self._post({"type": "confirmation", "group_id": self._group})
+        answer = await self._post({"type": "confirmation", "group_id": self.group})
         if answer != confirmation:
             raise NotConfirmed("the address does not answer with the text of the confirmation")
         self._sending = asyncio.create_task(self._send_all())

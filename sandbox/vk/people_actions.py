@@ -31,12 +31,21 @@ class PeopleActions:
         self._presses: dict[str, str] = {}
         self._answers: dict[str, deque[dict[str, str]]] = {}
 
-    def write(self, peer: str, text: str, payload: str = "") -> int:
-        """Write as a person; return the number of the message in the dialog. `payload`: of a button that wrote it."""
-        number = self._say(peer, peer, text=text, **({"payload": payload} if payload else {}))
+    def write(self, peer: str, text: str, payload: str = "", *, reply_to: int = 0) -> int:
+        """Write as a person; return the number of the message in the dialog. `payload`: of a button that wrote it.
+        `reply_to`: the number of a message of the community, 0 for none. Raises LookupError if there is none.
+        """
+        quoted = {"reply_message": self._quoted(peer, reply_to)} if reply_to else {}
+        number = self._say(peer, peer, text=text, **({"payload": payload} if payload else {}), **quoted)
         self._state.count("vk", "written")
         self._state.write("vk", peer, text)
         return number
+
+    def _quoted(self, peer: str, number: int) -> dict[str, Any]:
+        message = self._community.dialogs.get(peer, number)
+        if message is None:
+            raise LookupError(f"there is no message {number}")
+        return {**message.item(), "peer_id": int(peer), "from_id": -self._events.group, "date": int(time.time())}
 
     def join(self, person: str, chat: str, *, added_by: str = "") -> None:
         """Join a chat of several people by its link, or be added by another person."""

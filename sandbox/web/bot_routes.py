@@ -61,10 +61,11 @@ class BotRoutes:
         fields = await read_body(request)
         user, text, chat = read_user(fields), fields.text("text"), read_group(fields)
         person = {name: fields.text(name) for name in ("name", "username", "language") if name in fields}
-        people = self._people_of(fields)
+        people, quoted = self._people_of(fields), fields.integer("reply_to", 1, 2**31)
         fields.check()
         found(people.set_person, user, **person)
-        return web.json_response({"message": found(people.write, user, text, chat)})
+        message = found(people.reply, user, quoted, text, chat) if quoted else found(people.write, user, text, chat)
+        return web.json_response({"message": message})
 
     async def _press(self, request: web.Request) -> web.Response:
         fields = await read_body(request)

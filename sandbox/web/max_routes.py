@@ -56,8 +56,10 @@ class MaxRoutes:
             read_group(fields) or 0,
             optional_text(fields, "name"),
         )
+        quoted = optional_text(fields, "reply_to")
         fields.check()
-        return web.json_response({"message": self._people.write(user, text, chat, name=name)})
+        message = found(self._people.write, user, text, chat, name=name, reply_to=quoted)
+        return web.json_response({"message": message})
 
     async def _press(self, request: web.Request) -> web.Response:
         fields = await read_body(request)

@@ -4,7 +4,7 @@ from aiohttp import web
 
 from sandbox.vk import VkServer
 from sandbox.vk.events import NotConfirmed
-from sandbox.web.chat_fields import read_only_user, read_user
+from sandbox.web.chat_fields import found, read_only_user, read_user
 from sandbox.web.chats import Chats
 from sandbox.web.input import Fields, read_body
 from sandbox.web.problems import Problem
@@ -45,8 +45,9 @@ class VkRoutes:
     async def _write(self, request: web.Request) -> web.Response:
         fields = await read_body(request)
         user, text = str(read_user(fields)), fields.text("text")
+        quoted = fields.integer("reply_to", 1, 2**31) or 0
         fields.check()
-        return web.json_response({"message": self._people.write(user, text)})
+        return web.json_response({"message": found(self._people.write, user, text, reply_to=quoted)})
 
     async def _press(self, request: web.Request) -> web.Response:
         fields = await read_body(request)

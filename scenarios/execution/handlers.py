@@ -10,7 +10,7 @@ for no longer than that, however many they are.
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -35,6 +35,7 @@ from scenarios.stores.variables import Variables
 log = logging.getLogger(__name__)
 
 Event = Mapping[str, Any]
+PutReply = Callable[[Event], Awaitable[bool]]
 
 FOR_ANSWERS = timedelta(minutes=10)
 """A later answer could not arrive before them either: the messages of a chat keep their order."""
@@ -47,7 +48,9 @@ _AGAIN = timedelta(hours=1)
 
 
 class Handlers:
-    """One per process. What a handler raises has its task retried. `bot_calls`: by channel."""
+    """One per process. What a handler raises has its task retried. `bot_calls`: by channel. `put_reply`: takes what a
+    person has written and no scenario answers.
+    """
 
     def __init__(
         self,
@@ -62,11 +65,13 @@ class Handlers:
         tenant: str,
         shards: int,
         directory_users: Users | None = None,
+        put_reply: PutReply | None = None,
     ) -> None:
         self._bot = bot
         self._people = people
         self._variables = variables
         self._directory_users = directory_users
+        self._put_reply = put_reply
         self._versions = versions
         self._runs = runs
         self._driver = driver
@@ -100,6 +105,8 @@ class Handlers:
             stored = await (self._begin(task, event, version, names) if names else self._begun(event))
         elif stored.task != task:
             return None  # the task of an answer drives the run
+        if stored is None and self._put_reply and events.is_free_text(event):
+            await self._put_reply(event)
         return await self._drive(stored, attempt) if stored is not None else None
 
     async def _known(self, event: Event, task: str) -> StoredRun | None:

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Mapping
 
 from core.queue import Attempt, Result
+from core.updates.events import Events
 from couriers.bot_calls import bot_calls_by_channel
 from scenarios.check.reloading import ActiveBot
 from scenarios.context import ScenarioServices
@@ -70,6 +71,7 @@ class TenantBot:
             tenant,
             store.shards,
             services.core.directory.users,
+            Events(client, tenant).put_reply,
         )
         self._schedules = Schedules(services, active)
         self._menus = Menus(services.telegram, store, active) if services.telegram else None

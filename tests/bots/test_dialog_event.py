@@ -35,7 +35,7 @@ def of_telegram(**more: str) -> DialogEvent:
 
 async def read(stack: Stack, channel: str, raw: dict[str, Any]) -> list[DialogEvent]:
     """What a dialog gets of an update."""
-    ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[channel]
+    ingress = dialogs_ingress(stack.store, QueueClient(stack.store), TENANT)[channel]
     await ingress.open()
     await ingress.put(raw)
     return [dialog_event(decode(task.body)) for task in await stack.take(dialogs_tube(channel).name, 10)]

@@ -88,7 +88,9 @@ async def max_client(max_server: MaxServer) -> AsyncIterator[MaxClient]:
 @asynccontextmanager
 async def polling(stack: Stack, max_client: MaxClient, wait: int = WAIT) -> AsyncIterator[None]:
     """A process that polls."""
-    ingress = dialogs_ingress(QueueClient(stack.store), TENANT, Directory(stack.store))[max_provider.CHANNEL]
+    ingress = dialogs_ingress(stack.store, QueueClient(stack.store), TENANT, Directory(stack.store))[
+        max_provider.CHANNEL
+    ]
     await ingress.open()
     task = asyncio.create_task(poll(stack.store, MaxLongPoll(max_client, wait), ingress))
     try:
@@ -153,7 +155,7 @@ async def test_what_is_written_while_no_process_polls_is_read_by_the_next_one_an
 async def test_a_process_that_ended_before_it_stored_the_marker_puts_nothing_twice(
     stack: Stack, max_server: MaxServer, max_client: MaxClient
 ) -> None:
-    ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[max_provider.CHANNEL]
+    ingress = dialogs_ingress(stack.store, QueueClient(stack.store), TENANT)[max_provider.CHANNEL]
     await ingress.open()
     max_server.people.write(PERSON, "one")
     page = await MaxLongPoll(max_client).poll("")
@@ -216,7 +218,7 @@ async def test_polling_goes_on_after_faults_of_the_provider(
 
 async def test_a_refused_token_ends_the_poller_with_what_to_do(stack: Stack, max_server: MaxServer) -> None:
     wrong = MaxClient("wrong", max_server.url)
-    ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[max_provider.CHANNEL]
+    ingress = dialogs_ingress(stack.store, QueueClient(stack.store), TENANT)[max_provider.CHANNEL]
     with pytest.raises(MaxTokenRefused, match="ADA_MAX_TOKEN"):
         await poll(stack.store, MaxLongPoll(wrong), ingress)
     await wrong.close()

@@ -52,7 +52,7 @@ async def vk_client(token: str, url: str) -> AsyncIterator[VkClient]:
 @asynccontextmanager
 async def polling(stack: Stack, vk: VkServer) -> AsyncIterator[None]:
     """A process that polls."""
-    ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
+    ingress = dialogs_ingress(stack.store, QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
     async with vk_client(vk.token, vk.url) as client:
         task = asyncio.create_task(poll(stack.store, VkLongPoll(client), ingress))
         try:
@@ -152,7 +152,7 @@ async def test_a_server_that_counts_anew_is_followed_from_the_position_that_it_n
 
 
 async def test_an_event_that_came_as_a_callback_too_is_one(stack: Stack, vk: VkServer) -> None:
-    callbacks = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
+    callbacks = dialogs_ingress(stack.store, QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
     async with polling(stack, vk):
         await until_polled(vk)
         vk.write(PERSON, "one")
@@ -164,7 +164,7 @@ async def test_an_event_that_came_as_a_callback_too_is_one(stack: Stack, vk: VkS
 
 async def test_a_refused_token_ends_the_poller_with_what_to_do(stack: Stack, vk: VkServer) -> None:
     async with vk_client("vk1.a.wrong", vk.url) as client:
-        ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
+        ingress = dialogs_ingress(stack.store, QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
         with pytest.raises(TokenRefused, match="ADA_VK_TOKEN") as refused:
             await poll(stack.store, VkLongPoll(client), ingress)
         assert "wrong" not in str(refused.value)

@@ -148,7 +148,7 @@ async def services(store: Store, outbox: Outbox) -> AsyncIterator[ApiServices]:
             linking=Linking(store, core.directory, LinkCodeMailer(outbox)),
             webhooks=Webhooks(store, core.queue, client),
             uploads=Uploads(store),
-            ingress=dialogs_ingress(core.client, "default"),
+            ingress=dialogs_ingress(core.store, core.client, "default"),
             events=lambda tenant: Events(core.client, tenant) if tenant in WITH_BOTS else None,
         )
     await client.close()

@@ -15,6 +15,7 @@ from core.admission.quotas import Quotas
 from core.answers import Answers
 from core.deliveries.delivery_reports import DeliveryReports, EntryName
 from core.deliveries.histories.parcels import Entry, load_parcel
+from core.deliveries.received import ReceivedMessage, ReceivedMessages
 from core.deliveries.references import MessageReferences, Reference
 from core.directory import Directory
 from core.directory.csv_cells import FileKind
@@ -35,6 +36,7 @@ from core.queue.task import ClaimRequest, Settlement, SettleResult
 from core.redis.primary import GRACE_MS
 from core.redis.store import Argument, Store
 from core.sessions import SignInCodes
+from core.threads.threads import Correspondent, Inbox, ThreadMessage, Threads, Way
 from core.uploads import Uploads
 from core.webhooks.event_reader import EventReader, ReadingLimits
 from core.webhooks.http_client import WebhookClient
@@ -284,6 +286,13 @@ async def _call_answer_verbs(stack: Stack) -> None:
     answers = Answers(stack.store)
     await answers.enter(accepted.key, TENANT, "1", "yes", "anna", "event")
     await answers.close(accepted.key, TENANT)
+    received = ReceivedMessage("5", accepted.key, 0)
+    await ReceivedMessages(stack.store).note(TENANT, "echo", [("p1", received)])
+    threads, way = Threads(stack.store), Way("echo", "p1")
+    message = ThreadMessage(0, "person", 0, 1, "Hello")
+    added = await threads.add_of_person(TENANT, Inbox("user", "7"), Correspondent(1), way, "", "event", message)
+    await threads.mark_read(await threads.find(TENANT, added.thread), 1)
+    await threads.forget(TENANT, 1)
 
 
 async def report_token(stack: Stack, key: HistoryKey, channel: str = "echo", index: int = 0, parcel: int = 0) -> str:

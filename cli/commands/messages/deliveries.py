@@ -88,6 +88,7 @@ def _declare_message(parser: ArgumentParser) -> None:
         metavar="TIME:CHANNELS",
         help="ask who has not answered in other channels, for example 2h:sms,email",
     )
+    add("--replies", metavar="TO", help="where replies go: sender, off, or a group whose members read them together")
 
 
 def _declare_terms(parser: ArgumentParser) -> None:
@@ -164,6 +165,7 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
         "priority": arguments.priority,
         "tags": arguments.tag,
         "answer": new_question(arguments),
+        "replies": arguments.replies,
     }
     return {name: value for name, value in body.items() if value is not None}
 

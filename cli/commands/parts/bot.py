@@ -143,7 +143,9 @@ class ReceivingBots:
     def _ingress(self, bot: BotFolder) -> Ingress:
         """Return the way in of a bot's updates. Raises SetupError."""
         if not self._has_scenarios:
-            return dialogs_ingress(self._client, bot.tenant, self._services.core.directory)[self._channel]
+            return dialogs_ingress(self._services.core.store, self._client, bot.tenant, self._services.core.directory)[
+                self._channel
+            ]
         max_age = max_age_of(bot.folder)
         return events_ingress(self._store, self._client, bot.tenant, max_age)[self._channel]
 

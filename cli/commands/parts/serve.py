@@ -47,6 +47,7 @@ from core.admission.actions import ActionLog
 from core.admission.api_keys import ApiKeys
 from core.admission.idempotency import Idempotency
 from core.deliveries.choice_store import Choices
+from core.deliveries.received import ReceivedMessages
 from core.directory.importing import Importing
 from core.monitoring import Recorder
 from core.processes import InstallationMark
@@ -54,6 +55,7 @@ from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from core.services import Services, open_services
 from core.sessions import Sessions, SignInLinks
+from core.threads import ReplyWorker
 from core.updates.events import Events
 from core.updates.ingress import Ingress
 from core.updates.presses import Presses
@@ -134,7 +136,8 @@ async def open_api_services(store: Store, settings: Settings, mark: Installation
         sending_webhooks(core, settings) as webhooks,
         recovering_imports(core) as importing,
         recording_figures(core),
-        counting_answers(core, settings),
+        working(Presses(core.store, core.client, sending_policy_of(settings).quiet_hours)),
+        working(ReplyWorker(core.store, core.client, core.directory, core.threads, core.relay, settings.office or "")),
     ):
         yield ApiServices(
             core=core,
@@ -196,18 +199,17 @@ async def recording_figures(core: Services) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def counting_answers(core: Services, settings: Settings) -> AsyncIterator[None]:
-    """Count presses that answer questions, close questions and remind of them, beside the API."""
-    presses = Presses(core.store, core.client, sending_policy_of(settings).quiet_hours)
-    await presses.open()
-    worker = presses.worker()
-    counting = asyncio.create_task(worker.run(), name="answers")
+async def working(work: Presses | ReplyWorker) -> AsyncIterator[None]:
+    """Work off a tube of what people do, beside the API."""
+    await work.open()
+    worker = work.worker()
+    running = asyncio.create_task(worker.run(), name=type(work).__name__)
     try:
         yield
     finally:
         worker.stop()
-        await asyncio.wait([counting], timeout=SHUTDOWN_TIMEOUT)
-        await cancel_and_wait(counting)
+        await asyncio.wait([running], timeout=SHUTDOWN_TIMEOUT)
+        await cancel_and_wait(running)
 
 
 def options_of(configuration: Configuration) -> Options:
@@ -244,7 +246,9 @@ async def opened_ingress(core: Services, settings: Settings) -> Mapping[str, Ing
 
 def events_of(core: Services, settings: Settings, tenant: str) -> Events | None:
     """Return where the events of a tenant's bot go; None if ADA_SCENARIOS has none for it."""
-    return Events(core.client, tenant, Choices(core.store)) if bot_folder(settings, tenant) else None
+    if not bot_folder(settings, tenant):
+        return None
+    return Events(core.client, tenant, Choices(core.store), received=ReceivedMessages(core.store))
 
 
 async def send_webhooks(runtime: WebhookRuntime) -> None:

@@ -7,6 +7,7 @@
     personal               [field, …]: those whose values the recipients have, in this order; missing unless the text
                            is personal
     answer                 JSON of `core.model.question.Question`; missing if the delivery asks nothing
+    replies                sender, off, the id of an office, or `thread:<id>`; missing if replies are not looked at
     plan                   "telegram 90 100,57;sms 3;vk 0"   (channel, recipients with a contact, entries per parcel;
                            without sizes there is one parcel, with one entry for each of these recipients)
 
@@ -29,6 +30,8 @@ from core.model.history_key import Id
 FieldOrValue = str | int
 """One argument of HSET: a field's name or its value."""
 
+THREAD = "thread:"
+"""Begins `replies` of a delivery that belongs to a thread; the id follows."""
 PAGE = 200
 
 
@@ -156,11 +159,13 @@ def _options(delivery: NewDelivery) -> Iterator[FieldOrValue]:
 
 
 def _documents(delivery: NewDelivery) -> Iterator[FieldOrValue]:
-    """Emit what is stored as JSON, if the delivery has it."""
+    """Emit what is stored as JSON, and where replies go, if the delivery has it."""
     personal = delivery.personal.fields if delivery.personal else None
     for name, value in (("content", delivery.content), ("personal", personal), ("answer", delivery.question)):
         if value is not None:
             yield from (name, compact_json(value))
+    if delivery.replies or delivery.thread:
+        yield from ("replies", delivery.replies or f"{THREAD}{delivery.thread}")
 
 
 _decode_content = msgspec.json.Decoder(Content).decode

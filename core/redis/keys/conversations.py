@@ -60,6 +60,36 @@ CONVERSATIONS = (
         Lifetime.TTL,
         "the events with which a person has tried to answer a question",
     ),
+    Key(
+        "received",
+        "replies:{s}:to:<tenant>:<channel>:<address>",
+        "zset",
+        Lifetime.TTL,
+        "the newest messages to an address that may be replied to, by ms: `<reference> <history> <recipient number>`",
+    ),
+    Key(
+        "thread",
+        "threads:{s}:thread:<id>",
+        "hash",
+        Lifetime.TTL,
+        "what a person and an inbox have written to each other: person, way back, `message:<n>` → ms, side and JSON; "
+        "`event:<name>` → the number of its message",
+    ),
+    Key("inbox", "threads:{s}:inbox:<tenant>:<inbox>", "zset", Lifetime.TTL, "the threads of an inbox by last ms"),
+    Key(
+        "unread_threads",
+        "threads:{s}:unread:<tenant>:<inbox>",
+        "zset",
+        Lifetime.TTL,
+        "the threads of an inbox that have messages nobody has read, by last ms",
+    ),
+    Key(
+        "threads_of",
+        "threads:{s}:of:<tenant>:<person>",
+        "set",
+        Lifetime.TTL,
+        "the threads of a person: `<id> <inbox>`",
+    ),
     Key("forms", "forms:{s}:all:<tenant>", "set", Lifetime.TTL, "the forms with answers"),
     Key(
         "form_people",

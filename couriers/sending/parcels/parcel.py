@@ -20,7 +20,8 @@ class Parcel:
     this delivery, so the history must be read before the first attempt. `place`: of the channel in a delivery with the
     strategy `first`, from 1; 0 in others. `is_personal`: the text has marks, which the values of each recipient fill.
     `question`: None if the delivery asks nothing. `label`: its channel, or channel and wave of reminders; its
-    outcomes have it in their names. `asks_again`: it is sent only to those whose question is open.
+    outcomes have it in their names. `asks_again`: it is sent only to those whose question is open. `takes_replies`:
+    replies to its messages are looked at.
     """
 
     history_key: HistoryKey
@@ -34,6 +35,7 @@ class Parcel:
     is_personal: bool = False
     question: Question | None = None
     label: str = ""
+    takes_replies: bool = False
 
     @property
     def asks_again(self) -> bool:
@@ -43,16 +45,16 @@ class Parcel:
     def of(cls, task: Task) -> "Parcel":
         """Decode a claimed task that `lua/delivery/functions/enqueue.lua` or `lua/delivery/functions/retry.lua` made.
         `lua/queue/functions/claim.lua` attaches the history's suffix, the encoded parcel, the text, the closed flag,
-        the place, and the content and the question if the delivery has them.
+        the place, and the content, the question and where replies go, if the delivery has them.
         """
         suffix, encoded, text, closed, place, *further = task.attachment
         content = load_content(further[0]) if further else None
         question = load_question(further[1]) if len(further) > 1 else None
+        takes_replies = len(further) > 2
         group, entries, personal = load_parcel(encoded)
         _, label, number = task.id.rsplit(".", 2)
         key, of_first = HistoryKey.of(task.shard, suffix), int(place or 0)
         if question and split_label(label)[1]:
             text, content = as_reminder(text, content, question)
-        return cls(
-            key, int(number), group, entries, text, bool(closed), of_first, content, bool(personal), question, label
-        )
+        parcel = key, int(number), group, entries, text, bool(closed), of_first, content
+        return cls(*parcel, bool(personal), question, label, takes_replies)

@@ -21,6 +21,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
 
+from core.deliveries.histories.parcels import Entry
+from core.deliveries.received import ReceivedMessage
 from core.errors import StoreError
 from core.model.states import Reason, Status
 from core.queue import Claim, Settlement, Task
@@ -367,6 +369,21 @@ class ParcelExecutor:
             self._writer.give_up(fault)
         sent = [(pending.entry, outcome) for pending, outcome in attempted if isinstance(outcome, Sent)]
         await self._services.read_marks.note(self._parcel, sent)
+        if self._parcel.takes_replies:
+            await self._note_received(sent)
+
+    async def _note_received(self, sent: Sequence[tuple[Entry, Sent]]) -> None:
+        """Note messages that may be replied to. If the store fails, a reply that quotes one is placed without it."""
+        key, channel = self._parcel.history_key, self._courier.channel
+        received = [
+            (entry.address, ReceivedMessage(outcome.reference, key, entry.number))
+            for entry, outcome in sent
+            if outcome.reference
+        ]
+        try:
+            await self._services.received.note(self._task.tenant, channel, received)
+        except StoreError as fault:
+            log.warning("%s: %d messages not noted for replies: %s", channel, len(received), fault)
 
     async def _split(self, refused: list[tuple[PendingEntry, Split]], *, whole: bool) -> None:
         """Attempt each half, down to the one message that the provider refuses. `whole`: the provider took none of the

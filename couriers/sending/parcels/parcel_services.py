@@ -9,6 +9,7 @@ from core.answers import AnswerTokens
 from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.histories.reader import HistoryReader
+from core.deliveries.received import ReceivedMessages
 from core.queue import Queue, Task
 from couriers.sending.account_throttle import AccountThrottle
 from couriers.sending.attempt_pool import AttemptPool
@@ -45,4 +46,5 @@ class ParcelServices:
     files: UploadedFiles
     answer_tokens: AnswerTokens
     exchange_notes: ExchangeNotes
+    received: ReceivedMessages
     announcing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_ANNOUNCED))

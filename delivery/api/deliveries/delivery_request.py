@@ -103,6 +103,13 @@ Personal = Annotated[
 ]
 
 
+Replies = Annotated[
+    Name,
+    Meta(
+        description="where replies go: sender, off, or the id of a group whose members read them together (an office);"
+        " default: sender if a signed-in person sends, otherwise replies are not looked at",
+    ),
+]
 OptionKey = Annotated[
     str, Meta(min_length=1, max_length=64, pattern=PRINTABLE, extra={"pattern": "NOT_PRINTABLE", "long": "TOO_LONG"})
 ]
@@ -206,6 +213,7 @@ class DeliveryRequest(RequestModel, frozen=True):
     far: Far | UnsetType = UNSET
     personal: Personal | UnsetType = UNSET
     answer: QuestionRequest | UnsetType = UNSET
+    replies: Replies | UnsetType = UNSET
 
     def order(self, tenant: str, max_days_ahead: int) -> Order:
         """Return the order, whose rules core checks. Raises `InvalidFields` for what cannot be read."""
@@ -230,6 +238,7 @@ class DeliveryRequest(RequestModel, frozen=True):
             wait=_read_wait(self.wait) if self.wait else None,
             content=content,
             question=self.answer.question(self.text or "", max_days_ahead) if self.answer else None,
+            replies=nfc(self.replies) if self.replies else "",
         )
         recipients = [_read_line(one, n) if isinstance(one, str) else one for n, one in enumerate(self.recipients)]
         personal = None if isinstance(self.personal, UnsetType) else self.personal

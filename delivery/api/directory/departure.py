@@ -13,6 +13,7 @@ from core.jobs import Actor
 from core.jobs.transitions import PERSON_DELETED
 from core.model.people import User, id_text
 from core.orders.templates import MessageTemplates
+from core.redis.keys import KEYS
 from core.redis.store import Store
 from delivery.services import ApiServices
 from providers.sign_in.signing_out import sign_out
@@ -29,12 +30,14 @@ async def delete_person(services: ApiServices, tenant: str, user: User) -> None:
     await _end_all(services, tenant, _names(user), PERSON_DELETED)
     await erase(tenant, id_text(user.id))
     await _forget_dialogs(services.core.store, tenant, user)
+    await services.core.threads.forget(tenant, user.id)
     await MessageTemplates(services.core.store).delete_all(tenant, user.id)
     await services.core.directory.users.delete(tenant, user.id)
     await _end_all(services, tenant, _names(user), PERSON_DELETED)
     for name in _names(user):
         await services.core.jobs.forget(tenant, name)
     await _forget_dialogs(services.core.store, tenant, user)
+    await services.core.threads.forget(tenant, user.id)
     await erase(tenant, id_text(user.id), began)
 
 
@@ -44,12 +47,13 @@ async def merge_people(services: ApiServices, tenant: str, kept: str, other: str
     await _end_all(services, tenant, [other], _MERGED)
     merge = await services.core.directory.users.merge(tenant, kept, other)
     await _end_all(services, tenant, [other], _MERGED)
+    await services.core.threads.merge(tenant, kept, other)
     return merge
 
 
 async def _forget_dialogs(store: Store, tenant: str, user: User) -> None:
     """Delete what the bots have stored of a person: record, @name, dialog, variables, open questions, runs, answers to
-    forms, requests.
+    forms, requests; which messages it could reply to.
     """
     for channel, addresses in user.contacts.items():
         for address in addresses:
@@ -57,6 +61,7 @@ async def _forget_dialogs(store: Store, tenant: str, user: User) -> None:
             while int(await store.run("forget_person", shard, *about)):
                 pass
             await store.run("forget_forms", shard, *about)
+            await store.command("DEL", KEYS["received"].at(shard, *about))
             following = 0
             while following >= 0:
                 following = int(await store.run("forget_requests", store.shard_of_tenant(tenant), *about, following))

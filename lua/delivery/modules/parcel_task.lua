@@ -12,11 +12,13 @@ function ParcelTask.has_progress() return true end
 
 function ParcelTask.attach(row, id, task)
   local channel, n = string.match(id, '%.([^.]+)%.(%d+)$')
-  local fields = Damaged.read_hash(Key.history(task.history), 'parcel:' .. channel .. ':' .. n, 'text', 'closed', 'content', 'answer')
+  local fields = Damaged.read_hash(Key.history(task.history), 'parcel:' .. channel .. ':' .. n, 'text', 'closed', 'content', 'answer',
+    'replies')
   row[13], row[14], row[15], row[16] = task.history, fields[1] or '', fields[2] or '', fields[3] or ''
   row[17] = task.place and string.format('%.0f', task.place) or ''
-  row[18] = fields[4] or fields[5] and '' or nil
-  row[19] = fields[5] or nil
+  row[18] = fields[4] or (fields[5] or fields[6]) and '' or nil
+  row[19] = fields[5] or fields[6] and '' or nil
+  row[20] = fields[6] or nil
 end
 
 function ParcelTask.record(id, task, outcomes)

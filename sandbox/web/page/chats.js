@@ -15,6 +15,7 @@ const ACTIONS = {
   vk: [["read", "read/vk"], ["allow", "allow/vk"], ["deny", "deny/vk"]],
 };
 const WRITABLE = ["telegram", "telegram-bot", "vk", "max", "sms"];
+const QUOTING = ["telegram-bot", "vk", "max"];
 let following = new AbortController();
 let person = null;
 let chats = {};
@@ -70,9 +71,21 @@ function newColumn(key, chat) {
   field.id = `write-${key}`;
   form.onsubmit = async (event) => {
     event.preventDefault();
-    if (await act(key, `write/${channel}`, written(channel, field.value))) field.value = "";
+    const quote = column.quoted ? { reply_to: column.quoted } : {};
+    if (await act(key, `write/${channel}`, { ...written(channel, field.value), ...quote })) {
+      field.value = "";
+      quoteMessage(column, null);
+    }
   };
   return column;
+}
+
+/** Has the next message reply to one of the chat; null: to none. */
+function quoteMessage(column, message) {
+  const field = column.querySelector("form input");
+  column.quoted = message && (message.number ?? message.id);
+  field.placeholder = message ? `${say("reply")}: ${(message.text || "").slice(0, 40)}` : "";
+  if (message) field.focus();
 }
 
 /** Returns what a message of the person contains. The bot also sees the name and the language. */
@@ -122,6 +135,12 @@ function bubble(key, message) {
   if (message.edited) marks.push(say("edited"));
   if (message.read) marks.push(`✓✓ ${say("seen")}`);
   made.append(element("span", { className: "meta" }, marks.join(" · ")));
+  if (message.from !== "person" && QUOTING.includes(key)) {
+    const quote = button("↩", () => quoteMessage(at(`chat-${key}`), message));
+    quote.className = "quote";
+    quote.title = quote.ariaLabel = say("reply");
+    made.append(quote);
+  }
   return made;
 }
 

@@ -126,7 +126,7 @@ async def test_a_person_who_has_blocked_the_bot_holds_up_nothing(school: School)
 async def test_an_update_without_a_sender_or_of_another_kind_is_not_answered(
     stack: Stack, content: dict[str, object]
 ) -> None:
-    ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[CHANNEL]
+    ingress = dialogs_ingress(stack.store, QueueClient(stack.store), TENANT)[CHANNEL]
     assert not await ingress.put({"update_id": 1, **content})
 
 

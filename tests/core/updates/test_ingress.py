@@ -46,7 +46,7 @@ async def test_equal_ids_of_the_bots_of_two_tenants_are_different_events(stack: 
 
 async def test_equal_ids_of_the_bots_of_two_tenants_are_different_events_for_dialogs(stack: Stack) -> None:
     for tenant in ("university", "school"):
-        ingress = dialogs_ingress(QueueClient(stack.store), tenant)[CHANNEL]
+        ingress = dialogs_ingress(stack.store, QueueClient(stack.store), tenant)[CHANNEL]
         await ingress.open()
         await ingress.put(written(1, text="hello"))
     assert len(await stack.finish_all(f"dialogs.{CHANNEL}")) == 2
@@ -56,7 +56,7 @@ async def test_equal_ids_of_the_bots_of_two_tenants_are_different_events_for_dia
 async def test_what_cannot_be_stored_is_logged_and_not_raised(
     stack: Stack, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    dialogs = dialogs_ingress(QueueClient(stack.store), "university")[CHANNEL]
+    dialogs = dialogs_ingress(stack.store, QueueClient(stack.store), "university")[CHANNEL]
     for ingress in (dialogs, await events_of(stack, "university")):
         await ingress.open()
         assert await ingress.put(written(1, text=text))

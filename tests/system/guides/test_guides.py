@@ -58,6 +58,7 @@ IN_ONE_INSTALLATION = (
     Guide("docs/runbook.md"),
     Guide("docs/sending.md"),
     Guide("docs/questions.md", found=DELIVERY),
+    Guide("docs/replies.md"),
     Guide("docs/keys-and-scopes.md", found={"ada_…": r"\bada_[\w-]{20,}", "ID": r"\b[0-9a-f]{12}\b(?=.*school)"}),
     Guide("docs/webhooks.md", found={"ID": r"\bwh_[0-9a-f]+"}),
     Guide("docs/queue.md", found={"ID": r"(?<=put )\S+"}),

@@ -1,0 +1,86 @@
+"""The verbs inbox and reply: what people reply to messages, and answers to them, over HTTP."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from cli.client.format_history import align, shorten
+from cli.client.http_client import HttpClient
+from cli.command import SUCCESS, Command
+from cli.commands.messages.deliveries import over_http, print_result
+
+_PATH = "/v1/threads"
+
+
+def declare_inbox(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "what", metavar="INBOX|THREAD", help="a sender's id, office:GROUP, or the id of a thread, to read it"
+    )
+    parser.add_argument("--unread", action="store_true", help="only threads with messages that nobody has read")
+    _declare_reason(parser)
+
+
+def declare_reply(parser: ArgumentParser) -> None:
+    parser.add_argument("thread", metavar="THREAD", help="the id of the thread, as ./ada inbox prints it")
+    parser.add_argument("--text", required=True, help="the answer; it goes to the channel in which the person wrote")
+    parser.add_argument("--repeat-key", metavar="KEY", default="", help="calls with the same key answer once")
+    _declare_reason(parser)
+
+
+def _declare_reason(parser: ArgumentParser) -> None:
+    parser.add_argument("--reason", required=True, help="why you read what people wrote to others; it is logged")
+
+
+async def inbox(api: HttpClient, arguments: Namespace) -> int:
+    """Print the threads of an inbox, or the messages of one thread."""
+    what: str = arguments.what
+    if _is_thread(what):
+        details = await api.call("GET", f"{_PATH}/{what}", query={"limit": "1000"}, reason=arguments.reason)
+        print_result(details, arguments.json, "\n".join(_thread_lines(details)))
+        return SUCCESS
+    query = {"inbox": what if ":" in what else f"user:{what}", "limit": "1000"}
+    query |= {"unread": "true"} if arguments.unread else {}
+    page = await api.call("GET", _PATH, query=query, reason=arguments.reason)
+    rows = [_row(one) for one in page["threads"]]
+    print_result(page, arguments.json, "\n".join(align(rows)) if rows else "Nobody has written to this inbox.")
+    return SUCCESS
+
+
+async def reply(api: HttpClient, arguments: Namespace) -> int:
+    """Answer the person of a thread."""
+    path = f"{_PATH}/{quote(arguments.thread, safe='')}/messages"
+    key, reason = arguments.repeat_key, arguments.reason
+    message = await api.call("POST", path, {"text": arguments.text}, idempotency_key=key, reason=reason)
+    print_result(message, arguments.json, f"{message['delivery']}  sent")
+    return SUCCESS
+
+
+def _is_thread(what: str) -> bool:
+    shard, dot, code = what.partition(".")
+    return bool(dot) and shard.isdecimal() and len(code) == 20
+
+
+def _row(thread: Mapping[str, Any]) -> list[str]:
+    newest = thread["newest"]
+    unread = f"{thread['unread']} unread" if thread["unread"] else "read"
+    return [thread["id"], _name(thread), thread["channel"], unread, shorten(newest["text"], 40) if newest else ""]
+
+
+def _name(thread: Mapping[str, Any]) -> str:
+    return str(thread["person"]["name"] or thread["person"]["id"])
+
+
+def _thread_lines(details: Mapping[str, Any]) -> Iterator[str]:
+    thread = details["thread"]
+    yield f"{_name(thread)} and {thread['inbox']}, in {thread['channel']}"
+    for one in reversed(details["messages"]):
+        who = _name(thread) if one["side"] == "person" else one["by"]
+        files = f" (with {one['files']} files that were not passed on)" if one["files"] else ""
+        yield f"{one['at']}  {who}: {one['text']}{files}"
+
+
+COMMANDS: Mapping[str, Command] = {
+    "inbox": Command(declare_inbox, over_http(inbox)),
+    "reply": Command(declare_reply, over_http(reply)),
+}

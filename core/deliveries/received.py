@@ -1,0 +1,66 @@
+"""The messages that an address has received and may reply to: which delivery and recipient each belongs to.
+
+Only deliveries with `replies` are noted, so all others cost nothing. An address keeps its newest `MOST` messages, for
+90 days after the last. A process that is killed between sending and noting leaves its messages unknown here: a reply
+that quotes one is placed as one that quotes nothing.
+
+`couriers.sending` notes what was sent, `core.updates.events` recognises replies, `core.threads` places them.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import NamedTuple
+
+from core.model.compact_json import compact_json
+from core.model.history_key import HistoryKey
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+MOST = 100
+_KEPT_MS = timedelta(days=90) // timedelta(milliseconds=1)
+
+
+class ReceivedMessage(NamedTuple):
+    """`reference`: the provider's id of the message. `number`: of the recipient in the delivery. `at`: Unix ms."""
+
+    reference: str
+    key: HistoryKey
+    number: int
+    at: int = 0
+
+
+class ReceivedMessages:
+    """One per process. Methods raise StoreError."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def note(self, tenant: str, channel: str, received: Sequence[tuple[str, ReceivedMessage]]) -> None:
+        """Note messages that were sent. `received`: the address of each, and the message."""
+        by_shard = defaultdict[int, list[Sequence[str]]](list)
+        for address, one in received:
+            parts = [f"{part} {one.key.id} {one.number}" for part in one.reference.split(",") if part]
+            by_shard[self._store.shard_of_person(tenant, channel, address)].append([tenant, channel, address, *parts])
+        for shard, rows in by_shard.items():
+            await self._store.run("note_received", shard, _KEPT_MS, MOST, compact_json(rows))
+
+    async def quoted(self, tenant: str, channel: str, address: str, reference: str) -> ReceivedMessage | None:
+        """Return the message with this id that an address has received."""
+        found = await self._newest(tenant, channel, address)
+        return next((one for one in found if one.reference == reference), None)
+
+    async def last(self, tenant: str, channel: str, address: str, since: int) -> ReceivedMessage | None:
+        """Return the newest message that an address has received since an ms."""
+        found = await self._newest(tenant, channel, address)
+        return found[0] if found and found[0].at >= since else None
+
+    async def _newest(self, tenant: str, channel: str, address: str) -> list[ReceivedMessage]:
+        key = KEYS["received"].at(self._store.shard_of_person(tenant, channel, address), tenant, channel, address)
+        rows = await self._store.command("ZRANGE", key, 0, -1, "REV", "WITHSCORES")
+        return [_read(text, int(at)) for text, at in rows]
+
+
+def _read(text: str, at: int) -> ReceivedMessage:
+    reference, key, number = text.rsplit(" ", 2)
+    return ReceivedMessage(reference, HistoryKey.parse(key), int(number), at)

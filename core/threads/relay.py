@@ -1,0 +1,269 @@
+"""Carries the messages of threads to the other side, as deliveries of kind `reply`.
+
+What goes out is built anew: a name of the directory, the words, and how many files stayed behind. A relayed message
+names its thread, so a reply to it comes back to the thread.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from core.deliveries.channels import Channels
+from core.directory import Directory
+from core.errors import Conflict
+from core.model.content import Feature
+from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
+from core.model.history_key import HistoryKey, Id
+from core.model.people import DEFAULT_LOCALE, User, id_text
+from core.orders import Caller, Order, Sending
+from core.threads.threads import STAFF, Added, Correspondent, Inbox, Thread, ThreadMessage, Threads, Way
+
+OFFICE, USER = "office", "user"
+_SENDER = Sender("replies")
+_STAFF = frozenset({"trainer", "staff", "admin"})
+"""The roles that read an office."""
+_MOST_CHARACTERS = 4000
+"""Of a message with its first line; the words of a longer one go out by themselves."""
+_QUOTE = 60
+
+_WORDS: Mapping[str, tuple[str, str]] = {
+    "reply": ("{name} отвечает на «{quote}»:", "{name} replies to “{quote}”:"),
+    "message": ("{name} пишет:", "{name} writes:"),
+    "answer": ("{name} отвечает:", "{name} answers:"),
+    "files": ("(Файлы не переданы: {files}.)", "(Files that were not passed on: {files}.)"),
+    "hint": ("Чтобы ответить, ответьте на это сообщение.", "Reply to this message to answer."),
+    "passed": ("Передано: {name}.", "Passed on to {name}."),
+    "lost_files": (
+        "Файлы не переданы, только текст. Файлов: {files}.",
+        "Only the text was passed on, not the files ({files}).",
+    ),
+    "off": ("Ответы на это сообщение никто не читает.", "Nobody reads replies to this message."),
+    "unquoted": (
+        "Непонятно, кому это. Чтобы ответить человеку, ответьте на его сообщение.",
+        "It is not clear to whom this goes. To answer somebody, reply to the message.",
+    ),
+    "somebody": ("Человек не из справочника", "Somebody who is not in the directory"),
+    "office": ("канцелярия", "the office"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What somebody has written. `event`: names it, without spaces; a repeat has the same one."""
+
+    event: str
+    text: str
+    files: int = 0
+
+
+class Relay:
+    """One per process. Methods raise StoreError."""
+
+    def __init__(self, threads: Threads, sending: Sending, directory: Directory, channels: Channels) -> None:
+        self._threads = threads
+        self._sending = sending
+        self._directory = directory
+        self._channels = channels
+
+    async def to_inbox(
+        self,
+        tenant: str,
+        inbox: Inbox,
+        person: Correspondent,
+        way: Way,
+        written: Written,
+        about: HistoryKey | None,
+        quote: str,
+    ) -> Added:
+        """Add what a person has written to its thread with an inbox, send it to the readers of the inbox that have a
+        bot, and tell the person once who gets it. `about`: the delivery that it replies to; `quote`: the text of that.
+        """
+        message = ThreadMessage(0, "person", 0, person.id, written.text, way.channel, written.files)
+        delivery = about.id if about else ""
+        added = await self._threads.add_of_person(tenant, inbox, person, way, delivery, written.event, message)
+        for reader in await self.readers(tenant, inbox):
+            if id_text(reader.id) != id_text(person.id):
+                await self._send_to_reader(tenant, reader, added, person, written, quote)
+        await self._confirm(tenant, inbox, person, way, written, added)
+        return added
+
+    async def to_person(self, thread: Thread, author: User | None, by: Id, written: Written, channel: str) -> Added:
+        """Send an answer to the person of a thread, over the way its last message came, and add it to the thread. `by`:
+        who answers, `author` if the directory knows it. Raises Conflict THREAD_UNREACHABLE if the person has no contact
+        with a bot any more; what `Sending.send` raises.
+        """
+        way = await self._way_to(thread)
+        name = await self._name_of_staff(thread, author)
+        locale = thread.person.locale
+        head = _say("answer", locale, name=name)
+        accepted = await self._send(
+            *(thread.tenant, thread.id, thread.person.id, {way.channel: [way.address]}),
+            *(_texts(head, written, locale), f"answer.{thread.id}.{written.event}", _digest(written.text)),
+        )
+        message = ThreadMessage(0, STAFF, 0, by, written.text, channel, written.files, accepted.id)
+        return await self._threads.add_of_staff(thread, written.event, message)
+
+    async def refuse(self, tenant: str, person: Correspondent, way: Way, about: HistoryKey) -> None:
+        """Tell a person that nobody reads replies to a delivery: once for each."""
+        text = [_say("off", person.locale)]
+        repeat = f"off.{about.id}.{person.id}"
+        await self._send(tenant, "", person.id, {way.channel: [way.address]}, text, repeat)
+
+    async def ask_for_quote(self, tenant: str, reader: User, way: Way, written: Written) -> None:
+        """Ask a reader of several threads to whom a message goes."""
+        text, repeat = [_say("unquoted", reader.locale)], f"unquoted.{written.event}"
+        await self._send(tenant, "", reader.id, {way.channel: [way.address]}, text, repeat)
+
+    async def readers(self, tenant: str, inbox: Inbox) -> Sequence[User]:
+        """Return who reads an inbox, as far as the directory knows them: of an office its members, except students."""
+        if inbox.kind == OFFICE:
+            (group,) = await self._directory.groups.lookup(tenant, [inbox.id])
+            members = await self._directory.groups.member_ids(tenant, inbox.id) if group else []
+        else:
+            members = [inbox.id]
+        found = await self._directory.users.lookup(tenant, members) if members else []
+        return [user for user in found if user and not user.blocked and _may_read(inbox, user)]
+
+    async def reads(self, tenant: str, inbox: Inbox, user: User) -> bool:
+        """Return whether a person reads an inbox."""
+        if not _may_read(inbox, user):
+            return False
+        if inbox.kind == OFFICE:
+            return await self._directory.groups.has_member(tenant, inbox.id, user.id)
+        return inbox.id == id_text(user.id)
+
+    async def inboxes_of(self, tenant: str, user: User) -> Sequence[Inbox]:
+        """Return the inboxes that a person reads: its own, and those of its offices that have got something."""
+        own = Inbox(USER, id_text(user.id))
+        groups = await self._directory.groups.with_member(tenant, user.id)
+        offices = [one for group in groups if _may_read(one := Inbox(OFFICE, id_text(group.id)), user)]
+        return [own, *[one for one in offices if await self._threads.has_any(tenant, one)]]
+
+    async def title_of(self, tenant: str, inbox: Inbox, locale: str) -> str:
+        """Return the name of an inbox for people."""
+        if inbox.kind == OFFICE:
+            (group,) = await self._directory.groups.lookup(tenant, [inbox.id])
+            return (group.title if group else None) or _say("office", locale)
+        (user,) = await self._directory.users.lookup(tenant, [inbox.id])
+        return (user.name if user else None) or inbox.id
+
+    async def _send_to_reader(
+        self, tenant: str, reader: User, added: Added, person: Correspondent, written: Written, quote: str
+    ) -> None:
+        contacts = await self._bot_contacts(reader)
+        if not contacts:
+            return
+        locale = reader.locale
+        name = person.name or _say("somebody", locale)
+        head = _say("reply" if quote else "message", locale, name=name, quote=_shortened(quote))
+        texts = _texts(head, written, locale)
+        if added.message.number == 1:
+            texts = [*texts[:-1], f"{texts[-1]}\n\n{_say('hint', locale)}"]
+        repeat = f"relay.{added.thread}.{written.event}.{id_text(reader.id)}"
+        await self._send(tenant, added.thread, reader.id, contacts, texts, repeat, _digest(written.text))
+
+    async def _confirm(
+        self, tenant: str, inbox: Inbox, person: Correspondent, way: Way, written: Written, added: Added
+    ) -> None:
+        said = []
+        if added.message.number == 1:
+            said.append(_say("passed", person.locale, name=await self.title_of(tenant, inbox, person.locale)))
+        if written.files:
+            said.append(_say("lost_files", person.locale, files=written.files))
+        if said:
+            repeat = f"passed.{added.thread}.{written.event}"
+            contacts = {way.channel: [way.address]}
+            await self._send(tenant, added.thread, person.id, contacts, ["\n".join(said)], repeat)
+
+    async def _send(
+        self,
+        tenant: str,
+        thread: str,
+        recipient: Id,
+        contacts: Mapping[str, Sequence[str]],
+        texts: Sequence[str],
+        repeat: str,
+        written: str = "",
+    ) -> HistoryKey:
+        """Send texts one after the other, each once; return the delivery of the last one. `written`: the words in them,
+        which a repeat has, too; a name before them may have changed meanwhile. Raises what `Sending.send` raises.
+        """
+        caller, keys = Caller(tenant, is_admin=True), []
+        for number, text in enumerate(texts):
+            delivery = NewDelivery(
+                tenant=tenant,
+                sender=_SENDER,
+                text=text,
+                recipients=(),
+                channels=list(contacts),
+                origin="replies",
+                lane=f"{thread}.{recipient}" if thread else None,
+                kind="reply",
+                strategy=Strategy.FIRST,
+                thread=thread,
+            )
+            order = Order(delivery, [Recipient(recipient, contacts=contacts)])
+            accepted = await self._sending.send(order, caller, Repeat(f"{repeat}.{number}", written))
+            keys.append(accepted.key)
+        return keys[-1]
+
+    async def _bot_contacts(self, user: User) -> dict[str, Sequence[str]]:
+        """Return the contacts of a person by which it can reply to a message, in the order of channels."""
+        views = await self._channels.views()
+        names = [one.name for one in views if one.display and Feature.ANSWER in one.display.shows]
+        return {name: user.contacts[name] for name in names if name in user.contacts and name not in user.opt_out}
+
+    async def _way_to(self, thread: Thread) -> Way:
+        """Return the way to the person of a thread: the last one, if it still is the person's. Raises Conflict
+        THREAD_UNREACHABLE.
+        """
+        way, person = thread.way, thread.person
+        owner = await self._directory.users.by_contact(thread.tenant, way.channel, way.address)
+        (user,) = await self._directory.users.lookup(thread.tenant, [person.id])
+        if owner is None and user is None:
+            return way
+        if owner and id_text(owner.id) == id_text(person.id):
+            return way
+        contacts = await self._bot_contacts(user) if user else {}
+        for channel, addresses in contacts.items():
+            return Way(channel, addresses[0])
+        raise Conflict("THREAD_UNREACHABLE", "This person has no contact by which it can be written to.")
+
+    async def _name_of_staff(self, thread: Thread, author: User | None) -> str:
+        """Return the name before an answer; a program answers in the name of the inbox."""
+        title = await self.title_of(thread.tenant, thread.inbox, thread.person.locale)
+        if author is None or not author.name:
+            return title
+        return f"{author.name} ({title})" if thread.inbox.kind == OFFICE else author.name
+
+
+def _may_read(inbox: Inbox, user: User) -> bool:
+    return inbox.kind == USER or user.role in _STAFF
+
+
+def person_of(user: User | None, fallback: Id, name: str | None) -> Correspondent:
+    """Return the person of a thread: of the directory, or a recipient of a delivery that it does not know."""
+    if user is None:
+        return Correspondent(fallback, name, DEFAULT_LOCALE)
+    return Correspondent(user.id, user.name, user.locale)
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(errors="replace"), digest_size=16).hexdigest()
+
+
+def _texts(head: str, written: Written, locale: str) -> list[str]:
+    """Return the texts that go out: one, or two if the words are too long for a line before them."""
+    tail = [_say("files", locale, files=written.files)] if written.files else []
+    if len(written.text) > _MOST_CHARACTERS:
+        return ["\n".join([head, *tail]), written.text]
+    return ["\n".join([head, written.text, *tail] if written.text else [head, *tail])]
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _QUOTE else f"{line[: _QUOTE - 1]}…"
+
+
+def _say(words: str, locale: str, **values: object) -> str:
+    return _WORDS[words][locale.startswith("en")].format(**values)

@@ -1,0 +1,276 @@
+"""The store of threads. All threads of an inbox are in one shard, so a message, the list of its inbox and what is
+unread change in one step.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from core.errors import NotFound, malformed_cursor
+from core.model.compact_json import compact_json
+from core.model.history_key import Id
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+PERSON, STAFF = "person", "staff"
+"""The sides of a thread."""
+MOST_MESSAGES = 1000
+"""The newest that a thread keeps."""
+_AT_ONCE = 100
+
+_KEPT_MS = timedelta(days=400) // timedelta(milliseconds=1)
+_ID = re.compile(r"(\d{1,5})\.([0-9a-f]{20})")
+_CURSOR = re.compile(r"\d{1,15}-\d{1,5}\.[0-9a-f]{20}")
+_FACTS = ("tenant", "inbox", "person", "way", "delivery", "last", "messages", "unread")
+
+
+class Inbox(NamedTuple):
+    """`kind`: user, then `id` is a person who has sent something; or office, then it is a group."""
+
+    kind: str
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.id}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Inbox":
+        kind, _, name = text.partition(":")
+        return cls(kind, name)
+
+
+class Correspondent(Struct, frozen=True):
+    """Who writes to an inbox. `id`: of the directory, else of the recipient of a delivery."""
+
+    id: Id
+    name: str | None = None
+    locale: str = "ru"
+
+
+class Way(NamedTuple):
+    """Where the last message of a person came from, and where answers go."""
+
+    channel: str
+    address: str
+
+
+class ThreadMessage(Struct, frozen=True):
+    """`by`: who has written it. `files`: how many files the author had added, which are not passed on. `delivery`: by
+    which an answer went out. `at`: Unix ms.
+    """
+
+    number: int
+    side: str
+    at: int
+    by: Id
+    text: str
+    channel: str = ""
+    files: int = 0
+    delivery: str = ""
+
+
+class _Stored(Struct, frozen=True, omit_defaults=True):
+    by: Id
+    text: str
+    channel: str = ""
+    files: int = 0
+    delivery: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """`delivery`: the one that was replied to last, "" for none. `last`: ms of the newest message. `newest`: None if it
+    is no longer kept.
+    """
+
+    id: str
+    tenant: str
+    inbox: Inbox
+    person: Correspondent
+    way: Way
+    delivery: str
+    last: int
+    messages: int
+    unread: int
+    newest: ThreadMessage | None = None
+
+
+class Added(NamedTuple):
+    """`is_new`: False for an event that was added before."""
+
+    thread: str
+    message: ThreadMessage
+    is_new: bool
+
+
+class Threads:
+    """One per process. Methods raise StoreError."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def id_of(self, tenant: str, inbox: Inbox, person: Id) -> str:
+        """Return the id of the thread of an inbox with a person."""
+        shard = self._store.shard_of(f"{tenant}:{inbox}")
+        code = blake2b("\0".join((tenant, str(inbox), str(person))).encode(), digest_size=10).hexdigest()
+        return f"{shard}.{code}"
+
+    async def add_of_person(
+        self,
+        tenant: str,
+        inbox: Inbox,
+        person: Correspondent,
+        way: Way,
+        delivery: str,
+        event: str,
+        message: ThreadMessage,
+    ) -> Added:
+        """Add what a person has written. `event`: names it, without spaces."""
+        thread = self.id_of(tenant, inbox, person.id)
+        key = self._key_of_person(tenant, person.id)
+        await self._store.command("SADD", key, f"{thread} {inbox}")
+        await self._store.command("PEXPIRE", key, _KEPT_MS)
+        facts = [
+            "person",
+            compact_json(person),
+            "way",
+            compact_json(way),
+            *(["delivery", delivery] if delivery else []),
+        ]
+        return await self._add(thread, tenant, inbox, event, message, facts)
+
+    async def add_of_staff(self, thread: Thread, event: str, message: ThreadMessage) -> Added:
+        """Add an answer. It marks the thread as read."""
+        return await self._add(thread.id, thread.tenant, thread.inbox, event, message, [])
+
+    async def _add(
+        self, thread: str, tenant: str, inbox: Inbox, event: str, message: ThreadMessage, facts: Sequence[str]
+    ) -> Added:
+        stored = _Stored(message.by, message.text, message.channel, message.files, message.delivery)
+        reply = await self._store.run(
+            "add_to_thread",
+            *(_shard_of(thread), thread, tenant, str(inbox), event, message.side, compact_json(stored)),
+            *(facts, MOST_MESSAGES, _KEPT_MS),
+        )
+        is_new, number, at = reply[0] == "added", int(reply[1]), int(reply[2])
+        return Added(thread, msgspec.structs.replace(message, number=number, at=at), is_new)
+
+    async def find(self, tenant: str, thread: str) -> Thread:
+        """Return a thread with its newest message. Raises NotFound THREAD_NOT_FOUND."""
+        found = await self._read(tenant, thread)
+        if found is None:
+            raise NotFound("THREAD_NOT_FOUND", "There is no such thread.")
+        return found
+
+    async def page(
+        self, tenant: str, inbox: Inbox, cursor: str | None, limit: int, *, unread: bool = False
+    ) -> tuple[list[Thread], str | None]:
+        """Return threads of an inbox, the newest first, and the cursor of the next page. Raises Invalid
+        CURSOR_MALFORMED.
+        """
+        if cursor and not _CURSOR.fullmatch(cursor):
+            raise malformed_cursor()
+        name = "unread_threads" if unread else "inbox"
+        key = KEYS[name].at(self._store.shard_of(f"{tenant}:{inbox}"), tenant, str(inbox))
+        newest, _, last_id = cursor.partition("-") if cursor else ("+inf", "", "")
+        rows: Sequence[Any] = await self._store.command(
+            "ZRANGE", key, newest, "-inf", "BYSCORE", "REV", "LIMIT", 0, 2 * limit + 1, "WITHSCORES"
+        )
+        listed = [(one, int(at)) for one, at in rows if not cursor or int(at) < int(newest) or one < last_id]
+        shown = listed[:limit]
+        found = [await self._read(tenant, thread) for thread, _ in shown]
+        more = f"{shown[-1][1]}-{shown[-1][0]}" if len(listed) > limit else None
+        return [one for one in found if one], more
+
+    async def has_any(self, tenant: str, inbox: Inbox) -> bool:
+        """Return whether an inbox has a thread."""
+        key = KEYS["inbox"].at(self._store.shard_of(f"{tenant}:{inbox}"), tenant, str(inbox))
+        return bool(await self._store.command("EXISTS", key))
+
+    async def count_unread(self, tenant: str, inbox: Inbox) -> int:
+        """Return how many threads of an inbox have messages that nobody has read."""
+        key = KEYS["unread_threads"].at(self._store.shard_of(f"{tenant}:{inbox}"), tenant, str(inbox))
+        return int(await self._store.command("ZCARD", key))
+
+    async def messages(self, thread: Thread, before: int, limit: int) -> list[ThreadMessage]:
+        """Return messages of a thread, the newest first. `before`: the number of the oldest one read so far, 0 for
+        none."""
+        last = before - 1 if before else thread.messages
+        numbers = range(last, max(last - limit, thread.messages - MOST_MESSAGES, 0), -1)
+        fields = [f"message:{number}" for number in numbers]
+        key = KEYS["thread"].at(_shard_of(thread.id), thread.id)
+        stored = await self._store.command("HMGET", key, *fields) if fields else []
+        return [_message(number, text) for number, text in zip(numbers, stored, strict=True) if text]
+
+    async def mark_read(self, thread: Thread, number: int) -> int:
+        """Mark messages up to one as read; return how many are unread behind it."""
+        return int(
+            await self._store.run("read_to", _shard_of(thread.id), thread.id, thread.tenant, str(thread.inbox), number)
+        )
+
+    async def of_person(self, tenant: str, person: Id) -> list[str]:
+        """Return the ids of the threads of a person."""
+        return [one.partition(" ")[0] for one in await self._members(tenant, person)]
+
+    async def merge(self, tenant: str, kept: Id, other: Id) -> None:
+        """Have the threads of one person go with another, of which it has become a part. Their way back is not
+        inherited: it is chosen anew.
+        """
+        if members := await self._members(tenant, other):
+            await self._store.command("SADD", self._key_of_person(tenant, kept), *members)
+
+    async def forget(self, tenant: str, person: Id) -> None:
+        """Delete the threads of a person, and those of its own inbox."""
+        own = Inbox("user", str(person))
+        found = await self._members(tenant, person)
+        while found or (found := [f"{one.id} {own}" for one in (await self.page(tenant, own, None, _AT_ONCE))[0]]):
+            for one in found:
+                thread, _, inbox = one.partition(" ")
+                await self._store.run("forget_thread", _shard_of(thread), thread, tenant, inbox)
+            found = []
+        await self._store.command("DEL", self._key_of_person(tenant, person))
+
+    async def _members(self, tenant: str, person: Id) -> list[str]:
+        return sorted(await self._store.command("SMEMBERS", self._key_of_person(tenant, person)))
+
+    def _key_of_person(self, tenant: str, person: Id) -> str:
+        return KEYS["threads_of"].at(self._store.shard_of(f"{tenant}:{person}"), tenant, str(person))
+
+    async def _read(self, tenant: str, thread: str) -> Thread | None:
+        found = _ID.fullmatch(thread)
+        if found is None or int(found[1]) >= self._store.shards:
+            return None
+        key = KEYS["thread"].at(int(found[1]), thread)
+        facts = dict(zip(_FACTS, await self._store.command("HMGET", key, *_FACTS), strict=True))
+        if facts["tenant"] != tenant:
+            return None
+        number = int(facts["messages"] or 0)
+        stored = await self._store.command("HGET", key, f"message:{number}")
+        return Thread(
+            id=thread,
+            tenant=tenant,
+            inbox=Inbox.parse(facts["inbox"]),
+            person=msgspec.json.decode(facts["person"], type=Correspondent),
+            way=msgspec.json.decode(facts["way"], type=Way),
+            delivery=facts["delivery"] or "",
+            last=int(facts["last"]),
+            messages=number,
+            unread=int(facts["unread"] or 0),
+            newest=_message(number, stored) if stored else None,
+        )
+
+
+def _shard_of(thread: str) -> int:
+    return int(thread.partition(".")[0])
+
+
+def _message(number: int, text: str) -> ThreadMessage:
+    at, side, _, encoded = text.split(" ", 3)
+    stored = msgspec.json.decode(encoded, type=_Stored)
+    return ThreadMessage(number, side, int(at), stored.by, stored.text, stored.channel, stored.files, stored.delivery)

@@ -1,0 +1,225 @@
+"""Threads: what people reply to messages, for the inboxes that they reach, and the answers.
+
+A person reads its own inbox and those of its offices. Another inbox is read by an administrator, or a key with `admin`
+or `inspect`, and only with a reason (the header `Ada-Reason`), which goes to the action log.
+"""
+
+import secrets
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from core.admission.quotas import ADMIN
+from core.errors import Forbidden, Invalid, NotFound
+from core.model.clock import from_ms, write_time
+from core.model.history_key import Id
+from core.model.people import id_text
+from core.threads import Inbox, Thread, ThreadMessage
+from core.threads.relay import USER, Written
+from delivery.api.deliveries.delivery_request import Text
+from delivery.http.action_log import reason_of, write_reading
+from delivery.http.context import Request, Response, next_page_link
+from delivery.http.fields.types import Limit, RequestModel, cursor_form
+from delivery.http.idempotency import IDEMPOTENCY_KEY
+from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
+
+InboxName = Annotated[
+    str,
+    Meta(
+        min_length=6,
+        max_length=136,
+        pattern=r"^(user|office):[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?$",
+        extra={"pattern": "INBOX_MALFORMED", "short": "INBOX_MALFORMED"},
+    ),
+]
+
+
+class MessageView(Struct):
+    """A message of a thread. `side`: person or staff; `by`: the id of who has written it. `files`: how many files its
+    author had added, which are not passed on. `delivery`: by which an answer went out.
+    """
+
+    number: int
+    side: str
+    at: str
+    by: Id
+    text: str
+    channel: str | None
+    files: int
+    delivery: str | None
+
+    @classmethod
+    def of(cls, one: ThreadMessage) -> "MessageView":
+        at = write_time(from_ms(one.at))
+        return cls(one.number, one.side, at, one.by, one.text, one.channel or None, one.files, one.delivery or None)
+
+
+class ThreadPerson(Struct):
+    """The person of a thread. `name`: null if the directory does not know it."""
+
+    id: Id
+    name: str | None
+
+
+class ThreadView(Struct):
+    """A thread. `unread`: messages of the person that nobody has read. `delivery`: the one replied to last."""
+
+    id: str
+    inbox: str
+    person: ThreadPerson
+    channel: str
+    delivery: str | None
+    last_at: str
+    messages: int
+    unread: int
+    newest: MessageView | None
+
+    @classmethod
+    def of(cls, one: Thread) -> "ThreadView":
+        person = ThreadPerson(one.person.id, one.person.name)
+        newest = MessageView.of(one.newest) if one.newest else None
+        last_at = write_time(from_ms(one.last))
+        place = one.id, str(one.inbox), person, one.way.channel, one.delivery or None
+        return cls(*place, last_at, one.messages, one.unread, newest)
+
+
+class InboxView(Struct):
+    """An inbox of the caller. `unread`: threads that have messages nobody has read."""
+
+    id: str
+    title: str
+    unread: int
+
+
+class ThreadPage(Struct):
+    """A page of threads, the newest first. `inboxes`: those of the signed-in person; of a program none."""
+
+    inboxes: Sequence[InboxView]
+    threads: Sequence[ThreadView]
+    next: str | None
+
+
+class ThreadDetails(Struct):
+    """A thread with a page of its messages, the newest first."""
+
+    thread: ThreadView
+    messages: Sequence[MessageView]
+    next: str | None
+
+
+class ThreadQuery(RequestModel, frozen=True):
+    """`inbox`: user:ID or office:GROUP; default: the person's own. `unread`: only threads with unread messages."""
+
+    inbox: InboxName | UnsetType = UNSET
+    unread: Literal["", "1", "true", "0", "false"] | UnsetType = UNSET
+    cursor: Annotated[str, cursor_form("^[0-9]{1,15}-[0-9]{1,5}[.][0-9a-f]{20}$")] | UnsetType = UNSET
+    limit: Limit | UnsetType = UNSET
+
+
+class MessagesQuery(RequestModel, frozen=True):
+    """`cursor`: of an earlier page."""
+
+    cursor: Annotated[str, cursor_form("^[1-9][0-9]{0,14}$")] | UnsetType = UNSET
+    limit: Limit | UnsetType = UNSET
+
+
+class ThreadAnswer(RequestModel, frozen=True):
+    """An answer to the person of a thread."""
+
+    text: Text
+
+
+class ThreadRead(Struct):
+    """`unread`: messages of the person behind the newest one that was read."""
+
+    unread: int
+
+
+async def list_page(request: Request[None, ThreadQuery]) -> Response:
+    """Return a page of the threads of an inbox."""
+    query, person = request.query, request.identity.person
+    if not query.inbox and person is None:
+        raise Invalid("REQUIRED", "A program names the inbox.", "inbox")
+    inbox = Inbox.parse(query.inbox) if query.inbox else Inbox(USER, id_text(person.id) if person else "")
+    await _check_reader(request, inbox)
+    threads = request.services.core.threads
+    found, more = await threads.page(
+        request.tenant, inbox, query.cursor or None, query.limit or 50, unread=query.unread in ("", "1", "true")
+    )
+    page = ThreadPage(await _own_inboxes(request), [ThreadView.of(one) for one in found], more)
+    return Response(page, headers=next_page_link(request.http, more))
+
+
+async def show(request: Request[None, MessagesQuery]) -> Response:
+    """Return a thread with a page of its messages."""
+    thread, query = await _thread(request), request.query
+    before = int(query.cursor or 0)
+    found = await request.services.core.threads.messages(thread, before, query.limit or 100)
+    more = str(found[-1].number) if found and found[-1].number > 1 and len(found) == (query.limit or 100) else None
+    details = ThreadDetails(ThreadView.of(thread), [MessageView.of(one) for one in found], more)
+    return Response(details, headers=next_page_link(request.http, more))
+
+
+async def answer(request: Request[ThreadAnswer, NoParameters]) -> Response:
+    """Send an answer to the person of a thread."""
+    thread, person = await _thread(request), request.identity.person
+    by = person.id if person else request.key.name
+    key = request.http.headers.get(IDEMPOTENCY_KEY)
+    event = blake2b(key.encode(), digest_size=9).hexdigest() if key else secrets.token_hex(9)
+    added = await request.services.core.relay.to_person(thread, person, by, Written(event, request.body.text), "")
+    return Response(MessageView.of(added.message), 201)
+
+
+async def mark_read(request: Request[None, NoParameters]) -> Response:
+    """Mark all messages of a thread as read."""
+    thread = await _thread(request)
+    return Response(ThreadRead(await request.services.core.threads.mark_read(thread, thread.messages)))
+
+
+async def _thread(request: Request[Any, Any]) -> Thread:
+    """Return the thread that the address names. Raises NotFound THREAD_NOT_FOUND, also for one of another inbox."""
+    thread = await request.services.core.threads.find(request.tenant, request.http.match_info["thread"])
+    try:
+        await _check_reader(request, thread.inbox)
+    except Forbidden:
+        raise NotFound("THREAD_NOT_FOUND", "There is no such thread.") from None
+    return thread
+
+
+async def _check_reader(request: Request[Any, Any], inbox: Inbox) -> None:
+    """Check that the caller may read an inbox; a reading of another one is written down. Raises Forbidden
+    INBOX_NOT_YOURS, REASON_MISSING.
+    """
+    person, key = request.identity.person, request.key
+    if person and await request.services.core.relay.reads(request.tenant, inbox, person):
+        return
+    may_read = person.role == ADMIN if person else key.permits("admin") or "inspect" in key.scopes
+    if not may_read:
+        raise Forbidden("INBOX_NOT_YOURS", "Nobody but its readers sees an inbox.", "inbox")
+    if not reason_of(request.http):
+        raise Forbidden("REASON_MISSING", "Threads of others are read only with a reason, in the header Ada-Reason.")
+    await write_reading(f"read {inbox}", request)
+
+
+async def _own_inboxes(request: Request[Any, Any]) -> Sequence[InboxView]:
+    person, services = request.identity.person, request.services.core
+    if person is None:
+        return []
+    inboxes = await services.relay.inboxes_of(request.tenant, person)
+    titles = [await services.relay.title_of(request.tenant, one, person.locale) for one in inboxes]
+    counts = [await services.threads.count_unread(request.tenant, one) for one in inboxes]
+    return [InboxView(str(one), title, n) for one, title, n in zip(inboxes, titles, counts, strict=True)]
+
+
+ROUTES: Routes = (
+    Route("GET", "/v1/threads", "List the threads of an inbox: what people reply to messages", "read",
+          list_page, 200, ThreadPage, query=ThreadQuery, headers=NEXT_PAGE, people=People.OWN),
+    Route("GET", "/v1/threads/{thread}", "Show a thread with its messages", "read",
+          show, 200, ThreadDetails, query=MessagesQuery, headers=NEXT_PAGE, people=People.OWN),
+    Route("POST", "/v1/threads/{thread}/messages", "Answer the person of a thread, in the channel it wrote from",
+          "send", answer, 201, MessageView, body=ThreadAnswer, repeats=Repeats.STORED, people=People.OWN),
+    Route("POST", "/v1/threads/{thread}:read", "Mark the messages of a thread as read", "send",
+          mark_read, 200, ThreadRead, people=People.OWN),
+)  # fmt: skip

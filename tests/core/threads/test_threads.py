@@ -1,0 +1,283 @@
+"""Replies: the thread of each, what the other side gets, and what it does not. The provider is simulated; the way in is
+the real one.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import count
+from typing import Any
+
+import pytest
+
+from core.deliveries.received import ReceivedMessages
+from core.errors import Conflict, Invalid, NotFound
+from core.model.content import Feature
+from core.model.delivery import Accepted, NewDelivery, Sender
+from core.model.people import Group, User
+from core.orders import Caller, Order
+from core.orders.order import Addressee
+from core.queue import NewTask
+from core.services import Services
+from core.threads import Inbox, ReplyWorker, Thread
+from core.threads.relay import Written
+from core.updates.events import Events, encode
+from couriers.sending.interface import Message, Outcome, Sent
+from tests.support.stack import TENANT, FakeCourier, Stack
+from tests.support.waiting import until
+
+BOT = "telegram-bot"
+ANNA = User(7, "Anna Petrova", role="trainer", contacts={BOT: ["100007"]})
+OLGA = User(8, "Olga", role="staff", locale="en", contacts={BOT: ["100008"]})
+MARIA = User(1, "Maria", role="student", contacts={BOT: ["100001"]})
+BORIS = User(2, "Boris", role="student", locale="en", contacts={BOT: ["100002"]})
+ANNAS = Inbox("user", "7")
+OFFICE = Inbox("office", "dean")
+
+
+@dataclass
+class School:
+    """Two of staff and two students with one bot."""
+
+    core: Services
+    stack: Stack
+    courier: FakeCourier
+    numbers: "count[int]" = field(default_factory=lambda: count(1))
+
+    async def order(
+        self, sender: User = ANNA, *, to: User = MARIA, text: str = "No classes", **options: Any
+    ) -> Accepted:
+        delivery = NewDelivery(TENANT, Sender(sender.id), text, (), [BOT], **options)
+        return await self.core.sending.send(Order(delivery, [Addressee(to.id)]), Caller(TENANT, person=sender))
+
+    async def send(self, sender: User = ANNA, *, to: User = MARIA, **options: Any) -> str:
+        """Send a message and return its id at the provider."""
+        accepted = await self.order(sender, to=to, **options)
+        await self.stack.finished(accepted.key)
+        return str(len(self.courier.attempted))
+
+    async def write(self, writer: User, text: str, quoted: str = "", event: str = "", **fields: Any) -> None:
+        """Write to the bot, and wait until that was processed."""
+        address = writer.contacts[BOT][0]
+        number = event or f"e{next(self.numbers)}"
+        written = {
+            "id": number,
+            "channel": BOT,
+            "kind": "text",
+            "user_id": address,
+            "chat_id": address,
+            "event_text": text,
+        }
+        await self.put({**written, **({"reply_message_id": quoted, "is_reply": True} if quoted else {}), **fields})
+        await until(self.is_idle)
+
+    async def put(self, event: dict[str, Any]) -> None:
+        client = self.core.client
+        events = Events(client, TENANT, received=ReceivedMessages(self.core.store))
+        if event.get("reply_message_id"):
+            await events.put(TENANT, event)
+        else:  # no bot has answered it
+            await events.put_reply({**event, "source": TENANT})
+
+    async def is_idle(self) -> bool:
+        tubes = (await self.core.queue.inspector.stats()).tubes
+        return not any(tubes[name].live for name in ("replies", BOT) if name in tubes)
+
+    def got(self, user: User) -> list[str]:
+        """Return the texts that a person has got."""
+        return [one.text for one in self.courier.attempted if one.address == user.contacts[BOT][0]]
+
+    def last_to(self, user: User) -> str:
+        """Return the id at the provider of the last message to a person."""
+        address = user.contacts[BOT][0]
+        return str(max(n for n, one in enumerate(self.courier.attempted, 1) if one.address == address))
+
+    async def threads(self, inbox: Inbox = ANNAS) -> list[Thread]:
+        return (await self.core.threads.page(TENANT, inbox, None, 10))[0]
+
+    async def said(self, thread: Thread) -> list[tuple[str, str]]:
+        """Return side and text of the messages of a thread, the oldest first."""
+        thread = await self.core.threads.find(TENANT, thread.id)
+        return [(one.side, one.text) for one in reversed(await self.core.threads.messages(thread, 0, 100))]
+
+
+@asynccontextmanager
+async def school_on(stack: Stack, office: str = "dean") -> AsyncIterator[School]:
+    core = Services.on(stack.store)
+    numbers = count(1)
+
+    def respond(message: Message) -> Outcome:
+        return Sent(str(next(numbers)))
+
+    courier = FakeCourier(BOT, respond, shows=frozenset({Feature.ANSWER, Feature.INLINE}))
+    for user in (ANNA, OLGA, MARIA, BORIS):
+        await core.directory.users.create(TENANT, user)
+    await core.directory.groups.create(TENANT, Group("dean", "Dean's office"), [8, 2])
+    await core.directory.groups.create(TENANT, Group("8b", "8Б"), [1, 2])
+    await core.directory.ownerships.own(TENANT, 7, "group", "8b")
+    await core.directory.ownerships.own(TENANT, 8, "group", "8b")
+    await stack.courier(courier)
+    replies = ReplyWorker(stack.store, core.client, core.directory, core.threads, core.relay, office)
+    await replies.open()
+    worker = replies.worker()
+    running = asyncio.create_task(worker.run())
+    yield School(core, stack, courier)
+    worker.stop()
+    await running
+    await stack.audit()
+    await core.live.close()
+    await core.tracker.close()
+    await core.client.close()
+
+
+@pytest.fixture
+async def school(stack: Stack) -> AsyncIterator[School]:
+    async with school_on(stack) as school:
+        yield school
+
+
+async def test_a_reply_reaches_its_sender_and_the_answer_goes_back(school: School) -> None:
+    message = await school.send()
+    await school.write(MARIA, "And tomorrow?", quoted=message)
+    (thread,) = await school.threads()
+    assert (thread.person.name, thread.unread, thread.newest and thread.newest.text) == ("Maria", 1, "And tomorrow?")
+    (relayed,) = school.got(ANNA)
+    assert relayed == "Maria отвечает на «No classes»:\nAnd tomorrow?\n\nЧтобы ответить, ответьте на это сообщение."
+    assert school.got(MARIA) == ["No classes", "Передано: Anna Petrova."]
+    await school.write(ANNA, "Tomorrow as usual", quoted=school.last_to(ANNA))
+    assert school.got(MARIA)[2:] == ["Anna Petrova отвечает:\nTomorrow as usual"]
+    await school.write(MARIA, "Thanks", quoted=school.last_to(MARIA))
+    assert school.got(ANNA)[1:] == ["Maria пишет:\nThanks"]
+    assert await school.said(thread) == [
+        ("person", "And tomorrow?"),
+        ("staff", "Tomorrow as usual"),
+        ("person", "Thanks"),
+    ]
+
+
+async def test_a_reply_without_a_quote_belongs_to_the_last_message_of_a_week_then_to_the_office(school: School) -> None:
+    await school.send()
+    await school.write(MARIA, "Which room?")
+    assert [one.person.name for one in await school.threads()] == ["Maria"]
+    await school.write(BORIS, "Hello?")  # has got nothing
+    (thread,) = await school.threads(OFFICE)
+    assert (thread.person.name, await school.said(thread)) == ("Boris", [("person", "Hello?")])
+    assert school.got(BORIS) == ["Passed on to Dean's office."]
+    assert school.got(OLGA) == ["Boris writes:\nHello?\n\nReply to this message to answer."]
+    school.stack.advance_clock(timedelta(days=8))
+    await school.write(MARIA, "And now?")
+    assert [one.person.name for one in await school.threads(OFFICE)] == ["Maria", "Boris"]
+
+
+async def test_without_an_office_a_message_that_belongs_to_nothing_stays_with_the_bots(stack: Stack) -> None:
+    async with school_on(stack, office="") as school:
+        await school.write(BORIS, "Hello?")
+        assert (school.got(BORIS), await school.threads(OFFICE)) == ([], [])
+
+
+async def test_the_members_of_an_office_read_it_together_but_no_student(school: School) -> None:
+    message = await school.send(replies="dean")
+    await school.write(MARIA, "May I come?", quoted=message)
+    assert await school.threads() == []
+    (thread,) = await school.threads(OFFICE)
+    assert school.got(BORIS) == []  # a member, and a student
+    await school.write(OLGA, "Yes", quoted=school.last_to(OLGA))
+    assert school.got(MARIA)[-1] == "Olga (Dean's office) отвечает:\nYes"
+    assert await school.said(thread) == [("person", "May I come?"), ("staff", "Yes")]
+    assert await school.core.relay.inboxes_of(TENANT, OLGA) == [Inbox("user", "8"), OFFICE]
+    assert await school.core.relay.inboxes_of(TENANT, BORIS) == [Inbox("user", "2")]
+
+
+async def test_who_replies_where_replies_are_off_is_told_so_once(school: School) -> None:
+    message = await school.send(replies="off")
+    await school.write(MARIA, "Hello", quoted=message)
+    await school.write(MARIA, "Hello", quoted=message)
+    assert school.got(MARIA)[1:] == ["Ответы на это сообщение никто не читает."]
+    assert await school.threads() == []
+
+
+async def test_what_a_reader_writes_without_a_quote_goes_to_nobody(school: School) -> None:
+    await school.write(MARIA, "Hello", quoted=await school.send())
+    await school.write(ANNA, "Secret")
+    assert school.got(ANNA)[-1].startswith("Непонятно, кому это.")
+    assert not any("Secret" in text for text in school.got(MARIA))
+
+
+async def test_a_quoted_message_of_another_account_is_none_of_ones_own(school: School) -> None:
+    message = await school.send()
+    await school.write(BORIS, "I am Maria", quoted=message)  # put_reply is not called: his bot gets it
+    assert await school.threads() == []
+
+
+async def test_a_repeated_event_is_added_and_relayed_once(school: School) -> None:
+    message = await school.send()
+    for _ in range(2):
+        await school.write(MARIA, "Twice", quoted=message, event="e")
+    event = {"id": "e", "channel": BOT, "kind": "text", "user_id": "100001", "event_text": "Twice", "source": TENANT}
+    task = NewTask(encode({**event, "reply_message_id": message}), TENANT, lane="again", user="telegram-bot:100001")
+    await school.core.queue.put("replies", task)  # as after a crash
+    await until(school.is_idle)
+    (thread,) = await school.threads()
+    assert await school.said(thread) == [("person", "Twice")]
+    assert len(school.got(ANNA)) == 1
+    assert len(school.got(MARIA)) == 2
+
+
+async def test_an_answer_takes_the_way_that_is_the_persons_now(school: School) -> None:
+    await school.write(MARIA, "Hello", quoted=await school.send())
+    (thread,) = await school.threads()
+    users = school.core.directory.users
+    await users.remove_contact(TENANT, 1, BOT, "100001")
+    with pytest.raises(Conflict) as refused:
+        await school.core.relay.to_person(thread, ANNA, 7, Written("e", "Hi"), "")
+    assert refused.value.code == "THREAD_UNREACHABLE"
+    await users.add_contact(TENANT, 2, BOT, "100001")  # the account is another person's now
+    await users.add_contact(TENANT, 1, BOT, "100011")
+    await school.core.relay.to_person(thread, ANNA, 7, Written("e", "Hi"), "")
+    await until(school.is_idle)
+    assert [one.address for one in school.courier.attempted if one.text.endswith("Hi")] == ["100011"]
+
+
+async def test_files_and_long_words_are_named_and_not_cut(school: School) -> None:
+    message, words = await school.send(), "x" * 4090
+    await school.write(MARIA, words, quoted=message, attachments=[{"type": "photo"}, {"type": "voice"}])
+    head, body = school.got(ANNA)
+    assert head.startswith("Maria отвечает на «No classes»:\n(Файлы не переданы: 2.)")
+    assert body.startswith(words)
+    assert school.got(MARIA)[-1] == "Передано: Anna Petrova.\nФайлы не переданы, только текст. Файлов: 2."
+
+
+async def test_a_thread_counts_what_is_unread_and_goes_with_its_person(school: School) -> None:
+    message = await school.send()
+    for text in ("one", "two", "three"):
+        await school.write(MARIA, text, quoted=message)
+    threads, (thread,) = school.core.threads, await school.threads()
+    assert (thread.unread, await threads.count_unread(TENANT, ANNAS)) == (3, 1)
+    assert await threads.mark_read(thread, 2) == 1
+    assert await threads.mark_read(thread, 3) == 0
+    assert (await threads.count_unread(TENANT, ANNAS), await threads.page(TENANT, ANNAS, None, 9, unread=True)) == (
+        0,
+        ([], None),
+    )
+    assert await threads.of_person(TENANT, 1) == [thread.id]
+    await threads.forget(TENANT, 1)
+    assert (await school.threads(), await threads.of_person(TENANT, 1)) == ([], [])
+    with pytest.raises(NotFound):
+        await threads.find(TENANT, thread.id)
+
+
+async def test_an_inbox_is_read_in_pages(school: School) -> None:
+    for user in (MARIA, BORIS):
+        await school.write(user, "Hello", quoted=await school.send(to=user))
+    threads = school.core.threads
+    first, cursor = await threads.page(TENANT, ANNAS, None, 1)
+    second, end = await threads.page(TENANT, ANNAS, cursor, 1)
+    assert ([one.person.name for one in (*first, *second)], end) == (["Boris", "Maria"], None)
+
+
+async def test_an_office_that_is_no_group_is_refused(school: School) -> None:
+    with pytest.raises(Invalid) as refused:
+        await school.order(replies="nobody")
+    assert (refused.value.code, refused.value.path) == ("OFFICE_NOT_FOUND", "replies")

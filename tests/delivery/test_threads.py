@@ -1,0 +1,124 @@
+"""Threads over HTTP: who reads which inbox, answers, reasons."""
+
+import pytest
+
+from core.threads.threads import Added, Correspondent, Inbox, ThreadMessage, Way
+from tests.delivery.conftest import Api, Couriers
+from tests.delivery.test_people_signed_in import as_person, people
+from tests.support.servers import one_and_many_shards
+from tests.support.waiting import until
+
+__all__ = ["one_and_many_shards", "people"]
+
+P1, OFFICE = Inbox("user", "1"), Inbox("office", "mine")
+
+
+async def written(api: Api, text: str = "Hello", inbox: Inbox = P1, event: str = "e1") -> Added:
+    """What the student P4 has written to an inbox, by SMS."""
+    message = ThreadMessage(0, "person", 0, 4, text, "sms")
+    way = Way("sms", "+79991112204")
+    return await api.services.core.threads.add_of_person(
+        "default", inbox, Correspondent(4, "P4"), way, "", event, message
+    )
+
+
+@pytest.mark.usefixtures("people")
+async def test_a_person_reads_and_answers_its_own_inbox(api: Api, courier: Couriers) -> None:
+    sms, added, browser = await courier("sms"), await written(api), await as_person(api, 1)
+    page = (await browser.call("GET", "/v1/threads?unread=true")).json
+    assert page["inboxes"] == [{"id": "user:1", "title": "P1", "unread": 1}]
+    (thread,) = page["threads"]
+    assert (thread["id"], thread["person"], thread["unread"]) == (added.thread, {"id": 4, "name": "P4"}, 1)
+    assert (thread["newest"]["text"], thread["channel"]) == ("Hello", "sms")
+    where = f"/v1/threads/{added.thread}"
+    assert (await browser.call("POST", f"{where}:read")).json == {"unread": 0}
+    answered = await browser.call("POST", f"{where}/messages", {"text": "Good day"})
+    assert (answered.status, answered.json["side"], answered.json["by"]) == (201, "staff", 1)
+    await until(lambda: sms.attempted)
+    assert [(one.address, one.text) for one in sms.attempted] == [("+79991112204", "P1 отвечает:\nGood day")]
+    details = (await browser.call("GET", where)).json
+    assert [one["text"] for one in details["messages"]] == ["Good day", "Hello"]
+    assert (await browser.call("GET", "/v1/threads?unread=true")).json["threads"] == []
+    older = (await browser.call("GET", f"{where}?limit=1&cursor=2")).json["messages"]
+    assert [one["text"] for one in older] == ["Hello"]
+
+
+@pytest.mark.usefixtures("people")
+async def test_an_answer_with_an_idempotency_key_goes_out_once(api: Api, courier: Couriers) -> None:
+    sms, added = await courier("sms"), await written(api)
+    where, headers = f"/v1/threads/{added.thread}", {"Ada-Reason": "helpdesk", "Idempotency-Key": "k1"}
+    first = await api.call("POST", f"{where}/messages", {"text": "Once"}, headers=headers)
+    again = await api.call("POST", f"{where}/messages", {"text": "Once"}, headers=headers)
+    assert (first.status, first.json["number"]) == (again.status, again.json["number"]) == (201, 2)
+    other = await api.call("POST", f"{where}/messages", {"text": "Other words"}, headers=headers)
+    assert (other.status, other.code) == (422, "IDEMPOTENCY_KEY_REUSED")
+    await until(lambda: sms.attempted)
+    assert [one.text for one in sms.attempted] == ["P1 отвечает:\nOnce"]
+
+
+@pytest.mark.usefixtures("people")
+async def test_nobody_else_reads_an_inbox_without_a_right_and_a_reason(api: Api) -> None:
+    added = await written(api)
+    where = f"/v1/threads/{added.thread}"
+    other, administrator = await as_person(api, 2), await as_person(api, 3)
+    for method, path, body in (
+        ("GET", where, None),
+        ("POST", f"{where}/messages", {"text": "a"}),
+        ("POST", f"{where}:read", None),
+    ):
+        refused = await other.call(method, path, body)
+        assert (refused.status, refused.code) == (404, "THREAD_NOT_FOUND")
+    assert (await other.call("GET", "/v1/threads?inbox=user:1")).code == "INBOX_NOT_YOURS"
+    assert (await administrator.call("GET", "/v1/threads?inbox=user:1")).code == "REASON_MISSING"
+    assert (await api.call("GET", "/v1/threads?inbox=user:1")).code == "REASON_MISSING"
+    _, secret = await api.services.api_keys.create("program", ["send", "read"])
+    program = api.as_key(secret)
+    assert (await program.call("GET", "/v1/threads?inbox=user:1", headers={"Ada-Reason": "I like to"})).status == 403
+    read = await api.call("GET", "/v1/threads?inbox=user:1", headers={"Ada-Reason": "a complaint"})
+    assert [one["id"] for one in read.json["threads"]] == [added.thread]
+    logged = (await api.call("GET", "/v1/actions")).json["actions"][0]
+    assert (logged["what"], logged["why"]) == ("read user:1", "a complaint")
+
+
+@pytest.mark.usefixtures("people")
+async def test_an_office_is_an_inbox_of_its_members_except_students(api: Api) -> None:
+    await api.call("PUT", "/v1/groups/mine/members/2")
+    added = await written(api, inbox=OFFICE)
+    staff, student = await as_person(api, 2), await as_person(api, 4)
+    page = (await staff.call("GET", "/v1/threads?inbox=office:mine")).json
+    assert [one["id"] for one in page["inboxes"]] == ["user:2", "office:mine"]
+    assert [one["id"] for one in page["threads"]] == [added.thread]
+    assert (await student.call("GET", "/v1/threads?inbox=office:mine")).code == "INBOX_NOT_YOURS"
+    assert (await student.call("GET", f"/v1/threads/{added.thread}")).code == "THREAD_NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/v1/threads", "REQUIRED"),
+        ("/v1/threads?inbox=mine", "INBOX_MALFORMED"),
+        ("/v1/threads?inbox=user:1&cursor=1-2", "CURSOR_MALFORMED"),
+        ("/v1/threads/nonsense", "THREAD_NOT_FOUND"),
+        ("/v1/threads/99999.00000000000000000000", "THREAD_NOT_FOUND"),
+        ("/v1/threads/0.00000000000000000000?cursor=0", "CURSOR_MALFORMED"),
+    ],
+)
+async def test_what_is_no_inbox_and_no_thread_is_refused(api: Api, path: str, code: str) -> None:
+    refused = await api.call("GET", path, headers={"Ada-Reason": "a test"})
+    codes = {refused.code, *(error["code"] for error in (refused.json or {}).get("errors", ()))}
+    assert code in codes, refused
+
+
+@pytest.mark.usefixtures("people")
+async def test_threads_go_with_their_person(api: Api) -> None:
+    added = await written(api)
+    assert (await api.call("DELETE", "/v1/users/4")).status == 204
+    assert not [name for name in await api.keys() if name.startswith("threads:")]
+    assert (await api.call("GET", f"/v1/threads/{added.thread}", headers={"Ada-Reason": "a"})).status == 404
+
+
+@pytest.mark.usefixtures("people")
+async def test_the_inbox_of_a_deleted_sender_goes_with_it(api: Api) -> None:
+    await written(api)
+    assert (await api.call("DELETE", "/v1/users/1")).status == 204
+    assert not [name for name in await api.keys() if name.startswith(("threads:{0}:thread", "threads:{0}:inbox"))]

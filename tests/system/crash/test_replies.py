@@ -1,0 +1,68 @@
+"""Replies in the real processes: one that is killed between the reply and its thread, or between the thread and the
+relayed message, loses nothing and doubles nothing.
+"""
+
+import pytest
+
+from core.deliveries.received import ReceivedMessages
+from core.directory import Directory
+from core.model.people import User
+from core.threads import Inbox, Threads
+from tests.support.stack import TENANT
+from tests.support.waiting import until
+from tests.system.crash.installation import TELEGRAM_BOT, Installation, person
+
+WITHIN = 60.0
+TEACHER, STUDENT = TELEGRAM_BOT.address(7), TELEGRAM_BOT.address(1)
+ADD, RELAY = b"_add_to_thread\r\n", "отвечает на".encode()
+"""Bytes in the requests that add a message to a thread, and that send a relayed one."""
+
+
+def texts(installation: Installation, address: str) -> list[str]:
+    """Return what the bot has written to an account."""
+    shown = installation.sandbox.bot_api.people.shown(int(address))["messages"]
+    return [one["text"] for one in shown if one["from"] == "bot"]
+
+
+@pytest.mark.parametrize(
+    ("point", "bytes_of_call"),
+    [
+        ("before the thread", ADD),
+        ("after the thread", ADD),
+        ("before the relay", RELAY),
+        ("after the relay", RELAY),
+    ],
+)
+async def test_a_killed_process_loses_no_reply_and_relays_none_twice(
+    installation: Installation, point: str, bytes_of_call: bytes
+) -> None:
+    directory = Directory(installation.core.store)
+    for number, name, address in ((7, "Anna", TEACHER), (1, "Maria", STUDENT)):
+        user = User(number, name, role="trainer", contacts={TELEGRAM_BOT.name: [address]})
+        await directory.users.create(TENANT, user)
+    link, settings = await installation.link_to_server()
+    bot = installation.start("bot", "telegram", ADA_BOT_TENANT=TENANT)
+    await installation.courier(TELEGRAM_BOT)
+    await bot.ready()
+    api = installation.start_api(**settings)
+    await api.ready()
+    people = installation.sandbox.bot_api.people
+    await installation.deliver(person(1, TELEGRAM_BOT), replies="sender")
+    await until(lambda: texts(installation, STUDENT), within=WITHIN)
+    received = ReceivedMessages(installation.core.store)
+    await until(lambda: received.last(TENANT, TELEGRAM_BOT.name, STUDENT, 0), within=WITHIN)
+    (link.block_requests if point.startswith("before") else link.block_replies)(bytes_of_call)
+    message = people.shown(int(STUDENT))["messages"][0]["id"]
+    people.reply(int(STUDENT), message, "Which room?")
+    await until(lambda: link.blocked, within=WITHIN)
+    api.kill()
+    link.cut()
+    await installation.start_api().ready()
+    await until(lambda: texts(installation, TEACHER) and len(texts(installation, STUDENT)) == 2, within=WITHIN)
+    await until(installation.is_empty, within=WITHIN)
+    (relayed,) = texts(installation, TEACHER)
+    assert relayed.startswith("Maria отвечает на ")
+    assert texts(installation, STUDENT)[1:] == ["Передано: Anna."]
+    (thread,), _ = await Threads(installation.core.store).page(TENANT, Inbox("user", "7"), None, 10)
+    assert (thread.messages, thread.unread) == (1, 1)
+    await installation.audit()
