@@ -18,7 +18,7 @@ import msgspec
 from core.admission.quiet_hours import TenantQuietHours
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
-from core.deliveries.histories.parcels import StoredParcel, load_not_shown, split_label
+from core.deliveries.histories.parcels import StoredParcel, load_reference, split_label
 from core.deliveries.histories.projection import labels_of
 from core.deliveries.histories.reader import HistoryReader
 from core.directory import Directory
@@ -85,7 +85,7 @@ class QuestionNotices:
         found = {}
         for name, text in (await self._reader.outcomes(key, list(fields))).items():
             status, *_, reference = (text or "|||||").split("|", 5)
-            message = load_not_shown(reference)[0].rpartition(",")[2]
+            message = load_reference(reference)[0].rpartition(",")[2]
             if status in REACHED and message:
                 found[fields[name]] = message
         return found
