@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from bots.catalogue import text
-from bots.conversation.addressees import Choice
 from bots.conversation.state import CONFIRM, SELECT, TIME, State
 from bots.replies import Button, Buttons
+from core.orders.choices import Choice
 
 PAGE = 8
 """Groups on one page of the keyboard."""

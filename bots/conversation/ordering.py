@@ -11,10 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bots.catalogue import text
-from bots.conversation.addressees import addressee
 from bots.conversation.keyboards import Keyboards
 from bots.conversation.state import CONFIRM, SELECT, SENT, TIME, State, Turn
-from bots.conversation.times import TypedTime
 from bots.dialog_event import DialogEvent
 from bots.phrases import duration, moment
 from bots.replies import Reply
@@ -25,6 +23,8 @@ from core.model.delivery import NewDelivery, Repeat, Sender
 from core.model.people import Member, User
 from core.model.text.sms_parts import sms_parts
 from core.orders import Caller, Order
+from core.orders.choices import addressee
+from core.orders.typed_times import TypedTime
 
 _PREVIEW = 1000
 # code of a refusal → where the dialog goes on

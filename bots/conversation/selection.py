@@ -13,16 +13,16 @@ from msgspec.structs import replace
 
 from bots.button_data import ButtonData
 from bots.catalogue import text
-from bots.conversation.addressees import Addressees, Choice
 from bots.conversation.keyboards import Keyboards, Press
 from bots.conversation.ordering import Ordering, Talk
 from bots.conversation.state import IDLE_STATE, SELECT, SENT, TEXT, TIME, State, Turn, say
-from bots.conversation.times import TimePassed, TypedTime, read_time, tomorrow_morning
 from bots.dialog_event import DialogEvent
 from bots.replies import Reply
 from bots.services import BotServices
 from core.model.people import User
+from core.orders.choices import Addressees, Choice
 from core.orders.delivery_times import FAR
+from core.orders.typed_times import TimePassed, TypedTime, read_time, tomorrow_morning
 
 MAX_TEXT = 4096
 

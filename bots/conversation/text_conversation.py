@@ -13,10 +13,8 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from bots.catalogue import text
-from bots.conversation.addressees import Addressees, Choice, addressee
 from bots.conversation.commands import is_teacher
 from bots.conversation.linking import LinkingConversation
-from bots.conversation.recognition import Recognised, UnclearWords, recognise
 from bots.conversation.result import FIRST_LOOK
 from bots.conversation.state import State, Turn, say
 from bots.dialog_event import DialogEvent
@@ -27,6 +25,8 @@ from core.errors import QuotaExceeded, Refused
 from core.model.delivery import Accepted, NewDelivery, Repeat, Sender
 from core.model.people import User
 from core.orders import Caller, Order
+from core.orders.choices import Addressees, Choice, addressee
+from core.orders.recognition import Recognised, UnclearWords, recognise
 
 MOST_CHARACTERS = 4096
 MOST_NAMES = 10

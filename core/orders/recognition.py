@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from bots.conversation.addressees import Choice
 from core.model.people import id_text
 from core.model.text.characters import nfc
+from core.orders.choices import Choice
 
 MOST_WORDS = 12
 """Words of a title that are recognised without a colon or line break."""

@@ -1,4 +1,4 @@
-"""The groups and supergroups that a person may write to, as the dialog shows them."""
+"""The groups, supergroups and people that a person may write to, as a bot offers them."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -8,15 +8,18 @@ from msgspec import Struct
 from core.directory import Directory
 from core.model.history_key import Id
 from core.model.people import Group, ObjectKind, Supergroup, User, id_text
-from core.orders import Addressee
+from core.orders.order import Addressee
 
 _PAGE = 500
 
 
-class Choice(Struct, frozen=True):
-    """A group or supergroup. `ref`: `group:<id>` or `supergroup:<id>`."""
+PERSON = "person"
 
-    kind: ObjectKind
+
+class Choice(Struct, frozen=True):
+    """What a person may write to. `kind`: `group`, `supergroup` or `person`; `ref`: `<kind>:<id>`."""
+
+    kind: str
     id: Id
     title: str
 
@@ -33,7 +36,14 @@ class Choice(Struct, frozen=True):
 def addressee(ref: str) -> Addressee:
     """Return the addressee of an order."""
     kind, _, object_id = ref.partition(":")
+    if kind == PERSON:
+        return Addressee(object_id)
     return Addressee(group=object_id) if kind == "group" else Addressee(supergroup=object_id)
+
+
+def person_choice(user: User) -> Choice:
+    """Return a person as a choice."""
+    return Choice(PERSON, user.id, user.name or id_text(user.id))
 
 
 class Addressees:
