@@ -62,7 +62,7 @@ class QuestionAnswers:
             return None
         if turn_of(event):
             return stored if await ask.turn_page(context, event, event_run) else None
-        if interrupts(ask.question_of(context), event):
+        if not self._is_for(context, event):
             await self._end(stored, step, skipped(INTERRUPTED))
             await self._parking.wake(stored.task)
             return None
@@ -80,7 +80,15 @@ class QuestionAnswers:
             stored = await self._answer(stored, self._executor.context(stored, step), event, event_run, task)
         return await self._release(stored, by.task, task)
 
+    def _is_for(self, context: Context, event: Event) -> bool:
+        """Return whether an event is for the step that asks."""
+        hearing = self._executor.hearing_of(context.step)
+        return hearing.is_for(context, event) if hearing else not interrupts(ask.question_of(context), event)
+
     async def _answer(self, stored: StoredRun, context: Context, event: Event, event_run: str, task: str) -> StoredRun:
+        if hearing := self._executor.hearing_of(context.step):
+            heard = await hearing.hear(context, event, event_run)
+            return stored if heard is None else await self._go_on(stored, context.step, heard, task)
         asked, zone = ask.question_of(context), context.services.timezone
         try:
             value = read_answer(asked, event, zone)

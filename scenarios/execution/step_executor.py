@@ -19,6 +19,7 @@ from scenarios.execution.secrets import Secrets
 from scenarios.placeholders.attributes import Prepared, prepare
 from scenarios.schema import ActionType
 from scenarios.schema.conditions import unmet
+from scenarios.schema.declaration import Hearing
 from scenarios.telegram.authorisation import denial
 from scenarios.words import Text, placed, sentence
 
@@ -46,6 +47,11 @@ class StepExecutor:
         """Return the tube of a slow action; "" for an action that runs in place."""
         kind = self._types.get(step.action.type)
         return kind.tube if kind else ""
+
+    def hearing_of(self, step: Step) -> Hearing | None:
+        """Return how a step that waits for a person hears it; None for a question with one answer."""
+        kind = self._types.get(step.action.type)
+        return kind.hearing if kind else None
 
     async def execute(self, stored: StoredRun, step: Step) -> Ending | Waiting | Asking:
         """Run a step; return its end, or what it waits for. Raises StoreError."""

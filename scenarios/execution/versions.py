@@ -13,6 +13,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from scenarios.bot import Bot
 from scenarios.engine.triggers import CompiledTriggers
+from scenarios.schema.questions import ASKING
 
 LIFETIME = timedelta(days=180)
 """After it was last published; longer than any run."""
@@ -41,7 +42,7 @@ class Version:
     @cached_property
     def asks(self) -> bool:
         """Return whether the bot asks anything, so that its events may be answers."""
-        return any(action.type == "ask" for scenario in self.bot.scenarios.values() for action in scenario.actions)
+        return any(action.type in ASKING for scenario in self.bot.scenarios.values() for action in scenario.actions)
 
 
 class Versions:

@@ -16,6 +16,7 @@ from scenarios.bot.data import Data
 from scenarios.engine import Ending, Path
 from scenarios.schema.questions import AskedQuestion
 from scenarios.schema.variables import Change, applied, defaults, is_past, scopes_of
+from scenarios.sending.choosing import AddresseeSelection
 from scenarios.sending.message import BotMessage
 from scenarios.stores.promo import Promo
 from scenarios.words import sentence
@@ -43,6 +44,9 @@ class QuestionRun(Protocol):
 
     def is_open(self, path: Path) -> bool:
         """Return whether an action has not ended."""
+
+    def is_for(self, question: "OpenQuestion", event: Event) -> bool:
+        """Return whether an event is for the action that asks, and begins nothing else."""
 
     def answer(self, question: "OpenQuestion", event: Event) -> None:
         """Take what a person has written for the answer, or say the hint."""
@@ -114,7 +118,7 @@ class RehearsedPromos:
 @dataclass(slots=True)
 class Memory:
     """`now`: the clock. `said`: all messages in the order in which they are ordered. `failures`: what failed, and why.
-    `promos`: None in a dry run of one event, which cannot know them.
+    `promos`: None in a dry run of one event, which cannot know them. `selections`: by list.
     """
 
     now: datetime
@@ -128,6 +132,7 @@ class Memory:
     started: set[str] = field(default_factory=set)
     failures: list[str] = field(default_factory=list)
     promos: RehearsedPromos | None = None
+    selections: dict[str, AddresseeSelection] = field(default_factory=dict)
 
     def state(self, event: Event) -> str:
         """Return the state of the event's person, "" without one."""

@@ -29,6 +29,18 @@ action ends, None if it waits.
 """
 
 
+class Hearing(Struct, frozen=True):
+    """How an action that waits for a person hears it. `is_for`: of the step (a `Context` or a `RehearsedStep`) and an
+    event, whether that is for the step; any other text or press begins something else. `hear`: of the context, the
+    event and the id that a run of it would have, returns an `Ending`, None if the step goes on waiting. It may be
+    repeated. `rehearse`: the same without a server, of the step and the event.
+    """
+
+    is_for: Callable[..., bool]
+    hear: Callable[..., Awaitable[Ending | None]]
+    rehearse: Callable[..., Ending | None]
+
+
 class ActionType(Struct, frozen=True):
     """A type of action. `attributes`: its fields. `returns`: what it adds to the chain, name → meaning.
 
@@ -37,8 +49,8 @@ class ActionType(Struct, frozen=True):
     same, but a text stays as it is written if none of its braces names a value (C-103), False not at all.
     `outcomes`: how it may end when it runs. `execute`: what it does; None: it can only be checked. `failure`: how it
     ends if it is refused, by default with code and detail. `message`: what it sends, of the bot, its step and its
-    attributes. `tube`: that of a slow action, which delays no other one; ""
-    if it runs in place. `needs`: plugins without which it is off, and `telegram`, the Bot API.
+    attributes. `hearing`: of an action that hears a person several times. `tube`: that of a slow action, which delays
+    no other one; "" if it runs in place. `needs`: plugins without which it is off, and `telegram`, the Bot API.
 
     `rehearse`: what it does in a dry run and in tests; by default it returns what the author wrote under the names of
     its results, otherwise `samples`. `from_person`: the results that a person, or a model for a person, has written.
@@ -58,6 +70,7 @@ class ActionType(Struct, frozen=True):
     message: Callable[..., Struct | None] | None = None
     samples: Mapping[str, str | int] = {}
     from_person: tuple[str, ...] = ()
+    hearing: Hearing | None = None
     tube: str = ""
     needs: tuple[str, ...] = ()
 

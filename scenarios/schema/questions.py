@@ -24,6 +24,9 @@ ANSWERS = ("text", "number", "date", "choice", "list", "contact", "photo")
 EVENTS = ("text", "callback")
 """The kinds of events that may answer a question."""
 
+ASKING = ("ask", "choose_addressees")
+"""The actions that wait for a person."""
+
 DEFAULT_TIMEOUT, DEFAULT_ATTEMPTS = timedelta(days=1), 3
 
 Event = Mapping[str, Data]

@@ -72,7 +72,7 @@ def to_person(
         priority=_PRIORITY,
         kind=KIND,
         tags=terms.tags,
-        content=_needed(content, text),
+        content=needed(content, text),
     )
     name = str(context.event.get("first_name") or context.event.get("username") or "") or None
     recipient = Recipient(address, name, contacts={context.channel: [address]})
@@ -94,7 +94,7 @@ async def broadcast(
         origin=origin_of(context.event),
         deliver_at=terms.deliver_at,
         tags=terms.tags,
-        content=_needed(content, text),
+        content=needed(content, text),
     )
     return Order(delivery, to, far=terms.far, personal=terms.personal or None), Caller(delivery.tenant)
 
@@ -168,7 +168,7 @@ def personal_tag(event: Mapping[str, Data], tag: str) -> str:
     return _line(f"{event['channel']}:{event.get('user_id')}:{tag}")
 
 
-def _needed(content: Content, text: str) -> Content | None:
+def needed(content: Content, text: str) -> Content | None:
     """Return the content; None if a plain text is enough."""
     if content != Content(parse_mode=ParseMode.HTML) or "<" in text or "&" in text:
         return content

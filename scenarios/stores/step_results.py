@@ -30,6 +30,21 @@ async def remember(context: Context, result: str) -> str:
     return kept
 
 
+async def note(context: Context, state: str) -> None:
+    """Keep the state of a step that goes on, in place of the one before."""
+    services = context.services
+    key = KEYS["stepresult"].at(_shard(context), services.tenant, f"state:{context.identity}")
+    await services.core.store.command("SET", key, state, "PX", KEPT_MS)
+
+
+async def noted(context: Context) -> str | None:
+    """Return the state that `note` has kept."""
+    services = context.services
+    key = KEYS["stepresult"].at(_shard(context), services.tenant, f"state:{context.identity}")
+    found: str | None = await services.core.store.command("GET", key)
+    return found
+
+
 def _shard(context: Context) -> int:
     services = context.services
     return services.core.store.shard_of_person(services.tenant, context.channel, context.person)

@@ -128,7 +128,8 @@ CONVERSATIONS = (
         "steps:{s}:<tenant>:<step>",
         "string",
         Lifetime.TTL,
-        "what a step of a scenario has made outside its run; a repeat of the step uses it",
+        "what a step of a scenario has made outside its run, which a repeat of the step uses; `state:<step>`: how far a"
+        " step is that hears a person several times",
     ),
     Key("request", "requests:{s}:request:<tenant>:<id>", "string", Lifetime.TTL, "a request of a person, as JSON"),
     Key("requestnumber", "requests:{s}:number:<tenant>", "string", Lifetime.FOREVER, "id of the newest request"),

@@ -14,6 +14,7 @@ from scenarios.loader.reading import Reader
 from scenarios.placeholders.fields import names_in
 from scenarios.placeholders.mentions import mentions
 from scenarios.schema import ActionType
+from scenarios.schema.questions import ASKING
 from scenarios.words import sentence
 
 Types = Mapping[str, ActionType]
@@ -44,7 +45,7 @@ def asked_at_once(actions: tuple[Action, ...]) -> Iterator[tuple[Action, Place]]
     """Yield each question that waits for nothing, with an earlier one. Conditions may choose between both."""
     asked: Place | None = None
     for action in actions:
-        if action.type == "ask" and not action.fields.get("when"):
+        if action.type in ASKING and not action.fields.get("when"):
             if asked and action.chain is None:
                 yield action, asked
             asked = action.place
@@ -100,5 +101,5 @@ def late_answers(actions: tuple[Action, ...], types: Types) -> Iterator[tuple[Ac
         if action.type == "answer_press" and waiting:
             yield action, waiting
         kind = types.get(action.type)
-        if waiting is None and (action.type == "ask" or (kind and kind.tube)):
+        if waiting is None and (action.type in ASKING or (kind and kind.tube)):
             waiting = action

@@ -17,7 +17,7 @@ from scenarios.engine.results import skipped
 from scenarios.engine.triggers import SCHEDULED
 from scenarios.rehearsal.memory import Memory, RehearsedPromos, SaidMessage
 from scenarios.schema.conditions import unmet
-from scenarios.schema.questions import EVENTS, interrupts
+from scenarios.schema.questions import EVENTS
 from scenarios.schema.schedules import due_before, event_of, late_before
 from scenarios.words import Text, sentence
 
@@ -147,7 +147,7 @@ class Conversation:
         if turn := turn_of(event):
             asked.run.turn_page(asked, turn)
             return True
-        if interrupts(asked.question, event):
+        if not asked.run.is_for(asked, event):
             asked.run.end(asked.path, skipped(INTERRUPTED))
             return False
         asked.run.answer(asked, event)

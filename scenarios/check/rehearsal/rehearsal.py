@@ -26,7 +26,7 @@ from scenarios.rehearsal import Memory, RehearsedStep, play
 from scenarios.rehearsal.memory import OpenQuestion
 from scenarios.schema import ActionType
 from scenarios.schema.conditions import unmet
-from scenarios.schema.questions import NoAnswer, change_by, read_answer
+from scenarios.schema.questions import NoAnswer, change_by, interrupts, read_answer
 from scenarios.schema.variables import ending_of_changes
 from scenarios.sending.message import BotMessage
 from scenarios.words import Text, placed, sentence
@@ -67,8 +67,19 @@ class Rehearsal:
         self._note(effects)
         self._go_on(seconds)
 
+    def is_for(self, open_question: OpenQuestion, event: Mapping[str, Data]) -> bool:
+        """Return whether an event is for the step that asks."""
+        step = self._step(open_question.path)
+        hearing = step.kind.hearing
+        return hearing.is_for(step, event) if hearing else not interrupts(open_question.question, event)
+
     def answer(self, open_question: OpenQuestion, event: Mapping[str, Data]) -> None:
         """Take what a person has written for the answer, or say the hint."""
+        step = self._step(open_question.path)
+        if step.kind.hearing:
+            if heard := step.kind.hearing.rehearse(step, event):
+                self.end(open_question.path, heard)
+            return
         asked, zone = open_question.question, self._memory.zone
         try:
             value = read_answer(asked, event, zone)

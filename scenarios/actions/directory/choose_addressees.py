@@ -1,0 +1,268 @@
+"""Has the person select to whom it writes: its groups and supergroups, and people that it may write to (C-115)."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Annotated
+
+import msgspec
+from msgspec.structs import replace
+
+from core.errors import Forbidden, Invalid
+from core.model.clock import in_ms
+from core.model.content import ParseMode
+from core.model.people import User
+from core.model.text.text_entities import escaped
+from core.orders import Caller
+from core.orders.choices import PERSON, Addressees, Choice, person_choice
+from core.orders.recognition import Recognised, recognise
+from scenarios.bot.button_data import list_id
+from scenarios.bot.data import Data
+from scenarios.context import Asking, Context
+from scenarios.engine import Ending, State, Values
+from scenarios.engine.results import completed
+from scenarios.placeholders.values import as_text
+from scenarios.rehearsal import RehearsedStep
+from scenarios.schema import ActionType, Attributes, Own, conversion, types
+from scenarios.schema.attributes import Duration, Fields, Texts, Verbatim, converted
+from scenarios.schema.declaration import Hearing
+from scenarios.schema.questions import AskedQuestion
+from scenarios.sending.choosing import WORDS, AddresseeSelection, ChoiceList, choice_press
+from scenarios.sending.message import BotMessage, MessageAttributes, message
+from scenarios.sending.orders import say
+from scenarios.sending.person import language_of, refused, required_person
+from scenarios.stores import step_results
+from scenarios.stores.questions import AskedBy, Questions
+from scenarios.words import sentence
+
+KINDS = ("group", "supergroup", PERSON)
+_DEFAULT_KINDS = KINDS[:2]
+_TIMEOUT = timedelta(days=1)
+_PEOPLE = 50
+"""People that one search finds."""
+
+_NAMES = 10
+"""Titles in an error."""
+
+_SAMPLES = (Choice("group", "A-1", "A-1"), Choice("group", "A-2", "A-2"), Choice("supergroup", "A", "A"))
+"""What a rehearsed person owns."""
+
+Event = Mapping[str, Data]
+
+
+class ChooseAddresseesAttributes(Attributes, frozen=True):
+    text: Annotated[Verbatim, Own("The question above the list; what is selected stands below it.")] = ""
+    kinds: Annotated[
+        Texts, Own("The tabs: `group`, `supergroup`, `person`. People are found by a text that the person writes.")
+    ] = _DEFAULT_KINDS
+    begins: Annotated[
+        Verbatim,
+        Own(
+            "A message that begins with the addressee, `ИВТ-101 No classes`: nothing is asked, and `rest` is the rest."
+        ),
+    ] = ""
+    words: Annotated[Fields, Own(f"Other words, by name: {', '.join(WORDS)}.")] = {}
+    language: Annotated[
+        str, types.choice("ru", "en"), conversion.text, Own("The language of the list, instead of the person's.")
+    ] = ""
+    timeout: Annotated[Duration, Own("How long the selection is waited for.")] = _TIMEOUT
+
+    def listed(self, name: str, language: str) -> ChoiceList:
+        """Raises Invalid FIELD_INVALID."""
+        for kind in self.kinds:
+            if kind not in KINDS:
+                raise conversion.invalid("kinds", kind, sentence("one_of", words=", ".join(KINDS)))
+        return ChoiceList(name, self.kinds or _DEFAULT_KINDS, self.language or language, self.words)
+
+
+async def execute(context: Context, written: ChooseAddresseesAttributes) -> Ending | Asking:
+    """Show the list once, however often it is executed. Raises Refused."""
+    context.require("read")
+    user = await required_person(context)
+    listed = written.listed(list_id(context.identity), language_of(user.locale))
+    choices = await _choices(context, user, AddresseeSelection())
+    if written.begins:
+        return _begun(written.begins, choices)
+    if not choices and PERSON not in listed.kinds:
+        raise Forbidden("NOTHING_OWNED", sentence("owns_no_group"))
+    questions = Questions(context.services.core.store, context.services.tenant)
+    timeout = written.timeout or _TIMEOUT
+    await questions.open(context.event, AskedBy(context.run, context.step.path), timeout)
+    first = _first(listed, choices)
+    delivery = await say(context, _shown(written, listed, first, choices), "")
+    return Asking(context.services.now_ms() + in_ms(timeout), delivery=delivery)
+
+
+def rehearse(step: RehearsedStep, written: ChooseAddresseesAttributes) -> Ending | None:
+    """The person owns two groups and a supergroup."""
+    if written.begins:
+        return _begun(written.begins, _SAMPLES)
+    listed = written.listed(step.list_id, _spoken(step.event))
+    first = _first(listed, _SAMPLES)
+    step.memory.selections[step.list_id] = first
+    step.ask(_QUESTION, _said(written, listed, first, _SAMPLES))
+    return None
+
+
+def _begun(text: str, choices: Sequence[Choice]) -> Ending:
+    """Return to whom a message is that begins with its addressee. Raises Invalid ADDRESSEE_UNCLEAR."""
+    found = recognise(text, choices)
+    if isinstance(found, Recognised):
+        return _chosen((found.choice,), found.text)
+    names = ", ".join(one.title for one in (found.candidates or choices)[:_NAMES]) or "–"
+    code = "ADDRESSEE_SEVERAL" if found.candidates else "ADDRESSEE_UNCLEAR"
+    raise Invalid(code, sentence("addressee_unclear", words=names), "begins")
+
+
+def _first(listed: ChoiceList, choices: Sequence[Choice]) -> AddresseeSelection:
+    kinds = [one.kind for one in choices if one.kind in listed.kinds]
+    return AddresseeSelection(kinds[0] if kinds else listed.kinds[0])
+
+
+async def _choices(context: Context, user: User, selection: AddresseeSelection) -> Sequence[Choice]:
+    """Return what the person may write to now; of people those that the search finds."""
+    core, tenant = context.services.core, context.services.tenant
+    owned = await Addressees(core.directory, tenant).of(user)
+    if not selection.query:
+        return owned
+    people = await core.sending.find_people(Caller(tenant, person=user), selection.query, _PEOPLE)
+    return [*owned, *map(person_choice, people)]
+
+
+# what the person does
+
+
+def is_for(on: Context | RehearsedStep, event: Event) -> bool:
+    """Return whether an event is a press in this list, or a text to search for."""
+    data = event.get("callback_data")
+    if data is not None:
+        press = choice_press(as_text(data))
+        return press is not None and press.list_id == _list_of(on)
+    return not as_text(event.get("event_text")).strip().startswith("/")
+
+
+async def hear(context: Context, event: Event, event_run: str) -> Ending | None:
+    """Change the selection, or end it. Raises StoreError."""
+    user = await required_person(context)
+    written = converted(ChooseAddresseesAttributes, context.prepared, context.services.timezone)
+    listed = written.listed(list_id(context.identity), language_of(user.locale))
+    stored = await step_results.noted(context)
+    before = msgspec.json.decode(stored, type=AddresseeSelection) if stored else None
+    choices = await _choices(context, user, before or AddresseeSelection())
+    found = _heard(before or _first(listed, choices), listed, choices, event)
+    if isinstance(found, Ending):
+        return found
+    selection, notice = found
+    await step_results.note(context, msgspec.json.encode(selection).decode())
+    if before is None or selection.query != before.query:
+        choices = await _choices(context, user, selection)
+    press = event if event.get("callback_data") is not None else None
+    await say(context, _shown(written, listed, selection, choices, notice), f"chosen:{event_run}", press)
+    return None
+
+
+def rehearse_hearing(step: RehearsedStep, event: Event) -> Ending | None:
+    written = converted(ChooseAddresseesAttributes, step.prepared, step.memory.zone)
+    listed = written.listed(step.list_id, _spoken(step.event))
+    found = _heard(step.memory.selections[step.list_id], listed, _SAMPLES, event)
+    if isinstance(found, Ending):
+        return found
+    step.memory.selections[step.list_id] = found[0]
+    step.say(_said(written, listed, found[0], _SAMPLES, found[1]))
+    return None
+
+
+def _heard(
+    before: AddresseeSelection, listed: ChoiceList, choices: Sequence[Choice], event: Event
+) -> Ending | tuple[AddresseeSelection, str]:
+    """Return how the selection ends; or what it is now, and a line for the person."""
+    press = choice_press(as_text(event.get("callback_data")))
+    if press is None:
+        return before.searching(as_text(event.get("event_text"))), ""
+    if press.verb == "cancel":
+        return Ending(State.FAILED, Values({"code": "CANCELLED"}), sentence("person_has_cancelled"))
+    if press.verb == "done":
+        return _done(before, listed, choices)
+    after = before.after(press, choices)
+    return (before, listed.word("gone")) if after is None else (after, "")
+
+
+def _done(
+    before: AddresseeSelection, listed: ChoiceList, choices: Sequence[Choice]
+) -> Ending | tuple[AddresseeSelection, str]:
+    """End, unless nothing is selected or a group is gone. People are checked with the order."""
+    if not before.chosen:
+        return before, listed.word("nothing")
+    known = {one.ref for one in choices}
+    left = tuple(one for one in before.chosen if one.kind == PERSON or one.ref in known)
+    if len(left) < len(before.chosen):
+        return replace(before, chosen=left), listed.word("gone")
+    return _chosen(left)
+
+
+def _chosen(chosen: Sequence[Choice], rest: str = "") -> Ending:
+    titles = ", ".join(one.title for one in chosen)[:1000]
+    results = {"chosen": [one.ref for one in chosen], "titles": titles, "rest": rest}
+    return completed(results, from_person=("rest",))
+
+
+# what the person sees
+
+
+def _shown(
+    written: ChooseAddresseesAttributes,
+    listed: ChoiceList,
+    selection: AddresseeSelection,
+    choices: Sequence[Choice],
+    notice: str = "",
+) -> MessageAttributes:
+    text = f"{written.text or escaped(listed.word('whom'), ParseMode.HTML)}\n{listed.state(selection)}"
+    above = f"{escaped(notice, ParseMode.HTML)}\n\n" if notice else ""
+    return MessageAttributes(above + text, inline=listed.rows(selection, choices))
+
+
+def _said(
+    written: ChooseAddresseesAttributes,
+    listed: ChoiceList,
+    selection: AddresseeSelection,
+    choices: Sequence[Choice],
+    notice: str = "",
+) -> BotMessage:
+    said = message(_shown(written, listed, selection, choices, notice))
+    assert said is not None  # the list has a text
+    return said
+
+
+def _list_of(on: Context | RehearsedStep) -> str:
+    return list_id(on.identity) if isinstance(on, Context) else on.list_id
+
+
+def _spoken(event: Event) -> str:
+    """Return the language of a rehearsed person."""
+    return language_of(as_text(event.get("language_code")))
+
+
+_QUESTION = AskedQuestion("addressees", (), (), "", 1, _TIMEOUT, None, "", "", "", 0)
+
+ACTION = ActionType(
+    name="choose_addressees",
+    help="Has the person select groups, supergroups and people to whom it may write, and waits for Done. Fails with a"
+    " `code` if the person cancels, is not linked, or may write to nobody; ends as `drop` if it begins something else.",
+    attributes=ChooseAddresseesAttributes,
+    placeholder=True,
+    outcomes=("completed", "failed", "unknown", "drop"),
+    returns={
+        "chosen": "what was selected, for `order`",
+        "titles": "their titles, separated by commas",
+        "rest": "with `begins`: the message without its addressee",
+        "code": "why it failed: `CANCELLED`, `PERSON_UNKNOWN`, `NOTHING_OWNED`, `ADDRESSEE_UNCLEAR`,"
+        " `ADDRESSEE_SEVERAL`",
+        "wait": "0",
+        "delivery_id": "the id of the delivery of the list, if that did not arrive",
+        "verdict": "what became of it, if it did not arrive",
+        "reached": "how many people it reached",
+    },
+    execute=execute,
+    rehearse=rehearse,
+    failure=refused,
+    hearing=Hearing(is_for, hear, rehearse_hearing),
+)

@@ -1,0 +1,181 @@
+"""Orders a delivery in the name of the person who writes: its groups, its quota, its history (C-115)."""
+
+from collections.abc import Sequence
+from datetime import datetime, tzinfo
+from typing import Annotated
+
+from core.errors import Invalid
+from core.model.clock import from_ms
+from core.model.delivery import NewDelivery, Repeat, Sender
+from core.model.states import DeliveryState
+from core.model.text.sms_parts import sms_parts
+from core.model.text.text_marks import plain_text
+from core.orders import AnyAddressee, Caller, Order
+from core.orders.choices import addressee
+from core.orders.delivery_times import check_time
+from core.orders.preview import Preview
+from core.orders.typed_times import TimePassed, TypedTime, read_time
+from core.updates.rights import origin_of
+from scenarios.bot.data import Data
+from scenarios.context import Context
+from scenarios.engine import Ending
+from scenarios.engine.results import completed
+from scenarios.placeholders.values import as_moment, in_utc
+from scenarios.rehearsal import RehearsedStep
+from scenarios.rehearsal.step import NUMBER
+from scenarios.schema import ActionType, Attributes, Own, Seen, conversion, types
+from scenarios.schema.attributes import Elements, Flag, Text, Verbatim
+from scenarios.sending import orders
+from scenarios.sending.addressees import ADDRESSEES, addressees
+from scenarios.sending.message import BotMessage, Files, MessageAttributes, content_of, message
+from scenarios.sending.person import refused, required_person
+from scenarios.words import sentence
+
+_NOW = ("", "now", "сейчас")
+
+
+class OrderAttributes(Attributes, frozen=True):
+    """`chosen`: what `choose_addressees` has returned."""
+
+    text: Annotated[Verbatim, Seen("The text of the message, in HTML unless `parse_mode` says otherwise.")] = ""
+    attachment: Annotated[Files, Seen("Files; `{attachments}` are those of the event.")] = None
+    parse_mode: Annotated[
+        str,
+        types.choice("HTML", "MarkdownV2"),
+        conversion.text,
+        Seen("How marks in the text are written.", default="HTML"),
+    ] = ""
+    to: Annotated[
+        Data,
+        ADDRESSEES,
+        conversion.anything,
+        Own("To whom, as in `send`; without it to those whom `choose_addressees` has returned."),
+    ] = None
+    chosen: Annotated[Elements, Seen()] = ()
+    channels: Annotated[Elements, Own("The channels; without it all of them.")] = ()
+    deliver_at: Annotated[
+        Text,
+        Own("When, as people write it: `14:30`, `tomorrow 9:00`, `25.11 14:30`, or ISO 8601. At once without it."),
+    ] = ""
+    preview: Annotated[Flag, Own("Whether nothing is sent: the action returns only what it would do.")] = False
+
+    @property
+    def message(self) -> MessageAttributes:
+        return MessageAttributes(self.text, attachment=self.attachment, parse_mode=self.parse_mode)
+
+    def addressees(self) -> Sequence[AnyAddressee]:
+        """Raises Invalid RECIPIENT_MALFORMED, NOBODY_ADDRESSED."""
+        return addressees(self.to) if self.to or not self.chosen else [addressee(ref) for ref in self.chosen]
+
+
+async def execute(context: Context, written: OrderAttributes) -> Ending:
+    """Order once, however often it is executed. Raises Refused."""
+    context.require("send")
+    user, services = await required_person(context), context.services
+    now = from_ms(services.now_ms())
+    due = due_of(written.deliver_at, now, services.timezone)
+    files = orders.files_of(context, written.message)
+    said = said_by(written, bool(files.attachments))
+    delivery = NewDelivery(
+        tenant=services.tenant,
+        sender=Sender(user.id, user.name, user.role),
+        text=said.text,
+        recipients=(),
+        channels=written.channels,
+        origin=origin_of(context.event),
+        deliver_at=due.at if due else None,
+        content=orders.needed(content_of(said, files.attachments, {}, same_chat=False), said.text),
+    )
+    order, caller = Order(delivery, written.addressees()), Caller(services.tenant, person=user)
+    if written.preview:
+        seen = await services.core.sending.preview(order, caller)
+        return completed({**_previewed(seen), **_told(said, seen.delivery.deliver_at, due, services.timezone)})
+    accepted = await services.core.sending.send(order, caller, Repeat(context.identity, "scenario"))
+    later = accepted.deliver_at if accepted.state is DeliveryState.SCHEDULED else None
+    return completed(
+        {
+            "delivery_id": accepted.key.id,
+            "people": accepted.recipients,
+            "moved": accepted.moved_from is not None,
+            **_told(said, later, due, services.timezone),
+        }
+    )
+
+
+def rehearse(step: RehearsedStep, written: OrderAttributes) -> Ending:
+    """Everybody is one person with a contact everywhere."""
+    now, zone = step.memory.now, step.memory.zone
+    due, said = due_of(written.deliver_at, now, zone), said_by(written)
+    to = written.to or list(written.chosen)
+    if not written.addressees():
+        raise Invalid("NOBODY_ADDRESSED", sentence("names_no_recipient"), "to")
+    told = {"people": 1, "moved": False, **_told(said, due.at if due else None, due, zone)}
+    if written.preview:
+        return completed({**told, "unreachable": 0, "sms_people": 1})
+    check_time(due.at if due else now, now, is_far=False)
+    step.say(said, due.at if due else now, to, list(written.channels) or None)
+    return completed({**told, "delivery_id": f"0.{NUMBER}.1000000000000000000"})
+
+
+def said_by(written: OrderAttributes, has_files: bool | None = None) -> BotMessage:
+    """Return the message. Raises Invalid TEXT_EMPTY."""
+    if (said := message(written.message, has_files)) is None:
+        raise Invalid("TEXT_EMPTY", sentence("nothing_send_no_text"), "text")
+    return said
+
+
+def due_of(written: str, now: datetime, zone: tzinfo) -> TypedTime | None:
+    """Return when something is due; None: at once. Raises Invalid DELIVER_AT_PAST, TIME_MALFORMED."""
+    if written.strip().casefold() in _NOW:
+        return None
+    try:
+        typed = read_time(written, now, zone)
+    except TimePassed:
+        raise Invalid("DELIVER_AT_PAST", sentence("time_has_passed", value=written[:100]), "deliver_at") from None
+    moment = None if typed or as_moment(written, zone) is None else in_utc(written, zone, now)
+    if typed is None and moment is None:
+        raise Invalid("TIME_MALFORMED", sentence("time_is_written_as", value=written[:100]), "deliver_at")
+    return typed or TypedTime(moment or now)
+
+
+def _previewed(seen: Preview) -> dict[str, Data]:
+    by_sms = seen.channels.get("sms")
+    return {
+        "people": seen.people,
+        "unreachable": len(seen.unreachable),
+        "sms_people": by_sms.people if by_sms else 0,
+        "moved": seen.delivery.moved_from is not None,
+    }
+
+
+def _told(said: BotMessage, at: datetime | None, due: TypedTime | None, zone: tzinfo) -> dict[str, Data]:
+    return {
+        "sms_parts": sms_parts(plain_text(said.text, said.mode)),
+        "deliver_at": f"{at.astimezone(zone):%d.%m.%Y %H:%M}" if at else "",
+        "skipped": due.skipped if due else "",
+    }
+
+
+ACTION = ActionType(
+    name="order",
+    help="Sends a message to groups and people in the name of the person who writes, who must be linked: its groups,"
+    " its quota and quiet hours hold, and it finds the message in its history. The action completes when it is stored.",
+    attributes=OrderAttributes,
+    placeholder=True,
+    one_of=("text", "attachment"),
+    returns={
+        "delivery_id": "the id of the delivery; none with `preview`",
+        "people": "how many people it goes to",
+        "deliver_at": "when it is sent, `25.11.2026 14:30`; empty: at once",
+        "moved": "whether quiet hours move it",
+        "skipped": "the time of day, if the clock is put forward over it and the next minute is taken",
+        "sms_parts": "how many SMS the text takes",
+        "sms_people": "with `preview`: how many people have a number for SMS",
+        "unreachable": "with `preview`: how many people no channel reaches",
+        "code": "why it was refused: `NOT_OWNER`, `QUOTA_EXCEEDED`, `DELIVER_AT_PAST`, `TIME_MALFORMED`, …",
+        "wait": "of a quota: after how many seconds the next message may be sent, otherwise 0",
+    },
+    execute=execute,
+    rehearse=rehearse,
+    failure=refused,
+)

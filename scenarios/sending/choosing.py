@@ -1,0 +1,152 @@
+"""The list from which a person selects groups, supergroups and people: tabs, pages, search. Pure.
+
+A button carries what it shows, `choose:<list>:<verb>:<tab>:<page>[:<choice>]`, and a toggle names the state that it
+leads to, so that pressing it twice does the same as once.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from core.model.content import ParseMode
+from core.model.text.characters import folded
+from core.model.text.text_entities import escaped
+from core.orders.choices import PERSON, Choice
+from scenarios.sending.message import Button, InlineRows
+from scenarios.words import in_language, sentence
+
+PAGE = 8
+"""Choices on one page."""
+
+_LONGEST_LABEL = 64
+_PRESS = re.compile(r"choose:([0-9a-f]{16}):(on|off|show|done|cancel):([gsp]):(\d{1,5})(?::([0-9a-f]{12}))?")
+_TABS = {"group": "g", "supergroup": "s", PERSON: "p"}
+_KINDS = {letter: kind for kind, letter in _TABS.items()}
+
+Words = Mapping[str, str]
+"""Name of a word → the text in place of Ada's own."""
+
+
+class ChoicePress(Struct, frozen=True):
+    """A pressed button of the list. `short`: of the choice, "" for none."""
+
+    list_id: str
+    verb: str
+    kind: str
+    page: int
+    short: str
+
+
+def choice_press(data: str) -> ChoicePress | None:
+    """Return what a button of a list means; None for any other button."""
+    found = _PRESS.fullmatch(data)
+    return ChoicePress(found[1], found[2], _KINDS[found[3]], int(found[4]), found[5] or "") if found else None
+
+
+class AddresseeSelection(Struct, frozen=True, omit_defaults=True):
+    """How far a person is. `chosen`: the selected choices, in the order of selection. `query`: what it searches for."""
+
+    kind: str = "group"
+    page: int = 0
+    chosen: tuple[Choice, ...] = ()
+    query: str = ""
+
+    def after(self, press: ChoicePress, choices: Sequence[Choice]) -> "AddresseeSelection | None":
+        """Return the selection after a press of a tab, a page or a toggle; None if the choice is gone."""
+        shown = replace(self, kind=press.kind, page=press.page)
+        if press.verb not in ("on", "off"):
+            return shown
+        found = next((one for one in (*choices, *self.chosen) if one.short == press.short), None)
+        if found is None:
+            return None
+        others = tuple(one for one in self.chosen if one.ref != found.ref)
+        return replace(shown, chosen=(*others, found) if press.verb == "on" else others)
+
+    def searching(self, query: str) -> "AddresseeSelection":
+        return replace(self, query=" ".join(query.split())[:100], page=0)
+
+    def found(self, choices: Sequence[Choice]) -> Sequence[Choice]:
+        """Return the choices of the tab that is shown, as far as they fit the search."""
+        return [one for one in choices if one.kind == self.kind and _fits(one.title, self.query)]
+
+
+def _fits(title: str, query: str) -> bool:
+    """Return whether each word of a search begins a word of a title."""
+    parts = folded(title).split()
+    return all(any(part.startswith(word) for part in parts) for word in folded(query).split())
+
+
+class ChoiceList(Struct, frozen=True):
+    """The list as it is shown. `kinds`: the tabs. `words`: of the author, in place of Ada's own."""
+
+    list_id: str
+    kinds: Sequence[str]
+    language: str
+    words: Words = {}
+
+    def state(self, selection: AddresseeSelection) -> str:
+        """Return in HTML what is selected, and what is searched for."""
+        titles = ", ".join(one.title for one in selection.chosen)[:1000] or "–"
+        lines = [self.word("selected").replace("{titles}", titles)]
+        lines += [self.word("search").replace("{query}", selection.query)] if selection.query else []
+        return escaped("\n".join(lines), ParseMode.HTML)
+
+    def rows(self, selection: AddresseeSelection, choices: Sequence[Choice]) -> InlineRows:
+        """Return tabs, the toggles of one page, the way to other pages, Done and Cancel."""
+        found = selection.found(choices)
+        last = max(0, -(-len(found) // PAGE) - 1)
+        page = min(selection.page, last)
+        toggles = [(self._toggle(one, selection, page),) for one in found[page * PAGE : (page + 1) * PAGE]]
+        end = (self._button("done", selection), self._button("cancel", selection))
+        return (*self._tabs(selection), *toggles, *self._pages(selection, page, last), end)
+
+    def _tabs(self, selection: AddresseeSelection) -> InlineRows:
+        if len(self.kinds) == 1:
+            return ()
+        return (tuple(self._tab(kind, is_shown=kind == selection.kind) for kind in self.kinds),)
+
+    def _tab(self, kind: str, *, is_shown: bool) -> Button:
+        label = self.word(kind)
+        return {"text": f"• {label} •" if is_shown else label, "data": self._data("show", kind, 0)}
+
+    def _toggle(self, one: Choice, selection: AddresseeSelection, page: int) -> Button:
+        is_on = any(chosen.ref == one.ref for chosen in selection.chosen)
+        label = f"✅ {one.title}" if is_on else one.title
+        return {
+            "text": label[:_LONGEST_LABEL],
+            "data": self._data("off" if is_on else "on", selection.kind, page, one.short),
+        }
+
+    def _pages(self, selection: AddresseeSelection, page: int, last: int) -> InlineRows:
+        if last == 0:
+            return ()
+        goals = ((max(0, page - 1), "◀"), (page, f"{page + 1}/{last + 1}"), (min(last, page + 1), "▶"))
+        return (tuple({"text": label, "data": self._data("show", selection.kind, goal)} for goal, label in goals),)
+
+    def _button(self, verb: str, selection: AddresseeSelection) -> Button:
+        return {"text": self.word(verb), "data": self._data(verb, selection.kind, selection.page)}
+
+    def _data(self, verb: str, kind: str, page: int, short: str = "") -> str:
+        return ":".join(filter(None, ("choose", self.list_id, verb, _TABS[kind], str(page), short)))
+
+    def word(self, name: str) -> str:
+        """Return one of `WORDS`."""
+        return str(self.words.get(name) or "") or in_language(_OWN_WORDS[name], self.language)
+
+
+_OWN_WORDS = {
+    "whom": sentence("choose_whom"),
+    "selected": sentence("choose_selected", titles="{titles}"),
+    "search": sentence("choose_search", query="{query}"),
+    "group": sentence("choose_groups"),
+    "supergroup": sentence("choose_supergroups"),
+    PERSON: sentence("choose_people"),
+    "done": sentence("choose_done"),
+    "cancel": sentence("choose_cancel"),
+    "nothing": sentence("choose_nothing"),
+    "gone": sentence("choose_gone"),
+}
+WORDS = tuple(_OWN_WORDS)
+"""The names of the words that authors may replace."""

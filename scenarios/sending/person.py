@@ -1,0 +1,37 @@
+"""The person of an event in the directory, and the language in which it is spoken to."""
+
+from core.errors import Forbidden, Refused
+from core.model.people import User
+from scenarios.context import Context
+from scenarios.engine import Ending, State, Values
+from scenarios.words import LANGUAGES, placed, sentence
+
+
+async def known_person(context: Context) -> User | None:
+    """Return the person of the event; None if the directory does not know it, or the event has no person."""
+    services = context.services
+    if not context.person:
+        return None
+    return await services.core.directory.users.by_contact(services.tenant, context.channel, context.person)
+
+
+async def required_person(context: Context) -> User:
+    """Return the person of the event. Raises Forbidden PERSON_UNKNOWN, PERSON_BLOCKED."""
+    user = await known_person(context)
+    if user is None:
+        raise Forbidden("PERSON_UNKNOWN", sentence("directory_does_not_know"))
+    if user.blocked:
+        raise Forbidden("PERSON_BLOCKED", sentence("person_is_blocked"))
+    return user
+
+
+def language_of(locale: str) -> str:
+    """Return the language of a locale such as `en` or `en-GB`; Russian for all others."""
+    language = locale.partition("-")[0].lower()
+    return language if language in LANGUAGES else "ru"
+
+
+def refused(refusal: Refused) -> Ending:
+    """Return the end of an action that a rule refuses: `code` says which, for a `branch`."""
+    wait = int(refusal.retry_after.total_seconds()) if refusal.retry_after else 0
+    return Ending(State.FAILED, Values({"code": refusal.code, "wait": wait}), placed(refusal.code, refusal.said))

@@ -1,0 +1,119 @@
+"""The list of addressees, and an order, as a rehearsal plays them; the list alone (C-115)."""
+
+from pathlib import Path
+
+import pytest
+
+from core.orders.choices import PERSON, Choice, addressee
+from scenarios.bot.button_data import LONGEST_DATA
+from scenarios.check import check
+from scenarios.check.rehearsal.bot_tests import run_tests
+from scenarios.sending.choosing import PAGE, AddresseeSelection, ChoiceList, choice_press
+from tests.scenarios.bot_folder import BotFolder
+
+GROUPS = [Choice("group", number, f"ИВТ-{number}") for number in range(1, 20)]
+LIST = ChoiceList("0" * 16, ("group", "supergroup", PERSON), "en")
+
+BOT = """
+write:
+  actions:
+    - {type: choose_addressees, text: "<b>Whom?</b>", words: {done: Ready}}
+    - {type: ask, text: "To {titles}. The text?", chain: completed}
+    - {type: order, text: "{answer}", deliver_at: tomorrow 9:00, preview: true, chain: completed}
+    - {type: send, text: "{people} at {deliver_at}, {sms_parts} SMS", chain: completed}
+    - {type: order, text: "{answer}", deliver_at: tomorrow 9:00, chain: completed}
+    - {type: send, text: "Ordered {delivery_id}", chain: completed}
+    - {type: send, text: "Not ordered: {code|fallback:stopped}", chain: [failed, drop]}
+late:
+  actions:
+    - {type: order, to: {group: A}, text: x, deliver_at: "{event_text|regex:at (.+)}"}
+    - {type: send, text: "{error}", chain: failed}
+help: {actions: [{type: send, text: Help}]}
+"""
+TESTS = """
+a group is selected and the message ordered:
+  at: 2026-12-01 10:00
+  steps:
+    - user: /write
+    - bot: {text: "Whom?\\nВыбрано: –", buttons: ["• Группы •", Супергруппы, A-1, A-2, Ready, Отмена]}
+    - press: Ready
+    - bot: {starts_with: Ничего не выбрано.}
+    - press: A-2
+    - bot: {text: "Whom?\\nВыбрано: A-2", buttons: ["• Группы •", Супергруппы, A-1, ✅ A-2, Ready, Отмена]}
+    - user: "2"
+    - bot: {buttons: ["• Группы •", Супергруппы, Ready, Отмена]}
+    - press: Ready
+    - bot: To A-2. The text?
+    - user: No <classes>
+    - bot: ["1 at 02.12.2026 09:00, 1 SMS", "Ordered 0.1.1000000000000000000"]
+    - wait: 1d
+    - bot: {text: "No <classes>", to: ["group:A-2"]}
+it ends when the person cancels:
+  steps:
+    - user: /write
+    - bot: {contains: "Whom?"}
+    - press: Отмена
+    - bot: "Not ordered: CANCELLED"
+a command begins something else:
+  steps:
+    - user: /write
+    - bot: {contains: "Whom?"}
+    - user: /help
+    - bot: ["Not ordered: stopped", Help]
+a time in words is refused:
+  at: 2026-12-01 10:00
+  steps:
+    - user: at 25.11.2026 14:30
+    - bot: "DELIVER_AT_PAST: the time '25.11.2026 14:30' has passed"
+    - user: at noon
+    - bot: {contains: "TIME_MALFORMED"}
+    - user: at 25.11.2029 14:30
+    - bot: {contains: "DELIVER_AT_FAR"}
+"""
+
+
+def test_a_rehearsal_plays_the_list_and_the_order(tmp_path: Path) -> None:
+    folder = BotFolder(tmp_path).write("scenarios/s.yaml", BOT).write("tests/t.yaml", TESTS)
+    folder.write("triggers.yaml", "text: {exact: {/write: s.write, /help: s.help}, starts_with: {at: s.late}}")
+    checked = check(tmp_path)
+    verdicts, problems = run_tests(tmp_path, checked.bot)
+    assert [problem.message for problem in checked.problems] == []
+    assert ([(one.name, one.place.line, one.problem) for one in verdicts if one.problem], problems) == ([], [])
+
+
+def test_buttons_lead_back_to_what_they_say_and_fit_into_a_press() -> None:
+    selection = AddresseeSelection(page=1, chosen=(GROUPS[0],))
+    rows = LIST.rows(selection, GROUPS)
+    assert len(rows) == 1 + PAGE + 1 + 1
+    for button in (one for row in rows for one in row):
+        press = choice_press(button["data"])
+        assert press is not None
+        assert len(button["data"].encode()) <= LONGEST_DATA
+        if press.short:
+            after = selection.after(press, GROUPS)
+            assert after is not None
+            assert after.after(press, GROUPS) == after, "twice is once"
+            assert [one.title for one in after.chosen] == ["ИВТ-1", button["text"]]
+    assert [one["text"] for one in rows[-2]] == ["◀", "2/3", "▶"]
+
+
+def test_a_page_behind_the_last_one_is_the_last_and_a_choice_that_is_gone_is_refused() -> None:
+    assert LIST.rows(AddresseeSelection(page=99), GROUPS)[-2][1]["text"] == "3/3"
+    press = choice_press(LIST.rows(AddresseeSelection(), GROUPS)[1][0]["data"])
+    assert press is not None
+    assert AddresseeSelection().after(press, GROUPS[1:]) is None
+
+
+@pytest.mark.parametrize("data", ["", "choose:x", f"choose:{'0' * 16}:on:g:0:zz", f"choose:{'0' * 16}:on:x:0", ":menu"])
+def test_other_buttons_are_no_press_of_a_list(data: str) -> None:
+    assert choice_press(data) is None
+
+
+@pytest.mark.parametrize(("query", "found"), [("", 19), ("ивт-1", 11), ("ИВТ-19", 1), ("вт", 0), ("ивт-1 ивт-2", 0)])
+def test_a_search_compares_the_beginnings_of_words(query: str, found: int) -> None:
+    assert len(AddresseeSelection().searching(query).found(GROUPS)) == found
+
+
+def test_a_reference_leads_to_its_addressee() -> None:
+    given = [addressee(Choice(kind, "a:b=c", "x").ref) for kind in ("group", "supergroup", PERSON)]
+    assert [(one.group, one.supergroup, one.id)[n] for n, one in enumerate(given)] == ["a:b=c"] * 3
