@@ -11,12 +11,13 @@ from bots.conversation.conversation import Conversation
 from bots.conversation.status import StatusView
 from bots.dialogs import Answering, Dialogs, Send
 from bots.event_worker import event_worker
+from bots.replies import Reply
 from bots.services import BotServices
-from bots.status_tasks import Edit, StatusHandler, StatusTasks
+from core.orders.following import Edit, StatusHandler, StatusTasks
 from core.queue import Worker
 
 
-async def button_workers(services: BotServices, channel: str, send: Send, edit: Edit) -> Sequence[Worker]:
+async def button_workers(services: BotServices, channel: str, send: Send, edit: Edit[Reply]) -> Sequence[Worker]:
     """Return what answers the events of a channel. Raises StoreError."""
     status_tasks = StatusTasks(services.core.client, services.tenant, channel)
     await status_tasks.open()

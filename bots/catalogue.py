@@ -1,4 +1,5 @@
-"""The texts of the bots, in Russian and English: `bots/texts/<locale>.yaml`, name → text with {placeholders}.
+"""The texts of the dialogs, in Russian and English: `bots/texts/<locale>.yaml`, name → text with {placeholders}. Texts
+that bots of scenarios say, too, are sentences of `scenarios.words`.
 
 A test compares the catalogues: every text is there in every language, with the same placeholders.
 """
@@ -9,15 +10,19 @@ from pathlib import Path
 
 import yaml
 
+from scenarios.sending.person import language_of
+from scenarios.words import Text, in_language, sentence
+
 _FOLDER = Path(__file__).with_name("texts")
 LOCALES = ("ru", "en")
-DEFAULT_LOCALE = "ru"
 
 
-def text(name: str, locale: str, /, **values: object) -> str:
+def text(name: str, locale: str, /, **values: Text | int) -> str:
     """Return the text `name` in the language of a locale such as `en` or `en-GB`; Russian for all others."""
-    language = locale.partition("-")[0].lower()
-    return catalogue(language if language in LOCALES else DEFAULT_LOCALE)[name].format(**values)
+    language = language_of(locale)
+    if name in catalogue(language):
+        return catalogue(language)[name].format(**values)
+    return in_language(sentence(name, **values), language)
 
 
 @cache

@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from bots.dialog_event import DialogEvent
 from bots.replies import Reply
-from bots.status_tasks import StatusTask
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender
 from core.orders import Caller, Order, Sending
+from core.orders.following import StatusTask
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
@@ -59,7 +59,7 @@ class DeliveredReplies:
             await self._send(message, _repeat(event, reply))
 
     async def send_result(self, followed: StatusTask, reply: Reply) -> bool:
-        """Send the result of a delivery, of which only the first is sent; `bots.status_tasks.StatusHandler` calls it.
+        """Send the result of a delivery, of which only the first is sent; a `StatusHandler` calls it.
         Returns False: the result cannot be changed. Raises StoreError and `core.errors.Refused`.
         """
         message = _Message(followed.channel, followed.address, reply.text, _RESULT_EXPIRES, urgent=False)

@@ -19,8 +19,8 @@ from bots.catalogue import text
 from bots.conversation.state import State, Turn
 from bots.dialog_event import DialogEvent
 from bots.replies import Reply
-from bots.send_faults import NotSent, SendLater
 from core.errors import StoreError
+from core.orders.following import NotSent, SendLater
 from core.queue import Attempt, Bury, Result, Retry
 from core.redis.keys import KEYS
 from core.redis.store import Store

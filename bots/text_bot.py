@@ -11,7 +11,7 @@ from bots.delivered_replies import DeliveredReplies
 from bots.dialogs import Answering, Dialogs
 from bots.event_worker import event_worker
 from bots.services import BotServices
-from bots.status_tasks import StatusHandler, StatusTasks
+from core.orders.following import StatusHandler, StatusTasks
 
 
 class TextBot:

@@ -10,13 +10,13 @@ from bots.conversation.selection import SelectionConversation
 from bots.conversation.state import State, Turn, say
 from bots.conversation.status import StatusConversation, StatusView
 from bots.dialog_event import DialogEvent
-from bots.phrases import duration
 from bots.replies import Reply
 from bots.services import BotServices
-from bots.status_tasks import StatusTasks
 from core.model.people import User
+from core.orders.following import StatusTasks
 from core.sessions import SignInLinks
 from core.sessions.codes import LINK_LIFETIME
+from scenarios.sending.phrases import duration
 
 
 class Conversation:

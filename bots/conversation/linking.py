@@ -15,11 +15,11 @@ from bots.catalogue import text
 from bots.conversation.commands import command_of, help_of
 from bots.conversation.state import CODE, EMAIL, IDLE, SENT, State, Turn, say
 from bots.dialog_event import DialogEvent
-from bots.phrases import duration
 from core.directory import Directory
-from core.directory.linking import ALPHABET, LENGTH, Linking, as_typed
+from core.directory.linking import Linking, is_code
 from core.errors import Refused
 from core.model.people import User, faults_of_email
+from scenarios.sending.phrases import duration
 
 # code of a refusal → what the bot waits for next
 _NEXT: Mapping[str, str] = {
@@ -68,7 +68,7 @@ class LinkingConversation:
                 return await self._unlink(event, locale)
         if user is None:
             return await self._link(event, state, locale)
-        if state.step == CODE and _is_code(event.text):  # linked by an attempt that was interrupted, or elsewhere
+        if state.step == CODE and is_code(event.text):  # linked by an attempt that was interrupted, or elsewhere
             return say(self._linked(user, locale))
         if state.step in (IDLE, EMAIL, CODE, SENT) and _is_email(event.text.strip()):
             return say(text("link_contact_linked", locale))
@@ -82,7 +82,7 @@ class LinkingConversation:
     async def _open_link(self, event: DialogEvent, state: State, locale: str) -> Turn | None:
         """Return the step that a deep link asks for, whose payload is a code or an e-mail address; None without one."""
         payload = event.text.partition(" ")[2].strip()
-        is_known = _is_code(payload) or _is_email(payload)
+        is_known = is_code(payload) or _is_email(payload)
         return await self._link(replace(event, text=payload), state, locale) if is_known else None
 
     async def _link(self, event: DialogEvent, state: State, locale: str) -> Turn:
@@ -91,7 +91,7 @@ class LinkingConversation:
         try:
             if "@" in written:
                 return await self._request(event, written, locale)
-            if written and (state.step == CODE or _is_code(written)):
+            if written and (state.step == CODE or is_code(written)):
                 return await self._confirm(event, written, locale)
         except Refused as refusal:
             return _refused(refusal, locale)
@@ -129,12 +129,6 @@ def locale_of(user: User | None, event: DialogEvent) -> str:
 
 def _is_email(written: str) -> bool:
     return next(faults_of_email(written), None) is None
-
-
-def _is_code(written: str) -> bool:
-    """Return whether a text has the form of a code."""
-    code = as_typed(written)
-    return len(code) == LENGTH and all(letter in ALPHABET for letter in code)
 
 
 def _refused(refusal: Refused, locale: str) -> Turn:

@@ -14,17 +14,17 @@ from bots.catalogue import text
 from bots.conversation.keyboards import Keyboards
 from bots.conversation.state import CONFIRM, SELECT, SENT, TIME, State, Turn
 from bots.dialog_event import DialogEvent
-from bots.phrases import duration, moment
 from bots.replies import Reply
 from bots.services import BotServices
-from bots.status_tasks import StatusTask, StatusTasks
 from core.errors import Refused
 from core.model.delivery import NewDelivery, Repeat, Sender
 from core.model.people import Member, User
 from core.model.text.sms_parts import sms_parts
 from core.orders import Caller, Order
 from core.orders.choices import addressee
+from core.orders.following import StatusTask, StatusTasks
 from core.orders.typed_times import TypedTime
+from scenarios.sending.phrases import duration, moment
 
 _PREVIEW = 1000
 # code of a refusal → where the dialog goes on

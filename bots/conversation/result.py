@@ -7,10 +7,10 @@ courier does not run, the result is that of this moment, so that the sender lear
 from datetime import UTC, datetime, timedelta
 
 from bots.catalogue import text
-from bots.phrases import verdict_name
 from bots.replies import Reply
-from bots.status_tasks import StatusTask
 from core.model.history import History
+from core.orders.following import StatusTask
+from scenarios.sending.phrases import verdict_name
 
 PATIENCE = timedelta(hours=1)
 FIRST_LOOK = timedelta(seconds=2)

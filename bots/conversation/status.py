@@ -5,38 +5,23 @@ a delivery, so it never reaches another person's. The buttons do not belong to a
 history is kept.
 """
 
-from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 
 from bots.button_data import ButtonData
 from bots.catalogue import text
 from bots.conversation.state import State, Turn
 from bots.dialog_event import DialogEvent
-from bots.phrases import moment, verdict_name
-from bots.replies import Button, Buttons, Reply
+from bots.replies import Button, Reply
 from bots.services import BotServices
-from bots.status_tasks import StatusTask, StatusTasks
 from core.errors import Refused
-from core.model.history import History, RecipientRecord
+from core.model.history import History
 from core.model.history_key import HistoryKey
 from core.model.people import User
-from core.model.states import DeliveryState, Reason, Status
+from core.model.states import DeliveryState, Status
 from core.orders import Caller
-
-_NAMES = 35
-"""Names in the list of those who were not reached; a message has room for them."""
-_MOST_OF_NAME = 60
-_PAGE = 500
-# The first status that a person has in any channel explains why it was not reached.
-_WHY = (
-    (Status.FAILED, "why_failed"),
-    (Status.UNKNOWN, "why_unknown"),
-    (Status.SENDING, "why_waiting"),
-    (Status.QUEUED, "why_waiting"),
-    (Status.EXPIRED, "why_expired"),
-    (Status.CANCELLED, "why_cancelled"),
-    (Status.SKIPPED, "why_opted_out"),
-)
+from core.orders.following import StatusTask, StatusTasks
+from scenarios.sending.person import language_of
+from scenarios.sending.status import missed_text, status_buttons, status_text
 
 
 class StatusView:
@@ -48,42 +33,13 @@ class StatusView:
 
     def reply(self, history: History, followed: StatusTask, notice: str = "") -> Reply:
         """Return the text and the buttons of the message that shows the delivery."""
-        return Reply(self._text(history, followed.locale), self._buttons(history, followed), followed.message, notice)
+        language = language_of(followed.locale)
+        buttons = [[self._button(verb, label, history, followed)] for verb, label in status_buttons(history, language)]
+        return Reply(status_text(history, language, self._timezone), buttons, followed.message, notice)
 
-    def _text(self, history: History, locale: str) -> str:
-        counts = history.counts
-        is_moved = history.moved_from is not None and history.state is DeliveryState.SCHEDULED
-        lines = [
-            text(f"status_{verdict_name(history)}", locale, time=moment(history.deliver_at, self._timezone)),
-            *([text("status_moved", locale)] if is_moved else []),
-            text("status_counts", locale, people=counts["recipients"], reached=counts["reached"]),
-            *(_channel_line(channel, record.counts, locale) for channel, record in history.channels.items()),
-        ]
-        return "\n".join(line for line in lines if line)
-
-    def _buttons(self, history: History, followed: StatusTask) -> Buttons:
-        shown: list[list[Button]] = []
-        if history.state is DeliveryState.SCHEDULED:
-            shown.append([self._button("button_cancel_delivery", "cancel", history, followed)])
-        if history.finished_at and history.counts.get(Status.FAILED):
-            shown.append([self._button("button_retry", "retry", history, followed)])
-        if history.finished_at and history.counts["reached"] < history.counts["recipients"]:
-            shown.append([self._button("button_missed", "missed", history, followed)])
-        return shown
-
-    def _button(self, name: str, action: str, history: History, followed: StatusTask) -> Button:
-        content = f"d.{action}.{history.key.shard}.{history.key.ns}"
-        return Button(text(name, followed.locale), self._button_data.sign(followed.channel, followed.address, content))
-
-
-def _channel_line(channel: str, counts: Mapping[Status, int], locale: str) -> str:
-    """Return what a channel has done; "" for a channel in which no recipient has a contact."""
-    words = [
-        f"{text(f'count_{status}', locale)} {count}"
-        for status, count in counts.items()
-        if count and status not in (Status.NO_CONTACT, Status.SKIPPED)
-    ]
-    return f"{channel}: {', '.join(words)}" if words else ""
+    def _button(self, verb: str, label: str, history: History, followed: StatusTask) -> Button:
+        content = f"d.{verb}.{history.key.shard}.{history.key.ns}"
+        return Button(label, self._button_data.sign(followed.channel, followed.address, content))
 
 
 class StatusConversation:
@@ -127,31 +83,5 @@ class StatusConversation:
         return Reply(notice=text("retry_begun", locale, count=count))
 
     async def _missed(self, key: HistoryKey, followed: StatusTask, event: DialogEvent) -> Reply:
-        missed = await self._missed_people(key)
-        lines = [f"{_name(one)} – {text(_why(one), followed.locale)}" for one in missed[:_NAMES]]
-        if len(missed) > _NAMES:
-            lines.append(text("missed_more", followed.locale, count=len(missed) - _NAMES))
-        head = text("missed_people" if missed else "missed_nobody", followed.locale, count=len(missed))
-        return Reply("\n".join([head, *lines]))
-
-    async def _missed_people(self, key: HistoryKey) -> Sequence[RecipientRecord]:
-        cursor, missed = None, list[RecipientRecord]()
-        while True:
-            page = await self._services.core.deliveries.read(key, self._services.tenant, cursor, _PAGE)
-            missed += [one for one in page.recipients if not one.received_in]
-            cursor = page.next
-            if cursor is None:
-                return missed
-
-
-def _name(one: RecipientRecord) -> str:
-    return (one.name or str(one.id))[:_MOST_OF_NAME]
-
-
-def _why(one: RecipientRecord) -> str:
-    """Return the name of the text that explains why a person was not reached."""
-    outcomes = list(one.outcomes.values())
-    if any(outcome.reason == Reason.BLOCKED for outcome in outcomes):
-        return "why_blocked"
-    statuses = {outcome.status for outcome in outcomes}
-    return next((name for status, name in _WHY if status in statuses), "why_no_contact")
+        services, language = self._services, language_of(followed.locale)
+        return Reply(await missed_text(services.core.deliveries, key, services.tenant, language))

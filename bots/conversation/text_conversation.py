@@ -18,15 +18,15 @@ from bots.conversation.linking import LinkingConversation
 from bots.conversation.result import FIRST_LOOK
 from bots.conversation.state import State, Turn, say
 from bots.dialog_event import DialogEvent
-from bots.phrases import duration, moment
 from bots.services import BotServices
-from bots.status_tasks import StatusTask, StatusTasks
 from core.errors import QuotaExceeded, Refused
 from core.model.delivery import Accepted, NewDelivery, Repeat, Sender
 from core.model.people import User
 from core.orders import Caller, Order
 from core.orders.choices import Addressees, Choice, addressee
+from core.orders.following import StatusTask, StatusTasks
 from core.orders.recognition import Recognised, UnclearWords, recognise
+from scenarios.sending.phrases import duration, moment
 
 MOST_CHARACTERS = 4096
 MOST_NAMES = 10

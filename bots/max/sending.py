@@ -7,10 +7,9 @@ from typing import Any
 
 from bots.dialog_event import DialogEvent
 from bots.replies import Buttons, Reply
-from bots.send_faults import NotSent, SendLater
-from bots.status_tasks import StatusTask
 from core.model.content import ParseMode
 from core.model.text.text_marks import cut_text
+from core.orders.following import NotSent, SendLater, StatusTask
 from couriers.max.client import MaxClient, MaxRefused, MaxTokenRefused, MaxUnavailable
 from couriers.max.content import callback_button, keyboard_of
 

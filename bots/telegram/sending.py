@@ -10,8 +10,7 @@ from typing import Any
 
 from bots.dialog_event import DialogEvent
 from bots.replies import Buttons, Reply
-from bots.send_faults import NotSent, SendLater
-from bots.status_tasks import StatusTask
+from core.orders.following import NotSent, SendLater, StatusTask
 from couriers.telegram_bot.client import REFUSALS, BotClient
 from couriers.telegram_bot.library import TelegramMethod, exceptions, methods, types
 

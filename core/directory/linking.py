@@ -189,6 +189,12 @@ async def installation_secret(store: Store) -> bytes:
     return str(await store.command("GET", name)).encode()
 
 
+def is_code(written: str) -> bool:
+    """Return whether a text has the form of a code."""
+    code = as_typed(written)
+    return len(code) == LENGTH and all(letter in ALPHABET for letter in code)
+
+
 def link_id(channel: str, address: str) -> str:
     """Return the id of the link of a contact. It is the same for every request, so a contact has one code at a time."""
     return blake2b(f"{channel}\n{address}".encode(), digest_size=16).hexdigest()

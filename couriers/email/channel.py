@@ -16,6 +16,6 @@ CHANNEL = Channel(
     ),
     is_simulated=True,
     address=EMAIL_ADDRESS,
-    readers={"ADA_SMTP_URL": frozenset({"serve", "email", "bots"})},
+    readers={"ADA_SMTP_URL": frozenset({"serve", "email", "bots", "scenarios"})},
     limits_replies=True,
 )

@@ -64,6 +64,13 @@ def is_turn(data: str) -> bool:
     return _TURN.fullmatch(data) is not None
 
 
+def is_of_list(data: str) -> bool:
+    """Return whether a button belongs to a list that a step shows: a page, a choice. Without the step it is an old
+    one.
+    """
+    return is_turn(data) or data.startswith("choose:")
+
+
 def turn_of(event: Mapping[str, Data]) -> PageTurn | None:
     """Return which page a press asks for; None for any other event."""
     found = _TURN.fullmatch(str(event.get("callback_data") or ""))

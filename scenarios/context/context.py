@@ -13,6 +13,7 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
+from core.directory.linking import Linking
 from core.errors import Forbidden
 from core.model.history_key import HistoryKey
 from core.services import Services
@@ -33,6 +34,7 @@ log = logging.getLogger(__name__)
 class ScenarioServices:
     """One set per process. `telegram`: the client of the Bot API, None without ADA_BOT_TOKEN. `models`: language models
     and speech services. `plugins`: what plugins have opened, by their names. `sign_in`: None without ADA_SIGN_IN.
+    `linking`: None without a mail server for codes. `public_url`: of the web console, "" if it is not known.
     `pictures`: where actions draw. `allow_private`: whether requests may go to private addresses.
     """
 
@@ -42,6 +44,8 @@ class ScenarioServices:
     timezone: tzinfo
     conversations: Conversations
     sign_in: SignIn | None = None
+    linking: Linking | None = None
+    public_url: str = ""
     models: Models = field(default_factory=Models.not_set_up)
     pictures: FileCache = field(default_factory=FileCache.nowhere)
     plugins: Mapping[str, Any] = field(default_factory=dict)

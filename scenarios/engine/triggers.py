@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from core.model.text.characters import nfc
 from scenarios import bot
-from scenarios.bot.button_data import JUMP, jump, jump_data, turn_of
+from scenarios.bot.button_data import JUMP, is_of_list, jump, jump_data
 from scenarios.bot.button_text import normalise
 from scenarios.bot.data import Data
 from scenarios.bot.patterns import Pattern, PatternRefused, PatternTimeout, compile_pattern
@@ -90,7 +90,8 @@ class CompiledTriggers:
         source = source_of(event)
         entries = self._entries[chat_kind(event)].get(source, ())
         if source == "callback":
-            name, is_turn = self._goal(_text(event.get("callback_data"))), turn_of(event) is not None
+            data = _text(event.get("callback_data"))
+            name, is_turn = self._goal(data), is_of_list(data)
             old = tuple(entry for entry in entries if entry.kind == "*")
             if name and (self._bot.find(name) or not old):
                 return Selection((name,), ("",))

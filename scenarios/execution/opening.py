@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 
+from core.directory.linking import Linking
 from core.orders import SendingPolicy
 from core.redis.store import Store
 from core.services import Services
@@ -29,6 +30,8 @@ class ScenarioOptions:
     models: Models = field(default_factory=Models.not_set_up)
     pictures: FileCache = field(default_factory=FileCache.nowhere)
     sign_in: SignIn | None = None
+    linking: Linking | None = None
+    public_url: str = ""
     allow_private: bool = False
 
 
@@ -51,6 +54,8 @@ async def bot_services(core: Services, options: ScenarioOptions) -> AsyncIterato
             timezone=options.timezone,
             conversations=StoredConversations(core.store, options.tenant),
             sign_in=options.sign_in,
+            linking=options.linking,
+            public_url=options.public_url,
             models=options.models,
             pictures=options.pictures,
             allow_private=options.allow_private,

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from core.errors import StoreError
+from core.orders.following import CONCURRENCY as STATUSES
+from core.orders.following import StatusTasks, status_tube
 from core.queue import Attempt, Result, Retry, Suspend, Worker
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.services import Services
@@ -28,6 +30,7 @@ from scenarios.execution.waiting.delivery_ends import DeliveryEnds
 from scenarios.execution.waiting.parking import Parking
 from scenarios.execution.waiting.slow_steps import CONCURRENCY, slow_tubes
 from scenarios.schema import ActionType
+from scenarios.sending.following import BOTS
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +80,7 @@ class Process:
         """Create the tubes. Raises StoreError."""
         for tube in (events.scenarios_tube(), schedules_tube(), *slow_tubes(self._types)):
             await self._core.client.tubes.create(tube)
+        await StatusTasks(self._core.client, "", BOTS).open()
         for calls in bot_calls_by_channel(self._core.client, "").values():
             await calls.open()
 
@@ -131,6 +135,7 @@ class Process:
         slow = [self._worker(tube.name, TenantBot.handle_slow_step, CONCURRENCY) for tube in slow_tubes(self._types)]
         return [
             self._worker(events.TUBE, TenantBot.handle_event, self._options.concurrency),
+            self._worker(status_tube(BOTS), TenantBot.handle_status, STATUSES),
             self._worker(schedules_tube().name, TenantBot.handle_moment, _MOMENTS),
             *slow,
         ]

@@ -26,6 +26,7 @@ from scenarios.execution.waiting.delivery_ends import DeliveryEnds
 from scenarios.execution.waiting.parking import Parking
 from scenarios.execution.waiting.slow_steps import SlowSteps
 from scenarios.schema import ActionType
+from scenarios.sending.following import FollowedDeliveries
 from scenarios.stores.people import People
 from scenarios.stores.variables import Variables
 
@@ -73,6 +74,7 @@ class TenantBot:
             services.core.directory.users,
             Events(client, tenant).put_reply,
         )
+        self._followed = FollowedDeliveries(services.core, tenant, services.timezone)
         self._schedules = Schedules(services, active)
         self._menus = Menus(services.telegram, store, active) if services.telegram else None
 
@@ -94,6 +96,9 @@ class TenantBot:
 
     async def handle_moment(self, attempt: Attempt) -> Result:
         return await self._schedules.handle(attempt)
+
+    async def handle_status(self, attempt: Attempt) -> Result:
+        return await self._followed.handle(attempt)
 
     async def handle_slow_step(self, attempt: Attempt) -> Result:
         return await self._slow.handle(attempt)

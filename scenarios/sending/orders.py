@@ -55,29 +55,45 @@ class Terms(Struct, frozen=True):
 AT_ONCE = Terms()
 
 
+class Chat(Struct, frozen=True):
+    """Where a reply goes. `origin`: of the event that it answers. `name`: of the person, as the provider has it."""
+
+    tenant: str
+    channel: str
+    address: str
+    origin: str
+    name: str | None = None
+
+
 def to_person(
     context: Context, text: str, content: Content, address: str, terms: Terms = AT_ONCE
 ) -> tuple[Order, Caller]:
-    """Return a message to the event's chat, or to the person in private. The messages of a chat keep their order."""
+    """Return a message to the event's chat, or to the person in private."""
+    name = str(context.event.get("first_name") or context.event.get("username") or "") or None
+    chat = Chat(context.services.tenant, context.channel, address, origin_of(context.event), name)
+    return reply_to(chat, text, content, _now(context), terms)
+
+
+def reply_to(chat: Chat, text: str, content: Content, now: datetime, terms: Terms = AT_ONCE) -> tuple[Order, Caller]:
+    """Return a message to a chat. The messages of a chat keep their order."""
     delivery = NewDelivery(
-        tenant=context.services.tenant,
+        tenant=chat.tenant,
         sender=_BOT,
         text=text,
         recipients=(),
-        channels=[context.channel],
-        origin=origin_of(context.event),
+        channels=[chat.channel],
+        origin=chat.origin,
         deliver_at=terms.deliver_at,
-        expires_at=(terms.deliver_at or _now(context)) + _EXPIRES,
-        lane=own_name(context.services.tenant, f"{context.channel}:{address}"),
+        expires_at=(terms.deliver_at or now) + _EXPIRES,
+        lane=own_name(chat.tenant, f"{chat.channel}:{chat.address}"),
         priority=_PRIORITY,
         kind=KIND,
         tags=terms.tags,
         content=needed(content, text),
     )
-    name = str(context.event.get("first_name") or context.event.get("username") or "") or None
-    recipient = Recipient(address, name, contacts={context.channel: [address]})
+    recipient = Recipient(chat.address, chat.name, contacts={chat.channel: [chat.address]})
     order = Order(delivery, [recipient], urgent=True, far=terms.far)
-    return order, Caller(delivery.tenant, is_admin=True, may_be_urgent=True)
+    return order, Caller(chat.tenant, is_admin=True, may_be_urgent=True)
 
 
 async def broadcast(

@@ -33,5 +33,6 @@ def language_of(locale: str) -> str:
 
 def refused(refusal: Refused) -> Ending:
     """Return the end of an action that a rule refuses: `code` says which, for a `branch`."""
-    wait = int(refusal.retry_after.total_seconds()) if refusal.retry_after else 0
-    return Ending(State.FAILED, Values({"code": refusal.code, "wait": wait}), placed(refusal.code, refusal.said))
+    after = refusal.retry_after
+    told = {"code": refusal.code, "wait": int(after.total_seconds()) if after else 0}
+    return Ending(State.FAILED, Values(told), placed(refusal.code, refusal.said))

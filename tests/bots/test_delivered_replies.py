@@ -9,9 +9,9 @@ import pytest
 from bots.delivered_replies import KIND, MOST_REPLIES, DeliveredReplies
 from bots.dialog_event import DialogEvent
 from bots.replies import Reply
-from bots.status_tasks import StatusTask
 from core.model.delivery import Recipient, Repeat
 from core.orders import Caller, Order
+from core.orders.following import StatusTask
 from core.redis.keys import KEYS
 from tests.support.stack import TENANT, Stack
 

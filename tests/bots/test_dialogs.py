@@ -9,8 +9,8 @@ from bots.conversation.state import State, Turn
 from bots.dialog_event import DialogEvent
 from bots.dialogs import Answering, Dialogs
 from bots.replies import Button, Reply
-from bots.send_faults import NotSent, SendLater
 from core.errors import StoreUnavailable
+from core.orders.following import NotSent, SendLater
 from core.queue import Attempt, Bury, Queue, QueueClient, Retry
 from core.queue.task import SettleResult
 from core.updates.events import Events, dialogs_tube

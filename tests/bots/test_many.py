@@ -8,10 +8,10 @@ from bots.conversation.keyboards import PAGE, Keyboards
 from bots.conversation.state import SELECT, State
 from bots.conversation.status import StatusConversation, StatusView
 from bots.dialog_event import DialogEvent
-from bots.status_tasks import StatusTasks
 from core.model.delivery import Recipient, Sender
 from core.model.people import Group, Supergroup, User
 from core.orders.choices import Addressees, Choice
+from core.orders.following import StatusTasks
 from tests.bots.telegram.chat import School
 from tests.bots.telegram.conftest import bot_api, idle_school
 from tests.support.stack import TENANT

@@ -7,12 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from bots.replies import Reply
-from bots.send_faults import NotSent, SendLater
-from bots.status_tasks import StatusHandler, StatusTask, StatusTasks
 from core.errors import StoreUnavailable
 from core.model.delivery import Accepted
 from core.model.history import History
 from core.model.history_key import HistoryKey
+from core.orders.following import NotSent, SendLater, StatusHandler, StatusTask, StatusTasks
 from core.queue import Attempt, QueueClient, Result, Retry
 from core.queue.task import SettleResult
 from tests.support.stack import TENANT, Stack, person

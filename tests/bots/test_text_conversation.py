@@ -18,7 +18,6 @@ from bots.delivered_replies import MOST_REPLIES, DeliveredReplies
 from bots.dialog_event import DialogEvent
 from bots.replies import Reply
 from bots.services import BotServices
-from bots.status_tasks import StatusTask, StatusTasks
 from bots.text_bot import TextBot
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.deliveries.channels import Channels
@@ -29,6 +28,7 @@ from core.model.people import Group, Supergroup, User
 from core.model.quota import Quota
 from core.model.states import Reason
 from core.orders import Sending, SendingPolicy
+from core.orders.following import StatusTask, StatusTasks
 from core.queue import QueueClient
 from core.services import Services
 from core.updates.events import Events, dialogs_tube

@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bots.phrases import duration, moment
 from core.orders.typed_times import TimePassed, TypedTime, read_time, tomorrow_morning
+from scenarios.sending.phrases import duration, moment
 
 MOSCOW, BERLIN = ZoneInfo("Europe/Moscow"), ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=MOSCOW)

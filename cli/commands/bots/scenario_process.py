@@ -8,6 +8,7 @@ import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy
 from cli.processes.noted_process import NotedProcess, noted_process
 from cli.processes.startup import collect_garbage_less_often, configure_logging, run_with_restarts, stop_requested
 from cli.processes.supervisor import announce
+from cli.services.linking import open_linking
 from cli.services.models import open_models
 from cli.services.sending_policy import sending_policy_of
 from cli.services.sign_in import open_sign_in
@@ -26,6 +28,7 @@ from cli.services.store import open_store
 from cli.settings.bot_folders import BotFolder
 from cli.settings.secrets import receiver
 from cli.settings.settings import Configuration, Settings, load
+from core.directory.linking import Linking
 from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.services import Services, open_services
@@ -68,10 +71,11 @@ async def run_scenarios(configuration: Configuration, folder: Path, health_file:
         noted_process(store, "scenarios", healthy=health_file, data=settings.data) as noted,
         open_models(settings) as models,
         open_services(store, sending_policy_of(settings)) as core,
+        open_linking(store, core.directory, settings) as linking,
     ):
         options = ProcessOptions(lease=min(settings.lease, ProcessOptions().lease), secrets=_secrets(configuration))
         process = Process(core, options=options)
-        bots = Bots(process, core, models, await open_sign_in(store, settings))
+        bots = Bots(process, core, models, await open_sign_in(store, settings), linking)
         folders = BotFolders(configuration, store, "scenarios", bots.start, bots.stop)
         await process.open()
         await folders.look()
@@ -95,17 +99,21 @@ def is_ready(noted: NotedProcess, folder: Path, versions: Mapping[str, str]) -> 
 class Bots:
     """The bots that a process of the scenarios has opened: each with its plugins and its client of Telegram."""
 
-    def __init__(self, process: Process, core: Services, models: Models, sign_in: SignIn | None) -> None:
+    def __init__(
+        self, process: Process, core: Services, models: Models, sign_in: SignIn | None, linking: Linking
+    ) -> None:
         self._process = process
         self._core = core
         self._models = models
         self._sign_in = sign_in
+        self._linking = linking
         self._opened: dict[str, AsyncExitStack] = {}
         self.versions: dict[str, str] = {}
 
     async def start(self, bot: BotFolder) -> None:
         """Serve a bot. Raises SetupError if its settings are wrong, StoreError."""
-        options = options_of(bot.configuration.settings, bot.tenant, self._models, self._sign_in)
+        given = options_of(bot.configuration.settings, bot.tenant, self._models, self._sign_in)
+        options = replace(given, linking=self._linking)
         active = await asyncio.to_thread(ActiveBot, bot.folder, bot.environment)
         async with AsyncExitStack() as stack:
             services = await stack.enter_async_context(bot_services(self._core, options))
@@ -150,6 +158,7 @@ def options_of(settings: Settings, tenant: str, models: Models, sign_in: SignIn 
             settings.data.absolute() / "pictures", settings.ai_cache_megabytes * 10**6, settings.retention
         ),
         sign_in=sign_in,
+        public_url=settings.public_url or "",
         allow_private=settings.webhook_allow_private,
     )
 

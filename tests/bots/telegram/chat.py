@@ -132,7 +132,7 @@ def labels(message: Json) -> list[str]:
     return [button["text"] for row in rows for button in row]
 
 
-def english(name: str, **values: object) -> str:
+def english(name: str, **values: str | int) -> str:
     return text(name, "en", **values)
 
 

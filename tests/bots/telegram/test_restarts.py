@@ -13,12 +13,12 @@ from bots.conversation.conversation import Conversation
 from bots.conversation.state import CONFIRM, SENT, State
 from bots.conversation.status import StatusView
 from bots.dialog_event import DialogEvent
-from bots.status_tasks import StatusTasks
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.directory import Directory
 from core.model.history import History
 from core.model.people import Group, User, UserChange
+from core.orders.following import StatusTasks
 from core.redis.store import Store
 from couriers.sending.interface import Message, Outcome, Sent
 from couriers.telegram_bot import CHANNEL

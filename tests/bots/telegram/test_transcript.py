@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from bots.dialog_event import DialogEvent
 from bots.replies import Button, Reply
-from bots.status_tasks import StatusTask
 from bots.telegram.sending import Replies
+from core.orders.following import StatusTask
 from core.updates.bot_calls import PressAnswer, TypingMark
 from couriers.receiving.poller import Poller
 from couriers.telegram_bot.bot_calls import TelegramCalls

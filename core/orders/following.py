@@ -2,8 +2,7 @@
 
     begin ─▶ a task of the tube `status.<channel>` ─▶ wait for a change ─▶ show it ─▶ the task again, later
 
-A channel with editing changes one message (`bots.conversation.status`); one with text alone sends the result once
-(`bots.conversation.result`).
+A channel with editing changes one message; one with text alone sends the result once.
 
 Guarantees: any process goes on where another has stopped; a message is changed at most once a second and only if
 there is something new, so that the limits of the provider are kept. A delivery that is not due yet costs one read a
@@ -13,14 +12,13 @@ minute.
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from bots.replies import Reply
-from bots.send_faults import NotSent, SendLater
 from core.deliveries.tracker import Tracker
-from core.errors import NotFound, StoreError
+from core.errors import AdaError, NotFound, StoreError
 from core.model.backoff import Backoff
 from core.model.history import History
 from core.model.history_key import HistoryKey
@@ -39,10 +37,23 @@ _SCHEDULED = timedelta(minutes=1)
 CONCURRENCY = 200
 
 
+class SendLater(AdaError):
+    """The provider asks for a pause before the next message. Nothing was sent."""
+
+    def __init__(self, after: timedelta) -> None:
+        super().__init__(f"the provider asks for a pause of {after}")
+        self.after = after
+
+
+class NotSent(AdaError):
+    """The provider could not be reached, or did not answer as expected; whether it has sent the message is unknown."""
+
+
 class StatusTask(msgspec.Struct, frozen=True, omit_defaults=True):
     """A delivery and where its status is shown. `message`: the id of the message to change; "" in a channel without
     editing. `shown`: its text; `reported`: how many channels had reported then; `checks`: how many since have found
-    nothing new. `title`: the addressee as the sender knows it.
+    nothing new. `title`: the addressee as the sender knows it. `name`: of the step that follows it, for the keys of its
+    messages; `origin`: where its event came from.
     """
 
     key: str
@@ -54,15 +65,40 @@ class StatusTask(msgspec.Struct, frozen=True, omit_defaults=True):
     reported: int = 0
     checks: int = 0
     title: str = ""
+    name: str = ""
+    origin: str = ""
+
+
+class StatusMessage(Protocol):
+    """The message that shows a delivery."""
+
+    @property
+    def text(self) -> str: ...
+
+
+M = TypeVar("M", bound=StatusMessage)
+
+Show = Callable[[History, StatusTask], M]
+"""The message for a history; its text is the one shown before, or "", if there is nothing new to show."""
+
+Edit = Callable[[StatusTask, M], Awaitable[bool]]
+"""Shows the message; returns False if it can never be changed again: it was deleted, the bot was blocked, or the
+channel has no editing. Raises SendLater, NotSent, StoreError: then it is shown again.
+"""
+
+
+def status_tube(channel: str) -> str:
+    """Return the name of the tube of the statuses in a channel, or of the bots of `scenarios`."""
+    return f"status.{channel}"
 
 
 class StatusTasks:
-    """Puts the tasks. `channel`: that of the bot."""
+    """Puts the tasks. `channel`: that of the bot, or `scenarios` for bots of all channels."""
 
     def __init__(self, client: QueueClient, tenant: str, channel: str) -> None:
         self._client = client
         self._tenant = tenant
-        self._tube = f"status.{channel}"
+        self._tube = status_tube(channel)
 
     async def open(self) -> None:
         """Create the tube. Its tasks do not expire: they end with the delivery, which may be due next month."""
@@ -77,24 +113,15 @@ class StatusTasks:
         task = NewTask(body, self._tenant, lane=followed.key, user=person, due=due)
         await self._client.queue.put_once(self._tube, task, source=self._tube, name=f"{followed.key} {cause}")
 
-    def worker(self, handler: "StatusHandler") -> Worker:
+    def worker(self, handler: "StatusHandler[M]") -> Worker:
         """Return a worker that follows the deliveries, to `run()` and to `stop()`."""
         return self._client.worker(self._tube, handler.handle, CONCURRENCY, lease=_LEASE)
 
 
-Show = Callable[[History, StatusTask], Reply]
-"""The message for a history; its text is the one shown before, or "", if there is nothing new to show."""
-
-Edit = Callable[[StatusTask, Reply], Awaitable[bool]]
-"""Shows the message; returns False if it can never be changed again: it was deleted, the bot was blocked, or the
-channel has no editing. Raises SendLater, NotSent, StoreError: then it is shown again.
-"""
-
-
-class StatusHandler:
+class StatusHandler(Generic[M]):
     """Handles the tasks of one tenant."""
 
-    def __init__(self, tracker: Tracker, tenant: str, show: Show, edit: Edit) -> None:
+    def __init__(self, tracker: Tracker, tenant: str, show: Show[M], edit: Edit[M]) -> None:
         self._tracker = tracker
         self._tenant = tenant
         self._show = show
@@ -134,7 +161,7 @@ class StatusHandler:
         return history
 
 
-def _seen(followed: StatusTask, history: History, reply: Reply) -> StatusTask:
+def _seen(followed: StatusTask, history: History, reply: StatusMessage) -> StatusTask:
     is_new = reply.text != followed.shown
     return replace(
         followed, shown=reply.text, reported=history.reported, checks=0 if is_new else min(followed.checks + 1, 100)

@@ -1,0 +1,103 @@
+"""Links the contact of the event to a person of the directory by a mailed code (D-28, C-115)."""
+
+from typing import Annotated
+
+from core.directory.linking import Linking, is_code
+from core.errors import Conflict, Invalid
+from core.model.clock import from_ms
+from core.model.people import User, faults_of_email
+from scenarios.bot.data import Data
+from scenarios.context import Context
+from scenarios.engine import Ending
+from scenarios.engine.results import completed
+from scenarios.rehearsal import RehearsedStep
+from scenarios.schema import ActionType, Attributes, Own
+from scenarios.schema.attributes import Text
+from scenarios.sending.person import known_person, language_of, refused
+from scenarios.sending.phrases import duration
+from scenarios.words import sentence
+
+MAILED, LINKED = "mailed", "linked"
+
+
+class LinkContactAttributes(Attributes, frozen=True):
+    written: Annotated[
+        Text,
+        Own("What the person has written: its e-mail address, to which a code is mailed, or that code."),
+    ] = ""
+
+
+async def execute(context: Context, written: LinkContactAttributes) -> Ending:
+    """Mail a code, or link the contact. Repeated after a crash it may mail a second code, which replaces the first.
+    Raises Refused.
+    """
+    user = await known_person(context)
+    if user is not None and is_code(written.written):
+        return completed(_linked(user))  # an execution before a crash has done it
+    linking, services = linking_of(context), context.services
+    if is_email(written.written):
+        request = await linking.request(services.tenant, context.channel, context.person, written.written)
+        left = request.expires_at - from_ms(services.now_ms())
+        language = language_of(str(context.event.get("language_code") or ""))
+        return completed(_mailed(written.written, duration(left, language)))
+    link = await linking.confirm(services.tenant, context.channel, context.person, checked(written.written))
+    return completed(_linked(await services.core.directory.users.find(services.tenant, link.user)))
+
+
+def linking_of(context: Context) -> Linking:
+    """Return the linking of contacts. Raises Conflict MAIL_NOT_SET_UP."""
+    if context.services.linking is None:
+        raise Conflict("MAIL_NOT_SET_UP", sentence("no_mail_server"))
+    return context.services.linking
+
+
+def is_email(written: str) -> bool:
+    return next(faults_of_email(written), None) is None
+
+
+def checked(written: str) -> str:
+    """Return a code. Raises Invalid EMAIL_MALFORMED, CODE_MALFORMED."""
+    if "@" in written:
+        raise Invalid("EMAIL_MALFORMED", sentence("no_email_address"), "written")
+    if not is_code(written):
+        raise Invalid("CODE_MALFORMED", sentence("no_code"), "written")
+    return written
+
+
+def rehearse(step: RehearsedStep, written: LinkContactAttributes) -> Ending:
+    """Every address is known, and every code is right."""
+    if is_email(written.written):
+        return completed(_mailed(written.written, "24 min"))
+    checked(written.written)
+    return completed({"linked": LINKED, "email": "", "lasts": "", "name": str(step.event.get("first_name") or "")})
+
+
+def _mailed(email: str, lasts: str) -> dict[str, Data]:
+    return {"linked": MAILED, "email": email, "lasts": lasts, "name": ""}
+
+
+def _linked(user: User) -> dict[str, Data]:
+    return {"linked": LINKED, "email": "", "lasts": "", "name": user.name or str(user.id)}
+
+
+ACTION = ActionType(
+    name="link_contact",
+    help="Links the contact of the person who writes to a person of the directory: an e-mail address has a code mailed"
+    " to it, and the code links. The payload of a deep link, `/start PAYLOAD`, may be either.",
+    attributes=LinkContactAttributes,
+    placeholder=True,
+    one_of=("written",),
+    returns={
+        "linked": "`mailed` or `linked`",
+        "email": "the address to which the code was mailed",
+        "lasts": "how long the code is valid, in words",
+        "name": "the name of the linked person",
+        "code": "why it failed: `EMAIL_MALFORMED`, `EMAIL_UNKNOWN`, `CODE_MALFORMED`, `CODE_MISSING`, `CODE_WRONG`,"
+        " `CODE_EXPIRED`, `CONTACT_LINKED`, `TOO_MANY_GUESSES`, `TOO_MANY_MAILS`, `MAIL_NOT_SET_UP`, `MAIL_REFUSED`,"
+        " `MAIL_UNAVAILABLE`, `IMPORT_RUNNING`",
+        "wait": "of `TOO_MANY_MAILS`: after how many seconds the next code may be mailed, otherwise 0",
+    },
+    execute=execute,
+    rehearse=rehearse,
+    failure=refused,
+)

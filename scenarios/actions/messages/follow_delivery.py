@@ -1,0 +1,150 @@
+"""Shows a person what becomes of a delivery that it has ordered, until that has ended (D-17, C-115)."""
+
+from typing import Annotated
+
+from core.errors import NotFound
+from core.model.content import Feature, ParseMode
+from core.model.history import History
+from core.model.history_key import HistoryKey
+from core.model.people import User, id_text
+from core.model.states import DeliveryState, Status
+from core.model.text.text_entities import escaped
+from core.orders import Caller
+from core.orders.following import StatusTask
+from core.updates.rights import origin_of
+from scenarios.bot.data import Data
+from scenarios.context import Context
+from scenarios.engine import Ending
+from scenarios.engine.results import completed
+from scenarios.rehearsal import RehearsedStep
+from scenarios.schema import ActionType, Attributes, Own, Seen
+from scenarios.schema.attributes import Text
+from scenarios.sending.following import follow, status_message
+from scenarios.sending.message import MessageAttributes, message
+from scenarios.sending.orders import say
+from scenarios.sending.person import language_of, refused, required_person
+from scenarios.sending.status import StatusPress, missed_text, status_press
+from scenarios.words import in_language, sentence
+
+
+class FollowDeliveryAttributes(Attributes, frozen=True):
+    delivery_id: Annotated[Text, Seen("The delivery; that of the `order` before without it.")] = ""
+    press: Annotated[
+        Text,
+        Own("`{callback_data}` of a button of such a message: cancels, sends again, or lists who was not reached."),
+    ] = ""
+
+
+async def execute(context: Context, written: FollowDeliveryAttributes) -> Ending:
+    """Show the status once, however often it is executed. Raises Refused."""
+    user = await required_person(context)
+    if written.press:
+        return await _pressed(context, user, written.press)
+    key, services = HistoryKey.parse(written.delivery_id), context.services
+    history = await services.core.deliveries.read(key, services.tenant, limit=1)
+    if key.sender != id_text(user.id):
+        raise NotFound("HISTORY_NOT_FOUND", sentence("status_history_not_found"))
+    if await can_edit(context):
+        shown = status_message(history, language_of(user.locale), services.timezone)
+        sent = await say(context, shown, "")
+        await _follow(context, user, key, str(sent), shown.text)
+    else:
+        await _follow(context, user, key, "", "")
+    return completed(_told(history, ""))
+
+
+async def can_edit(context: Context) -> bool:
+    """Return whether a message can be changed in the channel of the event."""
+    views = await context.services.core.channels.views()
+    display = next((one.display for one in views if one.name == context.channel), None)
+    return display is not None and Feature.EDIT in display.shows
+
+
+async def _follow(context: Context, user: User, key: HistoryKey, message: str, shown: str) -> None:
+    followed = StatusTask(
+        str(key),
+        context.channel,
+        context.chat,
+        message,
+        language_of(user.locale),
+        shown,
+        name=context.identity,
+        origin=origin_of(context.event),
+    )
+    await follow(context.services.core.client, context.services.tenant, followed)
+
+
+async def _pressed(context: Context, user: User, data: str) -> Ending:
+    """Do what a button says. Raises NotFound HISTORY_NOT_FOUND for the delivery of somebody else."""
+    press = status_press(data)
+    if press is None:
+        raise NotFound("HISTORY_NOT_FOUND", sentence("status_history_not_found"))
+    return await {"cancel": _cancel, "retry": _retry, "missed": _missed}[press.verb](context, user, press)
+
+
+async def _cancel(context: Context, user: User, press: StatusPress) -> Ending:
+    services, key, language = context.services, press.key(user.id), language_of(user.locale)
+    deliveries = services.core.deliveries
+    before, notice = await deliveries.read(key, services.tenant, limit=1), ""
+    if before.state is DeliveryState.SCHEDULED:
+        await deliveries.cancel(key, services.tenant)
+        before = await deliveries.read(key, services.tenant, limit=1)
+    else:
+        is_cancelled = before.state is DeliveryState.CANCELLED
+        notice = in_language(sentence("status_cancelled" if is_cancelled else "status_too_late"), language)
+    await say(context, status_message(before, language, services.timezone), "", context.event)
+    return completed(_told(before, notice))
+
+
+async def _retry(context: Context, user: User, press: StatusPress) -> Ending:
+    """Retry the failed recipients; a second press finds none."""
+    services, key, language = context.services, press.key(user.id), language_of(user.locale)
+    history = await services.core.deliveries.read(key, services.tenant, limit=1)
+    count = await services.core.sending.retry(key, Caller(services.tenant), [Status.FAILED])
+    if count:
+        await _follow(context, user, key, str(context.event.get("message_id") or ""), "")
+        return completed(_told(history, in_language(sentence("retry_begun", count=count), language)))
+    return completed(_told(history, in_language(sentence("retry_nothing"), language)))
+
+
+async def _missed(context: Context, user: User, press: StatusPress) -> Ending:
+    services, key, language = context.services, press.key(user.id), language_of(user.locale)
+    history = await services.core.deliveries.read(key, services.tenant, limit=1)
+    text = await missed_text(services.core.deliveries, key, services.tenant, language)
+    await say(context, MessageAttributes(escaped(text, ParseMode.HTML)), "")
+    return completed(_told(history, ""))
+
+
+def _told(history: History, notice: str) -> dict[str, Data]:
+    return {"delivery_id": history.key.id, "verdict": str(history.verdict), "notice": notice}
+
+
+def rehearse(step: RehearsedStep, written: FollowDeliveryAttributes) -> Ending:
+    """Everybody is reached at once."""
+    language = language_of(str(step.event.get("language_code") or ""))
+    lines = (sentence("status_everybody_reached"), sentence("status_counts", people=1, reached=1))
+    said = message(MessageAttributes("\n".join(in_language(one, language) for one in lines)))
+    if said and not written.press:
+        step.say(said)
+    return completed({"delivery_id": written.delivery_id, "verdict": "all_reached", "notice": ""})
+
+
+ACTION = ActionType(
+    name="follow_delivery",
+    help="Shows the person what becomes of its delivery, in one message that changes until that has ended; by SMS once"
+    " it has ended. Buttons cancel a delivery that is scheduled, send again to those for whom it failed, and list who"
+    " was not reached: give them a trigger, `callback: {contains: {delivery: …}}`, whose scenario has this action with"
+    " `press`. The action does not wait for the end.",
+    attributes=FollowDeliveryAttributes,
+    placeholder=True,
+    returns={
+        "delivery_id": "the id of the delivery",
+        "verdict": "what has become of it so far",
+        "notice": "of a press: what to show with `answer_press`, empty if a message says it",
+        "code": "why it failed: `HISTORY_NOT_FOUND`, `QUIET_HOURS`, `PERSON_UNKNOWN`, …",
+        "wait": "0",
+    },
+    execute=execute,
+    rehearse=rehearse,
+    failure=refused,
+)

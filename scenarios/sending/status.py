@@ -1,0 +1,154 @@
+"""The status of a delivery as its sender sees it (D-17): the text, the buttons, and who was not reached. Pure, but for
+the reading of the people.
+
+The data of a button is `delivery:<verb>:<shard>.<unix ns>`; with the id of the person who presses it, this names a
+delivery, so it never reaches another person's.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import tzinfo
+
+from msgspec import Struct
+
+from core.deliveries.deliveries import Deliveries
+from core.model.history import History, RecipientRecord
+from core.model.history_key import HistoryKey, Id
+from core.model.people import id_text
+from core.model.states import DeliveryState, Reason, Status, Verdict
+from core.sentence import Text
+from scenarios.sending.phrases import moment
+from scenarios.words import in_language, sentence
+
+_NAMES = 35
+"""Names in the list of those who were not reached; a message has room for them."""
+_MOST_OF_NAME = 60
+_PAGE = 500
+_PRESS = re.compile(r"delivery:(cancel|retry|missed):(\d{1,5})\.(\d{19})")
+_VERDICTS = {
+    Verdict.SCHEDULED: "status_scheduled",
+    Verdict.IN_PROGRESS: "status_in_progress",
+    Verdict.PARTLY: "status_partly",
+    Verdict.ALL_REACHED: "status_all_reached",
+    Verdict.SOME_REACHED: "status_some_reached",
+    Verdict.NOTHING_WORKED: "status_nothing_worked",
+    Verdict.CANCELLED: "status_cancelled",
+    Verdict.NOBODY_TO_REACH: "status_nobody_to_reach",
+}
+_COUNTS = {
+    Status.QUEUED: "count_queued",
+    Status.SENDING: "count_sending",
+    Status.SENT: "count_sent",
+    Status.DELIVERED: "count_delivered",
+    Status.READ: "count_read",
+    Status.FAILED: "count_failed",
+    Status.UNKNOWN: "count_unknown",
+    Status.CANCELLED: "count_cancelled",
+    Status.EXPIRED: "count_expired",
+}
+_LABELS = {"cancel": "button_cancel_delivery", "retry": "button_retry", "missed": "button_missed"}
+# The first status that a person has in any channel explains why it was not reached.
+_WHY = (
+    (Status.FAILED, "why_failed"),
+    (Status.UNKNOWN, "why_unknown"),
+    (Status.SENDING, "why_waiting"),
+    (Status.QUEUED, "why_waiting"),
+    (Status.EXPIRED, "why_expired"),
+    (Status.CANCELLED, "why_cancelled"),
+    (Status.SKIPPED, "why_opted_out"),
+)
+
+
+class StatusPress(Struct, frozen=True):
+    """A pressed button: `cancel`, `retry` or `missed`."""
+
+    verb: str
+    shard: int
+    ns: int
+
+    def key(self, person: Id) -> HistoryKey:
+        """Return the delivery of the person who presses."""
+        return HistoryKey(self.shard, id_text(person), self.ns)
+
+
+def status_press(data: str) -> StatusPress | None:
+    """Return what a button of a status means; None for any other button."""
+    found = _PRESS.fullmatch(data)
+    return StatusPress(found[1], int(found[2]), int(found[3])) if found else None
+
+
+def data_of(verb: str, key: HistoryKey) -> str:
+    """Return the data of a button."""
+    return f"delivery:{verb}:{key.shard}.{key.ns}"
+
+
+def status_text(history: History, language: str, timezone: tzinfo) -> str:
+    """Return the status in a few lines."""
+    counts = history.counts
+    is_moved = history.moved_from is not None and history.state is DeliveryState.SCHEDULED
+    lines = [
+        _said(status_code(history), language, time=moment(history.deliver_at, timezone)),
+        *([_said("status_moved", language)] if is_moved else []),
+        _said("status_counts", language, people=counts["recipients"], reached=counts["reached"]),
+        *(_channel_line(channel, record.counts, language) for channel, record in history.channels.items()),
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def status_code(history: History) -> str:
+    """Return the code of the sentence for a verdict. `all_reached` leaves out the people that cannot be reached."""
+    if history.verdict is Verdict.ALL_REACHED and history.counts["reached"] == history.counts["recipients"]:
+        return "status_everybody_reached"
+    return _VERDICTS[Verdict(history.verdict)]
+
+
+def status_buttons(history: History, language: str) -> Sequence[tuple[str, str]]:
+    """Return the verbs that are possible now, each with its label."""
+    is_over, counts = history.finished_at is not None, history.counts
+    verbs = ["cancel"] if history.state is DeliveryState.SCHEDULED else []
+    verbs += ["retry"] if is_over and counts.get(Status.FAILED) else []
+    verbs += ["missed"] if is_over and counts["reached"] < counts["recipients"] else []
+    return [(verb, _said(_LABELS[verb], language)) for verb in verbs]
+
+
+def _channel_line(channel: str, counts: Mapping[Status, int], language: str) -> str:
+    """Return what a channel has done; "" for a channel in which no recipient has a contact."""
+    words = [
+        f"{_said(_COUNTS[status], language)} {count}"
+        for status, count in counts.items()
+        if count and status not in (Status.NO_CONTACT, Status.SKIPPED)
+    ]
+    return f"{channel}: {', '.join(words)}" if words else ""
+
+
+async def missed_text(deliveries: Deliveries, key: HistoryKey, tenant: str, language: str) -> str:
+    """Return who was not reached, and why. Raises NotFound HISTORY_NOT_FOUND."""
+    missed = await _missed_people(deliveries, key, tenant)
+    lines = [f"{(one.name or str(one.id))[:_MOST_OF_NAME]} – {_said(_why(one), language)}" for one in missed[:_NAMES]]
+    if len(missed) > _NAMES:
+        lines.append(_said("missed_more", language, count=len(missed) - _NAMES))
+    head = _said("missed_people", language, count=len(missed)) if missed else _said("missed_nobody", language)
+    return "\n".join([head, *lines])
+
+
+async def _missed_people(deliveries: Deliveries, key: HistoryKey, tenant: str) -> Sequence[RecipientRecord]:
+    cursor, missed = None, list[RecipientRecord]()
+    while True:
+        page = await deliveries.read(key, tenant, cursor, _PAGE)
+        missed += [one for one in page.recipients if not one.received_in]
+        cursor = page.next
+        if cursor is None:
+            return missed
+
+
+def _why(one: RecipientRecord) -> str:
+    """Return the code of the sentence that explains why a person was not reached."""
+    outcomes = list(one.outcomes.values())
+    if any(outcome.reason == Reason.BLOCKED for outcome in outcomes):
+        return "why_blocked"
+    statuses = {outcome.status for outcome in outcomes}
+    return next((code for status, code in _WHY if status in statuses), "why_no_contact")
+
+
+def _said(code: str, language: str, **values: Text | int) -> str:
+    return in_language(sentence(code, **values), language)
