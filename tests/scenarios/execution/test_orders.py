@@ -195,7 +195,7 @@ async def test_the_quota_of_the_person_holds(school: Installation) -> None:
 async def test_a_message_may_begin_with_its_addressee(school: Installation, text: str, answer: str) -> None:
     await school.start()
     await school.play(text)
-    assert school.texts[-1] == answer
+    assert answer in school.texts  # the message for the group may come before it
     assert ("Пары не будет" in school.texts) == answer.startswith("Sent")
 
 
