@@ -32,6 +32,10 @@ named:
     - {type: order, text: "{rest}", chain: completed}
     - {type: send, text: "Sent to {titles}", chain: completed}
     - {type: send, text: "Not sent: {code}", chain: [failed, drop]}
+groups:
+  actions:
+    - {type: choose_addressees}
+    - {type: send, text: "Not sent: {code}", chain: failed}
 help: {actions: [{type: send, text: Help}]}
 """
 
@@ -40,7 +44,8 @@ help: {actions: [{type: send, text: Help}]}
 async def school(installation: Installation) -> Installation:
     """Anna, who writes, owns ИВТ-101 and the course; Boris and Vera are in it; ФИЗ-1 is not hers."""
     installation.write(
-        "triggers.yaml", 'text: {exact: {/write: s.write, /help: s.help}, starts_with: {"и": s.named, "ф": s.named}}'
+        "triggers.yaml",
+        'text: {exact: {/write: s.write, /groups: s.groups, /help: s.help}, starts_with: {"и": s.named, "ф": s.named}}',
     )
     installation.write("scenarios/s.yaml", WRITE)
     directory = installation.directory
@@ -202,7 +207,7 @@ async def test_a_message_may_begin_with_its_addressee(school: Installation, text
 @pytest.mark.parametrize(("user", "code"), [("99", "PERSON_UNKNOWN"), ("p2", "NOTHING_OWNED")])
 async def test_a_stranger_and_a_person_without_groups_are_told_so(school: Installation, user: str, code: str) -> None:
     await school.start()
-    await school.play("/write", user_id=user, chat_id=user)
+    await school.play("/groups", user_id=user, chat_id=user)
     assert school.texts == [f"Not sent: {code}"]
 
 
