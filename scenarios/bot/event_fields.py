@@ -25,6 +25,7 @@ FIELDS: Mapping[str, str] = {
     "first_name": "",
     "last_name": "",
     "language_code": "for example `ru`",
+    "language": "`ru` or `en`: that of the person in the directory, otherwise of its account; Russian for all others",
     "is_bot": "whether a bot has done it",
     "user_state": "only in a dry run: the person's state",
     "entity_id": "who has written: the person, or the chat or channel in whose name; of a join the group",
@@ -98,6 +99,8 @@ FIELDS: Mapping[str, str] = {
     "inline_query_offset": "where the next page of its results begins",
     "schedule": "the entry of schedule.yaml that has started the run",
     "directory_id": "the id of the person in the directory, if the directory knows it",
+    "directory_role": "its role there: `student`, `trainer`, `staff` or `admin`",
+    "directory_name": "its name there",
     "due": "when it was due, ISO 8601 with a zone",
     "source": "the bot, gateway or client in which `id` is unique",
     "origin": "`api`: the event came from `POST /v1/updates`",
@@ -107,7 +110,17 @@ FIELDS: Mapping[str, str] = {
 
 OF_ADA = (
     *("user_state", "event_text_html", "event_text_markdown"),
-    *("schedule", "directory_id", "due", "source", "origin", "key_scopes"),
+    *(
+        "language",
+        "schedule",
+        "directory_id",
+        "directory_role",
+        "directory_name",
+        "due",
+        "source",
+        "origin",
+        "key_scopes",
+    ),
 )
 """The fields that nobody hands in: Ada derives the texts with marks from `event_text`, and sets the others."""
 
@@ -121,6 +134,7 @@ def with_derived(event: Event) -> dict[str, Data]:
         "is_reply": event.get("reply_message_id") is not None,
         "is_forward": False,
         **_entity(event),
+        "language": "en" if str(event.get("language_code") or "").lower().startswith("en") else "ru",
         **_person("reply_", event.get("reply_user_id")),
         **event,
     }

@@ -142,6 +142,7 @@ class Bot(Struct, frozen=True):
     `triggers` serve private chats, `group_triggers` groups. `settings`: section → name → value, as written.
     `variables`: those of the environment that stand in the files, name → value; they may be secrets.
     `declared`: what the bot remembers, full name such as `person.age` → its declaration. `schedules`: by name.
+    `translations`: language → the scenarios with its texts, if the bot has some (texts/LANGUAGE.yaml).
     """
 
     scenarios: Mapping[str, Scenario] = {}
@@ -154,6 +155,13 @@ class Bot(Struct, frozen=True):
     variables: Mapping[str, str] = {}
     declared: Mapping[str, Variable] = {}
     schedules: Mapping[str, Schedule] = {}
+    translations: Mapping[str, Mapping[str, Scenario]] = {}
+
+    def action(self, scenario: str, number: int, written: Action, language: str) -> Action:
+        """Return an action, which a scenario has at this place, counted from 0, in the language of a person."""
+        found = self.translations.get(language, {}).get(scenario)
+        actions = found.actions if found else ()
+        return actions[number] if number < len(actions) and actions[number].type == written.type else written
 
     def find(self, name: str, caller: Scenario | None = None) -> Scenario | None:
         """Return the scenario called `name`: by its full name; by its bare name in the file of `caller`; by its bare

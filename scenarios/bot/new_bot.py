@@ -88,6 +88,15 @@ the name is checked and remembered:
 """Path in the bot's folder → content."""
 
 
+TEACHER = Path(__file__).parents[1] / "teacher"
+"""The dialog of teachers as a bot (docs/bots.md)."""
+
+
+def teacher_files() -> Mapping[str, str]:
+    """Return the files of the dialog of teachers, to be copied and changed."""
+    return {path.relative_to(TEACHER).as_posix(): path.read_text("utf-8") for path in sorted(TEACHER.rglob("*.yaml"))}
+
+
 def write(folder: Path, files: Mapping[str, str] = FILES) -> list[str]:
     """Write the files into a folder that is new or empty; return their paths. Raises FileExistsError otherwise."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

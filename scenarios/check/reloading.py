@@ -18,7 +18,7 @@ import msgspec
 from core.errors import SetupError
 from scenarios.bot import Bot
 from scenarios.check import Checked, check
-from scenarios.loader.files import LeadsOut, content, leads_out
+from scenarios.loader.files import TEXTS, LeadsOut, content, leads_out
 
 log = logging.getLogger(__name__)
 
@@ -163,4 +163,6 @@ def yaml_files(folder: Path) -> list[Path]:
     """Return the files that are read, sorted."""
     scenarios = folder / "scenarios"
     below = () if leads_out(scenarios, folder) else scenarios.rglob("*.yaml")
-    return sorted(path for path in (*folder.glob("*.yaml"), *below) if path.is_file())
+    texts = folder / TEXTS
+    of_texts = () if leads_out(texts, folder) else texts.glob("*.yaml")
+    return sorted(path for path in (*folder.glob("*.yaml"), *of_texts, *below) if path.is_file())

@@ -29,6 +29,7 @@ from scenarios.execution.driver import Driver
 from scenarios.execution.runs import RunGone, Runs, StoredRun, run_id
 from scenarios.execution.versions import Version, Versions
 from scenarios.execution.waiting.waits import WaitsFor
+from scenarios.sending.person import language_of
 from scenarios.stores.people import People
 from scenarios.stores.variables import Variables
 
@@ -161,10 +162,13 @@ class Handlers:
         return await self._runs.begin(self._run_of(event), task, events.person_of(event), seen, version, names)
 
     async def _in_directory(self, event: Event) -> Event:
-        """Return the id of the event's person in the directory; nothing if the directory does not know it."""
+        """Return what the directory knows of the event's person; nothing if it does not know it."""
         users, address = self._directory_users, str(event["user_id"])
         user = await users.by_contact(self._tenant, event["channel"], address) if users else None
-        return {"directory_id": user.id} if user else {}
+        if user is None:
+            return {}
+        known = {"directory_id": user.id, "directory_role": user.role or "", "directory_name": user.name or ""}
+        return {**known, "language": language_of(user.locale)}
 
     def _run_of(self, event: Event) -> str:
         return run_id(self._tenant, events.identity(self._tenant, event), events.person_of(event), self._shards)

@@ -101,7 +101,9 @@ class StepExecutor:
 
 def prepared_of(stored: StoredRun, step: Step, kind: ActionType) -> Prepared:
     """Return what a step runs with, or has run with: it depends only on the run."""
-    return prepare(kind.read(step.action), kind.section(stored.version.bot.settings), step.values, stored.event)
+    bot, event = stored.version.bot, stored.event
+    action = bot.action(step.scenario, step.path[-1], step.action, str(event.get("language") or ""))
+    return prepare(kind.read(action), kind.section(bot.settings), step.values, event)
 
 
 def _failure(context: Context, error: Exception) -> Ending:

@@ -36,8 +36,9 @@ class Version:
 
     @cached_property
     def names_directory(self) -> bool:
-        """Return whether the bot names the id of a person in the directory, which then is looked up for each event."""
-        return "directory_id" in repr((self.bot.settings, *self.bot.scenarios.values()))
+        """Return whether the bot names a person of the directory, or speaks its language: then it is looked up for each
+        event."""
+        return bool(self.bot.translations) or "directory_" in repr((self.bot.settings, *self.bot.scenarios.values()))
 
     @cached_property
     def asks(self) -> bool:

@@ -152,7 +152,7 @@ class _Composer:
     def _scalar(self, event: Any) -> Scalar:
         line, column = position(event)
         text: str = event.value
-        if self._substitute is not None and "${" in text:
+        if self._substitute is not None and ("${" in text or "{text." in text):
             text = self._substitute(text, Place(self._file, line, column))
         return Scalar(self._value(event, text), text, line, column)
 

@@ -9,24 +9,33 @@ from pathlib import Path
 
 from core.model.user_files import inner_path
 from scenarios.bot import Place
-from scenarios.bot.nodes import MapNode, Node, is_empty
+from scenarios.bot.nodes import MapNode, Node, is_empty, plain
 from scenarios.bot.suggestion import did_you_mean
 from scenarios.loader.composer import Substitute, compose
 from scenarios.loader.problem import Problems
-from scenarios.words import sentence
+from scenarios.words import LANGUAGES, sentence
 
 MAX_BYTES = 10_000_000
 TRIGGERS, GROUP_TRIGGERS, BOT, SETTINGS = "triggers.yaml", "group_triggers.yaml", "bot.yaml", "settings.yaml"
 VARIABLES, SCHEDULE = "variables.yaml", "schedule.yaml"
+TEXTS = "texts"
+"""The folder of the texts by language."""
+
 KNOWN_FILES = (TRIGGERS, GROUP_TRIGGERS, BOT, SETTINGS, VARIABLES, SCHEDULE)
 _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}")
+_TEXT = re.compile(r"\{text\.([A-Za-z0-9_]+)\}")
+_DEEPEST_TEXT = 3
+"""Texts in texts that are replaced, one in the other."""
 
 
 class Folder:
-    """One bot's folder. Files that are read report into `problems`. `variables`: those that the files have named."""
+    """One bot's folder. Files that are read report into `problems`. `variables`: those that the files have named.
+    `texts`: what stands for `{text.NAME}`, in one language.
+    """
 
     def __init__(self, path: Path, environment: Mapping[str, str], problems: Problems) -> None:
         self.variables: dict[str, str] = {}
+        self.texts: Mapping[str, str] = {}
         self.path = path
         self._environment = environment
         self._problems = problems
@@ -59,6 +68,20 @@ class Folder:
             elif path.suffix == ".yml":
                 self._problems.warning(Place(file), "UNKNOWN_FILE", sentence("file_not_read_2"))
 
+    def texts_by_language(self) -> dict[str, Mapping[str, str]]:
+        """Return the texts of texts/LANGUAGE.yaml, Russian first. Every language has the same names."""
+        found: dict[str, Mapping[str, str]] = {}
+        for language in sorted(LANGUAGES, reverse=True):
+            root = self.read(f"{TEXTS}/{language}.yaml")
+            if isinstance(root, MapNode):
+                found[language] = {key.text: str(plain(value) or "") for key, value in root.pairs}
+        names = {name for texts in found.values() for name in texts}
+        for language, texts in found.items():
+            for name in sorted(names - texts.keys()):
+                message = sentence("text_has_no_language", name=name, language=language)
+                self._problems.error(Place(f"{TEXTS}/{language}.yaml"), "TEXT_MISSING", message)
+        return found
+
     def report_unknown_files(self) -> None:
         """Report YAML files beside the known ones."""
         for path in sorted(self.path.iterdir()):
@@ -84,9 +107,18 @@ class Folder:
 
     def _substitute(self, file: str) -> Substitute:
         def substitute(text: str, place: Place) -> str:
+            for _ in range(_DEEPEST_TEXT if self.texts else 0):
+                text = _TEXT.sub(lambda found: self._text_called(found, place), text)
             return _VARIABLE.sub(lambda found: self._variable(found, file in (BOT, SETTINGS), place), text)
 
         return substitute
+
+    def _text_called(self, found: re.Match[str], place: Place) -> str:
+        if found[1] in self.texts:
+            return self.texts[found[1]]
+        message = did_you_mean(sentence("no_text_called", name=found[1]), found[1], self.texts)
+        self._problems.error(place, "TEXT_MISSING", message)
+        return found[1]
 
     def _variable(self, found: re.Match[str], must_exist: bool, place: Place) -> str:
         name = found[1]

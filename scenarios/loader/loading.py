@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from core.errors import SetupError
-from scenarios.bot import Bot, Place
+from scenarios.bot import Bot, Place, Scenario
 from scenarios.bot.nodes import MapNode, Node, plain
 from scenarios.loader.bot_files import read_bot_file, read_settings_file
 from scenarios.loader.files import BOT, GROUP_TRIGGERS, SCHEDULE, SETTINGS, TRIGGERS, VARIABLES, Folder
@@ -50,14 +50,25 @@ def load(path: Path, environment: Mapping[str, str] | None = None) -> Loaded:
         raise SetupError(f"{path} is not a folder; a bot is a folder with triggers.yaml and scenarios/")
     if not os.access(path, os.R_OK | os.X_OK):
         raise SetupError(f"{path} cannot be read; give this user the right to read the folder")
-    problems = Problems()
-    folder = Folder(path, os.environ if environment is None else environment, problems)
+    problems, environment = Problems(), os.environ if environment is None else environment
+    folder = Folder(path, environment, problems)
+    texts = folder.texts_by_language()
+    folder.texts = next(iter(texts.values()), {})
     read = read_scenarios(folder, problems)
     settings = folder.read(SETTINGS)
     bot = read_bot(folder, read, settings, problems)
+    bot = replace(bot, translations={language: translated(path, environment, texts[language]) for language in texts})
     folder.report_unknown_files()
     found = tuple(problems.in_order())
     return Loaded(path, bot, found, read.nodes, settings, frozenset(problems.unread))
+
+
+def translated(path: Path, environment: Mapping[str, str], texts: Mapping[str, str]) -> Mapping[str, Scenario]:
+    """Return the scenarios with the texts of one language. What is wrong with them is found in the first language."""
+    problems = Problems()
+    folder = Folder(path, environment, problems)
+    folder.texts = texts
+    return read_bot(folder, read_scenarios(folder, problems), None, problems).scenarios
 
 
 def read_scenarios(folder: Folder, problems: Problems) -> ScenarioFiles:

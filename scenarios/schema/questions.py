@@ -87,7 +87,8 @@ def interrupts(question: AskedQuestion, event: Event) -> bool:
 
 
 def _of_text(question: AskedQuestion, event: Event, zone: tzinfo | None) -> Data:
-    text = _written(event)
+    pressed = as_text(event.get("callback_data"))
+    text = (_option(question, pressed) if pressed else "") or _written(event)
     if not text:
         raise NoAnswer(sentence("no_text"))
     return fitted(text, Variable(question.answer, question.options), zone)

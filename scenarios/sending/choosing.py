@@ -147,6 +147,7 @@ _OWN_WORDS = {
     "cancel": sentence("choose_cancel"),
     "nothing": sentence("choose_nothing"),
     "gone": sentence("choose_gone"),
+    "nobody": sentence("choose_nobody"),
 }
 WORDS = tuple(_OWN_WORDS)
 """The names of the words that authors may replace."""

@@ -1,5 +1,7 @@
 """The person of an event in the directory, and the language in which it is spoken to."""
 
+from datetime import timedelta
+
 from core.errors import Forbidden, Refused
 from core.model.people import User
 from scenarios.context import Context
@@ -34,5 +36,5 @@ def language_of(locale: str) -> str:
 def refused(refusal: Refused) -> Ending:
     """Return the end of an action that a rule refuses: `code` says which, for a `branch`."""
     after = refusal.retry_after
-    told = {"code": refusal.code, "wait": int(after.total_seconds()) if after else 0}
+    told = {"code": refusal.code, "wait": -(-after // timedelta(minutes=1)) if after else 0}
     return Ending(State.FAILED, Values(told), placed(refusal.code, refusal.said))

@@ -42,6 +42,7 @@ def declare(parser: ArgumentParser) -> None:
     convert_parser.add_argument("--to", type=Path, required=True, metavar="NEW", help="the folder to write")
     for subparser in (check_parser, run_parser, convert_parser):
         subparser.add_argument("--lang", choices=LANGUAGES, default="en", help="the language of what is found (en)")
+    new_parser.add_argument("--teacher", action="store_true", help="the dialog of teachers, to be changed")
     declare_run(run_parser)
     declare_graph(graph_parser)
     schema_parser = verbs.add_parser("schema", help="print the JSON Schema of scenario files, for editors")
@@ -123,7 +124,8 @@ def summary(checked: Checked, language: str) -> str:
 
 def write_new(arguments: Namespace) -> int:
     try:
-        written = new_bot.write(arguments.folder)
+        files = new_bot.teacher_files() if arguments.teacher else new_bot.FILES
+        written = new_bot.write(arguments.folder, files)
     except FileExistsError:
         raise CommandFailed(f"{arguments.folder} is not empty; nothing was written") from None
     except OSError as error:
@@ -136,7 +138,7 @@ def write_new(arguments: Namespace) -> int:
         print(f"Check it after each change:   ./ada scenarios check {arguments.folder}")
         print(f"Play its tests:               ./ada scenarios test {arguments.folder}")
         print(f"Start it:                     ADA_SCENARIOS={arguments.folder} ./ada up")
-        print(f"\nWhile it runs, {TEACHERS_DIALOG} is off.")
+        print(f"\nWhile it runs, {TEACHERS_DIALOG} {'is this bot' if arguments.teacher else 'is off'}.")
     return SUCCESS
 
 

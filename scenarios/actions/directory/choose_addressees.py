@@ -1,6 +1,7 @@
 """Has the person select to whom it writes: its groups and supergroups, and people that it may write to (C-115)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace as replaced
 from datetime import timedelta
 from typing import Annotated
 
@@ -10,10 +11,10 @@ from msgspec.structs import replace
 from core.errors import Forbidden, Invalid
 from core.model.clock import in_ms
 from core.model.content import ParseMode
-from core.model.people import User
+from core.model.people import User, id_text
 from core.model.text.text_entities import escaped
 from core.orders import Caller
-from core.orders.choices import PERSON, Addressees, Choice, person_choice
+from core.orders.choices import PERSON, Addressees, Choice, addressee, person_choice
 from core.orders.recognition import Recognised, recognise
 from scenarios.bot.button_data import list_id
 from scenarios.bot.data import Data
@@ -150,7 +151,10 @@ async def hear(context: Context, event: Event, event_run: str) -> Ending | None:
     choices = await _choices(context, user, before or AddresseeSelection())
     found = _heard(before or _first(listed, choices), listed, choices, event)
     if isinstance(found, Ending):
-        return found
+        people = await _people(context, before or AddresseeSelection())
+        if people or found.state is not State.COMPLETED:
+            return replaced(found, returned=found.returned.and_then(Values({"people": people})))
+        found = before or AddresseeSelection(), listed.word("nobody")
     selection, notice = found
     await step_results.note(context, msgspec.json.encode(selection).decode())
     if before is None or selection.query != before.query:
@@ -160,12 +164,26 @@ async def hear(context: Context, event: Event, event_run: str) -> Ending | None:
     return None
 
 
+async def _people(context: Context, selection: AddresseeSelection) -> int:
+    """Return how many people are selected, each once."""
+    named = [addressee(one.ref) for one in selection.chosen]
+    groups = [one.group for one in named if one.group]
+    supergroups = [one.supergroup for one in named if one.supergroup]
+    if not named:
+        return 0
+    expander = context.services.core.directory.expander
+    members = (await expander.expand(context.services.tenant, groups, supergroups)).members
+    alone = {str(one.id) for one in named if one.id} - {id_text(one.user.id) for one in members}
+    return len(members) + len(alone)
+
+
 def rehearse_hearing(step: RehearsedStep, event: Event) -> Ending | None:
     written = converted(ChooseAddresseesAttributes, step.prepared, step.memory.zone)
     listed = written.listed(step.list_id, _spoken(step.event))
     found = _heard(step.memory.selections[step.list_id], listed, _SAMPLES, event)
     if isinstance(found, Ending):
-        return found
+        people = len(step.memory.selections[step.list_id].chosen)
+        return replaced(found, returned=found.returned.and_then(Values({"people": people})))
     step.memory.selections[step.list_id] = found[0]
     step.say(_said(written, listed, found[0], _SAMPLES, found[1]))
     return None
@@ -201,7 +219,7 @@ def _done(
 
 def _chosen(chosen: Sequence[Choice], rest: str = "") -> Ending:
     titles = ", ".join(one.title for one in chosen)[:1000]
-    results = {"chosen": [one.ref for one in chosen], "titles": titles, "rest": rest}
+    results: dict[str, Data] = {"chosen": [one.ref for one in chosen], "titles": titles, "rest": rest}
     return completed(results, from_person=("rest",))
 
 
@@ -253,6 +271,7 @@ ACTION = ActionType(
     returns={
         "chosen": "what was selected, for `order`",
         "titles": "their titles, separated by commas",
+        "people": "how many people these are; none with `begins`",
         "rest": "with `begins`: the message without its addressee",
         "code": "why it failed: `CANCELLED`, `PERSON_UNKNOWN`, `NOTHING_OWNED`, `ADDRESSEE_UNCLEAR`,"
         " `ADDRESSEE_SEVERAL`",

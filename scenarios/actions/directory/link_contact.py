@@ -69,15 +69,16 @@ def rehearse(step: RehearsedStep, written: LinkContactAttributes) -> Ending:
     if is_email(written.written):
         return completed(_mailed(written.written, "24 min"))
     checked(written.written)
-    return completed({"linked": LINKED, "email": "", "lasts": "", "name": str(step.event.get("first_name") or "")})
+    name = str(step.event.get("first_name") or "")
+    return completed({"linked": LINKED, "email": "", "lasts": "", "name": name, "role": "trainer"})
 
 
 def _mailed(email: str, lasts: str) -> dict[str, Data]:
-    return {"linked": MAILED, "email": email, "lasts": lasts, "name": ""}
+    return {"linked": MAILED, "email": email, "lasts": lasts, "name": "", "role": ""}
 
 
 def _linked(user: User) -> dict[str, Data]:
-    return {"linked": LINKED, "email": "", "lasts": "", "name": user.name or str(user.id)}
+    return {"linked": LINKED, "email": "", "lasts": "", "name": user.name or str(user.id), "role": user.role}
 
 
 ACTION = ActionType(
@@ -92,10 +93,11 @@ ACTION = ActionType(
         "email": "the address to which the code was mailed",
         "lasts": "how long the code is valid, in words",
         "name": "the name of the linked person",
+        "role": "its role in the directory",
         "code": "why it failed: `EMAIL_MALFORMED`, `EMAIL_UNKNOWN`, `CODE_MALFORMED`, `CODE_MISSING`, `CODE_WRONG`,"
         " `CODE_EXPIRED`, `CONTACT_LINKED`, `TOO_MANY_GUESSES`, `TOO_MANY_MAILS`, `MAIL_NOT_SET_UP`, `MAIL_REFUSED`,"
         " `MAIL_UNAVAILABLE`, `IMPORT_RUNNING`",
-        "wait": "of `TOO_MANY_MAILS`: after how many seconds the next code may be mailed, otherwise 0",
+        "wait": "of `TOO_MANY_MAILS`: after how many minutes the next code may be mailed, otherwise 0",
     },
     execute=execute,
     rehearse=rehearse,

@@ -54,7 +54,9 @@ class AskAttributes(MessageAttributes, frozen=True):
         conversion.text,
         Own("What is an answer, if no variable says so. `contact` is a phone number."),
     ] = ""
-    options: Annotated[Elements, Own("The choices, as buttons; a number answers, too.")] = ()
+    options: Annotated[
+        Elements, Own("The choices, as buttons; a number answers, too. With `answer: text` any other text does.")
+    ] = ()
     page: Annotated[Whole, Own("How many choices a page shows; buttons turn the pages of a longer list.")] = None
     rules: Annotated[Data, RULE_LIST, conversion.anything, Own("Rules of the validator that the answer must keep.")] = (
         None
@@ -103,7 +105,7 @@ def with_options(written: AskAttributes, question: AskedQuestion, shown: PageTur
     author has written some.
     """
     has_buttons = written.inline or (written.reply and written.reply.rows)
-    if has_buttons or question.answer != "choice":
+    if has_buttons or not question.options:
         return written
     size = question.page or len(question.options) or 1
     return structs.replace(written, inline=inline_rows(page_rows(question.options, size, shown)))

@@ -173,7 +173,7 @@ ACTION = ActionType(
         "sms_people": "with `preview`: how many people have a number for SMS",
         "unreachable": "with `preview`: how many people no channel reaches",
         "code": "why it was refused: `NOT_OWNER`, `QUOTA_EXCEEDED`, `DELIVER_AT_PAST`, `TIME_MALFORMED`, …",
-        "wait": "of a quota: after how many seconds the next message may be sent, otherwise 0",
+        "wait": "of a quota: after how many minutes the next message may be sent, otherwise 0",
     },
     execute=execute,
     rehearse=rehearse,

@@ -151,7 +151,9 @@ class Rehearsal:
 
     def _prepared(self, step: Step) -> Prepared:
         kind = self._types[step.action.type]
-        return prepare(kind.read(step.action), kind.section(self._bot.settings), step.values, self.event)
+        language = str(self.event.get("language") or "")
+        action = self._bot.action(step.scenario, step.path[-1], step.action, language)
+        return prepare(kind.read(action), kind.section(self._bot.settings), step.values, self.event)
 
     def _execute(self, step: Step) -> Ending | None:
         """Return the end of an action; None if it waits."""

@@ -1,0 +1,121 @@
+"""The dialog of teachers that ships as a bot, on a real server: linking, a message to a group, its status (C-115)."""
+
+import shutil
+
+import pytest
+
+from core.directory.linking import Linking
+from core.model.content import EVERY_FEATURE
+from core.model.people import Group, User
+from couriers.email import LinkCodeMailer
+from couriers.sending.interface import Message, Outcome, Sent
+from scenarios.bot.new_bot import TEACHER
+from tests.scenarios.execution.conftest import PERSON, Installation
+from tests.support.outbox import Outbox
+from tests.support.stack import TENANT, FakeCourier
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.parametrize("shards", [1, 16])
+
+
+@pytest.fixture
+def outbox() -> Outbox:
+    return Outbox()
+
+
+@pytest.fixture
+async def school(bare: Installation, outbox: Outbox) -> Installation:
+    """Anna, who speaks English, owns ИВТ-101 with Boris; her chat is not linked yet."""
+    school, numbers = bare, iter(range(100, 1000))
+
+    def respond(message: Message) -> Outcome:
+        return Sent(str(next(numbers)))
+
+    school.courier = FakeCourier(respond=respond, shows=EVERY_FEATURE)
+    await school.start_courier()
+    shutil.copytree(TEACHER, school.folder, dirs_exist_ok=True)
+    directory = school.directory
+    school.options = {
+        "linking": Linking(school.stack.store, directory, LinkCodeMailer(outbox)),
+        "public_url": "https://ada.example.org",
+    }
+    await directory.users.create(TENANT, User(1, "Анна", "anna@example.org", "trainer", "en", {}))
+    await directory.users.create(TENANT, User(2, "Борис", "boris@example.org", "student", "ru", {"echo": ["p2"]}))
+    await directory.groups.create(TENANT, Group("ИВТ-101", "ИВТ-101"), [2])
+    await directory.ownerships.own(TENANT, 1, "group", "ИВТ-101")
+    return school
+
+
+def seen(school: Installation) -> list[str]:
+    """What Anna sees: her messages, an edit in place of what it edits."""
+    return [one.text for one in school.courier.attempted if one.address == PERSON]
+
+
+async def says(school: Installation, written: str, wanted: str) -> None:
+    """Write; wait until the bot's next message begins so."""
+    before = len(seen(school))
+    await school.put(written)
+    await until(lambda: any(one.startswith(wanted) for one in seen(school)[before:]))
+
+
+async def press(school: Installation, label: str, wanted: str) -> None:
+    """Press a button of the last message that has it; wait until the bot's next message begins so."""
+    before = len(seen(school))
+    contents = [one.content for one in reversed(school.courier.attempted) if one.address == PERSON and one.content]
+    data = next(one.data for content in contents for row in content.inline for one in row if one.text == label)
+    await school.put(event_text=None, callback_data=data, message_id=100)
+    await until(lambda: any(one.startswith(wanted) for one in seen(school)[before:]))
+
+
+async def link(school: Installation, outbox: Outbox) -> None:
+    await says(school, "/start", "Здравствуйте! Чтобы связать этот чат с вами")
+    await says(school, "nobody@example.org", "В университете нет человека с таким адресом.")
+    await says(school, "anna@example.org", "Код отправлен на anna@example.org. Напишите его сюда. Он действует 24 мин.")
+    await says(school, "222222", "Код неверный.")
+    await says(school, outbox.codes[-1], "Готово, Анна: этот чат связан с вами.\n/select – написать своим группам")
+
+
+async def test_a_teacher_links_its_chat_and_writes_to_its_group(school: Installation, outbox: Outbox) -> None:
+    await school.start()
+    await link(school, outbox)
+    await says(school, "/start", "Hello, Анна! This chat is connected with you.\n/select – write to your groups")
+    await says(school, "/select", "Whom do we write to?\nSelected: –")
+    await press(school, "ИВТ-101", "Whom do we write to?\nSelected: ИВТ-101")
+    await press(school, "Done", "To: ИВТ-101\nPeople: 1\nWrite the text.")
+    await says(school, "Пары не будет", "When shall it be sent?")
+    await says(school, "soon", "I did not understand this time.")
+    await press(
+        school, "Now", "People: 1, of these without a contact: 0\nBy SMS: 0, with 1 SMS each\nTime: now\n\nПары"
+    )
+    await press(school, "Send", "")
+    await until(lambda: seen(school)[-1].startswith("✅ Everybody was reached."))
+    assert [one.text for one in school.courier.attempted if one.address == "p2"] == ["Пары не будет"]
+    await says(school, "/console", "Open this page and press the button: https://ada.example.org/#/sign-in/")
+    await says(school, "/unlink", "This chat is no longer connected with you.")
+    await says(school, "/help", "Я передаю сообщения вашего университета.")
+
+
+@pytest.mark.row("C-92")
+async def test_the_dialog_goes_on_in_another_process_at_each_step(school: Installation, outbox: Outbox) -> None:
+    running = await school.start()
+    await link(school, outbox)
+
+    async def anew() -> None:
+        nonlocal running
+        await running.kill()
+        running = await school.start()
+
+    await says(school, "/select", "Whom do we write to?")
+    await anew()
+    await press(school, "ИВТ-101", "Whom do we write to?\nSelected: ИВТ-101")
+    await anew()
+    await press(school, "Done", "To: ИВТ-101")
+    await anew()
+    await says(school, "Пары не будет", "When shall it be sent?")
+    await anew()
+    await says(school, "tomorrow 9:00", "People: 1")
+    await anew()
+    await press(school, "Send", "🕓 Will be sent")
+    await anew()
+    await press(school, "Cancel the delivery", "🚫 Cancelled.")
+    assert [one.text for one in school.courier.attempted if one.address == "p2"] == []

@@ -1,0 +1,88 @@
+"""The dialog of teachers as a bot: free of mistakes, its own tests pass, it is copied, and speaks both languages."""
+
+from pathlib import Path
+
+import pytest
+
+from bots.catalogue import catalogue
+from cli.main import main
+from scenarios.bot.new_bot import TEACHER
+from scenarios.check import check
+from scenarios.check.rehearsal.bot_tests import run_tests
+from scenarios.check.reloading import ActiveBot
+from scenarios.loader import load
+from tests.scenarios.bot_folder import BotFolder
+
+
+def test_its_own_tests_pass_and_the_check_finds_nothing() -> None:
+    checked = check(TEACHER)
+    verdicts, problems = run_tests(TEACHER, checked.bot)
+    assert ([one for one in verdicts if one.problem], problems, checked.problems) == ([], [], ())
+    assert len(verdicts) == 9
+
+
+@pytest.mark.parametrize("language", ["ru", "en"])
+def test_its_words_are_those_of_the_dialog(language: str) -> None:
+    """Word for word, where nothing is filled in."""
+    scenarios = load(TEACHER).bot.translations[language].values()
+    said = {str(action.fields.get("text")) for one in scenarios for action in one.actions}
+    texts = {name: text for name, text in catalogue(language).items() if "{" not in text}
+    names = (
+        *("link_start", "link_email_malformed", "link_email_unknown", "link_contact_linked", "link_code_missing"),
+        *("link_code_wrong", "link_code_expired", "link_too_many_guesses", "link_mail_not_set_up", "link_mail_refused"),
+        *("link_mail_unavailable", "link_import_running", "link_unlinked", "link_not_linked", "cancelled"),
+        *("select_not_allowed", "select_nothing_owned", "time_when", "order_not_owner", "console_not_set_up"),
+        *("written_not_teacher", "order_group_not_found", "order_nobody_addressed", "order_too_many_recipients"),
+    )
+    assert [name for name in names if texts[name] not in said] == []
+
+
+def test_a_school_copies_it_and_changes_a_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "bot"
+    assert main(["scenarios", "new", str(folder), "--teacher"]) == 0
+    assert "is this bot" in capsys.readouterr().out
+    assert main(["scenarios", "test", str(folder)]) == 0
+    assert "9 tests passed" in capsys.readouterr().out
+    bot = ActiveBot(folder)
+    texts = folder / "texts" / "en.yaml"
+    texts.write_text(texts.read_text().replace("Only teachers may write to groups", "Only staff may write"))
+    assert bot.has_changed(), "a text is reloaded as a scenario is"
+    actions = load(folder).bot.translations["en"]["write.only_teachers"].actions
+    assert str(actions[0].fields["text"]).startswith("Only staff may write.")
+
+
+@pytest.fixture
+def two_languages(tmp_path: Path) -> BotFolder:
+    folder = BotFolder(tmp_path).actions('    - {type: send, text: "{text.hello}", inline: [[{"{text.go}": main}]]}')
+    folder.write("texts/ru.yaml", "hello: 'Привет, {text.name}!'\ngo: Вперёд\nname: '{first_name}'\n")
+    return folder.write("texts/en.yaml", "hello: 'Hello, {first_name}!'\ngo: Go\nname: x\n")
+
+
+def test_texts_are_those_of_the_language_of_the_person(two_languages: BotFolder) -> None:
+    two_languages.write(
+        "tests/t.yaml",
+        """
+each in its own:
+  steps:
+    - user: x
+    - bot: {text: "Привет, Anna!", buttons: [Вперёд]}
+    - user: {event_text: x, language_code: en-GB}
+    - bot: {text: "Hello, Anna!", buttons: [Go]}
+    - user: {event_text: x, language_code: en, language: ru}
+    - bot: {text: "Привет, Anna!", buttons: [Вперёд]}
+""",
+    )
+    checked = check(two_languages.folder)
+    verdicts, _ = run_tests(two_languages.folder, checked.bot)
+    assert [one.problem for one in verdicts] == [""]
+    assert checked.problems == ()
+
+
+def test_a_text_that_a_language_lacks_is_a_mistake(two_languages: BotFolder) -> None:
+    two_languages.write("texts/en.yaml", "hello: Hello\ngo: Go\n")
+    two_languages.actions('    - {type: send, text: "{text.helo}"}')
+    found = {(one.file, one.code, one.message) for one in check(two_languages.folder).problems if one.is_error}
+    assert found == {
+        ("texts/en.yaml", "TEXT_MISSING", "the text 'name' is missing in the language en"),
+        ("scenarios/s.yaml", "TEXT_MISSING", "there is no text 'helo' in texts/; did you mean hello?"),
+    }
