@@ -17,6 +17,8 @@ export const PAGES = [
   { name: "write", right: "write", section: "main" },
   { name: "messages", right: "read", section: "main" },
   { name: "message", right: "read" },
+  { name: "inbox", right: ["read", "person"], section: "main" },
+  { name: "thread", right: ["read", "person"] },
   { name: "people", right: "people", section: "main" },
   { name: "person", right: "people" },
   { name: "groups", right: "people", section: "main" },
@@ -55,8 +57,8 @@ export function applyTheme() {
   else document.documentElement.dataset.theme = theme();
 }
 
-/** Whether this person or key may see a page of the menu. A list: all of them; "key": no person, as the API asks there. */
-export const may = (me, right) => right === null || Boolean(me) && [right].flat().every((one) => (one === "key" ? me.kind === "key" : me.rights.includes(one)));
+/** Whether this person or key may see a page of the menu. A list: all of them; "key": no person, "person": no key, as the API asks there. */
+export const may = (me, right) => right === null || Boolean(me) && [right].flat().every((one) => (["key", "person"].includes(one) ? me.kind === one : me.rights.includes(one)));
 
 const COUNTS_PAUSE = 60000, FIRST_COUNT = 3000;
 const counts = {};
@@ -72,8 +74,13 @@ export function showCount(page, count) {
 /** Shows how many dead letters there are, of what /v1/overview says. */
 export const countMatters = (matters) => showCount("dead_letters", matters.find((one) => one.kind === "dead_letters")?.count ?? 0);
 
+/** Shows how many threads of these inboxes wait to be read. */
+export const countUnread = (inboxes) => showCount("inbox", inboxes.reduce((sum, one) => sum + one.unread, 0));
+
 async function readCounts({ me, name }) {
-  if (document.visibilityState !== "visible" || !may(me, "inspect") || name === "overview") return;
+  if (document.visibilityState !== "visible") return;
+  if (me?.kind === "person" && name !== "inbox") await api.get("/v1/threads", { limit: 1 }).then(({ inboxes }) => countUnread(inboxes), () => {});
+  if (!may(me, "inspect") || name === "overview") return;
   await api.get("/v1/overview").then(({ matters }) => countMatters(matters), () => {});
 }
 

@@ -1,0 +1,48 @@
+/** Replies of people to messages: the threads of an inbox, the newest first. */
+
+import { h, paint } from "../lib/dom.js";
+import { moment, t, word } from "../lib/words.js";
+import { api } from "../lib/api.js";
+import { countUnread, tag } from "../lib/page.js";
+import { table } from "../lib/table.js";
+
+const PAUSE = 10000;
+
+export default {
+  title: "page.inbox",
+  right: ["read", "person"],
+  render(root, parameters, context) {
+    const place = h("div"), choice = h("div");
+    paint(root, h("h1", {}, t("page.inbox")), choice, place);
+    const list = table(place, {
+      label: t("page.inbox"), context, id: (row) => row.id, href: (row) => `#/thread/${row.id}`,
+      filters: [{ name: "unread", label: t("inbox.shown"), options: [["", t("inbox.all")], ["true", t("inbox.unread_only")]] }],
+      columns: [
+        { title: t("inbox.person"), width: "1.5fr", name: nameOf, cell: (row) => [h("strong", {}, nameOf(row)), row.unread > 0 && [" ", tag("info", t("inbox.unread", { count: row.unread }))]] },
+        { title: t("inbox.text"), width: "3fr", cell: (row) => h("span", { class: "cut", dir: "auto" }, lineOf(row)) },
+        { title: t("inbox.channel"), width: "9rem", cell: (row) => word("channel", row.channel) },
+        { title: t("inbox.when"), width: "9rem", cell: (row) => moment(row.last_at) },
+      ],
+      load: async ({ cursor, signal, unread }) => {
+        const page = await api.get("/v1/threads", { inbox: context.query.inbox, unread, cursor, limit: 50 }, { signal });
+        countUnread(page.inboxes);
+        paint(choice, page.inboxes.length > 1 && chooser(page.inboxes, context, list));
+        return { rows: page.threads, next: page.next };
+      },
+      whenEmpty: { title: t("inbox.none"), text: t("inbox.none_text") },
+    });
+    const timer = setInterval(() => document.visibilityState === "visible" && list.update(), PAUSE);
+    return () => clearInterval(timer);
+  },
+};
+
+export const nameOf = ({ person }) => person.name || t("inbox.stranger");
+
+function lineOf({ newest }) {
+  const text = newest && (newest.text || t("inbox.files", { count: newest.files }));
+  return newest?.side === "staff" ? `${t("inbox.answered")}: ${text}` : text;
+}
+
+const chooser = (inboxes, context, list) => h("label", { class: "field" }, t("inbox.whose"), h("select", {
+  onchange: (event) => { context.setQuery({ inbox: event.target.value }); list.reload(); },
+}, inboxes.map(({ id, title, unread }) => h("option", { value: id, selected: id === (context.query.inbox || inboxes[0].id) }, unread ? `${title} (${unread})` : title))));

@@ -1,0 +1,41 @@
+"""Replies in the console: a teacher reads and answers them, on a phone."""
+
+import uuid
+
+from core.redis.store import Store
+from core.threads.threads import Correspondent, Inbox, ThreadMessage, Threads, Way
+from tests.delivery.console.conftest import Person
+from tests.delivery.console.test_daily_work import signed_in
+from tests.support.waiting import until
+
+
+async def test_a_teacher_reads_and_answers_a_reply(person: Person, store: Store, axe_source: str) -> None:
+    teacher, own = await signed_in(person, store, "trainer")
+    await teacher.visit("inbox", language="ru", width=390)
+    await teacher.sees("Ответов пока нет")
+    student, phone = f"student-{uuid.uuid4().hex[:6]}", f"+7997{uuid.uuid4().int % 10**7:07d}"
+    inbox, message = Inbox("user", own), ThreadMessage(0, "person", 0, student, "А в пятницу будут пары?", "sms", 2)
+    about = (Correspondent(student, "Мария Иванова"), Way("sms", phone), "", uuid.uuid4().hex)
+    added = await Threads(store).add_of_person("default", inbox, *about, message)
+    await teacher.visit("inbox", language="ru", width=390)
+    await teacher.sees("1 новое")
+    await teacher.has_no_barrier_on_a_phone(axe_source, "inbox")
+    await teacher.go(f"thread/{added.thread}")
+    await teacher.sees("А в пятницу будут пары?")
+    await teacher.sees("2 файла не переданы")
+    await teacher.writes("Ваш ответ", "Да, в 10:00")
+    await teacher.presses("Ответить")
+    await teacher.sees("Ответ отправлен")
+    await teacher.sees("Да, в 10:00")
+    await teacher.has_no_barrier_on_a_phone(axe_source, "thread")
+    await teacher.visit(f"thread/{added.thread}", language="en", width=1280)
+    await teacher.keeps_picture("thread-en-1280")
+
+    async def texts() -> list[str]:
+        found = await person.running.call("GET", "/v1/deliveries?limit=50&sender=replies")
+        return [one["text"] for one in found["deliveries"]]
+
+    assert "Vera Secretary отвечает:\nДа, в 10:00" in await until(texts)
+    await teacher.visit("inbox", language="ru", width=390)
+    await teacher.sees("Ответ: Да, в 10:00")
+    await teacher.sees_no("1 новое")
