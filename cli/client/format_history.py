@@ -60,16 +60,29 @@ def reminder_lines(reminders: Mapping[str, Any]) -> Iterator[str]:
 def answer_totals(answers: Mapping[str, Any], question: Mapping[str, Any]) -> str:
     """Return how many recipients have each state of the question, and how many have chosen each option."""
     states = [f"{name.replace('_', ' ')} {n}" for name, n in answers.items() if isinstance(n, int) and n]
-    options = [f"{option['text']}: {answers['options'].get(option['key'], 0)}" for option in question["options"]]
+    line = answers.get("waiting") or {}
+    options = [
+        f"{option['text']}: {answers['options'].get(option['key'], 0)}{_places(option, line)}"
+        for option in question["options"]
+    ]
     closed = [f"closed at {answers['closed_at']}"] if answers["closed_at"] else []
     return "  ".join([*states, *options, *closed])
+
+
+def _places(option: Mapping[str, Any], line: Mapping[str, int]) -> str:
+    """Return how many places an option has, and how many wait for one; "" without places."""
+    if not option.get("places"):
+        return ""
+    waiting = line.get(option["key"], 0)
+    return f" of {option['places']}" + (f", {waiting} waiting" if waiting else "")
 
 
 def format_answer(answer: Mapping[str, Any]) -> str:
     """Return the state of the question for a recipient, and its answer."""
     text = f": {answer['text'] or answer['value']}" if answer.get("value") else ""
     changed = f", changed {len(answer['revisions'])} times" if answer.get("revisions") else ""
-    return f"{answer['state'].replace('_', ' ')}{text}{changed}"
+    waiting = ", waits for a place" if answer.get("waiting") else ""
+    return f"{answer['state'].replace('_', ' ')}{text}{waiting}{changed}"
 
 
 def recipient_lines(history: History) -> Iterator[str]:

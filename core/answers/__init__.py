@@ -3,7 +3,8 @@
     a button's token ─▶ Answers.press ─▶ lua/answers/functions/answer.lua, one step in the shard of the delivery
 
 Guarantees: an answer counts once for its person (I26), however often its event is handled; a token counts only for the
-account to which its message was sent; a reminder never goes to who has answered (I27).
+account to which its message was sent; a reminder never goes to who has answered (I27);
+no option has more people than places (I28).
 
 Neighbours: `core.deliveries` below. `couriers.sending` signs the buttons, `core.updates` recognises presses.
 """

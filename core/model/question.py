@@ -60,11 +60,14 @@ class Escalate(Struct, frozen=True):
     channels: Sequence[str]
 
 
-class Option(Struct, frozen=True):
-    """`key`: what is counted. `text`: of the button."""
+class Option(Struct, frozen=True, omit_defaults=True):
+    """`key`: what is counted. `text`: of the button. `places`: how many people may have it, the others wait in a line;
+    0 for any number.
+    """
 
     key: str
     text: str
+    places: int = 0
 
 
 class Question(Struct, frozen=True, omit_defaults=False):
@@ -103,7 +106,7 @@ class Revision(Struct, frozen=True, omit_defaults=True):
 
 class AnswerRow(Struct, frozen=True):
     """What a recipient has answered, as the history stores it. `at`: Unix ms. `by`: press, or on_behalf, then `who` has
-    entered it.
+    entered it. `waiting`: its ticket in the line for a place; 0 if it has one, or none is needed.
     """
 
     state: AnswerState
@@ -115,6 +118,7 @@ class AnswerRow(Struct, frozen=True):
     text: str = ""
     who: str = ""
     revisions: Sequence[Revision] = ()
+    waiting: int = 0
 
     @property
     def answered_at(self) -> datetime:
@@ -129,11 +133,14 @@ class RecipientAnswer(Struct, frozen=True):
 
 
 class AnswerTotals(Struct, frozen=True):
-    """How many recipients have each state; `options`: key → answers that count. `closed_at`: Unix ms, 0 if open."""
+    """How many recipients have each state; `options`: key → answers that count. `closed_at`: Unix ms, 0 if open.
+    `waiting`: key → how many wait for a place, of the options that have places.
+    """
 
     states: Mapping[AnswerState, int]
     options: Mapping[str, int]
     closed_at: int = 0
+    waiting: Mapping[str, int] = {}
 
 
 class Pressed(Struct, frozen=True):
@@ -196,7 +203,8 @@ def counter_fields(question: Question | None) -> list[str]:
     if question is None:
         return []
     options = [f"answers:option:{one.key}" for one in question.options]
-    return ["answers:answered", "answers:late", "answers:unreached", *options]
+    waiting = [f"answers:waiting:{one.key}" for one in question.options if one.places]
+    return ["answers:answered", "answers:late", "answers:unreached", *options, *waiting]
 
 
 def channel_code(channel: str) -> int:
@@ -236,4 +244,5 @@ def totals(
         AnswerState.LATE: late,
     }
     options = {one.key: int(counters.get(f"answers:option:{one.key}") or 0) for one in question.options}
-    return AnswerTotals(states, options, closed_at)
+    line = {one.key: int(counters.get(f"answers:waiting:{one.key}") or 0) for one in question.options if one.places}
+    return AnswerTotals(states, options, closed_at, line)

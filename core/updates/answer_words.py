@@ -8,6 +8,10 @@ from core.updates.events import Event
 _RESULTS: Mapping[str, tuple[str, str]] = {
     "confirmed": ("Спасибо, отмечено.", "Thank you, noted."),
     "answered": ("Ответ записан: {answer}", "Your answer: {answer}"),
+    "waiting": (
+        "Мест нет: «{answer}». Вы в списке ожидания; если место освободится, придёт сообщение.",
+        "No place is free for “{answer}”. You are on the waiting list, and will get a message if one is.",
+    ),
     "changed": ("Ответ изменён: {answer}", "Your answer is now: {answer}"),
     "same": ("Уже записано: {answer}", "Noted already: {answer}"),
     "closed": ("Приём ответов закончен. Записано: {answer}", "Closed. Your answer stays: {answer}"),
@@ -40,6 +44,10 @@ _CLOSED: tuple[Mapping[str, str], Mapping[str, str]] = (
         "late": "Late",
     },
 )
+_PLACE = (
+    "Место освободилось и теперь ваше: {option}.\n«{text}»",
+    "A place has become free, and it is yours: {option}.\n“{text}”",
+)
 _SHORT = 100
 """Characters of a text that the result names."""
 
@@ -51,13 +59,15 @@ def result_text(given: GivenAnswer) -> str:
         name = "confirmed"
     if name == "late" and question.late is Late.COUNT:
         name = "late_counted"
+    if given.row.waiting and name in ("answered", "changed", "same"):
+        name = "waiting"
     option = question.option(given.row.value)
     return _in(question.locale, _RESULTS[name]).format(answer=option.text if option else given.row.value)
 
 
 def is_alert(given: GivenAnswer) -> bool:
     """Return whether the person has to know more than the message shows."""
-    return given.result not in ("answered", "changed", "same")
+    return given.row.waiting > 0 or given.result not in ("answered", "changed", "same")
 
 
 def refusal_text(code: str, event: Event) -> str:
@@ -70,9 +80,19 @@ def closing_text(text: str, question: Question, totals: AnswerTotals) -> str:
     words = _CLOSED[1] if question.locale == "en" else _CLOSED[0]
     states = [f"{words[state]}: {n}" for state, n in totals.states.items() if n and state in words]
     options = [f"{one.text}: {totals.options.get(one.key, 0)}" for one in question.options]
-    line = " ".join(text.split())
-    head = words["head"].format(text=line if len(line) <= _SHORT else f"{line[: _SHORT - 1]}…")
+    head = words["head"].format(text=_shortened(text))
     return "\n".join([head, *options, *states])
+
+
+def place_text(text: str, question: Question, key: str) -> str:
+    """Return what a person is told that has got a place."""
+    option = question.option(key)
+    return _in(question.locale, _PLACE).format(option=option.text if option else key, text=_shortened(text))
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHORT else f"{line[: _SHORT - 1]}…"
 
 
 def _in(locale: str, texts: tuple[str, str]) -> str:

@@ -28,8 +28,10 @@ from core.updates.question_notices import QuestionNotices
 
 log = logging.getLogger(__name__)
 
-CLOSE, CLOSED, REMIND = "close", "closed", "remind"
-"""The kinds of the tasks that close questions, that follow from the closing, and that remind of them."""
+CLOSE, CLOSED, REMIND, PLACE = "close", "closed", "remind", "place"
+"""The kinds of the tasks that close questions, that follow from the closing, that remind, and that tell who has got a
+place.
+"""
 _LEASE = timedelta(seconds=5)
 _CONCURRENCY = 100
 
@@ -63,6 +65,9 @@ class Presses:
             await self._close(HistoryKey.of(task.shard, attempt.body), task.tenant)
         elif task.kind == CLOSED:
             await self._finish(HistoryKey.of(task.shard, attempt.body), task)
+        elif task.kind == PLACE:
+            suffix, _, number = attempt.body.rpartition(" ")
+            await self._notices.tell_place(HistoryKey.of(task.shard, suffix), task, int(number))
         elif task.kind == REMIND:
             return await self._remind(task, attempt.body)
         else:

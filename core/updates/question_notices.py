@@ -1,4 +1,5 @@
-"""What follows from the closing of a question: its buttons are removed, and its sender gets the result once.
+"""What people are told about a question: its sender the result, when it is closed; who has waited for a place, that it
+has one. The closing also removes the buttons.
 
     lua/answers/modules/answers.lua closes it ─▶ a task in the tube `answers` ─▶ QuestionNotices.finish ─▶ a call in
     the tube `bot_calls.<channel>` for each message with buttons; a delivery with the totals to the sender
@@ -9,7 +10,7 @@ which puts no call and sends no result a second time.
 Called by `core.updates.presses`.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import count
 
@@ -19,22 +20,24 @@ from core.admission.quiet_hours import TenantQuietHours
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
 from core.deliveries.histories.parcels import StoredParcel, load_reference, split_label
-from core.deliveries.histories.projection import labels_of
+from core.deliveries.histories.projection import HistoryFields, labels_of
 from core.deliveries.histories.reader import HistoryReader
 from core.directory import Directory
+from core.errors import NotFound
+from core.model.clock import from_ms
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender, Strategy
 from core.model.history import History
 from core.model.history_key import HistoryKey
 from core.model.states import REACHED
-from core.queue import QueueClient
+from core.queue import QueueClient, Task
 from core.redis.store import Store
-from core.updates.answer_words import closing_text
+from core.updates.answer_words import closing_text, place_text
 from core.updates.bot_calls import BotCalls, ButtonChange, calls_tube
 
 _PAUSE = timedelta(milliseconds=50)
 """Between two changes of messages: the bot of a channel has other calls to make."""
-RESULT = "result"
-"""The kind of the delivery that has the totals."""
+RESULT, PLACE_GIVEN = "result", "place"
+"""The kinds of the deliveries that have the totals, and that tell who has got a place."""
 
 
 class QuestionNotices:
@@ -98,20 +101,57 @@ class QuestionNotices:
             return
         known = (await self._channels.current()).names
         contacts = {name: to for name, to in user.contacts.items() if name in known and name not in user.opt_out}
-        if not contacts:
+        text = closing_text(history.text, history.question, history.answers)
+        if contacts:
+            recipient = Recipient(sender.id, user.name, contacts)
+            await self._send(history, recipient, text, RESULT, f"closed {history.key}", now)
+
+    async def tell_place(self, key: HistoryKey, task: Task, number: int) -> None:
+        """Tell a recipient that it has got a place, if it still has it, in the first channel that has reached it.
+        Raises StoreError.
+        """
+        try:
+            fields = await self._reader.fields(key, task.tenant)
+            history = await self._reader.page(key, task.tenant, number, 1)
+        except NotFound:
             return
+        (record,) = history.recipients
+        row = record.answer.row if record.answer else None
+        if row is None or row.waiting or history.question is None:
+            return
+        contacts = await self._contacts(key, fields, number)
+        best = next((name for name in record.received_in if name in contacts), None)
+        if best is None:
+            return
+        recipient = Recipient(record.id, record.name, {best: contacts[best]})
+        text = place_text(history.text, history.question, row.value)
+        await self._send(history, recipient, text, PLACE_GIVEN, f"place {task.id}", from_ms(task.claimed))
+
+    async def _contacts(self, key: HistoryKey, fields: HistoryFields, number: int) -> Mapping[str, Sequence[str]]:
+        """Return the addresses of a recipient by channel, as the delivery has them."""
+        found: dict[str, list[str]] = {}
+        async for parcel in self._reader.parcels(key, fields):
+            for entry in parcel.entries:
+                if entry.number == number and entry.address and entry.address not in found.get(parcel.channel, ()):
+                    found.setdefault(parcel.channel, []).append(entry.address)
+        return found
+
+    async def _send(
+        self, history: History, recipient: Recipient, text: str, kind: str, name: str, now: datetime
+    ) -> None:
+        """Send a message of the question's own, once for a name; quiet hours move it."""
         quiet_hours = self._quiet_hours.of(history.tenant)
         moved = quiet_hours.moved(now) if quiet_hours else None
-        result = NewDelivery(
+        message = NewDelivery(
             tenant=history.tenant,
-            sender=sender,
-            text=closing_text(history.text, history.question, history.answers),
-            recipients=[Recipient(sender.id, user.name, contacts)],
-            channels=list(contacts),
+            sender=msgspec.convert(history.sender, Sender),
+            text=text,
+            recipients=[recipient],
+            channels=list(recipient.contacts),
             origin="question",
-            kind=RESULT,
+            kind=kind,
             strategy=Strategy.FIRST,
             deliver_at=moved,
             moved_from=now if moved else None,
         )
-        await self._deliveries.enqueue(result, Repeat(f"closed {history.key}", RESULT))
+        await self._deliveries.enqueue(message, Repeat(name, kind))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cli.client.format_history import answer_totals
 from core.deliveries.channels import ChannelFacts
 from core.model.clock import write_time
 from couriers.sending.content.shown import display_of
@@ -42,6 +43,7 @@ REFUSED = [
     ("TOO_MANY_OPTIONS", {"kind": "choice", "options": [{"key": str(n), "text": "a"} for n in range(100)]}),
     ("OPTION_TOO_LONG", {"kind": "choice", "options": [OPTIONS[0], {"key": "b", "text": "b" * 4000}]}),
     ("OPTION_MALFORMED", {"kind": "choice", "options": [OPTIONS[0], {"key": "b", "text": " "}]}),
+    ("OUT_OF_RANGE", {"kind": "choice", "options": [OPTIONS[0] | {"places": 0}, OPTIONS[1]]}),
     ("OPTION_REPEATED", {"kind": "choice", "options": [OPTIONS[0], OPTIONS[0]]}),
     ("UNTIL_PAST", {"kind": "confirm", "until": "2020-01-01T00:00:00Z"}),
     ("TIME_MALFORMED", {"kind": "confirm", "until": "tomorrow"}),
@@ -165,6 +167,23 @@ async def test_how_a_question_is_asked_again_is_shown_and_counted_before_it_is_s
     assert history["answer"]["escalate"] == ESCALATE
     assert list(history["channels"]) == ["telegram", "sms"]
     assert history["reminders"]["next_at"] > history["released_at"]
+
+
+@pytest.mark.row("R-09")
+async def test_who_comes_when_all_places_are_taken_waits_and_the_tables_say_so(api: Api, courier: Couriers) -> None:
+    await courier("telegram")
+    question = {"kind": "choice", "options": [OPTIONS[0] | {"places": 1}, OPTIONS[1]]}
+    where = (await api.call("POST", "/v1/deliveries", asking(**question))).headers["Location"]
+    await finished(api, where)
+    for number in (1, 2):
+        given = (await api.call("POST", f"{where}/answers", {"recipient": number, "value": "yes"})).json["answer"]
+        assert given.get("waiting") == (None if number == 1 else True)
+    page = (await api.call("GET", f"{where}/answers")).json
+    assert (page["answers"]["options"], page["answers"]["waiting"]) == ({"yes": 1, "no": 0}, {"yes": 1})
+    assert page["question"]["options"] == question["options"]
+    rows = (await api.call("GET", f"{where}/answers.csv")).body.decode().splitlines()
+    assert [row.rpartition(",")[2] for row in rows] == ["waiting", "", "yes"]
+    assert answer_totals(page["answers"], page["question"]).endswith("Yes: 1 of 1, 1 waiting  No: 0")
 
 
 async def test_answers_to_what_was_not_asked_are_refused(api: Api, where: str) -> None:

@@ -76,7 +76,11 @@ def _declare_message(parser: ArgumentParser) -> None:
     )
     asks = parser.add_mutually_exclusive_group()
     asks.add_argument("--confirm", action="store_true", help='ask for a confirmation, with a button "I have read it"')
-    asks.add_argument("--ask", metavar="OPTIONS", help="ask with a button for each option, for example 'Yes|No'")
+    asks.add_argument(
+        "--ask",
+        metavar="OPTIONS",
+        help="ask with a button for each option, for example 'Yes|No'; 'Yes=20|No' has 20 places",
+    )
     add("--until", metavar="TIME", help="with --confirm or --ask: when the question closes")
     add(
         "--remind",
@@ -180,8 +184,16 @@ def new_question(arguments: Namespace) -> dict[str, Any] | None:
             raise CommandFailed(f"--{name} belongs to --confirm or --ask", WRONG_USAGE)
         return None
     texts = [text.strip() for text in arguments.ask.split("|")]
-    options = [{"key": str(number), "text": text} for number, text in enumerate(texts, 1)]
+    options = [_option(number, text) for number, text in enumerate(texts, 1)]
     return {"kind": "choice", "options": options, **terms}
+
+
+def _option(number: int, text: str) -> dict[str, Any]:
+    """Return an option; `Yes=20` has twenty places."""
+    name, _, places = text.rpartition("=")
+    if name and places.isdecimal():
+        return {"key": str(number), "text": name.strip(), "places": int(places)}
+    return {"key": str(number), "text": text}
 
 
 def _terms_of_question(arguments: Namespace) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The invariants of questions. I26: an answer counts once for its person, and the totals are those of the answers. I27:
-a reminder never goes to who has answered. Pure.
+a reminder never goes to who has answered. I28: no option has more people than places, and nobody waits while one
+is free. Pure.
 """
 
 from collections import Counter
@@ -12,7 +13,7 @@ from core.deliveries.histories.projection import waves_of
 from core.model.clock import to_ms
 from core.model.question import AnswerRow, AnswerState, Late, Question, load_question, load_row, row_field
 
-_RULE, _REMINDERS = "I26", "I27"
+_RULE, _REMINDERS, _PLACES = "I26", "I27", "I28"
 _ROW, _COUNTER = "answer:", "answers:"
 
 
@@ -40,6 +41,24 @@ def answer_violations(
         yield Violation(
             _RULE, key, f"counts {counted}", f"{wanted}", why="a wrong total is counted on by later answers"
         )
+
+    yield from _place_violations(key, question, rows)
+
+
+def _place_violations(key: str, question: Question, rows: Mapping[int, AnswerRow]) -> Iterator[Violation]:
+    chosen = [row for row in rows.values() if _is_counted(question, row)]
+    for option in question.options:
+        if not option.places:
+            continue
+        taken = sum(row.value == option.key and not row.waiting for row in chosen)
+        waiting = sum(row.value == option.key and row.waiting > 0 for row in chosen)
+        if taken > option.places or (waiting and taken < option.places):
+            found = f"{option.key}: {taken} have one of {option.places} places, {waiting} wait"
+            yield Violation(_PLACES, key, found, "all places taken before anybody waits", why="they were told")
+
+
+def _is_counted(question: Question, row: AnswerRow) -> bool:
+    return row.state is AnswerState.ANSWERED or question.late is Late.COUNT
 
 
 def reminder_violations(
@@ -72,6 +91,6 @@ def _counted(question: Question, rows: Mapping[int, AnswerRow], reached: Collect
     for number, row in rows.items():
         counts[f"{_COUNTER}{row.state}"] += 1
         counts[f"{_COUNTER}unreached"] += number not in reached
-        if row.state is AnswerState.ANSWERED or question.late is Late.COUNT:
-            counts[f"{_COUNTER}option:{row.value}"] += 1
+        if _is_counted(question, row):
+            counts[f"{_COUNTER}{'waiting' if row.waiting else 'option'}:{row.value}"] += 1
     return {name: n for name, n in counts.items() if n}

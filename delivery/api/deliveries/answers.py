@@ -101,7 +101,9 @@ class RemindersView(Struct):
 
 
 class AnswerCounts(Struct):
-    """How many recipients have each state of the question. `options`: key → answers that count."""
+    """How many recipients have each state of the question. `options`: key → answers that count. `waiting`: key → how
+    many wait for a place, of options that have places; absent if none has.
+    """
 
     not_asked: int
     open: int
@@ -111,12 +113,13 @@ class AnswerCounts(Struct):
     late: int
     options: dict[str, int]
     closed_at: str | None
+    waiting: dict[str, int] | UnsetType = UNSET
 
     @classmethod
     def of(cls, totals: AnswerTotals) -> "AnswerCounts":
         closed_at = write_time(from_ms(totals.closed_at)) if totals.closed_at else None
         counts = {str(state): totals.states[state] for state in _STATES}
-        return cls(**counts, options=dict(totals.options), closed_at=closed_at)
+        return cls(**counts, options=dict(totals.options), closed_at=closed_at, waiting=dict(totals.waiting) or UNSET)
 
 
 _STATES = (
@@ -136,7 +139,8 @@ class RevisionView(Struct):
 
 class AnswerView(Struct):
     """What became of the question for one recipient. `value`: the key of the option, `text`: its text. `by`: press or
-    on_behalf, then `who` has entered it. `revisions`: earlier answers, the first one first.
+    on_behalf, then `who` has entered it. `revisions`: earlier answers, the first one first. `waiting`: true while all
+    places are taken; otherwise absent.
     """
 
     state: AnswerState
@@ -147,6 +151,7 @@ class AnswerView(Struct):
     who: str | UnsetType = UNSET
     channel: str | None = None
     revisions: list[RevisionView] = []
+    waiting: bool | UnsetType = UNSET
 
     @classmethod
     def of(cls, answer: RecipientAnswer, question: Question) -> "AnswerView":
@@ -159,7 +164,9 @@ class AnswerView(Struct):
                      for one in row.revisions]  # fmt: skip
         text, channel = option.text if option else None, row.channel or None
         at = write_time(row.answered_at)
-        return cls(row.state, row.value, text, at, row.by, row.who or UNSET, channel, revisions)
+        return cls(
+            row.state, row.value, text, at, row.by, row.who or UNSET, channel, revisions, row.waiting > 0 or UNSET
+        )
 
 
 class AnsweredRecipient(Struct):
@@ -248,7 +255,7 @@ class QuestionClosed(Struct):
     answers: AnswerCounts
 
 
-_COLUMNS = ("recipient", "name", "state", "value", "text", "at", "by", "who", "channel", "revisions")
+_COLUMNS = ("recipient", "name", "state", "value", "text", "at", "by", "who", "channel", "revisions", "waiting")
 
 
 async def list_page(request: Request[None, AnswerQuery]) -> Response:
@@ -335,7 +342,8 @@ def _row(record: RecipientRecord, question: Question) -> tuple[str, ...]:
     assert record.answer
     one = AnswerView.of(record.answer, question)
     known = (one.state, one.value or "", one.text or "", one.at or "", one.by or "", one.who or "", one.channel or "")
-    return (str(record.id), record.name or "", *known, "; ".join(f"{old.at} {old.value}" for old in one.revisions))
+    revisions = "; ".join(f"{old.at} {old.value}" for old in one.revisions)
+    return (str(record.id), record.name or "", *known, revisions, "yes" if one.waiting is True else "")
 
 
 ROUTES: Routes = (

@@ -120,10 +120,13 @@ OptionText = Annotated[
 
 
 class OptionRequest(RequestModel, frozen=True):
-    """An option: `key` is counted, `text` is on the button."""
+    """An option: `key` is counted, `text` is on the button. `places`: how many people may have it; the others wait in a
+    line, and who withdraws frees a place for the first of them.
+    """
 
     key: OptionKey
     text: OptionText
+    places: Annotated[int, Meta(ge=1, le=10_000)] | UnsetType | None = UNSET
 
 
 AskAgainWait = Annotated[
@@ -176,7 +179,7 @@ class QuestionRequest(RequestModel, frozen=True):
     def question(self, text: str, max_days_ahead: int) -> Question:
         locale = locale_of(text)
         until = read_time(self.until, "answer.until", max_days_ahead) if self.until else None
-        options = [Option(nfc(one.key), one.text) for one in self.options or ()]
+        options = [Option(nfc(one.key), one.text, one.places or 0) for one in self.options or ()]
         return Question(
             kind=self.kind,
             options=options_of(self.kind, options, locale),

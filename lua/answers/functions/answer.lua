@@ -6,7 +6,8 @@
 -- RETURNS [result, row], ["missing"], or ["deleted"] if the data of the person were deleted; result: answered, changed, late; same,
 --         closed, final, many: the answer before stays; a repeat of an event returns its first result
 -- EVENTS  outcomes, reported, finished, answer, closed
--- INVARIANT I26 an answer counts once for its person, and the totals are those of the answers
+-- INVARIANT I26 an answer counts once for its person, and the totals are those of the answers; I28 no option has more people than
+--           places, and who has waited longest gets a free one
 
 return function(suffix, tenant, recipient, number, event, value, text, by, who, channel, parcel, item)
   local facts = redis_call('HMGET', Key.history(suffix), 'tenant', 'answer', 'answers_closed', 'answers_until')

@@ -4,6 +4,9 @@
 -- `answer:<number of the recipient>` is a row: state, value, text, at, by, who, channel, version; `revisions`: what it was before;
 -- `events`: the last events of the person, each with its result. `answers:<state>` and `answers:option:<key>` count rows;
 -- `answers:unreached` counts those of recipients that are not known to be reached.
+-- An option may have `places`: who comes when they are taken gets a row with `waiting`, its ticket, which `answers:waiting:<key>` counts
+-- in place of `answers:option:<key>`. `answers_line:<key>:<ticket>` names who has it; `answers_last:<key>` and `answers_first:<key>` are
+-- the ticket that was given last, and the last one that has left the line.
 
 local MOST_EVENTS, MOST_REVISIONS = 20, 100
 -- Within this time also an answer that is final can be corrected: a wrong button was pressed.
@@ -27,6 +30,8 @@ function Answers.row_of(suffix, number)
   local text = redis_call('HGET', Key.history(suffix), field_of(number))
   return text and cjson.decode(text) or nil
 end
+
+local function save(suffix, number, row) redis_call('HSET', Key.history(suffix), field_of(number), cjson.encode(row)) end
 
 -- Returns the result of an event that was seen before, nil for a new one.
 function Answers.result_of_event(row, event)
@@ -84,21 +89,71 @@ end
 
 local function is_counted(question, state) return state == 'answered' or question.late == 'count' end
 
+local function counter_of(row) return (row.waiting and 'waiting:' or 'option:') .. row.value end
+
 local function count(suffix, question, number, old, row)
-  if old and is_counted(question, old.state) then add(suffix, 'option:' .. old.value, -1) end
-  if is_counted(question, row.state) then add(suffix, 'option:' .. row.value, 1) end
+  if old and is_counted(question, old.state) then add(suffix, counter_of(old), -1) end
+  if is_counted(question, row.state) then add(suffix, counter_of(row), 1) end
   if old then return end
   add(suffix, row.state, 1)
   if redis_call('GETBIT', Key.reached(suffix), number) == 0 then add(suffix, 'unreached', 1) end
 end
-
-local function save(suffix, number, row) redis_call('HSET', Key.history(suffix), field_of(number), cjson.encode(row)) end
 
 -- Notes an event that changes nothing.
 function Answers.note_event(suffix, number, row, event, result)
   row.events[#row.events + 1] = event .. ' ' .. result
   if #row.events > MOST_EVENTS then table.remove(row.events, 1) end
   save(suffix, number, row)
+end
+
+local function places_of(question, key)
+  for _, option in ipairs(question.options) do
+    if option.key == key then return option.places end
+  end
+end
+
+local function free_places(suffix, question, key)
+  local places = places_of(question, key)
+  return places and places - tonumber(redis_call('HGET', Key.history(suffix), 'answers:option:' .. key) or '0')
+end
+
+-- Returns the ticket of an answer for which no place is free; nil with a place, or for an option without places. `old`: the answer before.
+local function ticket_of(suffix, question, number, recipient, old, row)
+  if not is_counted(question, row.state) then return nil end
+  if old and old.value == row.value and is_counted(question, old.state) then return old.waiting end
+  local free = free_places(suffix, question, row.value)
+  if not free or free > 0 then return nil end
+  local ticket = redis_call('HINCRBY', Key.history(suffix), 'answers_last:' .. row.value, 1)
+  redis_call('HSET', Key.history(suffix), 'answers_line:' .. row.value .. ':' .. ticket, number .. ' ' .. recipient)
+  return ticket
+end
+
+-- Gives a place to a person that has waited for it, if it still does. Its task tells the person.
+local function give_place(suffix, key, ticket)
+  local field = 'answers_line:' .. key .. ':' .. ticket
+  local number, recipient = string.match(redis_call('HGET', Key.history(suffix), field), '^(%d+) (.*)$')
+  redis_call('HDEL', Key.history(suffix), field)
+  local row = Answers.row_of(suffix, number)
+  if row.value ~= key or row.waiting ~= ticket then return end
+  add(suffix, 'waiting:' .. key, -1)
+  add(suffix, 'option:' .. key, 1)
+  row.waiting, row.version = nil, Version.raise(suffix)
+  save(suffix, number, row)
+  Outcome.announce(suffix, 'answer', '', recipient .. '\t' .. cjson.encode(row))
+  move_end(suffix)
+  local facts, ns = redis_call('HMGET', Key.history(suffix), 'tenant', 'answers_code'), select(2, Plan.split_suffix(suffix))
+  local id = ns .. '.' .. facts[2] .. '.place.' .. number .. '.' .. ticket
+  NewTasks.add('answers', { id, facts[1], '', 5, '', '', 'place', '', '', '', '', suffix .. ' ' .. number })
+end
+
+-- Gives the free places of an option to those who wait for them, in their order.
+local function give_places(suffix, question, key)
+  local history = Key.history(suffix)
+  while (free_places(suffix, question, key) or 0) > 0 do
+    local line = redis_call('HMGET', history, 'answers_first:' .. key, 'answers_last:' .. key)
+    if tonumber(line[1] or '0') >= tonumber(line[2] or '0') then return end
+    give_place(suffix, key, redis_call('HINCRBY', history, 'answers_first:' .. key, 1))
+  end
 end
 
 -- Stores an answer. `row`: the one before, if there is one; `given`: value, text, by, who, channel. Returns the new row.
@@ -114,16 +169,29 @@ function Answers.store(suffix, question, number, recipient, row, given, event, r
     new.revisions = new.revisions or {}
     table.insert(new.revisions, { value = row.value, text = row.text, at = row.at, by = row.by, who = row.who, channel = row.channel })
   end
+  new.waiting = ticket_of(suffix, question, number, recipient, row, new)
   count(suffix, question, number, row, new)
   Answers.note_event(suffix, number, new, event, result)
   Outcome.announce(suffix, 'answer', '', recipient .. '\t' .. cjson.encode(new))
   move_end(suffix)
+  if row and row.value ~= new.value then give_places(suffix, question, row.value) end
   return new
 end
 
--- Closes a question whose answers are final, when each recipient has answered it.
+local function all_places_are_taken(suffix, question)
+  local limited = false
+  for _, option in ipairs(question.options) do
+    local free = free_places(suffix, question, option.key)
+    if free and free > 0 then return false end
+    limited = limited or free ~= nil
+  end
+  return limited
+end
+
+-- Closes a question whose answers are final, when each recipient has answered it or all places are taken.
 function Answers.close_when_complete(suffix, question)
   if question.change then return end
   local counts = redis_call('HMGET', Key.history(suffix), 'recipients', 'answers:answered')
-  if tonumber(counts[1]) <= tonumber(counts[2] or 0) then Answers.close(suffix) end
+  local all_answered = tonumber(counts[1]) <= tonumber(counts[2] or 0)
+  if all_answered or all_places_are_taken(suffix, question) then Answers.close(suffix) end
 end

@@ -136,6 +136,35 @@ async def test_a_process_killed_between_closing_and_result_leaves_both_to_the_ne
     await installation.audit()
 
 
+@pytest.mark.row("R-09")
+async def test_a_process_killed_between_giving_a_place_and_telling_leaves_it_to_the_next(
+    installation: Installation,
+) -> None:
+    link, settings = await installation.link_to_server()
+    api = installation.start_api(**settings)
+    await installation.courier(TELEGRAM_BOT)
+    await api.ready()
+    question = Question(AnswerKind.CHOICE, [Option("yes", "Приду", 1), Option("no", "Не приду")], "ru")
+    people = (person(1, TELEGRAM_BOT), person(2, TELEGRAM_BOT))
+    accepted = await installation.deliver(*people, question=question)
+    await installation.finished(accepted)
+    answers = Answers(installation.core.store)
+    for number in ("1", "2"):
+        await answers.enter(accepted.key, TENANT, number, "yes", "anna", f"e{number}")
+    link.block_requests(ENQUEUE)
+    await answers.enter(accepted.key, TENANT, "1", "no", "anna", "e3")
+    await until(lambda: link.blocked, within=WITHIN)
+    api.kill()
+    link.cut()
+    await installation.start_api().ready()
+    await until(installation.is_empty, within=WITHIN)
+    told = [one for one in installation.state.inbox(TELEGRAM_BOT.name) if one.text != "hello"]
+    assert [(one.address, one.text) for one in told] == [
+        (TELEGRAM_BOT.address(2), "Место освободилось и теперь ваше: Приду.\n«hello»")
+    ]
+    await installation.audit()
+
+
 @pytest.mark.parametrize("point", ["between press and answer", "between answer and message"])
 async def test_a_killed_process_loses_no_press_and_counts_none_twice(installation: Installation, point: str) -> None:
     link, settings = await installation.link_to_server()

@@ -1,0 +1,127 @@
+"""Options with places: never more people than places, and who has waited longest gets a free one and is told."""
+
+import asyncio
+from collections.abc import Sequence
+from itertools import count
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.answers import Answers
+from core.model.delivery import Accepted
+from core.model.question import AnswerKind, Option, Question
+from core.queue import QueueClient
+from core.updates.presses import Presses
+from tests.support.audited import violations_in
+from tests.support.stack import TENANT, FakeCourier, Stack, people
+from tests.support.waiting import until
+
+FEW = Question(AnswerKind.CHOICE, [Option("yes", "Приду", 2), Option("no", "Не приду")], "ru")
+_EVENTS = count()
+Book = dict[str, list[int]]
+"""Option → who has chosen it, who came first first; of these the first ones have its places."""
+
+
+async def choose(stack: Stack, accepted: Accepted, recipient: int, value: str, event: str = "") -> bool:
+    """Answer for a recipient; return whether it has a place."""
+    name = event or f"e{next(_EVENTS)}"
+    given = await Answers(stack.store).enter(accepted.key, TENANT, str(recipient), value, "anna", name)
+    return given.row.waiting == 0
+
+
+async def lines(stack: Stack, accepted: Accepted, number: int) -> tuple[set[int], set[int], dict[str, int]]:
+    """Return who has a place of `yes`, who waits for one, and the totals."""
+    history = await stack.history(accepted.key, limit=number)
+    assert history.answers
+    rows = {int(one.id): one.answer.row for one in history.recipients if one.answer and one.answer.row}
+    placed = {number for number, row in rows.items() if row.value == "yes" and not row.waiting}
+    waiting = {number for number, row in rows.items() if row.value == "yes" and row.waiting}
+    assert history.answers.options["yes"] == len(placed)
+    assert history.answers.waiting == {"yes": len(waiting)}
+    return placed, waiting, dict(history.answers.options)
+
+
+@pytest.mark.row("R-09")
+async def test_of_300_at_once_exactly_20_have_a_place_and_who_withdraws_frees_it_for_the_next(stack: Stack) -> None:
+    question = Question(FEW.kind, [Option("yes", "Приду", 20), Option("no", "Не приду")], "ru")
+    accepted = await stack.deliver(*people(300, "nobody"), channels=("nobody",), question=question)
+    order = list(range(1, 301))
+    Random(9).shuffle(order)
+    await asyncio.gather(*(choose(stack, accepted, number, "yes", f"e{number}") for number in order))
+    placed, waiting, _ = await lines(stack, accepted, 300)
+    assert (len(placed), len(waiting)) == (20, 280)
+    history = await stack.history(accepted.key, limit=300)
+    tickets = {int(one.id): one.answer.row.waiting for one in history.recipients if one.answer and one.answer.row}
+    first = sorted(waiting, key=lambda number: tickets[number])
+    leavers = sorted(placed)[:5]
+    await asyncio.gather(*(choose(stack, accepted, number, "no", f"n{number}") for number in leavers))
+    placed_after, waiting_after, totals = await lines(stack, accepted, 300)
+    assert placed_after == placed - set(leavers) | set(first[:5])
+    assert (len(waiting_after), totals["no"]) == (275, 5)
+    assert await violations_in(stack.store) == []
+
+
+@pytest.mark.row("R-09")
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(st.tuples(st.integers(1, 6), st.sampled_from(["yes", "no"])), max_size=25))
+async def test_every_order_of_answers_leads_to_the_line_of_the_book(
+    stack: Stack, steps: Sequence[tuple[int, str]]
+) -> None:
+    accepted = await stack.deliver(*people(6, "nobody"), channels=("nobody",), question=FEW)
+    book: Book = {"yes": [], "no": []}
+    for recipient, value in steps:
+        if recipient not in book[value]:
+            for chosen in book.values():
+                if recipient in chosen:
+                    chosen.remove(recipient)
+            book[value].append(recipient)
+        has_place = await choose(stack, accepted, recipient, value)
+        assert has_place == (value == "no" or recipient in book["yes"][:2])
+        placed, waiting, totals = await lines(stack, accepted, 6)
+        assert (placed, waiting) == (set(book["yes"][:2]), set(book["yes"][2:]))
+        assert totals["no"] == len(book["no"])
+    assert await violations_in(stack.store) == []
+
+
+@pytest.mark.row("R-09")
+async def test_who_gets_a_free_place_is_told_once(stack: Stack) -> None:
+    courier = FakeCourier()
+    await stack.courier(courier)
+    accepted = await stack.deliver(*people(4), question=FEW)
+    await stack.finished(accepted.key)
+    for number in (1, 2, 3, 4):
+        assert await choose(stack, accepted, number, "yes") == (number < 3)
+    client = QueueClient(stack.store)
+    presses = Presses(stack.store, client)
+    await presses.open()
+    worker = presses.worker()
+    running = asyncio.create_task(worker.run())
+    await choose(stack, accepted, 1, "no")
+    await until(lambda: len(courier.attempted) == 5)
+    assert courier.attempted[-1].address == "p3"
+    assert courier.attempted[-1].text == "Место освободилось и теперь ваше: Приду.\n«hello»"
+    worker.stop()
+    await running
+    await stack.audit()
+
+
+@pytest.mark.row("R-07")
+async def test_a_question_with_final_answers_closes_when_all_places_are_taken(stack: Stack) -> None:
+    final = Question(FEW.kind, FEW.options, "ru", change=False)
+    accepted = await stack.deliver(*people(4, "nobody"), channels=("nobody",), question=final)
+    await choose(stack, accepted, 1, "yes")
+    assert not (await stack.history(accepted.key)).answers.closed_at  # type: ignore[union-attr]
+    await choose(stack, accepted, 2, "yes")
+    assert (await stack.history(accepted.key)).answers.closed_at  # type: ignore[union-attr]
+
+
+async def test_the_audit_finds_more_people_than_places(stack: Stack) -> None:
+    accepted = await stack.deliver(*people(2, "nobody"), channels=("nobody",), question=FEW)
+    for number in (1, 2):
+        await choose(stack, accepted, number, "yes")
+    one_place = await stack.store.command("HGET", str(accepted.key), "answer")
+    await stack.store.command("HSET", str(accepted.key), "answer", one_place.replace('"places":2', '"places":1'))
+    assert [one.rule for one in await violations_in(stack.store)] == ["I28"]
+    await stack.store.command("HSET", str(accepted.key), "answer", one_place)
