@@ -18,7 +18,10 @@ def verdict_text(history: History) -> str:
     if verdict == Verdict.ALL_REACHED and reached == recipients:
         return "every recipient was reached"
     if verdict == Verdict.ALL_REACHED:
-        return f"{reached} of {recipients} recipients were reached; the others have no contact or want no messages"
+        others = "the others have no contact, want no messages, or have got the message before"
+        if not history.get("left_out"):
+            others = "the others have no contact or want no messages"
+        return f"{reached} of {recipients} recipients were reached; {others}"
     return VERDICT_MEANINGS[Verdict(verdict)] if verdict in list(Verdict) else verdict
 
 
@@ -33,10 +36,15 @@ def header_lines(history: History) -> Iterator[str]:
     yield f"text  {shorten(history['text'])}"
     if history.get("content"):
         yield f"with  {format_content(history['content'])}"
+    if history.get("follows"):
+        yield f"to    the {history['follows']['of']} of {history['follows']['id']}"
+    for one in history.get("followed_by", ()):
+        yield f"then  to the {one['of']}: {one['id']}"
     for name in ("created_at", "deliver_at", "moved_from", "released_at", "finished_at", "expires_at"):
         if history.get(name):
             yield f"{name.replace('_', ' '):<12} {history[name]}"
-    yield "  ".join(f"{name} {count}" for name, count in history["counts"].items() if count and name != NO_CONTACT)
+    counts = {**history["counts"], "left out": history.get("left_out", 0)}
+    yield "  ".join(f"{name} {count}" for name, count in counts.items() if count and name != NO_CONTACT)
     if history.get("answers"):
         yield f"answers      {answer_totals(history['answers'], history['answer'])}"
     yield from reminder_lines(history.get("reminders") or {})

@@ -115,11 +115,14 @@ class Deliveries:
         return await read_first_result(self._store, delivery, repeat)
 
     def shard_for(self, delivery: NewDelivery, repeat: Repeat | None) -> int | None:
-        """Return the shard of a delivery: of its history key or its lane, else of its sender if that has a quota, else
-        of its Idempotency-Key; None if any will do. A lane is strict because all of it stands in one shard.
+        """Return the shard of a delivery: of its history key, of the delivery that it follows, or of its lane, else of
+        its sender if that has a quota, else of its Idempotency-Key; None if any will do. A lane is strict because all
+        of it stands in one shard.
         """
         if delivery.history_key:
             return delivery.history_key.shard
+        if delivery.follows:
+            return delivery.follows.key.shard
         by = delivery.lane or (str(delivery.sender.id) if delivery.quota else repeat.key if repeat else "")
         return self._store.shard_of(by) if by else None
 
@@ -210,6 +213,9 @@ class Deliveries:
             raise Invalid("HISTORY_KEY_MALFORMED", "This history key names a shard that does not exist.", "history_key")
         if delivery.lane and key.shard != self._store.shard_of(delivery.lane):
             detail = "A delivery with a lane can use only a key that was reserved for this lane."
+            raise Invalid("HISTORY_KEY_MALFORMED", detail, "history_key")
+        if delivery.follows and key.shard != delivery.follows.key.shard:
+            detail = "This key is in another shard than the delivery that is followed; leave it out."
             raise Invalid("HISTORY_KEY_MALFORMED", detail, "history_key")
         if delivery.quota and not delivery.lane and self._counts_elsewhere(delivery, key):
             detail = "A sender with a quota can use only the keys that it has reserved."
@@ -307,12 +313,14 @@ def _enqueue_arguments(
     repeat_key = repeat_hash(repeat.key) if repeat else ""
     fingerprint = repeat.fingerprint if repeat else ""
     asked = to_ms(delivery.moved_from) if delivery.moved_from else 0
-    limit, period_ms = (quota.limit, in_ms(quota.period)) if quota else (0, 0)
-    rules = due, expires, asked, limit, period_ms
+    held_to: list[Word] = [quota.limit, in_ms(quota.period)] if quota else []
+    rules = due, expires, asked, held_to
     idempotency = repeat_key, fingerprint, _REPEAT_MS
     fields = history_fields(delivery, sizes)
     question: list[Word] = [code_of(key), delivery.question.until] if delivery.question else []
-    return key.suffix, delivery.tenant, call_name, *rules, *idempotency, len(delivery.recipients), fields, question
+    follows: list[Word] = [delivery.follows.key.suffix, delivery.follows.of] if delivery.follows else []
+    lists = fields, question, follows
+    return key.suffix, delivery.tenant, call_name, *rules, *idempotency, len(delivery.recipients), *lists
 
 
 def _clashed(delivery: NewDelivery, reply: list[str]) -> bool:

@@ -9,6 +9,7 @@ times as long.
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -57,6 +58,35 @@ class Recipient(Struct, frozen=True):
     fields: Mapping[str, str] = {}
 
 
+class Following(StrEnum):
+    """Which recipients of another delivery a follow-up goes to: `unreached`, or `unanswered`: without an answer to its
+    question.
+    """
+
+    UNREACHED = "unreached"
+    UNANSWERED = "unanswered"
+
+
+class LeavesOut(NamedTuple):
+    """Whoever was reached by a delivery, or has answered it, is left out of the follow-up. `numbers`: of its recipients
+    in that delivery, -1 for one that is none there.
+    """
+
+    suffix: str
+    of: Following
+    numbers: Sequence[int]
+
+
+class FollowUp(Struct, frozen=True):
+    """What a delivery follows, in the same shard. `leaves_out`: of the delivery with this key first, then of others
+    whose success counts as well.
+    """
+
+    key: HistoryKey
+    of: Following
+    leaves_out: Sequence[LeavesOut] = ()
+
+
 class NewDelivery(Struct, frozen=True):
     """One text for many recipients, each of them once; with attachments in `content` the text may be empty. Times are
     aware; `deliver_at` None means now. `moved_from`: the requested time, if quiet hours have moved it to `deliver_at`.
@@ -64,6 +94,8 @@ class NewDelivery(Struct, frozen=True):
 
     `wait` (strategy `first`): how long after `sent` or `unknown` a recipient goes on to the next channel unless a
     delivery report comes. None: `sent` is enough, and `unknown` leads to no other channel.
+
+    `follows`: None unless it is a follow-up.
 
     `personal`: the values with which the marks of the text are filled for each recipient; None if it has no marks.
 
@@ -93,6 +125,7 @@ class NewDelivery(Struct, frozen=True):
     question: Question | None = None
     replies: str = ""
     thread: str = ""
+    follows: FollowUp | None = None
 
 
 class Repeat(Struct, frozen=True, gc=False):

@@ -43,5 +43,6 @@ FieldValues = Annotated[
 ]
 UPLOAD_ID = "^[0-9a-f]{32}$"
 UploadId = Annotated[str, Meta(pattern=UPLOAD_ID, description="the id of an uploaded file")]
+DeliveryId = Annotated[str, Meta(min_length=1, max_length=512, description="the id of a delivery")]
 SheetName = Annotated[str, Meta(min_length=1, max_length=64)]
 Encoding = Literal["utf-8", "utf-16", "windows-1251", "koi8-r", "mac-cyrillic", "cp866", "windows-1252"]

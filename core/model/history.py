@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from core.model.content import Content
-from core.model.delivery import Strategy
+from core.model.delivery import Following, Strategy
 from core.model.history_key import HistoryKey, Id
 from core.model.question import AnswerRow, AnswerTotals, Question, RecipientAnswer
 from core.model.states import DeliveryState, Status, Verdict
@@ -77,10 +77,18 @@ class ChannelRecord(Struct, frozen=True):
     counts: Mapping[Status, int]
 
 
+class HistoryLink(Struct, frozen=True):
+    """The other delivery of a follow-up, and whom the follow-up goes to."""
+
+    key: HistoryKey
+    of: Following
+
+
 class History(Struct, frozen=True):
     """A delivery and its outcomes. `recipients` is one page of them; `next` is the cursor of the following page.
     `personal`: the fields of a personal text, for which each recipient has a value.
-    `question`, `answers`: None if it asks nothing.
+    `question`, `answers`: None if it asks nothing. `follows`: None unless it is a follow-up; `followed_by`: its own
+    follow-ups, the oldest first. `left_out`: how many people a follow-up has left out.
     """
 
     key: HistoryKey
@@ -113,6 +121,9 @@ class History(Struct, frozen=True):
     question: Question | None = None
     answers: AnswerTotals | None = None
     reminders: Reminders = Reminders()
+    follows: HistoryLink | None = None
+    followed_by: Sequence[HistoryLink] = ()
+    left_out: int = 0
 
 
 class HistoryChange(Struct, frozen=True):

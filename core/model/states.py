@@ -52,8 +52,9 @@ class Reason(StrEnum):
     FAILED_ELSEWHERE = "failed_elsewhere"
     NO_RECEIPT = "no_receipt"
     OPTED_OUT = "opted_out"
-    ANSWERED = "answered"  # of `read`: an answer of the person shows it; of `skipped`: it was not asked again
+    ANSWERED = "answered"  # of `read`: an answer of the person shows it; of `skipped`: no further message is needed
     QUESTION_CLOSED = "question_closed"
+    REACHED_MEANWHILE = "reached_meanwhile"  # left out of a follow-up
 
 
 class Verdict(StrEnum):

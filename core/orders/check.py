@@ -25,6 +25,7 @@ from core.orders.question_rules import faults_of_escalation
 
 MOST_FAULTS = 20
 """Faults reported at once."""
+_NAMING = ("id", "group", "supergroup", "table", "follow_up")
 _SHORTEST_WAIT, _LONGEST_WAIT = timedelta(seconds=1), timedelta(days=30)
 
 
@@ -56,6 +57,8 @@ def _faults(order: Order, channels: Collection[str], now: datetime) -> Iterator[
     for number, one in enumerate(order.addressees):
         if isinstance(one, Addressee):
             yield from _faults_of_addressee(one, f"recipients.{number}", channels)
+    if len(order.addressees) > 1 and any(isinstance(one, Addressee) and one.follow_up for one in order.addressees):
+        yield Invalid("FOLLOW_UP_ALONE", "A follow-up goes to no further recipients.", "recipients")
     if order.personal is False and order.has_values:
         yield Invalid("VALUES_NOT_PERSONAL", "Values belong to a personal text.", "personal")
     for number, channel in enumerate(delivery.channels):
@@ -109,17 +112,19 @@ def _numbered(path: str, values: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _faults_of_form(given: Addressee, path: str) -> Iterator[Invalid]:
-    """Emit what keeps it from being one person, one group, one supergroup or one table."""
-    named = [name for name in ("id", "group", "supergroup", "table") if not isinstance(getattr(given, name), UnsetType)]
+    """Emit what keeps it from being one person, one group, one supergroup, one table or one follow-up."""
+    named = [name for name in _NAMING if not isinstance(getattr(given, name), UnsetType)]
     personal = [name for name in ("name", "contacts", "values") if not isinstance(getattr(given, name), UnsetType)]
     if (given.sheet or given.encoding) and not given.table:
         yield Invalid("RECIPIENT_AMBIGUOUS", "A sheet and an encoding belong to a table.", path)
+    elif given.of and not given.follow_up:
+        yield Invalid("RECIPIENT_AMBIGUOUS", "The field of belongs to a follow-up.", f"{path}.of")
     elif not named:
         yield Invalid("RECIPIENT_WITHOUT_ID", "A recipient needs an id.", f"{path}.id")
     elif len(named) > 1:
         yield Invalid("RECIPIENT_AMBIGUOUS", f"Only one of {' and '.join(named)} is allowed.", path)
     elif personal and named != ["id"]:
-        detail = f"A {named[0]} has no {' and '.join(personal)}; these belong to a person."
+        detail = f"A {named[0].replace('_', '-')} has no {' and '.join(personal)}; these belong to a person."
         yield Invalid("RECIPIENT_AMBIGUOUS", detail, path)
 
 

@@ -1,18 +1,31 @@
 """The order of a caller: a delivery whose recipients may be named by the directory, and its author. Frozen values."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from core.model.delivery import NewDelivery, Recipient
-from core.model.field_types import Contacts, Encoding, FieldValues, IdField, Label, Name, SheetName, UploadId
+from core.model.delivery import Following, NewDelivery, Recipient
+from core.model.field_types import (
+    Contacts,
+    DeliveryId,
+    Encoding,
+    FieldValues,
+    IdField,
+    Label,
+    Name,
+    SheetName,
+    UploadId,
+)
 from core.model.people import User
 
 
 class Addressee(Struct, frozen=True, forbid_unknown_fields=True):
     """One person by `id`: with `contacts`, or without the field, and then the directory knows the contacts. Or all
     members of a `group` or `supergroup`. Or the rows of a `table`: the id of an uploaded CSV or .xlsx file, with the
-    `sheet` if several have values, and the `encoding` of CSV if it is not found out.
+    `sheet` if several have values, and the `encoding` of CSV if it is not found out. Or, as the only one, a
+    `follow_up`: the id of a delivery, `of` whose recipients those are meant who are not reached, or who have not
+    answered its question.
     """
 
     id: IdField | UnsetType = UNSET
@@ -24,6 +37,8 @@ class Addressee(Struct, frozen=True, forbid_unknown_fields=True):
     table: UploadId | UnsetType = UNSET
     sheet: SheetName | UnsetType = UNSET
     encoding: Encoding | UnsetType = UNSET
+    follow_up: DeliveryId | UnsetType = UNSET
+    of: Annotated[Following, Meta(extra_json_schema={"default": "unreached"})] | UnsetType = UNSET
 
     @property
     def is_group(self) -> bool:
@@ -54,7 +69,7 @@ class Order(Struct, frozen=True):
     """A delivery to `addressees`; `delivery.recipients` is empty, and its `channels` are if all known ones are meant.
 
     `urgent`: quiet hours do not hold. `far`: it may be due more than a year ahead. `personal`: `{{field}}` in its text
-    stands for a value of each recipient; None: if a recipient has `values`, or is a table.
+    stands for a value of each recipient; None: if a recipient has `values`, is a table, or the order is a follow-up.
     """
 
     delivery: NewDelivery
@@ -69,8 +84,8 @@ class Order(Struct, frozen=True):
 
     @property
     def is_personal(self) -> bool:
-        has_table = any(isinstance(one, Addressee) and one.table for one in self.addressees)
-        return self.has_values or has_table if self.personal is None else self.personal
+        has_rows = any(isinstance(one, Addressee) and (one.table or one.follow_up) for one in self.addressees)
+        return self.has_values or has_rows if self.personal is None else self.personal
 
 
 class Caller(Struct, frozen=True):

@@ -19,6 +19,7 @@ from core.orders.addressing import Addressing
 from core.orders.attached_uploads import AttachedUploads
 from core.orders.check import check, refuse
 from core.orders.delivery_times import check_time
+from core.orders.follow_ups import FollowedPeople, FollowUps
 from core.orders.order import Caller, Order
 from core.orders.own_name import TRIAL, in_own_name, is_trial
 from core.orders.personal_values import make_personal
@@ -30,10 +31,13 @@ MAX_RECIPIENTS = 10_000
 
 
 class PreparedOrder(NamedTuple):
-    """A delivery that can be stored. `mentions`: its people as they were found, a person perhaps more than once."""
+    """A delivery that can be stored. `mentions`: its people as they were found, a person perhaps more than once.
+    `followed`: None unless it is a follow-up.
+    """
 
     delivery: NewDelivery
     mentions: Sequence[Recipient]
+    followed: FollowedPeople | None = None
 
     @property
     def repeated(self) -> int:
@@ -57,6 +61,7 @@ class Preparation:
         clock: Callable[[], datetime],
         files: AttachedUploads,
         rows: RowAddressees,
+        follow_ups: FollowUps,
     ) -> None:
         self._directory = directory
         self._channels = channels
@@ -66,12 +71,15 @@ class Preparation:
         self._clock = clock
         self._files = files
         self._rows = rows
+        self._follow_ups = follow_ups
 
     async def prepare(self, order: Order, caller: Caller) -> PreparedOrder:
         """Return the delivery with its recipients, its time and its quota. Raises the refusals of `Sending.send`."""
         channels = (await self._channels.current()).names
         refuse(check(order, channels, self._clock()))
-        given, addressees = order.delivery, await self._rows.expanded(order.addressees, caller)
+        followed = await self._follow_ups.people(order, caller)
+        addressees = followed.addressees if followed else await self._rows.expanded(order.addressees, caller)
+        given = order.delivery
         if caller.person:
             open_to_staff = self._policy.staff_writes_to_all
             given = await in_own_name(self._directory, caller.tenant, caller.person, given, addressees, open_to_staff)
@@ -97,7 +105,8 @@ class Preparation:
             replies=replies,
             quota=None if is_trial(given, addressees, caller.person) else self._quotas.of_role(role),
         )
-        return PreparedOrder(make_personal(delivery) if order.is_personal else delivery, mentions)
+        delivery = make_personal(delivery) if order.is_personal else delivery
+        return PreparedOrder(followed.linked(delivery) if followed else delivery, mentions, followed)
 
     async def _replies(self, given: NewDelivery, caller: Caller) -> str:
         """Return where replies go: to a person who sends, unless the order says otherwise. Raises Invalid

@@ -14,6 +14,7 @@ from core.model.delivery import NewDelivery, Recipient, Strategy
 from core.model.quota import QuotaState
 from core.model.states import Reason, Status
 from core.model.text.personal import PersonalTemplate, values_in
+from core.orders.follow_ups import FollowedPeople
 from core.orders.preparation import PreparedOrder
 
 
@@ -36,7 +37,7 @@ class Unreachable(NamedTuple):
 
 class Preview(Struct, frozen=True, dict=True):
     """`repeated`: people who are addressed more than once. `quota`: of the sender before the delivery; None if it has
-    none.
+    none. `followed`: None unless it is a follow-up.
     """
 
     delivery: NewDelivery
@@ -44,6 +45,7 @@ class Preview(Struct, frozen=True, dict=True):
     unreachable: Sequence[Unreachable]
     repeated: int
     quota: QuotaState | None
+    followed: FollowedPeople | None = None
 
     @property
     def people(self) -> int:
@@ -84,7 +86,7 @@ class Preview(Struct, frozen=True, dict=True):
 def preview_of(prepared: PreparedOrder, quota: QuotaState | None) -> Preview:
     delivery = prepared.delivery
     unreachable = list(_unreachable(delivery))
-    return Preview(delivery, _by_channel(delivery), unreachable, prepared.repeated, quota)
+    return Preview(delivery, _by_channel(delivery), unreachable, prepared.repeated, quota, prepared.followed)
 
 
 def _by_channel(delivery: NewDelivery) -> Mapping[str, ChannelPreview]:

@@ -22,6 +22,7 @@ from core.model.people import User
 from core.model.quota import NO_QUOTA, QuotaState
 from core.model.states import Status
 from core.orders.attached_uploads import AttachedUploads, files_in
+from core.orders.follow_ups import FollowUps
 from core.orders.order import Addressee, AnyAddressee, Caller, Order
 from core.orders.own_name import allowed_people
 from core.orders.preparation import MAX_RECIPIENTS, Preparation
@@ -62,8 +63,9 @@ class Sending:
         self._files = AttachedUploads(Uploads(store), clock)
         self.tables = TableReader(Uploads(store))
         rows = RowAddressees(store, directory, self.tables)
+        follow_ups = FollowUps(store, deliveries, directory, policy.staff_writes_to_all)
         self._preparation = Preparation(
-            directory, deliveries.channels, self._quotas, policy, max_recipients, clock, self._files, rows
+            directory, deliveries.channels, self._quotas, policy, max_recipients, clock, self._files, rows, follow_ups
         )
 
     async def send(self, order: Order, caller: Caller, repeat: Repeat | None = None) -> Accepted:

@@ -56,6 +56,12 @@ def _declare_recipients(parser: ArgumentParser) -> None:
     )
     add("--sheet", metavar="NAME", help="with --table: the sheet, if several have values")
     add("--encoding", metavar="NAME", help="with --table: of a .csv file, for example windows-1251")
+    add(
+        "--follow-up",
+        metavar="KEY",
+        help="send to those whom this delivery did not reach, by --channel; its text again, unless --text is given",
+    )
+    add("--of", choices=["unreached", "unanswered"], help="with --follow-up: whom it goes to (default: unreached)")
 
 
 def _declare_message(parser: ArgumentParser) -> None:
@@ -117,6 +123,8 @@ def _declare_terms(parser: ArgumentParser) -> None:
 
 async def send(api: HttpClient, arguments: Namespace) -> int:
     body = new_delivery(arguments)
+    if arguments.follow_up:
+        body |= await follow_up_of(api, arguments)
     if arguments.table:
         given = {"sheet": arguments.sheet, "encoding": arguments.encoding}
         table = {"table": await upload_table(api, arguments.table), **{k: v for k, v in given.items() if v}}
@@ -135,6 +143,17 @@ async def send(api: HttpClient, arguments: Namespace) -> int:
     return SUCCESS
 
 
+async def follow_up_of(api: HttpClient, arguments: Namespace) -> dict[str, Any]:
+    """Return the recipients of a follow-up, and its text if none was given. Raises Invalid."""
+    of = {"of": arguments.of} if arguments.of else {}
+    recipients = {"recipients": [{"follow_up": HistoryKey.parse(arguments.follow_up).id, **of}]}
+    if arguments.text is not None:
+        return recipients
+    first = await api.call("GET", delivery_path(arguments.follow_up), query={"limit": "1"})
+    content = {"content": first["content"]} if first.get("content") and not arguments.file else {}
+    return {**recipients, "text": first["text"], "personal": "personal" in first, **content}
+
+
 def format_accepted(accepted: JsonObject) -> str:
     moved = f", moved from {accepted['moved_from']}" if accepted["moved_from"] else ""
     return f"{accepted['id']}  {accepted['state']} for {accepted['deliver_at']}{moved}"
@@ -148,10 +167,13 @@ async def reaches_no_recipient(api: HttpClient, delivery_id: str) -> bool:
 
 def new_delivery(arguments: Namespace) -> dict[str, Any]:
     """Return the request body, without files and the options that were not given. Raises CommandFailed."""
-    if arguments.text is None and not arguments.file:
+    if arguments.text is None and not arguments.file and not arguments.follow_up:
         raise CommandFailed("send what? Give --text, or --file", WRONG_USAGE)
-    if not arguments.to and not arguments.table:
-        raise CommandFailed("Name the recipients by --to or --table.", WRONG_USAGE)
+    named = [one for one in (arguments.to, arguments.table, arguments.follow_up) if one]
+    if not named or (arguments.follow_up and len(named) > 1):
+        raise CommandFailed("Name the recipients by --to and --table, or by --follow-up alone.", WRONG_USAGE)
+    if arguments.of and not arguments.follow_up:
+        raise CommandFailed("--of belongs to --follow-up", WRONG_USAGE)
     body = {
         "sender": {"id": parse_id(arguments.sender)},
         "text": read_text_input(STDIN, _MOST_TEXT_BYTES) if arguments.text == STDIN else arguments.text,

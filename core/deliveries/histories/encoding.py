@@ -8,6 +8,10 @@
                            is personal
     answer                 JSON of `core.model.question.Question`; missing if the delivery asks nothing
     replies                sender, off, the id of an office, or `thread:<id>`; missing if replies are not looked at
+    follows                "unreached <suffix>": of a follow-up, whom it goes to and the delivery that it follows
+    followed               lines like it: the follow-ups of this delivery
+    leave_out              of a follow-up: a list of `core.model.delivery.LeavesOut` as JSON
+    left_out               how many people were left out when its parcels were claimed; `left_out:<number>`: why
     plan                   "telegram 90 100,57;sms 3;vk 0"   (channel, recipients with a contact, entries per parcel;
                            without sizes there is one parcel, with one entry for each of these recipients)
 
@@ -24,7 +28,16 @@ import msgspec
 from core.deliveries.histories.parcels import EntryRow, cut, cut_aligned, dump_parcel
 from core.model.compact_json import compact_json
 from core.model.content import Content
-from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, NewDelivery, Recipient, Strategy
+from core.model.delivery import (
+    DEFAULT_KIND,
+    DEFAULT_ORIGIN,
+    DEFAULT_PRIORITY,
+    Following,
+    LeavesOut,
+    NewDelivery,
+    Recipient,
+    Strategy,
+)
 from core.model.history_key import Id
 
 FieldOrValue = str | int
@@ -161,11 +174,33 @@ def _options(delivery: NewDelivery) -> Iterator[FieldOrValue]:
 def _documents(delivery: NewDelivery) -> Iterator[FieldOrValue]:
     """Emit what is stored as JSON, and where replies go, if the delivery has it."""
     personal = delivery.personal.fields if delivery.personal else None
-    for name, value in (("content", delivery.content), ("personal", personal), ("answer", delivery.question)):
+    leave_out = delivery.follows.leaves_out if delivery.follows else None
+    documents = {"content": delivery.content, "personal": personal, "answer": delivery.question, "leave_out": leave_out}
+    for name, value in documents.items():
         if value is not None:
             yield from (name, compact_json(value))
     if delivery.replies or delivery.thread:
         yield from ("replies", delivery.replies or f"{THREAD}{delivery.thread}")
+    if delivery.follows:
+        yield from ("follows", dump_link(delivery.follows.of, delivery.follows.key.suffix))
+
+
+def dump_link(of: Following, suffix: str) -> str:
+    """Return a link between a delivery and its follow-up, as lua/delivery/modules/follow_up.lua writes it."""
+    return f"{of} {suffix}"
+
+
+def load_links(text: str | None) -> list[tuple[Following, str]]:
+    """Return the links of a field, each as `of` and the suffix of the other delivery."""
+    lines = [line.partition(" ") for line in (text or "").split("\n") if line]
+    return [(Following(of), suffix) for of, _, suffix in lines]
+
+
+_decode_leaves_out = msgspec.json.Decoder(list[LeavesOut]).decode
+
+
+def load_leaves_out(text: str | None) -> list[LeavesOut]:
+    return _decode_leaves_out(text) if text else []
 
 
 _decode_content = msgspec.json.Decoder(Content).decode

@@ -14,13 +14,21 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from core.deliveries.histories.encoding import ChannelPlan, StoredRecipient, load_content, load_opted_out, load_plan
+from core.deliveries.histories.encoding import (
+    ChannelPlan,
+    StoredRecipient,
+    load_content,
+    load_links,
+    load_opted_out,
+    load_plan,
+)
 from core.deliveries.histories.parcels import load_reference, outcome_field, split_label
 from core.model.clock import from_ms
 from core.model.delivery import DEFAULT_KIND, DEFAULT_ORIGIN, DEFAULT_PRIORITY, Strategy
 from core.model.history import (
     ChannelRecord,
     History,
+    HistoryLink,
     OutcomeRecord,
     RecipientRecord,
     ReminderRecord,
@@ -39,6 +47,7 @@ FIELDS = (
     *("asked", "recipients", "reachable", "reached", "reported", "plan", "kind", "tags", "lane"),
     *("priority", "lapsed", "strategy", "wait", "opted_out", "content", "personal", "rescheduled"),
     *("answer", "answers_closed", "answers_closing", "answers_reminders", "answers_remind_at"),
+    *("follows", "followed", "left_out"),
 )
 
 _COUNTED: tuple[Status, ...] = tuple(status for status in Status if status not in (Status.QUEUED, Status.NO_CONTACT))
@@ -266,7 +275,8 @@ def assemble(
     channels = channel_records(fields, counters)
     state = DeliveryState(fields["state"] or "")
     total, reached = int(fields["recipients"] or 0), int(fields["reached"] or 0)
-    reachable = int(fields["reachable"] or total)
+    reachable, left_out = int(fields["reachable"] or total), int(fields["left_out"] or 0)
+    links = {name: _links(key, fields[name]) for name in ("follows", "followed")}
     return History(
         key=key,
         tenant=fields["tenant"] or "",
@@ -281,7 +291,7 @@ def assemble(
         finished_at=_optional_time(fields["finished"]),
         expires_at=_optional_time(fields["expires"]),
         moved_from=_optional_time(fields["asked"]),
-        verdict=verdict(state, reachable, reached, is_over=fields["finished"] is not None),
+        verdict=verdict(state, reachable, min(reached + left_out, reachable), is_over=fields["finished"] is not None),
         counts=_totals(total, reached, channels),
         channels=channels,
         kind=fields["kind"] or DEFAULT_KIND,
@@ -298,7 +308,15 @@ def assemble(
         question=load_question(fields["answer"]),
         answers=_answers(fields, counters, total, reached),
         reminders=Reminders(waves_of(fields["answers_reminders"]), _optional_time(fields["answers_remind_at"])),
+        follows=next(iter(links["follows"]), None),
+        followed_by=links["followed"],
+        left_out=left_out,
     )
+
+
+def _links(key: HistoryKey, text: str | None) -> list[HistoryLink]:
+    """Return links to deliveries of the same shard."""
+    return [HistoryLink(HistoryKey.of(key.shard, suffix), of) for of, suffix in load_links(text)]
 
 
 def _answers(fields: HistoryFields, counters: HistoryFields, recipients: int, reached: int) -> AnswerTotals | None:

@@ -153,11 +153,11 @@ class RecipientSearch:
     async def _places(self, key: HistoryKey, fields: HistoryFields, wanted: RecipientFilter) -> list["_RecipientPlace"]:
         """Return the recipients in the order of the list: those not reached first."""
         total = int(fields["recipients"] or 0)
-        reached = await self._reached(key, total)
+        reached = await self.reached(key, total)
         places = [_RecipientPlace(number in reached, number) for number in range(total)]
         return sorted(one for one in places if wanted.reached in (None, one.is_reached))
 
-    async def _reached(self, key: HistoryKey, total: int) -> set[int]:
+    async def reached(self, key: HistoryKey, total: int) -> set[int]:
         """Return the numbers of those who were reached, from the bitmap."""
         words = -(-total // _WORD)
         reads = [part for word in range(words) for part in ("GET", f"u{_WORD}", f"#{word}")]

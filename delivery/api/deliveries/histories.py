@@ -101,10 +101,23 @@ def answer_of(record: history.RecipientRecord, question: Question | None) -> Ans
     return AnswerView.of(record.answer, question) if record.answer and question else UNSET
 
 
+class DeliveryLink(Struct):
+    """The other delivery of a follow-up. `of`: whom the follow-up goes to, `unreached` or `unanswered`."""
+
+    id: str
+    of: delivery.Following
+
+    @classmethod
+    def to(cls, link: history.HistoryLink) -> "DeliveryLink":
+        return cls(link.key.id, link.of)
+
+
 class DeliverySummary(Struct, kw_only=True):
     """A delivery without its recipients. `channels`: channel → `state`, and the number of outcomes per status.
     `content`: absent if the delivery has only a text. `personal`: the fields of a personal text; otherwise absent.
     `answer`, `answers`, `reminders`: its question, the totals and the reminders, absent if it asks nothing.
+    `follows`: of a follow-up; otherwise absent. `followed_by`: its follow-ups, absent without one. `left_out`: people
+    that a follow-up has left out since it was sent, because they needed it no more; otherwise absent.
     `text_hidden`: true if it is the text of somebody else, which is read only with a reason; otherwise absent.
     """
 
@@ -136,6 +149,9 @@ class DeliverySummary(Struct, kw_only=True):
     answer: QuestionView | UnsetType = UNSET
     answers: AnswerCounts | UnsetType = UNSET
     reminders: RemindersView | UnsetType = UNSET
+    follows: DeliveryLink | UnsetType = UNSET
+    followed_by: list[DeliveryLink] | UnsetType = UNSET
+    left_out: int | UnsetType = UNSET
     text_hidden: bool | UnsetType = UNSET
 
     @classmethod
@@ -172,7 +188,13 @@ def _summary(history: history.History) -> dict[str, Any]:
     wait = None if history.wait is None else write_duration(history.wait)
     content = {} if history.content is None else {"content": ContentResponse.of(history.content)}
     personal = {"personal": list(history.personal)} if history.personal else {}
-    return copied | times | further | {"wait": wait} | content | personal | _asked(history)
+    return copied | times | further | {"wait": wait} | content | personal | _asked(history) | _linked(history)
+
+
+def _linked(history: history.History) -> dict[str, Any]:
+    follows = {"follows": DeliveryLink.to(history.follows)} if history.follows else {}
+    followed = {"followed_by": [DeliveryLink.to(one) for one in history.followed_by]} if history.followed_by else {}
+    return follows | followed | ({"left_out": history.left_out} if history.left_out else {})
 
 
 def _asked(history: history.History) -> dict[str, Any]:

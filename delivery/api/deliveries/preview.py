@@ -9,11 +9,13 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from core.errors import NotFound
 from core.model.clock import write_optional_time
 from core.model.content import Button
+from core.model.delivery import Following
 from core.model.display import Display
 from core.model.field_types import Name
 from core.model.history_key import Id
 from core.model.question import Question
 from core.model.quota import QuotaState
+from core.orders.follow_ups import FollowedPeople
 from core.orders.preview import ChannelPreview, Preview, Unreachable
 from couriers.sending.content.shown import Shown, ShownText, shown_in
 from delivery.api.deliveries.content import AttachmentResponse, ContentResponse
@@ -134,13 +136,28 @@ class PreviewShown(Struct):
         )
 
 
+class PreviewFollowUp(Struct):
+    """What a follow-up follows. `left_out`: why → how many of its recipients are left out: `reached_meanwhile`,
+    `answered`, `gone`. `waiting`: those who are not, and whom it may still reach itself.
+    """
+
+    id: str
+    of: Following
+    left_out: Mapping[str, int]
+    waiting: int
+
+    @classmethod
+    def of_people(cls, found: FollowedPeople) -> "PreviewFollowUp":
+        return cls(found.follow_up.key.id, found.follow_up.of, found.left_out, found.waiting)
+
+
 class PreviewResponse(Struct):
     """The effect that a send of the same body would have now. `no_contact`, `opted_out`: people that no channel
     reaches; `unreachable`: the first 100 of them. `duplicates`: people who are addressed more than once, and get it
     once. `moved_from`: the requested time, if quiet hours move the delivery to about `deliver_at`; null: at once.
     `cannot_answer`: people who are reached, but in no channel in which they can answer the question. `quota`: null
     without one. `recipient`: the person whose messages are shown. `fields`: of a personal text;
-    `text`, `content`: of this person, as they are written.
+    `text`, `content`: of this person, as they are written. `follow_up`: absent unless it is one.
     """
 
     people: int
@@ -158,6 +175,7 @@ class PreviewResponse(Struct):
     fields: Sequence[str] | UnsetType = UNSET
     text: str | UnsetType = UNSET
     content: ContentResponse | UnsetType = UNSET
+    follow_up: PreviewFollowUp | UnsetType = UNSET
 
     @classmethod
     def of(
@@ -191,6 +209,7 @@ class PreviewResponse(Struct):
             fields=personal.fields if personal else UNSET,
             text=text if personal else UNSET,
             content=ContentResponse.of(content) if personal and content else UNSET,
+            follow_up=PreviewFollowUp.of_people(found.followed) if found.followed else UNSET,
         )
 
 

@@ -1,8 +1,9 @@
 -- enqueue: store a delivery in one step: its history, its order key and, if it is due, its parcels
--- ARGV    packed: suffix, tenant, request, due, expires, asked, limit, period, repeat_key, fingerprint, repeat_ms, people, fields, question
---         request: name of this call, by which its repeat after a lost connection is recognised; asked: requested time if quiet hours have
---         moved it, or 0; limit, period: quota of the sender, limit 0 for none; people: how many; fields: history field, value, …;
---         question: [] without one, or its code, and the ms at which it closes (0: never)
+-- ARGV    packed: suffix, tenant, call, due, expires, asked, quota, repeat_key, fingerprint, repeat_ms, people, fields, question, follows
+--         call: name of this call, by which its repeat after a lost connection is recognised; asked: requested time if quiet hours have
+--         moved it, or 0; quota: of the sender, limit and period, or []; people: how many; fields: history field, value, …;
+--         question: [] without one, or its code, and the ms at which it closes (0: never); follows: [] unless it is a follow-up; the
+--         suffix of the delivery that it follows, in the same shard, and `unreached` or `unanswered`
 -- RETURNS ["accepted" | "repeated", suffix, state, due, requested time if it had passed or was moved, recipients] or one of
 --         ["used"] ["foreign"] ["payload"] ["quota", ms until the next delivery is allowed]; "accepted" with a quota is followed by
 --         how many are used, and the ms until the first of them leaves the window
@@ -64,18 +65,19 @@ local function release_when_due(suffix, state, due)
   return state, due
 end
 
-return function(suffix, tenant, request, due, expires, asked, limit, period, repeat_key, fingerprint, repeat_ms, people, fields, question)
-  local known = reply_of_first_call(tenant, repeat_key, fingerprint) or reply_for_used_id(suffix, tenant, request)
+return function(suffix, tenant, call, due, expires, asked, quota, repeat_key, fingerprint, repeat_ms, people, fields, question, follows)
+  local known = reply_of_first_call(tenant, repeat_key, fingerprint) or reply_for_used_id(suffix, tenant, call)
   if known then return known end
-  local wait, used = 0, 0
+  local wait, used, limit, period = 0, 0, quota[1] or 0, quota[2]
   if limit > 0 then wait, used = Quota.quota_wait(tenant, suffix, limit, period) end
   if wait > 0 then return { 'quota', wait } end
 
   -- All checks are done; only writes follow.
   local state
   state, due, asked = state_when_new(due, asked)
-  store_history(suffix, tenant, request, due, expires, asked, people, fields)
+  store_history(suffix, tenant, call, due, expires, asked, people, fields)
   if question[1] then Answers.open(suffix, tenant, unpack(question)) end
+  if follows[1] then FollowUp.link(follows[1], follows[2], suffix) end
   state, due = release_when_due(suffix, state, due)
   local result = { suffix, state, string.format('%.0f', due), asked, people }
   if repeat_key ~= '' then

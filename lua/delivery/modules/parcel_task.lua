@@ -10,10 +10,15 @@ function ParcelTask.load(id, task) task.left = tonumber(redis_call('HGET', Key.p
 
 function ParcelTask.has_progress() return true end
 
-function ParcelTask.attach(row, id, task)
+function ParcelTask.attach(row, id, task, started)
   local channel, n = string.match(id, '%.([^.]+)%.(%d+)$')
   local fields = Damaged.read_hash(Key.history(task.history), 'parcel:' .. channel .. ':' .. n, 'text', 'closed', 'content', 'answer',
-    'replies')
+    'replies', 'leave_out')
+  if fields[1] and fields[7] and not Plan.is_reminder(channel) then
+    local has_left_out
+    has_left_out, row[6] = FollowUp.leave_out(id, task, fields[1], fields[7], row[6], started)
+    if has_left_out then fields[3] = '1' end
+  end
   row[13], row[14], row[15], row[16] = task.history, fields[1] or '', fields[2] or '', fields[3] or ''
   row[17] = task.place and string.format('%.0f', task.place) or ''
   row[18] = fields[4] or (fields[5] or fields[6]) and '' or nil

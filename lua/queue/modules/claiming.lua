@@ -94,7 +94,7 @@ local function take(request, page, id)
     id, string.format('%.0f %s', page.token, request.owner), (task.attempts or 0) + 1, started, task.body, progress[1] or '',
     progress[2] or '', task.kind or '', task.lane or '', task.expires or '', task.user or '', task.tenant,
   }
-  Kinds.of(task).attach(row, id, task)
+  Kinds.of(task).attach(row, id, task, progress[3])
   return row
 end
 

@@ -5,7 +5,7 @@ import { api, randomKey } from "./api.js";
 const PLACE = "ada.draft";
 
 /** Returns an empty draft. `key` is its Idempotency-Key: whatever is pressed, and in however many tabs, it is sent once. */
-const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], table: null, text: "", buttons: [], uploads: [], files: "", channels: [], order: "all", when: "", confirm: false });
+const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], table: null, followUp: null, text: "", buttons: [], uploads: [], files: "", channels: [], order: "all", when: "", confirm: false });
 
 export function readDraft() {
   try {
@@ -20,21 +20,26 @@ export const keepDraft = (draft) => localStorage.setItem(PLACE, JSON.stringify(d
 export const dropDraft = () => localStorage.removeItem(PLACE);
 
 /**
- * Begins a draft with a message that was sent: to the same groups and people, or to those who were not reached, over channels that
- * are chosen anew. All channels that there are mean all that people have.
+ * Begins a draft with a message that was sent, to the same groups and people. All channels that there are mean all that people have.
  */
-export async function draftAgain(message, signal, unreached) {
+export async function draftAgain(message, signal) {
   const { channels: all } = await api.get("/v1/channels", {}, { signal }), content = contentOf(message), rows = [];
   let cursor;
   do {
-    const page = await api.get(`/v1/deliveries/${encodeURIComponent(message.id)}/recipients`, { limit: 1000, cursor, ...(unreached && { reached: "no" }) }, { signal });
+    const page = await api.get(`/v1/deliveries/${encodeURIComponent(message.id)}/recipients`, { limit: 1000, cursor }, { signal });
     rows.push(...page.recipients);
     cursor = page.next;
   } while (cursor);
-  keepDraft({ ...fresh(), ...content, channels: unreached || content.channels.length === all.length ? [] : content.channels,
-    groups: unreached ? [] : [...new Set(rows.flatMap((one) => one.origin))].map((id) => ({ id, title: id })),
-    people: rows.filter((one) => (unreached ? one.why !== "waiting" : !one.origin.length)).map(({ id, name }) => ({ id, name })) });
+  keepDraft({ ...fresh(), ...content, channels: content.channels.length === all.length ? [] : content.channels, asTyped: isAsTyped(message),
+    groups: [...new Set(rows.flatMap((one) => one.origin))].map((id) => ({ id, title: id })),
+    people: rows.filter((one) => !one.origin.length).map(({ id, name }) => ({ id, name })) });
 }
+
+/** Begins a draft to those whom a message did not reach, or who have not answered it, over channels that are chosen anew. */
+export const draftFollowUp = (message, of) =>
+  keepDraft({ ...fresh(), ...contentOf(message), channels: [], asTyped: isAsTyped(message), followUp: { id: message.id, of, text: plainOf(message) } });
+
+const isAsTyped = (message) => hasMarks(message) && !message.personal;
 
 /** Returns the fields of a draft that a message or a template has. */
 export function contentOf(message) {
@@ -88,7 +93,7 @@ export function bodyOf(draft, me) {
   const content = { ...(isMarked && { parse_mode: "HTML" }), ...(buttons.length && { inline: buttons }), ...(files.length && { attachments: files }) };
   return {
     sender: { id: me.id, name: me.name || undefined },
-    recipients: [...(draft.table ? [{ table: draft.table.id, sheet: draft.table.sheet }] : []), ...draft.groups.map((one) => ({ group: one.id })), ...draft.supergroups.map((one) => ({ supergroup: one.id })), ...draft.people.map((one) => ({ id: one.id }))],
+    recipients: draft.followUp ? [{ follow_up: draft.followUp.id, of: draft.followUp.of }] : [...(draft.table ? [{ table: draft.table.id, sheet: draft.table.sheet }] : []), ...draft.groups.map((one) => ({ group: one.id })), ...draft.supergroups.map((one) => ({ supergroup: one.id })), ...draft.people.map((one) => ({ id: one.id }))],
     ...(draft.text.trim() && { text: isMarked ? marked : draft.text }),
     ...(Object.keys(content).length && { content }),
     ...(draft.channels.length && { channels: draft.channels }),
@@ -96,7 +101,7 @@ export function bodyOf(draft, me) {
     ...(draft.confirm && { answer: { kind: "confirm" } }),
     ...(draft.when && { deliver_at: inZone(draft.when, me.timezone) }),
     ...(draft.when && draft.far === draft.when && { far: true }),
-    ...((hasMarks(draft) || draft.table) && { personal: hasMarks(draft) && !draft.asTyped }),
+    ...((hasMarks(draft) || draft.table || draft.followUp) && { personal: hasMarks(draft) && !draft.asTyped }),
     origin: "web",
   };
 }

@@ -8,7 +8,7 @@ import { table } from "../lib/table.js";
 import { ask, confirm } from "../lib/dialog.js";
 import { inZone, plainOf } from "../lib/draft.js";
 import { timeField } from "../lib/when.js";
-import { verdict, writeAgain } from "./messages.js";
+import { verdict, writeAfter, writeAgain } from "./messages.js";
 
 const PAINT_PAUSE = 500;
 
@@ -68,11 +68,12 @@ function summary(where, context, message, reasons, list, reread, choose, readTex
       ["scheduled", "released"].includes(message.state) && h("button", { class: "danger", onclick: () => cancel(where, counts.recipients, reread) }, t("message.cancel")),
       message.state === "scheduled" && h("button", { onclick: () => move(where, context, reread) }, t("message.move")),
       counts.failed + counts.unknown > 0 && h("button", { onclick: () => retry(where, counts.failed + counts.unknown, reread) }, t("message.retry")),
-      reasons.not_reached > 0 && message.state !== "scheduled" && h("button", { onclick: () => writeAgain(message, context, true) }, t("message.write_unreached")),
+      reasons.not_reached > 0 && message.state !== "scheduled" && h("button", { onclick: () => writeAfter(message, context, "unreached") }, t("message.write_unreached")),
       h("button", { onclick: () => writeAgain(message, context) }, t("messages.repeat"))],
       h("a", { class: "button", href: `${where}/recipients.csv?excel&language=${currentLanguage()}`, download: true }, t("message.csv")),
       h("button", { onclick: () => list.all().then(() => print()) }, t("message.print"))),
-    message.answers && answers(where, message, mayWrite, reread),
+    links(message),
+    message.answers && answers(where, context, message, reread),
     h("h2", {}, t("message.recipients")),
     reasons.not_reached > 0 && message.state !== "scheduled" && h("div", { class: "reasons" },
       h("p", {}, t("message.not_reached", { count: reasons.not_reached })),
@@ -83,9 +84,15 @@ function summary(where, context, message, reasons, list, reread, choose, readTex
   ];
 }
 
+/** The message that this one follows, and those that follow it. An id ends with the nanoseconds of its time. */
+function links({ follows, followed_by: followers = [] }) {
+  const link = (key, { id, of }) => h("li", {}, word(key, of), " ", h("a", { href: `#/message/${encodeURIComponent(id)}` }, moment(new Date(Number(id.split(".").pop().slice(0, -6))).toISOString())));
+  return (follows || followers.length > 0) && h("ul", { class: "plain-list" }, follows && link("message_follows", follows), followers.map((one) => link("message_followed", one)));
+}
+
 /** The totals of the question, first what needs action, and what can be done. */
-function answers(where, message, mayWrite, reread) {
-  const { answers: counts, answer: { options } } = message;
+function answers(where, context, message, reread) {
+  const { answers: counts, answer: { options } } = message, mayWrite = mayChange(context, message);
   const states = ["open", "silent", "unreachable", "late", "not_asked", "answered"].filter((state) => counts[state]);
   return h("section", { class: "reasons" },
     h("h2", {}, t("message.answers")),
@@ -95,6 +102,7 @@ function answers(where, message, mayWrite, reread) {
       options.map(({ key, text }) => h("li", { dir: "auto" }, t("message.answer_count", { answer: text, count: counts.options[key] })))),
     h("div", { class: "actions" },
       mayWrite && !counts.closed_at && h("button", { onclick: () => close(where, reread) }, t("message.close")),
+      mayWrite && counts.answered < message.counts.recipients && h("button", { onclick: () => writeAfter(message, context, "unanswered") }, t("message.write_unanswered")),
       h("a", { class: "button", href: `${where}/answers.csv?excel`, download: true }, t("message.answers_csv"))));
 }
 

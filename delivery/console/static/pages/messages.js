@@ -6,7 +6,7 @@ import { api } from "../lib/api.js";
 import { explain, tag, toast } from "../lib/page.js";
 import { table } from "../lib/table.js";
 import { follow } from "../lib/live.js";
-import { draftAgain, inZone, plainOf } from "../lib/draft.js";
+import { draftAgain, draftFollowUp, inZone, plainOf } from "../lib/draft.js";
 
 const STATES = ["scheduled", "released", "finished", "cancelled", "expired"];
 
@@ -66,12 +66,18 @@ export function verdict(row) {
   return tag(kind, isBefore ? word("delivery_state", row.verdict) : t("messages.reached", { reached, count: recipients }));
 }
 
-/** Opens the page that writes with a message again. `unreached`: to those who were not reached. */
-export async function writeAgain(message, context, unreached) {
+/** Opens the page that writes with a message again. */
+export async function writeAgain(message, context) {
   try {
-    await draftAgain(message, context.signal, unreached);
+    await draftAgain(message, context.signal);
     context.go("write");
   } catch (error) {
     if (error.name !== "AbortError") toast(explain(error), "bad");
   }
+}
+
+/** Opens the page that writes to those of a message who are `of`: unreached, or unanswered. */
+export function writeAfter(message, context, of) {
+  draftFollowUp(message, of);
+  context.go("write");
 }

@@ -14,6 +14,7 @@ import { RecipientTable, faults } from "./write_table.js";
 
 const SUMMARY_PAUSE = 500;
 const MOST_SHOWN = 50;
+const LONGEST_TITLE = 60;
 const CHECK = "check";
 
 export default {
@@ -66,8 +67,8 @@ class Writing {
   }
 
   hasRecipients() {
-    const { groups, supergroups, people, table } = this.draft;
-    return groups.length + supergroups.length + people.length + Boolean(table) > 0;
+    const { groups, supergroups, people, table, followUp } = this.draft;
+    return Boolean(followUp) || groups.length + supergroups.length + people.length + Boolean(table) > 0;
   }
 
   isReady() {
@@ -114,7 +115,7 @@ class Writing {
     paint(this.root,
       h("h1", { key: "title" }, t("page.write")),
       h("form", { key: "form", class: "write", onsubmit: (event) => { event.preventDefault(); this.check(); } },
-        h("section", { class: "panel" }, h("h2", {}, t("write.to")), this.chosen(), this.choices(), this.table.draw()),
+        h("section", { class: "panel" }, h("h2", {}, t("write.to")), draft.followUp ? this.followed() : [this.chosen(), this.choices(), this.table.draw()]),
         h("section", { class: "panel" }, h("h2", {}, t("write.message")), drawTemplates(this), this.toolbar(), this.table.marks(),
           field({ label: t("write.text"), hint: t("write.text_hint"), error: this.isTooLong() && t("write.too_long", { count: lengthOf(draft.text) - LONGEST_TEXT }) },
             h("textarea", { id: "text", name: "text", rows: 8, dir: "auto", value: draft.text, oninput: (event) => this.typed(event.target.value) })),
@@ -138,6 +139,13 @@ class Writing {
     this.table.forget();
     Object.assign(this, { draft: readDraft(), said: null, problem: null, found: [], search: "" });
     this.paintForm();
+  }
+
+  /** Whom a follow-up goes to: nobody else. */
+  followed() {
+    const { of, text } = this.draft.followUp, name = t(`write.follow_up_${of}`, { text: text.slice(0, LONGEST_TITLE) });
+    return h("ul", { class: "chips", "aria-label": t("write.chosen") }, h("li", {}, h("button", { type: "button", class: "chip", dir: "auto", "aria-label": t("write.remove", { name }),
+      onclick: () => { this.changed({ followUp: null }); this.paintForm(); } }, name, " ×")));
   }
 
   chosen() {
