@@ -31,6 +31,7 @@ from delivery.api.deliveries import (
     quota,
     recipients,
     sending,
+    series,
     templates,
     tracking,
 )
@@ -42,7 +43,8 @@ from delivery.console import files as console_files
 from delivery.http.route import OpenRoute, Route, Routes
 
 _RESOURCES = (
-    sending, preview, bulk, histories, changes, tracking, recipients, answers, threads, templates, channels, quota,
+    sending, preview, bulk, histories, changes, tracking, recipients, answers, threads, templates, series, channels,
+    quota,
     addressees, files, imports, exports, links, updates,
     monitoring, tubes, lanes, audits, processes, scenarios, forms, runs, tasks,
     jobs, many, mending, log, sign_in, webhooks,

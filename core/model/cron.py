@@ -8,6 +8,7 @@ As in cron: 0 and 7 are Sunday, and if both days are given, one of them is enoug
 comes in the first minute after the skip; one that it shows twice comes once.
 """
 
+import re
 from calendar import monthrange
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
@@ -74,6 +75,49 @@ class CronExpression:
             return False
         of_month, of_week = day.day in self.days, day.isoweekday() % 7 in self.weekdays
         return of_month or of_week if self.either_day else of_month and of_week
+
+
+_WORDS = re.compile(r"(?:every|each|кажд(?:ый|ую|ое|ые)|по|во?|on)?\s*(.+?)[\s,]+(?:at|во?)?\s*(\d{1,2})[:.](\d{2})")
+_NAMED_DAYS = {
+    "1": ("monday", "понедельник"),
+    "2": ("tuesday", "вторник"),
+    "3": ("wednesday", "сред"),
+    "4": ("thursday", "четверг"),
+    "5": ("friday", "пятниц"),
+    "6": ("saturday", "суббот"),
+    "7": ("sunday", "воскресен"),
+    "1-5": ("weekday", "будн"),
+    "6,7": ("weekend", "выходн"),
+    "*": ("day", "daily", "день", "дня", "ежедневно"),
+}
+
+
+def cron_of(words: str) -> str:
+    """Return the cron expression of a time in words: "every Monday 8:00", "по будням в 9:00", "daily at 18:30". An
+    expression stays as it is. Raises Invalid SCHEDULE_MALFORMED.
+    """
+    text = " ".join(words.lower().replace("ё", "е").split())
+    if len(text.split()) == len(_FIELDS) and text[0] in "*0123456789":
+        CronExpression.parse(text)
+        return text
+    found = _WORDS.fullmatch(text)
+    days = [_named_day(one) for one in re.split(r"\s*,\s*|\s+(?:and|и)\s+", found[1])] if found else []
+    if not found or None in days or int(found[2]) > 23 or int(found[3]) > 59:
+        detail = f"{words!r} is no time that recurs, such as every Monday 8:00, weekdays 9:00 or 0 8 * * 1."
+        raise Invalid("SCHEDULE_MALFORMED", detail, "when")
+    every = "*" if "*" in days else ",".join(day for day in days if day)
+    return f"{int(found[3])} {int(found[2])} * * {every}"
+
+
+def _named_day(word: str) -> str | None:
+    """Return the days of the week that a word means; English ones also short or in the plural, Russian ones by their
+    stem.
+    """
+    for days, names in _NAMED_DAYS.items():
+        english, *others = names
+        if word in (english, f"{english}s", english[:3]) or word.startswith(others[-1]) or word in others:
+            return days
+    return None
 
 
 def _values(text: str, word: str, name: str, least: int, most: int, names: dict[str, int]) -> list[int]:

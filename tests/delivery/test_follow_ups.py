@@ -1,6 +1,7 @@
 """Follow-ups over HTTP: a new delivery to those whom another one did not reach, or who did not answer it (D-50)."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -169,7 +170,7 @@ async def test_the_values_and_the_contacts_of_the_first_delivery_serve_again(api
     await courier("telegram", blocked)
     sms = await courier("sms")
     contacts = {"telegram": "100001", "sms": "+79995550000"}
-    people = [*(one | {"values": {"mark": one["id"]}} for one in PEOPLE)]
+    people: list[dict[str, Any]] = [one | {"values": {"mark": one["id"]}} for one in PEOPLE]
     people[1] = {"id": "guest", "contacts": contacts, "values": {"mark": 5}}
     body = {"recipients": people, "channels": ["telegram", "sms"], "strategy": "first"}
     await courier("vk")
@@ -184,7 +185,7 @@ async def test_the_values_and_the_contacts_of_the_first_delivery_serve_again(api
     assert sorted(sms.addresses) == ["+79990000022", "+79995550000"]
 
 
-REFUSED = [
+REFUSED: list[tuple[str, Callable[[str], dict[str, Any]]]] = [
     ("FOLLOW_UP_ALONE", lambda where: follow_up(where) | {"recipients": [*follow_up(where)["recipients"], {"id": 1}]}),
     ("RECIPIENT_AMBIGUOUS", lambda where: follow_up(where, whom={"id": 1})),
     ("RECIPIENT_AMBIGUOUS", lambda where: delivery_body(recipients=[{"id": 1, "of": "unreached"}])),

@@ -9,7 +9,13 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from cli.client.attachments import attach, upload_table
-from cli.client.format_history import format_answers, format_event, format_exchanges, format_history
+from cli.client.format_history import (
+    format_answers,
+    format_event,
+    format_exchanges,
+    format_history,
+    format_series,
+)
 from cli.client.http_client import HttpClient, JsonObject, open_client
 from cli.command import FAILURE, SUCCESS, WRONG_USAGE, Command, CommandFailed
 from cli.files import STDIN, read_text_input
@@ -118,6 +124,13 @@ def _declare_terms(parser: ArgumentParser) -> None:
     add("--lane", help="deliveries of one lane are sent strictly one after the other")
     add("--priority", type=int, help="a lower number is sent first")
     add("--tag", action="append", help="a label to find or cancel the delivery by; repeat for several")
+    add(
+        "--every",
+        metavar="TIMES",
+        help="again and again: 'every Monday 8:00', 'по будням в 9:00', or five fields of cron",
+    )
+    add("--zone", help="with --every: the time zone of these times (default: that of the tenant)")
+    add("--last", metavar="TIME", help="with --every: send nothing after this time")
     add("--repeat-key", metavar="KEY", default="", help="idempotency key: calls with the same key send once")
 
 
@@ -131,6 +144,8 @@ async def send(api: HttpClient, arguments: Namespace) -> int:
         body["recipients"] = [*body["recipients"], table]
     if arguments.file:
         body["content"] = {"attachments": [await attach(api, one) for one in arguments.file]}
+    if arguments.every:
+        return await repeat(api, body, arguments)
     accepted = await api.call("POST", "/v1/deliveries", body, idempotency_key=arguments.repeat_key)
     if await reaches_no_recipient(api, accepted["id"]):
         print(
@@ -140,6 +155,15 @@ async def send(api: HttpClient, arguments: Namespace) -> int:
     if arguments.wait:
         return await follow(api, accepted["id"], arguments.json)
     print_result(accepted, arguments.json, format_accepted(accepted))
+    return SUCCESS
+
+
+async def repeat(api: HttpClient, body: dict[str, Any], arguments: Namespace) -> int:
+    """Make a series of the delivery."""
+    given = {"when": arguments.every, "zone": arguments.zone, "until": arguments.last}
+    new = {"message": body, **{name: value for name, value in given.items() if value is not None}}
+    made = await api.call("POST", "/v1/series", new, idempotency_key=arguments.repeat_key)
+    print_result(made, arguments.json, format_series(made))
     return SUCCESS
 
 

@@ -50,6 +50,7 @@ from core.deliveries.choice_store import Choices
 from core.deliveries.received import ReceivedMessages
 from core.directory.importing import Importing
 from core.monitoring import Recorder
+from core.orders.series import SeriesSender
 from core.processes import InstallationMark
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
@@ -65,6 +66,7 @@ from core.webhooks.registry import Webhooks
 from core.webhooks.runtime import WebhookRuntime
 from couriers.channel import receiving
 from couriers.sms.profile import KANNEL, load_profile
+from delivery.api.deliveries.series import order_of
 from delivery.app import build
 from delivery.http.options import Inbound, MiB, Options
 from delivery.http.server import listening
@@ -108,7 +110,7 @@ async def serve(configuration: Configuration, share_port: bool) -> int:
     async with (
         open_store(configuration, waits=True) as store,
         noted_process(store, "serve", data=settings.data) as process,
-        open_api_services(store, settings, process.mark) as services,
+        open_api_services(store, settings, process.mark, options) as services,
     ):
         stop = stop_requested()  # before, a signal simply ends the process
         app = build(services, options)
@@ -124,7 +126,9 @@ async def serve(configuration: Configuration, share_port: bool) -> int:
 
 
 @asynccontextmanager
-async def open_api_services(store: Store, settings: Settings, mark: InstallationMark) -> AsyncIterator[ApiServices]:
+async def open_api_services(
+    store: Store, settings: Settings, mark: InstallationMark, options: Options
+) -> AsyncIterator[ApiServices]:
     """Open the services of one process, and create the API key that is set."""
     api_keys = ApiKeys(store)
     if settings.api_key:
@@ -138,6 +142,9 @@ async def open_api_services(store: Store, settings: Settings, mark: Installation
         recording_figures(core),
         working(Presses(core.store, core.client, sending_policy_of(settings).quiet_hours)),
         working(ReplyWorker(core.store, core.client, core.directory, core.threads, core.relay, settings.office or "")),
+        working(
+            SeriesSender(core.client, core.store, core.sending, core.directory, partial(order_of, options=options))
+        ),
     ):
         yield ApiServices(
             core=core,
@@ -199,8 +206,8 @@ async def recording_figures(core: Services) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def working(work: Presses | ReplyWorker) -> AsyncIterator[None]:
-    """Work off a tube of what people do, beside the API."""
+async def working(work: Presses | ReplyWorker | SeriesSender) -> AsyncIterator[None]:
+    """Work off a tube, beside the API."""
     await work.open()
     worker = work.worker()
     running = asyncio.create_task(worker.run(), name=type(work).__name__)

@@ -99,6 +99,13 @@ DELIVERIES = (
     ),
     Key("events", "events:{s}", "stream", Lifetime.FOREVER, "state changes; trimmed by length"),
     Key(
+        "series",
+        "series:{s}:<tenant>",
+        "hash",
+        Lifetime.FOREVER,
+        "id of a series of deliveries → its message, moments and end as JSON",
+    ),
+    Key(
         "templates",
         "templates:{s}:<tenant>:<whose>",
         "hash",

@@ -12,6 +12,7 @@ from core.directory.merging import Merge
 from core.jobs import Actor
 from core.jobs.transitions import PERSON_DELETED
 from core.model.people import User, id_text
+from core.orders.series import SeriesStore
 from core.orders.templates import MessageTemplates
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -32,6 +33,7 @@ async def delete_person(services: ApiServices, tenant: str, user: User) -> None:
     await _forget_dialogs(services.core.store, tenant, user)
     await services.core.threads.forget(tenant, user.id)
     await MessageTemplates(services.core.store).delete_all(tenant, user.id)
+    await SeriesStore(services.core.store).delete_all(tenant, user.id)
     await services.core.directory.users.delete(tenant, user.id)
     await _end_all(services, tenant, _names(user), PERSON_DELETED)
     for name in _names(user):

@@ -110,6 +110,40 @@ async def test_a_repeat_keeps_whom_a_message_was_for(person: Person) -> None:
     assert await person.browser.run(TICKED) == 0, "all channels that people have"
 
 
+@pytest.mark.row("D-49")
+async def test_a_message_is_repeated_and_stopped_on_a_phone(person: Person) -> None:
+    group, call = await school(person), person.running.call
+    await person.visit("write", language="ru", width=390)
+    await person.writes("Найти группу", group)
+    await person.presses(group)
+    await person.writes("Текст", f"Напоминание {group}")
+    await person.browser.run("[...document.querySelectorAll('details')].at(-1).open = true")
+    await person.browser.run("document.querySelector('#every').value = 'когда-нибудь'")
+    await person.browser.run("document.querySelector('#every').dispatchEvent(new Event('change'))")
+    await person.sees("3 получателя")
+    await person.presses("Проверить")
+    await person.presses("Начать повторять")
+    await person.sees("Непонятно, когда повторять")
+    await person.presses("Изменить")
+    await person.browser.run("document.querySelector('#every').value = 'каждый понедельник в 8:00'")
+    await person.browser.run("document.querySelector('#every').dispatchEvent(new Event('change'))")
+    await person.keeps_picture("write-repeat-ru-390")
+    await person.presses("Проверить")
+    await person.presses("Начать повторять")
+    await person.sees(f"Напоминание {group}")
+    await person.sees("Следующий раз:")
+    assert await person.sideways() <= 0
+    await person.keeps_picture("messages-series-ru-390")
+    (series,) = (await call("GET", "/v1/series"))["series"]
+    assert (series["cron"], series["state"]) == ("0 8 * * 1", "active")
+    await person.presses("Остановить")
+    await person.sees("остановлено")
+    await person.presses("Убрать")
+    await person.browser.run("document.querySelector('dialog .danger').click()")
+    await person.sees_no("остановлено")
+    assert (await call("GET", "/v1/series"))["series"] == []
+
+
 @pytest.mark.row("W-06")
 async def test_a_draft_that_was_sent_in_another_tab_is_not_sent_again(person: Person) -> None:
     group = await school(person)

@@ -5,7 +5,7 @@ import { api, randomKey } from "./api.js";
 const PLACE = "ada.draft";
 
 /** Returns an empty draft. `key` is its Idempotency-Key: whatever is pressed, and in however many tabs, it is sent once. */
-const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], table: null, followUp: null, text: "", buttons: [], uploads: [], files: "", channels: [], order: "all", when: "", confirm: false });
+const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], table: null, followUp: null, text: "", buttons: [], uploads: [], files: "", channels: [], order: "all", when: "", every: "", last: "", confirm: false });
 
 export function readDraft() {
   try {
@@ -99,12 +99,15 @@ export function bodyOf(draft, me) {
     ...(draft.channels.length && { channels: draft.channels }),
     ...(draft.order === "first" && { strategy: "first" }),
     ...(draft.confirm && { answer: { kind: "confirm" } }),
-    ...(draft.when && { deliver_at: inZone(draft.when, me.timezone) }),
-    ...(draft.when && draft.far === draft.when && { far: true }),
+    ...(draft.when && !draft.every && { deliver_at: inZone(draft.when, me.timezone), ...(draft.far === draft.when && { far: true }) }),
     ...((hasMarks(draft) || draft.table || draft.followUp) && { personal: hasMarks(draft) && !draft.asTyped }),
     origin: "web",
   };
 }
+
+/** Returns the body of POST /v1/series: the message, when it is sent, and its last day. */
+export const seriesOf = (draft, me) =>
+  ({ message: bodyOf(draft, me), when: draft.every, zone: me.timezone, ...(draft.last && { until: inZone(`${draft.last}T23:59`, me.timezone) }) });
 
 /** Returns the moment at which the clock of a zone shows `wall` ("2026-11-23T10:00"), as RFC 3339. */
 export function inZone(wall, timeZone) {

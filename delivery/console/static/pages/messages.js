@@ -3,7 +3,8 @@
 import { h, paint } from "../lib/dom.js";
 import { moment, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { explain, tag, toast } from "../lib/page.js";
+import { explain, explainOne, tag, toast } from "../lib/page.js";
+import { confirm } from "../lib/dialog.js";
 import { table } from "../lib/table.js";
 import { follow } from "../lib/live.js";
 import { draftAgain, draftFollowUp, inZone, plainOf } from "../lib/draft.js";
@@ -15,9 +16,10 @@ export default {
   right: "read",
   async render(root, parameters, context) {
     if (context.query.message && await opened(context)) return;
-    const place = h("div");
+    const place = h("div"), repeated = h("div");
     paint(root, h("h1", {}, t("page.messages")),
-      context.me.rights.includes("write") && h("div", { class: "actions" }, h("a", { class: "button primary", href: "#/write" }, t("messages.new"))), place);
+      context.me.rights.includes("write") && h("div", { class: "actions" }, h("a", { class: "button primary", href: "#/write" }, t("messages.new"))), repeated, place);
+    drawSeries(repeated, context);
     const seesAll = context.me.kind === "key" || context.me.role === "admin";
     const list = table(place, {
       label: t("page.messages"), context, id: (row) => row.id, href: (row) => `#/message/${row.id}`,
@@ -51,6 +53,23 @@ async function opened({ query: { message }, signal }) {
   if (deliveries.length) location.replace(`#/message/${encodeURIComponent(deliveries[0].id)}`);
   else toast(t("messages.unknown"), "bad");
   return deliveries.length > 0;
+}
+
+/** Shows the messages that are sent again and again, and what can be done with them. */
+async function drawSeries(place, context) {
+  const { series } = context.me.rights.includes("write") ? await api.get("/v1/series", { limit: 1000 }, { signal: context.signal }).catch(() => ({ series: [] })) : { series: [] };
+  const after = (work) => work.then(() => drawSeries(place, context), (error) => toast(explain(error), "bad"));
+  const change = (one, state) => after(api.patch(`/v1/series/${one.id}`, { state }));
+  const remove = async (one) => await confirm({ title: t("series.remove_title"), action: t("series.remove"), danger: true }) && after(api.del(`/v1/series/${one.id}`));
+  paint(place, series.length > 0 && h("details", { key: "series", class: "panel", open: true }, h("summary", {}, t("series.title", { count: series.length })),
+    h("ul", { class: "plain-list" }, series.map((one) => h("li", { key: one.id },
+      h("span", { class: "cut", dir: "auto" }, plainOf(one.message) || t("messages.no_text")),
+      h("p", { class: "quiet" }, one.when, ". ", one.next.length ? t("series.next", { when: moment(one.next[0]) }) : word("series_state", one.state), ". ", h("a", { href: `#/messages?tag=${encodeURIComponent(one.tag)}` }, t("series.sent", { count: one.sent }))),
+      one.problem && h("p", { class: "notice bad" }, t("series.problem", { when: moment(one.problem.at), why: explainOne({ code: one.problem.code, message: one.problem.detail }) })),
+      h("div", { class: "actions" },
+        one.state === "active" && h("button", { onclick: () => change(one, "stopped") }, t("series.stop")),
+        one.state === "stopped" && h("button", { onclick: () => change(one, "active") }, t("series.go_on")),
+        h("button", { class: "danger", onclick: () => remove(one) }, t("series.remove"))))))));
 }
 
 /** Returns the text of a message as it stands in a list. */

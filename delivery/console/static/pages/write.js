@@ -4,7 +4,7 @@ import { field, h, paint } from "../lib/dom.js";
 import { moment, t, word } from "../lib/words.js";
 import { ApiError, NoResponse, api, watchConnection } from "../lib/api.js";
 import { clearToasts, explain, notice, toast } from "../lib/page.js";
-import { LONGEST_TEXT, bodyOf, dropDraft, hasContent, hasMarks, keepDraft, lengthOf, readDraft } from "../lib/draft.js";
+import { LONGEST_TEXT, bodyOf, dropDraft, hasContent, hasMarks, keepDraft, lengthOf, readDraft, seriesOf } from "../lib/draft.js";
 import { findPeople } from "../lib/directory.js";
 import { isPast, timeField } from "../lib/when.js";
 import { Attachments } from "./write_files.js";
@@ -80,7 +80,7 @@ class Writing {
   }
 
   isPast() {
-    return isPast(this.draft.when, this.me);
+    return !this.draft.every && isPast(this.draft.when, this.me);
   }
 
   /** As long as nobody is chosen: what the writer itself would get. */
@@ -127,7 +127,7 @@ class Writing {
             field({ label: t("write.files"), hint: t("write.files_hint") }, h("textarea", { id: "files", name: "files", rows: 2, value: draft.files,
               oninput: (event) => this.changed({ files: event.target.value }) })))),
         h("section", { class: "panel" }, h("h2", {}, t("write.how")), this.ways(),
-          timeField(draft.when, this.me, { name: "when", onchange: (event) => { this.changed({ when: event.target.value }); this.paintForm(); } })),
+          !draft.every && timeField(draft.when, this.me, { name: "when", onchange: (event) => { this.changed({ when: event.target.value }); this.paintForm(); } }), this.repeating()),
         h("div", { class: "write-end" }, this.summary(),
           h("div", { class: "actions" }, h("button", { class: "primary" }, t("write.check")),
             h("button", { type: "button", onclick: () => this.begin() }, t("write.clear"))))));
@@ -254,6 +254,15 @@ class Writing {
       h("input", { type: "checkbox", checked: this.draft.confirm, onchange: (event) => this.changed({ confirm: event.target.checked }) }), h("span", {}, t("write.confirm")));
   }
 
+  /** Whether it is sent again and again. */
+  repeating() {
+    const { every, last, followUp, table } = this.draft;
+    const set = (changes) => { this.changed(changes); this.paintForm(); };
+    return !followUp && !table && h("details", { key: "every", open: Boolean(every) || undefined }, h("summary", {}, t("write.repeat")),
+      field({ label: t("write.every"), hint: t("write.every_hint") }, h("input", { id: "every", value: every, maxlength: 128, autocomplete: "off", onchange: ({ target }) => set({ every: target.value.trim() }) })),
+      every && field({ label: t("write.last") }, h("input", { id: "last", type: "date", value: last, onchange: ({ target }) => set({ last: target.value }) })));
+  }
+
   buttons() {
     const { buttons } = this.draft;
     const set = (place, changes) => this.changed({ buttons: this.draft.buttons.map((one, index) => (index === place ? { ...one, ...changes } : one)) });
@@ -341,7 +350,7 @@ class Writing {
         news && notice("info", news),
         h("div", { class: "actions", "aria-busy": this.isSending ? "true" : null },
           h("button", { class: "primary", disabled: isRefused || !reached || undefined, "aria-disabled": this.isSending ? "true" : null, onclick: () => this.send() },
-            this.isSending ? t("write.sending") : t("write.send", { count: reached })),
+            this.isSending ? t("write.sending") : this.sends(reached)),
           this.me.kind === "person" && h("button", { onclick: () => this.sendToMyself() }, t("write.to_myself")),
           h("button", { onclick: () => this.leaveCheck() }, t("write.change")))));
   }
@@ -349,10 +358,21 @@ class Writing {
   /** The key of the draft goes with every attempt, so a second press or a repeat after a lost answer sends nothing again. */
   async send() {
     await this.once(async () => {
+      if (this.draft.every) return this.repeat();
       const sent = await api.post("/v1/deliveries", bodyOf(this.draft, this.me), { idempotencyKey: this.draft.key });
       dropDraft();
       this.context.go(`message/${sent.id}`, t("write.sent"), true);
     });
+  }
+
+  sends(reached) {
+    return this.draft.every ? t("write.send_every") : t("write.send", { count: reached });
+  }
+
+  async repeat() {
+    await api.post("/v1/series", seriesOf(this.draft, this.me), { idempotencyKey: this.draft.key });
+    dropDraft();
+    this.context.go("messages", t("write.repeats"), true);
   }
 
   /** A trial of the same content has the same key, so it is sent once, too. */

@@ -1,0 +1,64 @@
+"""The verb series: messages that are sent again and again."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from cli.client.format_history import format_series
+from cli.client.http_client import HttpClient, JsonObject
+from cli.command import SUCCESS, Command
+from cli.commands.messages.deliveries import over_http, print_result
+
+
+def declare_series(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("series", metavar="ID", nargs="?", help="one series; without it all are listed")
+    add("--every", metavar="TIMES", help="change its times, for example 'every Monday 8:00'")
+    add("--zone", help="change the time zone of its times")
+    add("--last", metavar="TIME", help="send nothing after this time")
+    add("--text", help="change its text")
+    ends = parser.add_mutually_exclusive_group()
+    ends.add_argument("--stop", action="store_true", help="send nothing more")
+    ends.add_argument("--go-on", action="store_true", help="go on after a stop")
+    ends.add_argument("--remove", action="store_true", help="stop it and remove it; what it has sent stays")
+
+
+async def series(api: HttpClient, arguments: Namespace) -> int:
+    """List the series, or show, change, stop or remove one."""
+    if not arguments.series:
+        async for one in all_series(api):
+            print_result(one, arguments.json, format_series(one))
+        return SUCCESS
+    path = f"/v1/series/{quote(arguments.series, safe='')}"
+    if arguments.remove:
+        await api.call("DELETE", path)
+        print_result({"removed": arguments.series}, arguments.json, f"removed {arguments.series}")
+        return SUCCESS
+    changes = await series_changes(api, path, arguments)
+    found = await (api.call("PATCH", path, changes) if changes else api.call("GET", path))
+    print_result(found, arguments.json, format_series(found))
+    return SUCCESS
+
+
+async def all_series(api: HttpClient) -> AsyncIterator[JsonObject]:
+    page = await api.call("GET", "/v1/series")
+    while True:
+        for one in page["series"]:
+            yield one
+        if page["next"] is None:
+            return
+        page = await api.call("GET", "/v1/series", query={"cursor": page["next"]})
+
+
+async def series_changes(api: HttpClient, path: str, arguments: Namespace) -> dict[str, Any]:
+    given = {"when": arguments.every, "zone": arguments.zone, "until": arguments.last}
+    changes = {name: value for name, value in given.items() if value is not None}
+    if arguments.text is not None:
+        changes["message"] = {**(await api.call("GET", path))["message"], "text": arguments.text}
+    if arguments.stop or arguments.go_on:
+        changes["state"] = "stopped" if arguments.stop else "active"
+    return changes
+
+
+COMMANDS: Mapping[str, Command] = {"series": Command(declare_series, over_http(series))}
