@@ -17,7 +17,7 @@ from core.deliveries.histories.reader import HistoryReader
 from core.errors import Forbidden, Invalid
 from core.model.content import ParseMode
 from core.model.question import AnswerRow, GivenAnswer, channel_code, load_row, row_field
-from core.model.text.personal import PersonalTemplate, values_in
+from core.model.text.personal import PersonalTemplate, load_texts, values_in
 from core.model.text.text_marks import plain_text
 from core.redis.store import Store
 
@@ -87,5 +87,6 @@ class AnswerLinks:
 def _text_of(asked: AskedRecipient) -> str:
     text, named = asked.fields["text"] or "", asked.fields["personal"]
     if named is not None:
-        text = PersonalTemplate(text, asked.content).text(values_in(json.loads(named), asked.recipient.values))
+        template = PersonalTemplate(text, asked.content, load_texts(asked.fields["texts"]))
+        text = template.text(values_in(json.loads(named), asked.recipient.values))
     return plain_text(text, asked.content.parse_mode if asked.content else ParseMode.PLAIN)

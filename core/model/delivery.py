@@ -56,6 +56,7 @@ class Recipient(Struct, frozen=True):
     values: Mapping[str, str] = {}
     place: str = ""
     fields: Mapping[str, str] = {}
+    locale: str = ""
 
 
 class Following(StrEnum):
@@ -95,7 +96,8 @@ class NewDelivery(Struct, frozen=True):
     `wait` (strategy `first`): how long after `sent` or `unknown` a recipient goes on to the next channel unless a
     delivery report comes. None: `sent` is enough, and `unknown` leads to no other channel.
 
-    `follows`: None unless it is a follow-up.
+    `follows`: None unless it is a follow-up. `texts`: language → the text for people of this language, in place of
+    `text`.
 
     `personal`: the values with which the marks of the text are filled for each recipient; None if it has no marks.
 
@@ -126,6 +128,7 @@ class NewDelivery(Struct, frozen=True):
     replies: str = ""
     thread: str = ""
     follows: FollowUp | None = None
+    texts: Mapping[str, str] = {}
 
 
 class Repeat(Struct, frozen=True, gc=False):

@@ -89,6 +89,7 @@ class History(Struct, frozen=True):
     `personal`: the fields of a personal text, for which each recipient has a value.
     `question`, `answers`: None if it asks nothing. `follows`: None unless it is a follow-up; `followed_by`: its own
     follow-ups, the oldest first. `left_out`: how many people a follow-up has left out.
+    `texts`: language → the text in place of `text`.
     """
 
     key: HistoryKey
@@ -124,6 +125,7 @@ class History(Struct, frozen=True):
     follows: HistoryLink | None = None
     followed_by: Sequence[HistoryLink] = ()
     left_out: int = 0
+    texts: Mapping[str, str] = {}
 
 
 class HistoryChange(Struct, frozen=True):

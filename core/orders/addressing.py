@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from msgspec import UnsetType
+from msgspec.structs import replace
 
 from core.admission.quotas import ADMIN
 from core.directory import Directory
@@ -133,7 +134,8 @@ def _with_given_contacts(given: Addressee, place: str) -> Recipient:
         for channel, addresses in (given.contacts or {}).items()
         if addresses
     }
-    return Recipient(canonical_id(_id(given)), given.name or None, contacts, values=_values(given), place=place)
+    named, locale = canonical_id(_id(given)), given.locale or ""
+    return Recipient(named, given.name or None, contacts, values=_values(given), place=place, locale=locale)
 
 
 def _id(given: Addressee) -> Id:
@@ -167,7 +169,8 @@ def _with_contacts(
     """
     contacts = user.contacts
     if user.blocked:
-        return Recipient(given, name or user.name, {}, origin, tuple(contacts), values, place, user.fields)
-    if user.opt_out:
+        contacts, user = {}, replace(user, opt_out=tuple(contacts))
+    elif user.opt_out:
         contacts = {channel: addresses for channel, addresses in contacts.items() if channel not in user.opt_out}
-    return Recipient(given, name or user.name, contacts, origin, user.opt_out, values, place, user.fields)
+    about = name or user.name, contacts, origin, user.opt_out, values, place, user.fields, user.locale
+    return Recipient(given, *about)

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from msgspec import UnsetType
+from msgspec.structs import replace
 
 from core.errors import Invalid, InvalidMany
 from core.model.delivery import NewDelivery, Recipient, Strategy
@@ -70,7 +71,8 @@ def _faults(order: Order, channels: Collection[str], now: datetime) -> Iterator[
     if delivery.history_key and delivery.history_key.sender != str(delivery.sender.id):
         detail = f"The key was made for the sender {delivery.history_key.sender!r}."
         yield Invalid("HISTORY_KEY_OF_ANOTHER_SENDER", detail, "history_key")
-    yield from faults_of_content(neutral(delivery) if order.is_personal else delivery)
+    for of_language in (delivery, *(replace(delivery, text=text, texts={}) for text in delivery.texts.values())):
+        yield from faults_of_content(neutral(of_language) if order.is_personal else of_language)
 
 
 def _faults_of_names(delivery: NewDelivery) -> Iterator[Invalid]:
@@ -114,7 +116,9 @@ def _numbered(path: str, values: Sequence[str]) -> list[tuple[str, str]]:
 def _faults_of_form(given: Addressee, path: str) -> Iterator[Invalid]:
     """Emit what keeps it from being one person, one group, one supergroup, one table or one follow-up."""
     named = [name for name in _NAMING if not isinstance(getattr(given, name), UnsetType)]
-    personal = [name for name in ("name", "contacts", "values") if not isinstance(getattr(given, name), UnsetType)]
+    personal = [
+        name for name in ("name", "contacts", "values", "locale") if not isinstance(getattr(given, name), UnsetType)
+    ]
     if (given.sheet or given.encoding) and not given.table:
         yield Invalid("RECIPIENT_AMBIGUOUS", "A sheet and an encoding belong to a table.", path)
     elif given.of and not given.follow_up:

@@ -35,7 +35,8 @@ def _one_of(mentions: Sequence[Recipient]) -> Recipient:
     origin = _each(group for one in mentions for group in one.origin)
     place = next((one.place for one in mentions if one.place), "")
     fields = next((one.fields for one in mentions if one.fields), {})
-    return Recipient(mentions[0].id, name, contacts, origin, opted_out, _values_of(mentions), place, fields)
+    locale = next((one.locale for one in mentions if one.locale), "")
+    return Recipient(mentions[0].id, name, contacts, origin, opted_out, _values_of(mentions), place, fields, locale)
 
 
 def _values_of(mentions: Sequence[Recipient]) -> Mapping[str, str]:

@@ -17,14 +17,14 @@ from core.model.field_types import (
     SheetName,
     UploadId,
 )
-from core.model.people import User
+from core.model.people import Locale, User
 
 
 class Addressee(Struct, frozen=True, forbid_unknown_fields=True):
-    """One person by `id`: with `contacts`, or without the field, and then the directory knows the contacts. Or all
-    members of a `group` or `supergroup`. Or the rows of a `table`: the id of an uploaded CSV or .xlsx file, with the
-    `sheet` if several have values, and the `encoding` of CSV if it is not found out. Or, as the only one, a
-    `follow_up`: the id of a delivery, `of` whose recipients those are meant who are not reached, or who have not
+    """One person by `id`: with `contacts`, and perhaps a `locale`, or without the field, and then the directory knows
+    both. Or all members of a `group` or `supergroup`. Or the rows of a `table`: the id of an uploaded CSV or .xlsx
+    file, with the `sheet` if several have values, and the `encoding` of CSV if it is not found out. Or, as the only
+    one, a `follow_up`: the id of a delivery, `of` whose recipients those are meant who are not reached, or who have not
     answered its question.
     """
 
@@ -39,6 +39,7 @@ class Addressee(Struct, frozen=True, forbid_unknown_fields=True):
     encoding: Encoding | UnsetType = UNSET
     follow_up: DeliveryId | UnsetType = UNSET
     of: Annotated[Following, Meta(extra_json_schema={"default": "unreached"})] | UnsetType = UNSET
+    locale: Locale | UnsetType = UNSET
 
     @property
     def is_group(self) -> bool:
@@ -69,7 +70,8 @@ class Order(Struct, frozen=True):
     """A delivery to `addressees`; `delivery.recipients` is empty, and its `channels` are if all known ones are meant.
 
     `urgent`: quiet hours do not hold. `far`: it may be due more than a year ahead. `personal`: `{{field}}` in its text
-    stands for a value of each recipient; None: if a recipient has `values`, is a table, or the order is a follow-up.
+    stands for a value of each recipient; None: if a recipient has `values`, is a table, the order is
+    a follow-up or has texts by language.
     """
 
     delivery: NewDelivery
@@ -85,7 +87,7 @@ class Order(Struct, frozen=True):
     @property
     def is_personal(self) -> bool:
         has_rows = any(isinstance(one, Addressee) and (one.table or one.follow_up) for one in self.addressees)
-        return self.has_values or has_rows if self.personal is None else self.personal
+        return self.has_values or has_rows or bool(self.delivery.texts) if self.personal is None else self.personal
 
 
 class Caller(Struct, frozen=True):

@@ -14,7 +14,7 @@ from core.errors import Invalid, InvalidForRecipient, InvalidMany
 from core.model.content import Content, ParseMode
 from core.model.delivery import NewDelivery, Recipient
 from core.model.text.characters import is_blank
-from core.model.text.personal import Personal, PersonalTemplate, Values, values_in
+from core.model.text.personal import LANGUAGE, Personal, PersonalTemplate, Values, values_in
 from core.model.text.plurals import counted
 from core.orders.content_rules import check_content
 
@@ -34,7 +34,7 @@ def make_personal(delivery: NewDelivery) -> NewDelivery:
     Raises Invalid FIELDS_TOO_MANY, VALUES_TOO_LARGE, those of `check_content`; InvalidMany VALUE_MISSING, TEXT_EMPTY,
     TEXT_TOO_LONG.
     """
-    template = PersonalTemplate(delivery.text, delivery.content)
+    template = PersonalTemplate(delivery.text, delivery.content, delivery.texts)
     if not template.fields:
         return replace(delivery, text=template.text({}), content=template.content({}))
     if len(template.fields) > MOST_FIELDS:
@@ -55,7 +55,15 @@ def neutral(given: NewDelivery) -> NewDelivery:
     return replace(given, text=template.text(values), content=template.content(values))
 
 
+def as_typed(given: NewDelivery) -> NewDelivery:
+    """Return a delivery with texts by language whose braces are no marks."""
+    texts = {language: text.replace("{{", r"\{{") for language, text in given.texts.items()}
+    return replace(given, text=given.text.replace("{{", r"\{{"), texts=texts)
+
+
 def _value(field: str, recipient: Recipient, delivery: NewDelivery) -> str | None:
+    if field == LANGUAGE:
+        return recipient.locale if recipient.locale in delivery.texts else None
     value = recipient.values.get(field)
     if value is None or is_blank(value):
         value = recipient.fields.get(field)
@@ -85,10 +93,11 @@ _OWN: Mapping[str, Callable[[Recipient, NewDelivery], str | None]] = {
 def _missing(
     template: PersonalTemplate, recipients: Sequence[Recipient], rows: Sequence[Row]
 ) -> Iterator[InvalidForRecipient]:
-    required = [(number, field) for number, field in enumerate(template.fields) if field in template.required]
+    fields = template.fields
     for recipient, row in zip(recipients, rows, strict=True):
-        for number, field in required:
-            if row[number] is None:
+        required = template.required(values_in(fields, row).get(LANGUAGE))
+        for field, value in zip(fields, row, strict=True):
+            if value is None and field in required:
                 yield _fault("VALUE_MISSING", recipient, f"has no value for {{{{{field}}}}}", field)
 
 
@@ -106,9 +115,10 @@ def _check_shapes(delivery: NewDelivery, template: PersonalTemplate, rows: Seque
     mode = delivery.content.parse_mode if delivery.content else ParseMode.PLAIN
     if mode is ParseMode.PLAIN and template.content({}) is delivery.content:
         return  # the content is that of the template, which was checked
-    shapes = {tuple(value is None for value in row): row for row in rows}
-    for row in shapes.values():
-        values = values_in(template.fields, [value and "x" for value in row])
+    named = [field == LANGUAGE for field in template.fields]
+    shapes = {tuple(value if as_is else value and "x" for value, as_is in zip(row, named, strict=True)) for row in rows}
+    for row in shapes:
+        values = values_in(template.fields, row)
         check_content(_filled(delivery, template, values))
 
 

@@ -22,7 +22,7 @@ from core.orders.delivery_times import check_time
 from core.orders.follow_ups import FollowedPeople, FollowUps
 from core.orders.order import Caller, Order
 from core.orders.own_name import TRIAL, in_own_name, is_trial
-from core.orders.personal_values import make_personal
+from core.orders.personal_values import as_typed, make_personal
 from core.orders.question_rules import check_question, with_escalation
 from core.orders.sending_policy import SendingPolicy
 from core.orders.tables.row_addressees import RowAddressees
@@ -105,7 +105,8 @@ class Preparation:
             replies=replies,
             quota=None if is_trial(given, addressees, caller.person) else self._quotas.of_role(role),
         )
-        delivery = make_personal(delivery) if order.is_personal else delivery
+        if order.is_personal or delivery.texts:
+            delivery = make_personal(delivery if order.is_personal else as_typed(delivery))
         return PreparedOrder(followed.linked(delivery) if followed else delivery, mentions, followed)
 
     async def _replies(self, given: NewDelivery, caller: Caller) -> str:

@@ -3,6 +3,7 @@
 It is made of the delivery that the preparation returns, so that it says what a send would do.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -16,6 +17,8 @@ from core.model.states import Reason, Status
 from core.model.text.personal import PersonalTemplate, values_in
 from core.orders.follow_ups import FollowedPeople
 from core.orders.preparation import PreparedOrder
+
+BASE = "base"
 
 
 class ChannelPreview(Struct, frozen=True):
@@ -69,9 +72,17 @@ class Preview(Struct, frozen=True, dict=True):
         template = self._template
         return template.text(values), template.content(values)
 
+    @property
+    def languages(self) -> Mapping[str, int]:
+        """Return how many people get each text by its language; `base`: those who get none of them."""
+        if not self.delivery.texts:
+            return {}
+        counts = Counter(one.locale if one.locale in self.delivery.texts else BASE for one in self.delivery.recipients)
+        return {language: counts[language] for language in (*self.delivery.texts, BASE)}
+
     @cached_property
     def _template(self) -> PersonalTemplate:
-        return PersonalTemplate(self.delivery.text, self.delivery.content)
+        return PersonalTemplate(self.delivery.text, self.delivery.content, self.delivery.texts)
 
     def find(self, recipient: str) -> int | None:
         """Return the number of the person with this id, else of the first with this part of a name; None if the

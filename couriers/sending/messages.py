@@ -16,7 +16,7 @@ from core.deliveries.histories.reader import HistoryReader
 from core.model.content import Button, Content, Feature
 from core.model.history_key import code_of
 from core.model.question import LinkPlace, Pressed, Question
-from core.model.text.personal import PersonalTemplate, Values, values_in
+from core.model.text.personal import PersonalTemplate, Values, load_texts, values_in
 from couriers.sending.content.asking import ask, may_have_link, with_link
 from couriers.sending.content.content_for_channel import Presented, present
 from couriers.sending.interface import Message, WritesAsText
@@ -59,8 +59,10 @@ class Messages:
             return
         pages = sorted({entry.number // PAGE for entry in self._parcel.entries})
         names = [f"people:{page}" for page in pages]
-        texts = await reader.read_fields(self._parcel.history_key, ["personal", *names])
+        texts = await reader.read_fields(self._parcel.history_key, ["personal", "texts", *names])
         fields = json.loads(texts["personal"] or "[]")
+        if by_language := load_texts(texts["texts"]):
+            self._template = PersonalTemplate(self._parcel.text, self._parcel.content, by_language)
         people = (one for page in pages for one in load_recipients(texts[f"people:{page}"] or "[]", page))
         self._values = {one.number: values_in(fields, one.values) for one in people}
 

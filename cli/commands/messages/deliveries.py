@@ -74,6 +74,12 @@ def _declare_message(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("--text", help="the text; - reads it from standard input. Not needed with --file")
     add(
+        "--text-in",
+        action="append",
+        metavar="LANGUAGE=TEXT",
+        help="the text for people of a language, for example en=Hello, in place of --text; repeat for several",
+    )
+    add(
         "--personal",
         action="store_true",
         default=None,
@@ -216,8 +222,17 @@ def new_delivery(arguments: Namespace) -> dict[str, Any]:
         "tags": arguments.tag,
         "answer": new_question(arguments),
         "replies": arguments.replies,
+        "texts": texts_by_language(arguments.text_in),
     }
     return {name: value for name, value in body.items() if value is not None}
+
+
+def texts_by_language(given: list[str] | None) -> dict[str, str] | None:
+    """Return language → text; None if none was given. Raises CommandFailed."""
+    pairs = [one.partition("=") for one in given or ()]
+    if any(not equals for _, equals, _ in pairs):
+        raise CommandFailed("--text-in is a language and a text, for example en=Hello", WRONG_USAGE)
+    return {language.strip(): text for language, _, text in pairs} or None
 
 
 def new_question(arguments: Namespace) -> dict[str, Any] | None:

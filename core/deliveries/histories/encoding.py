@@ -8,6 +8,7 @@
                            is personal
     answer                 JSON of `core.model.question.Question`; missing if the delivery asks nothing
     replies                sender, off, the id of an office, or `thread:<id>`; missing if replies are not looked at
+    texts                  JSON, language → text; missing if there is one text for all languages
     follows                "unreached <suffix>": of a follow-up, whom it goes to and the delivery that it follows
     followed               lines like it: the follow-ups of this delivery
     leave_out              of a follow-up: a list of `core.model.delivery.LeavesOut` as JSON
@@ -175,7 +176,13 @@ def _documents(delivery: NewDelivery) -> Iterator[FieldOrValue]:
     """Emit what is stored as JSON, and where replies go, if the delivery has it."""
     personal = delivery.personal.fields if delivery.personal else None
     leave_out = delivery.follows.leaves_out if delivery.follows else None
-    documents = {"content": delivery.content, "personal": personal, "answer": delivery.question, "leave_out": leave_out}
+    documents = {
+        "content": delivery.content,
+        "personal": personal,
+        "answer": delivery.question,
+        "leave_out": leave_out,
+        "texts": delivery.texts or None,
+    }
     for name, value in documents.items():
         if value is not None:
             yield from (name, compact_json(value))

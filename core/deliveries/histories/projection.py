@@ -39,7 +39,7 @@ from core.model.history_key import HistoryKey, Id
 from core.model.question import AnswerTotals, RecipientAnswer, answer_state, load_question, load_row, row_field
 from core.model.question import totals as answer_totals
 from core.model.states import REACHED, DeliveryState, Reason, Status, best, verdict
-from core.model.text.personal import PersonalTemplate, values_in
+from core.model.text.personal import LANGUAGE, PersonalTemplate, load_texts, values_in
 
 # The fields of a history except its counters, pages and parcels.
 FIELDS = (
@@ -47,7 +47,7 @@ FIELDS = (
     *("asked", "recipients", "reachable", "reached", "reported", "plan", "kind", "tags", "lane"),
     *("priority", "lapsed", "strategy", "wait", "opted_out", "content", "personal", "rescheduled"),
     *("answer", "answers_closed", "answers_closing", "answers_reminders", "answers_remind_at"),
-    *("follows", "followed", "left_out"),
+    *("follows", "followed", "left_out", "texts"),
 )
 
 _COUNTED: tuple[Status, ...] = tuple(status for status in Status if status not in (Status.QUEUED, Status.NO_CONTACT))
@@ -186,7 +186,7 @@ def recipient_records(
 def _texts(recipients: Iterable[StoredRecipient], fields: HistoryFields) -> Iterator[str | None]:
     """Emit the personal text of each recipient; None where its data were deleted."""
     named: list[str] = json.loads(fields["personal"] or "[]")
-    template = PersonalTemplate(fields["text"] or "", load_content(fields["content"]))
+    template = PersonalTemplate(fields["text"] or "", load_content(fields["content"]), load_texts(fields["texts"]))
     for one in recipients:
         yield template.text(values_in(named, one.values)) if one.values else None
 
@@ -301,7 +301,8 @@ def assemble(
         strategy=Strategy(fields["strategy"] or Strategy.ALL),
         wait=timedelta(milliseconds=int(fields["wait"])) if fields["wait"] else None,
         content=load_content(fields["content"]),
-        personal=json.loads(fields["personal"] or "[]"),
+        personal=[field for field in json.loads(fields["personal"] or "[]") if field != LANGUAGE],
+        texts=load_texts(fields["texts"]),
         reported=sum(1 for channel in channels.values() if channel.state == "reported"),
         recipients=recipients,
         next=cursor,

@@ -8,11 +8,12 @@ the address of a button.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import NamedTuple
 from urllib.parse import quote
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -24,7 +25,10 @@ from core.model.text.text_entities import escaped
 Values = Mapping[str, str]
 """Field → value of one recipient; a field without a value is missing."""
 
+NO_TEXTS: Mapping[str, str] = {}
 LONGEST_FIELD = 64
+LANGUAGE = "@language"
+"""The field of a recipient that selects one of the texts by language."""
 _QUOTE = partial(quote, safe="")
 _MARK = r"\{\{([^{}]*)\}\}|(\{\{)"
 _IN_TEXT = re.compile(rf"\\(\{{\{{)|{_MARK}")
@@ -63,24 +67,35 @@ class PersonalText:
 
 
 class PersonalTemplate:
-    """The text and the content of a delivery with their marks. `fields`: those that they name, each once. `required`:
-    those of them that have no default somewhere. Making one raises Invalid FIELD_MALFORMED for braces that are no mark.
+    """The text, the texts by language and the content of a delivery with their marks. `fields`: those that they name,
+    each once, and LANGUAGE if there are texts by language. Making one raises Invalid FIELD_MALFORMED for braces that
+    are no mark.
     """
 
-    def __init__(self, text: str, content: Content | None) -> None:
+    def __init__(self, text: str, content: Content | None, texts: Mapping[str, str] = NO_TEXTS) -> None:
         mode = content.parse_mode if content else ParseMode.PLAIN
         self._text = _read(text, "text", mode)
+        self._texts = {language: _read(one, f"texts.{language}", mode) for language, one in texts.items()}
         self._content = content
         self._labels = {one: _read(one, "content", ParseMode.PLAIN) for one in _labels(content)}
         self._addresses = {one: _read(one, "content", ParseMode.PLAIN, _QUOTE) for one in _addresses(content)}
         in_content = [*self._labels.items(), *self._addresses.items()]
-        marks = [mark for text in (self._text, *(text for _, text in in_content)) for mark in text.marks]
+        self._content_marks = [mark for _, text in in_content for mark in text.marks]
+        marks = [mark for one in (self._text, *self._texts.values()) for mark in one.marks] + self._content_marks
         self._is_content_personal = any(one != text.filled({}) for one, text in in_content)
-        self.fields: Sequence[str] = list(dict.fromkeys(mark.field for mark in marks))
-        self.required = frozenset(mark.field for mark in marks if mark.default is None)
+        languages = [LANGUAGE] if texts else []
+        self.fields: Sequence[str] = list(dict.fromkeys([*(mark.field for mark in marks), *languages]))
 
     def text(self, values: Values) -> str:
-        return self._text.filled(values)
+        return self._text_for(values.get(LANGUAGE)).filled(values)
+
+    def _text_for(self, language: str | None) -> PersonalText:
+        return self._texts.get(language or "", self._text)
+
+    def required(self, language: str | None) -> Collection[str]:
+        """Return the fields of the text in a language that have no default somewhere."""
+        marks = [*self._text_for(language).marks, *self._content_marks]
+        return {mark.field for mark in marks if mark.default is None}
 
     def content(self, values: Values) -> Content | None:
         """Return the content with the labels, data and addresses of its buttons filled."""
@@ -100,6 +115,11 @@ class PersonalTemplate:
             reply=None if content.reply is None else [[label(one) for one in row] for row in content.reply],
             request_contact=[label(one) for one in content.request_contact],
         )
+
+
+def load_texts(text: str | None) -> Mapping[str, str]:
+    """Return the texts by language, as a history stores them."""
+    return msgspec.json.decode(text, type=dict[str, str]) if text else NO_TEXTS
 
 
 def values_in(fields: Sequence[str], row: Sequence[str | None]) -> Values:

@@ -10,7 +10,7 @@ from core.model.clock import to_ms, write_optional_time, write_time
 from core.model.contacts import recipient_notation
 from core.model.field_types import PRINTABLE, IdField, Label, Name, ShortText
 from core.model.history_key import HistoryKey
-from core.model.people import canonical_id
+from core.model.people import Locale, canonical_id
 from core.model.question import AnswerKind, Escalate, Late, Option, Question, Remind
 from core.model.states import DeliveryState
 from core.model.text.characters import nfc
@@ -52,6 +52,10 @@ Text = Annotated[
         description="1 to 4096 characters, not only white space; delivered unchanged",
         extra={"short": "TEXT_EMPTY", "long": "TEXT_TOO_LONG", "pattern": "TEXT_EMPTY"},
     ),
+]
+Texts = Annotated[
+    dict[Locale, Text],
+    Meta(min_length=1, max_length=2, description="language → the text for people of this language, in place of `text`"),
 ]
 RecipientLine = Annotated[
     str,
@@ -215,18 +219,20 @@ class DeliveryRequest(RequestModel, frozen=True):
     urgent: Urgent | UnsetType = UNSET
     far: Far | UnsetType = UNSET
     personal: Personal | UnsetType = UNSET
+    texts: Texts | UnsetType = UNSET
     answer: QuestionRequest | UnsetType = UNSET
     replies: Replies | UnsetType = UNSET
 
     def order(self, tenant: str, max_days_ahead: int) -> Order:
         """Return the order, whose rules core checks. Raises `InvalidFields` for what cannot be read."""
         sender, content = self.sender, self.content.content() if self.content else None
-        if not self.text and content is None:
+        if not self.text and (content is None or self.texts):
             raise invalid_field("text", "REQUIRED", "text is missing.")
         new = delivery.NewDelivery(
             tenant=tenant,
             sender=delivery.Sender(canonical_id(sender.id), sender.name or None, sender.role or None),
             text=self.text or "",
+            texts={str(language): text for language, text in (self.texts or {}).items()},
             recipients=(),
             channels=self.channels or (),
             origin=self.origin or delivery.DEFAULT_ORIGIN,

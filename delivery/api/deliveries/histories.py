@@ -118,6 +118,7 @@ class DeliverySummary(Struct, kw_only=True):
     `answer`, `answers`, `reminders`: its question, the totals and the reminders, absent if it asks nothing.
     `follows`: of a follow-up; otherwise absent. `followed_by`: its follow-ups, absent without one. `left_out`: people
     that a follow-up has left out since it was sent, because they needed it no more; otherwise absent.
+    `texts`: by language, in place of `text`; absent without them.
     `text_hidden`: true if it is the text of somebody else, which is read only with a reason; otherwise absent.
     """
 
@@ -152,6 +153,7 @@ class DeliverySummary(Struct, kw_only=True):
     follows: DeliveryLink | UnsetType = UNSET
     followed_by: list[DeliveryLink] | UnsetType = UNSET
     left_out: int | UnsetType = UNSET
+    texts: Mapping[str, str] | UnsetType = UNSET
     text_hidden: bool | UnsetType = UNSET
 
     @classmethod
@@ -187,7 +189,8 @@ def _summary(history: history.History) -> dict[str, Any]:
     further = {"id": history.key.id, "history_key": str(history.key), "tags": list(history.tags), "channels": channels}
     wait = None if history.wait is None else write_duration(history.wait)
     content = {} if history.content is None else {"content": ContentResponse.of(history.content)}
-    personal = {"personal": list(history.personal)} if history.personal else {}
+    personal: dict[str, Any] = {"personal": list(history.personal)} if history.personal else {}
+    personal |= {"texts": history.texts} if history.texts else {}
     return copied | times | further | {"wait": wait} | content | personal | _asked(history) | _linked(history)
 
 

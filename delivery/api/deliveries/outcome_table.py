@@ -41,7 +41,7 @@ class OutcomeTable:
     def __init__(self, history: History, language: str, zone: tzinfo) -> None:
         self._language, self._zone = language, zone
         self._channels = list(history.channels)
-        self._is_personal = bool(history.personal)
+        self._is_personal = bool(history.personal or history.texts)
         mode = history.content.parse_mode if history.content else None
         text = plain_text(history.text, mode) if mode else history.text
         self.name = f"{safe_name(beginning_of(text) or history.key.id)} {self._time(history.deliver_at)[:10]}.csv"

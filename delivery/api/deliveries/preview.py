@@ -15,6 +15,7 @@ from core.model.field_types import Name
 from core.model.history_key import Id
 from core.model.question import Question
 from core.model.quota import QuotaState
+from core.model.text.personal import LANGUAGE
 from core.orders.follow_ups import FollowedPeople
 from core.orders.preview import ChannelPreview, Preview, Unreachable
 from couriers.sending.content.shown import Shown, ShownText, shown_in
@@ -158,6 +159,7 @@ class PreviewResponse(Struct):
     `cannot_answer`: people who are reached, but in no channel in which they can answer the question. `quota`: null
     without one. `recipient`: the person whose messages are shown. `fields`: of a personal text;
     `text`, `content`: of this person, as they are written. `follow_up`: absent unless it is one.
+    `languages`: how many people get each of the `texts`, and `text` (`base`); absent without texts by language.
     """
 
     people: int
@@ -176,6 +178,7 @@ class PreviewResponse(Struct):
     text: str | UnsetType = UNSET
     content: ContentResponse | UnsetType = UNSET
     follow_up: PreviewFollowUp | UnsetType = UNSET
+    languages: Mapping[str, int] | UnsetType = UNSET
 
     @classmethod
     def of(
@@ -206,9 +209,10 @@ class PreviewResponse(Struct):
             quota=PreviewQuota.of(found.quota) if found.quota else None,
             shown={name: PreviewShown.of(one) for name, one in shown.items()},
             recipient=None if number is None else _reached(found, number),
-            fields=personal.fields if personal else UNSET,
+            fields=[one for one in personal.fields if one != LANGUAGE] if personal else UNSET,
             text=text if personal else UNSET,
             content=ContentResponse.of(content) if personal and content else UNSET,
+            languages=found.languages or UNSET,
             follow_up=PreviewFollowUp.of_people(found.followed) if found.followed else UNSET,
         )
 

@@ -15,7 +15,8 @@ def without_texts(history: History) -> History:
     recipients.
     """
     recipients = recipients_without_texts(history.recipients)
-    return replace(history, text="", personal=(), content=None, question=None, answers=None, recipients=recipients)
+    hidden = replace(history, text="", texts={}, personal=(), content=None, question=None, answers=None)
+    return replace(hidden, recipients=recipients)
 
 
 def recipients_without_texts(recipients: Sequence[RecipientRecord]) -> Sequence[RecipientRecord]:

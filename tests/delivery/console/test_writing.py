@@ -144,6 +144,28 @@ async def test_a_message_is_repeated_and_stopped_on_a_phone(person: Person) -> N
     assert (await call("GET", "/v1/series"))["series"] == []
 
 
+@pytest.mark.row("D-47")
+async def test_texts_by_language_are_written_and_a_repeat_keeps_them(person: Person) -> None:
+    group, call = await school(person), person.running.call
+    await call("PATCH", f"/v1/users/{quote(f'{group}-0')}", {"locale": "en"})
+    await person.visit("write", language="ru", width=390)
+    await person.writes("Найти группу", group)
+    await person.presses(group)
+    await person.writes("Текст", f"Собрание {group}")
+    await person.presses("Тексты на других языках")
+    await person.writes("Для тех, чей язык английский", "**Meeting**, {{name}}")
+    await person.sees("Английский текст: 1")
+    await person.keeps_picture("write-languages-ru-390")
+    await person.presses("Проверить")
+    await person.presses("Отправить 1 человеку")
+    await person.sees("Получили 1 из 3")
+    (found,) = (await call("GET", f"/v1/deliveries?text={group}"))["deliveries"]
+    assert found["texts"] == {"en": "<b>Meeting</b>, {{name}}"}
+    await person.presses("Повторить")
+    await person.sees("Английский текст: 1")
+    assert await person.browser.run("document.querySelector('#text-en').value") == "**Meeting**, {{name}}"
+
+
 @pytest.mark.row("W-06")
 async def test_a_draft_that_was_sent_in_another_tab_is_not_sent_again(person: Person) -> None:
     group = await school(person)

@@ -5,7 +5,7 @@ import { api, randomKey } from "./api.js";
 const PLACE = "ada.draft";
 
 /** Returns an empty draft. `key` is its Idempotency-Key: whatever is pressed, and in however many tabs, it is sent once. */
-const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], table: null, followUp: null, text: "", buttons: [], uploads: [], files: "", channels: [], order: "all", when: "", every: "", last: "", confirm: false });
+const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], table: null, followUp: null, text: "", texts: {}, buttons: [], uploads: [], files: "", channels: [], order: "all", when: "", every: "", last: "", confirm: false });
 
 export function readDraft() {
   try {
@@ -44,7 +44,8 @@ const isAsTyped = (message) => hasMarks(message) && !message.personal;
 /** Returns the fields of a draft that a message or a template has. */
 export function contentOf(message) {
   const content = message.content || {};
-  return { text: marksOf(message.text, content.parse_mode), channels: Object.keys(message.channels), order: message.strategy, confirm: message.answer?.kind === "confirm",
+  const texts = Object.fromEntries(Object.entries(message.texts || {}).map(([language, text]) => [language, marksOf(text, content.parse_mode)]));
+  return { text: marksOf(message.text, content.parse_mode), texts, channels: Object.keys(message.channels), order: message.strategy, confirm: message.answer?.kind === "confirm",
     buttons: (content.inline || []).flat().filter((one) => one.url).map(({ text, url }) => ({ text, url })),
     uploads: (content.attachments || []).filter((one) => one.file).map(({ file, name, type }) => ({ id: file, name, type })),
     files: (content.attachments || []).map((one) => one.url).filter(Boolean).join("\n") };
@@ -70,8 +71,8 @@ const MARKS = [
 ];
 const FILES = { photo: /\.(jpe?g|png|webp)$/i, video: /\.(mp4|mov|webm)$/i, animation: /\.gif$/i, audio: /\.(mp3|m4a|wav)$/i, voice: /\.(ogg|opus)$/i };
 
-/** Whether braces in the text may stand for the values of each person. */
-export const hasMarks = ({ text }) => text.includes("{{");
+/** Whether braces in the texts may stand for the values of each person. */
+export const hasMarks = ({ text, texts = {} }) => [text, ...Object.values(texts)].some((one) => one.includes("{{"));
 
 export const LONGEST_TEXT = 4096;
 export const lengthOf = (text) => [...text].length;
@@ -84,23 +85,27 @@ function attachment(url) {
   return { type: Object.keys(FILES).find((type) => FILES[type].test(path)) || "document", url };
 }
 
+const markedUp = (text) => MARKS.reduce((found, [pattern, tag]) => found.replace(pattern, tag), escaped(text));
+
 /** Returns the body of POST /v1/deliveries. A text without marks goes letter for letter. */
 export function bodyOf(draft, me) {
-  const marked = MARKS.reduce((text, [pattern, tag]) => text.replace(pattern, tag), escaped(draft.text));
-  const isMarked = marked !== escaped(draft.text);
+  const texts = Object.entries(draft.texts).filter(([, text]) => text.trim());
+  const isMarked = [draft.text, ...texts.map(([, text]) => text)].some((text) => markedUp(text) !== escaped(text));
+  const sent = (text) => (isMarked ? markedUp(text) : text);
   const buttons = draft.buttons.filter((one) => one.text.trim() || one.url.trim()).map((one) => [{ text: one.text.trim(), url: one.url.trim() }]);
   const files = [...draft.uploads.map(({ id, type }) => ({ type, file: id })), ...draft.files.split(/\s+/).filter(Boolean).map(attachment)];
   const content = { ...(isMarked && { parse_mode: "HTML" }), ...(buttons.length && { inline: buttons }), ...(files.length && { attachments: files }) };
   return {
     sender: { id: me.id, name: me.name || undefined },
     recipients: draft.followUp ? [{ follow_up: draft.followUp.id, of: draft.followUp.of }] : [...(draft.table ? [{ table: draft.table.id, sheet: draft.table.sheet }] : []), ...draft.groups.map((one) => ({ group: one.id })), ...draft.supergroups.map((one) => ({ supergroup: one.id })), ...draft.people.map((one) => ({ id: one.id }))],
-    ...(draft.text.trim() && { text: isMarked ? marked : draft.text }),
+    ...(draft.text.trim() && { text: sent(draft.text) }),
+    ...(texts.length > 0 && { texts: Object.fromEntries(texts.map(([language, text]) => [language, sent(text)])) }),
     ...(Object.keys(content).length && { content }),
     ...(draft.channels.length && { channels: draft.channels }),
     ...(draft.order === "first" && { strategy: "first" }),
     ...(draft.confirm && { answer: { kind: "confirm" } }),
     ...(draft.when && !draft.every && { deliver_at: inZone(draft.when, me.timezone), ...(draft.far === draft.when && { far: true }) }),
-    ...((hasMarks(draft) || draft.table || draft.followUp) && { personal: hasMarks(draft) && !draft.asTyped }),
+    ...((hasMarks(draft) || draft.table || draft.followUp || texts.length > 0) && { personal: hasMarks(draft) && !draft.asTyped }),
     origin: "web",
   };
 }

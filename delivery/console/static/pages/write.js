@@ -15,6 +15,7 @@ import { RecipientTable, faults } from "./write_table.js";
 const SUMMARY_PAUSE = 500;
 const MOST_SHOWN = 50;
 const LONGEST_TITLE = 60;
+const LANGUAGES = ["ru", "en"];
 const CHECK = "check";
 
 export default {
@@ -120,7 +121,7 @@ class Writing {
           field({ label: t("write.text"), hint: t("write.text_hint"), error: this.isTooLong() && t("write.too_long", { count: lengthOf(draft.text) - LONGEST_TEXT }) },
             h("textarea", { id: "text", name: "text", rows: 8, dir: "auto", value: draft.text, oninput: (event) => this.typed(event.target.value) })),
           h("p", { class: "quiet small" }, t("write.length", { count: lengthOf(draft.text), limit: LONGEST_TEXT }), this.parts > 0 && [" · ", t("write.sms_parts", { count: this.parts })]),
-          this.personal(),
+          this.personal(), this.languages(),
       this.confirmation(),
           this.attachments.draw(),
           h("details", { open: draft.buttons.length > 0 || Boolean(draft.files) || undefined }, h("summary", {}, t("write.more")), this.buttons(),
@@ -246,6 +247,13 @@ class Writing {
   personal() {
     return hasMarks(this.draft) && h("label", { key: "personal", class: "check" },
       h("input", { type: "checkbox", checked: !this.draft.asTyped, onchange: (event) => this.changed({ asTyped: !event.target.checked }) }), h("span", {}, t("write.personal")));
+  }
+
+  /** The texts for people of one language, in place of the text. */
+  languages() {
+    const { texts } = this.draft;
+    return h("details", { key: "languages", open: Object.values(texts).some(Boolean) || undefined }, h("summary", {}, t("write.languages")), LANGUAGES.map((one) =>
+      field({ label: t(`write.text_${one}`) }, h("textarea", { id: `text-${one}`, rows: 4, dir: "auto", value: texts[one] || "", maxlength: LONGEST_TEXT, oninput: ({ target }) => this.changed({ texts: { ...this.draft.texts, [one]: target.value } }) }))));
   }
 
   /** Whether everybody is asked to confirm that the message was read. */

@@ -14,6 +14,7 @@ export function facts(said) {
     ...used.filter(([, one]) => one.total_parts && said.fields).map(([, one]) => t("write.parts_personal", { count: one.total_parts })),
     ...used.filter(([, one]) => one.parts && !said.fields).map(([, one]) => (one.price
       ? t("write.parts_price", { count: one.total_parts, parts: one.parts, price: one.price }) : t("write.parts", { count: one.total_parts, parts: one.parts }))),
+    ...Object.entries(said.languages || {}).map(([language, count]) => t(`write.in_${language}`, { count })),
     ...Object.entries(said.follow_up?.left_out || {}).map(([why, count]) => t(`write.left_out_${why}`, { count })),
     said.follow_up?.waiting && t("write.follow_up_waiting", { count: said.follow_up.waiting }),
     said.duplicates && t("write.duplicates", { count: said.duplicates }),
