@@ -41,6 +41,12 @@ def dialog_event(event: Event) -> DialogEvent:
     )
 
 
+def as_event(event: DialogEvent) -> Event:
+    """Return the words of a person as an event."""
+    written = {"id": event.id, "channel": event.channel, "user_id": event.address, "event_text": event.text}
+    return {**written, "language_code": event.locale}
+
+
 def _text(event: Event, name: str) -> str:
     return str(event.get(name) or "")
 

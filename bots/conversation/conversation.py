@@ -9,7 +9,7 @@ from bots.conversation.ordering import Ordering
 from bots.conversation.selection import SelectionConversation
 from bots.conversation.state import State, Turn, say
 from bots.conversation.status import StatusConversation, StatusView
-from bots.dialog_event import DialogEvent
+from bots.dialog_event import DialogEvent, as_event
 from bots.replies import Reply
 from bots.services import BotServices
 from core.model.people import User
@@ -27,6 +27,7 @@ class Conversation:
     ) -> None:
         self._sign_in_links = SignInLinks(services.core.store)
         self._public_url = services.public_url.rstrip("/")
+        self._services = services
         self._directory = services.core.directory
         self._tenant = services.tenant
         self._button_data = button_data
@@ -58,6 +59,9 @@ class Conversation:
             case "cancel":
                 return say(text("cancelled", user.locale))
         answered = await self._selection.written(event, user, state)
+        is_free = not answered and not is_teacher(user) and not event.text.startswith("/")
+        if is_free and await self._services.replies.take(as_event(event)):
+            return Turn([], state)
         return answered or say(text("not_understood", user.locale, help=text(help_of(user), user.locale)), state)
 
     async def _console_link(self, user: User) -> str:

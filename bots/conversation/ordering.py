@@ -17,7 +17,7 @@ from bots.dialog_event import DialogEvent
 from bots.replies import Reply
 from bots.services import BotServices
 from core.errors import Refused
-from core.model.delivery import NewDelivery, Repeat, Sender
+from core.model.delivery import REPLIES_TO_SENDER, NewDelivery, Repeat, Sender
 from core.model.people import Member, User
 from core.model.text.sms_parts import sms_parts
 from core.orders import Caller, Order
@@ -114,6 +114,7 @@ class Ordering:
             (),
             origin=talk.event.channel,
             deliver_at=state.deliver_at,
+            replies=REPLIES_TO_SENDER,
         )
 
     def _refused(self, talk: Talk, refusal: Refused) -> Turn:

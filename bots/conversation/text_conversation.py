@@ -17,10 +17,10 @@ from bots.conversation.commands import is_teacher
 from bots.conversation.linking import LinkingConversation
 from bots.conversation.result import FIRST_LOOK
 from bots.conversation.state import State, Turn, say
-from bots.dialog_event import DialogEvent
+from bots.dialog_event import DialogEvent, as_event
 from bots.services import BotServices
 from core.errors import QuotaExceeded, Refused
-from core.model.delivery import Accepted, NewDelivery, Repeat, Sender
+from core.model.delivery import REPLIES_TO_SENDER, Accepted, NewDelivery, Repeat, Sender
 from core.model.people import User
 from core.orders import Caller, Order
 from core.orders.choices import Addressees, Choice, addressee
@@ -72,12 +72,14 @@ class TextConversation:
         turn = await self._linking.answer(event, user, state)
         if turn is not None or user is None:
             return turn or Turn([])
-        return say(await self._send(event, user))
+        answer = await self._send(event, user)
+        return say(answer) if answer else Turn([])
 
     async def _send(self, event: DialogEvent, user: User) -> str:
-        """Send what a linked person has written; return the answer."""
+        """Send what a linked person has written; return the answer, "" if its thread answers."""
         if not is_teacher(user):
-            return text("written_not_teacher", user.locale)
+            is_reply = await self._services.replies.take(as_event(event))
+            return "" if is_reply else text("written_not_teacher", user.locale)
         choices = await self._addressees.of(user)
         found = recognise(event.text, choices)
         match found:
@@ -112,6 +114,7 @@ class TextConversation:
             recipients=(),
             channels=(),
             origin=event.channel,
+            replies=REPLIES_TO_SENDER,
         )
         order = Order(delivery, [addressee(found.choice.ref)])
         repeat = Repeat(f"update.{event.channel}.{event.id}", found.choice.ref)

@@ -19,4 +19,6 @@ async def open_bot_services(store: Store, settings: Settings) -> AsyncIterator[B
         open_services(store, sending_policy_of(settings)) as core,
         open_linking(store, core.directory, settings) as linking,
     ):
-        yield BotServices(core, linking, settings.bot_tenant, timezone, settings.public_url or "")
+        yield BotServices(
+            core, linking, settings.bot_tenant, timezone, settings.public_url or "", settings.office or ""
+        )

@@ -10,7 +10,7 @@ Neighbours: `core.orders` below, which makes the deliveries; `delivery/`, `scena
 """
 
 from core.threads.relay import Relay
-from core.threads.replies import ReplyWorker
+from core.threads.replies import ReplyWorker, UnquotedReplies
 from core.threads.threads import Inbox, Thread, ThreadMessage, Threads
 
-__all__ = ["Inbox", "Relay", "ReplyWorker", "Thread", "ThreadMessage", "Threads"]
+__all__ = ["Inbox", "Relay", "ReplyWorker", "Thread", "ThreadMessage", "Threads", "UnquotedReplies"]

@@ -27,7 +27,7 @@ from core.queue import Attempt, QueueClient, Result, Worker
 from core.redis.store import Store
 from core.threads.relay import OFFICE, USER, Relay, Written, person_of
 from core.threads.threads import Inbox, Threads, Way
-from core.updates.events import REPLIES_TUBE, Event, decode, identity, replies_tube
+from core.updates.events import REPLIES_TUBE, Event, Events, decode, identity, replies_tube
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +45,30 @@ class _Delivery(Struct, frozen=True):
     sender: Sender
     recipient: Id
     name: str | None
+
+
+class UnquotedReplies:
+    """Takes what a person writes to a bot that has no answer to it. One per tenant. `office`: as of `ReplyWorker`."""
+
+    def __init__(self, store: Store, client: QueueClient, directory: Directory, tenant: str, office: str = "") -> None:
+        self._store = store
+        self._directory = directory
+        self._tenant = tenant
+        self._office = office
+        self._received = ReceivedMessages(store)
+        self._events = Events(client, tenant)
+
+    async def take(self, event: Event) -> bool:
+        """Return whether it belongs to a delivery of the last week, or there is an office; then it goes to its thread.
+        Raises StoreError.
+        """
+        place = self._tenant, str(event["channel"]), str(event["user_id"])
+        if await self._received.last(*place, since=a_week_before(self._store)) is None:
+            (group,) = await self._directory.groups.lookup(self._tenant, [self._office]) if self._office else [None]
+            if group is None:
+                return False
+        await self._events.put_reply({"source": self._tenant, "kind": "text", **event})
+        return True
 
 
 class ReplyWorker:
@@ -85,7 +109,7 @@ class ReplyWorker:
         if not (written.text or written.files) or (author and author.blocked):
             return
         quoted = await self._quoted(tenant, way, event)
-        source = quoted or await self._received.last(tenant, *way, since=self._a_week_ago())
+        source = quoted or await self._received.last(tenant, *way, since=a_week_before(self._store))
         about = await self._delivery(tenant, source) if source else None
         if about is None:
             await self._to_office(tenant, author, way, written)
@@ -144,8 +168,10 @@ class ReplyWorker:
         sender = msgspec.json.decode(fields["sender"] or "{}", type=Sender)
         return _Delivery(received.key, fields["replies"] or REPLIES_OFF, fields["text"] or "", sender, one.id, one.name)
 
-    def _a_week_ago(self) -> int:
-        return int(time.time() * 1000) + self._store.clock_offset_ms - _WEEK_MS
+
+def a_week_before(store: Store) -> int:
+    """Return the ms of the store's clock a week ago."""
+    return int(time.time() * 1000) + store.clock_offset_ms - _WEEK_MS
 
 
 def _written(tenant: str, event: Event) -> Written:

@@ -22,6 +22,7 @@ from bots.text_bot import TextBot
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.deliveries.channels import Channels
 from core.deliveries.deliveries import Deliveries
+from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
 from core.directory.linking import Linking
 from core.model.people import Group, Supergroup, User
@@ -31,6 +32,7 @@ from core.orders import Sending, SendingPolicy
 from core.orders.following import StatusTask, StatusTasks
 from core.queue import QueueClient
 from core.services import Services
+from core.threads import Inbox, ReplyWorker
 from core.updates.events import Events, dialogs_tube
 from couriers.email import LinkCodeMailer
 from couriers.sending.interface import Message, Outcome, Rejected, Sent
@@ -155,6 +157,26 @@ async def test_a_supergroup_is_an_addressee_too_and_each_person_gets_it_once(net
     accepted = await network.answer("First course\nПары не будет")
     assert accepted == text("written_sent", "en", name="First course", people=1)
     await until(lambda: network.received(STUDENT) == ["Пары не будет"])
+
+
+async def test_what_a_student_writes_back_belongs_to_the_teacher_who_wrote(network: Network) -> None:
+    await network.answer("ИВТ-101 Пары не будет")
+    await until(lambda: network.received(STUDENT))
+    core, number = network.services.core, network.address(STUDENT)
+    received = ReceivedMessages(core.store)
+    await until(lambda: received.last(TENANT, network.courier.channel, number, 0))
+    replies = ReplyWorker(core.store, core.client, core.directory, core.threads, core.relay)
+    await replies.open()
+    worker = replies.worker()
+    working = asyncio.create_task(worker.run())
+    await network.write("А завтра?", STUDENT)
+    await until(lambda: len(network.received(STUDENT)) == 2)
+    assert network.received(STUDENT)[1] == "Passed on to Анна."
+    (thread,), _ = await core.threads.page(TENANT, Inbox("user", "1"), None, 10)
+    assert thread.newest
+    assert thread.newest.text == "А завтра?"
+    worker.stop()
+    await working
 
 
 @pytest.mark.row("D-24")
