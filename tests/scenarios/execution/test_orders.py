@@ -109,8 +109,8 @@ async def test_a_teacher_selects_a_group_writes_and_its_people_get_it(school: In
     await school.start()
     run = await selected(school, "ИВТ-101")
     assert school.texts == [
-        "Whom do we write to?\nSelected: –",
-        "Whom do we write to?\nSelected: ИВТ-101",
+        "Whom do you write to?\nSelected: –",
+        "Whom do you write to?\nSelected: ИВТ-101",
         "To ИВТ-101. The text?",
     ]
     assert school.courier.attempted[1].content.edit == "17"  # type: ignore[union-attr]
@@ -133,13 +133,13 @@ async def test_a_list_has_tabs_a_search_and_people_and_each_toggle_names_its_goa
         count = len(school.texts)
         await school.put(callback_data=toggle, message_id=17, event_text=None)
         await answered(school, count + 1)
-    assert school.texts[-1] == "Whom do we write to?\nSelected: ИВТ-101"
+    assert school.texts[-1] == "Whom do you write to?\nSelected: ИВТ-101"
     await press(school, "Supergroups")
     assert "Первый курс" in buttons(school)
     await press(school, "People")
     assert list(buttons(school)) == ["Groups", "Supergroups", "• People •", "Done", "Cancel"], "people are searched for"
     await written(school, "бор")
-    assert school.texts[-1] == "Whom do we write to?\nSelected: ИВТ-101\nSearch: бор"
+    assert school.texts[-1] == "Whom do you write to?\nSelected: ИВТ-101\nSearch: бор"
     await press(school, "Борис")
     await written(school, "глеб")
     assert "Глеб" not in buttons(school), "he is in no group of Anna's"
@@ -150,7 +150,7 @@ async def test_a_list_has_tabs_a_search_and_people_and_each_toggle_names_its_goa
 async def test_done_needs_a_selection_cancel_ends_and_a_command_begins_something_else(school: Installation) -> None:
     await school.start()
     run = await selected(school)
-    assert school.texts[-1] == "Nothing is selected.\n\nWhom do we write to?\nSelected: –"
+    assert school.texts[-1] == "Nothing is selected.\n\nWhom do you write to?\nSelected: –"
     await press(school, "Cancel")
     await school.over(run)
     assert school.texts[-1] == "Not sent: CANCELLED"
@@ -167,7 +167,7 @@ async def test_a_group_that_was_taken_away_is_left_out_and_an_order_for_it_is_re
     await press(school, "ИВТ-101")
     await school.directory.ownerships.disown(TENANT, 1, "group", "ИВТ-101")
     await press(school, "Done")
-    assert school.texts[-1].startswith("A selected group was deleted or is no longer yours.")
+    assert school.texts[-1].startswith("A selected group was deleted, or is no longer yours.")
     assert school.texts[-1].endswith("Selected: –")
     await press(school, "Cancel")
     await school.over(before)
