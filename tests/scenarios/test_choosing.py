@@ -97,6 +97,16 @@ def test_buttons_lead_back_to_what_they_say_and_fit_into_a_press() -> None:
     assert [one["text"] for one in rows[-2]] == ["◀", "2/3", "▶"]
 
 
+def test_the_toggle_of_what_is_selected_takes_it_off() -> None:
+    selection = AddresseeSelection(chosen=(GROUPS[0], GROUPS[1]))
+    button = LIST.rows(selection, GROUPS)[1][0]
+    press = choice_press(button["data"])
+    assert press is not None
+    after = selection.after(press, GROUPS)
+    assert after is not None
+    assert (button["text"], after.chosen) == ("✅ ИВТ-1", (GROUPS[1],))
+
+
 def test_a_page_behind_the_last_one_is_the_last_and_a_choice_that_is_gone_is_refused() -> None:
     assert LIST.rows(AddresseeSelection(page=99), GROUPS)[-2][1]["text"] == "3/3"
     press = choice_press(LIST.rows(AddresseeSelection(), GROUPS)[1][0]["data"])

@@ -1,7 +1,7 @@
 """What the dialog says, word for word, as files: `» ` is what a person writes, `» [Label]` a press, `« ` the answer.
 
-A line of labels in brackets stands under a message with buttons. A bot that takes the place of the dialog has to say the
-same.
+A line of labels in brackets stands under a message with buttons. A bot that takes the place of the dialog has to say
+the same.
 """
 
 import re
