@@ -6,6 +6,7 @@ names its thread, so a reply to it comes back to the thread.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 
 from core.deliveries.channels import Channels
@@ -36,6 +37,10 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "lost_files": (
         "Файлы не переданы, только текст. Файлов: {files}.",
         "Only the text was passed on, not the files ({files}).",
+    ),
+    "limited": (
+        "Слишком много сообщений подряд: это не передано. Следующее можно написать через {minutes} мин.",
+        "Too many messages in a row: this one was not passed on. You may write again in {minutes} min.",
     ),
     "off": ("Ответы на это сообщение никто не читает.", "Nobody reads replies to this message."),
     "unquoted": (
@@ -107,6 +112,13 @@ class Relay:
         """Tell a person that nobody reads replies to a delivery: once for each."""
         text = [_say("off", person.locale)]
         repeat = f"off.{about.id}.{person.id}"
+        await self._send(tenant, "", person.id, {way.channel: [way.address]}, text, repeat)
+
+    async def hold_back(self, tenant: str, person: Correspondent, way: Way, wait: timedelta) -> None:
+        """Tell a person that its words were not passed on, and when the next may be: once in a wait."""
+        minutes = -(-wait // timedelta(minutes=1))
+        text, ends = [_say("limited", person.locale, minutes=minutes)], datetime.now(UTC) + wait
+        repeat = f"limited.{person.id}.{ends:%d%H%M}"
         await self._send(tenant, "", person.id, {way.channel: [way.address]}, text, repeat)
 
     async def ask_for_quote(self, tenant: str, reader: User, way: Way, written: Written) -> None:

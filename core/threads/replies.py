@@ -26,10 +26,13 @@ from core.model.people import User, id_text
 from core.queue import Attempt, QueueClient, Result, Worker
 from core.redis.store import Store
 from core.threads.relay import OFFICE, USER, Relay, Written, person_of
-from core.threads.threads import Inbox, Threads, Way
+from core.threads.threads import Correspondent, Inbox, Threads, Way
 from core.updates.events import REPLIES_TUBE, Event, Events, decode, identity, replies_tube
 
 log = logging.getLogger(__name__)
+
+MOST, PERIOD = 5, timedelta(minutes=5)
+"""What one person may write to all inboxes (R-27)."""
 
 _WEEK_MS = timedelta(days=7) // timedelta(milliseconds=1)
 _LEASE = timedelta(seconds=5)
@@ -121,7 +124,7 @@ class ReplyWorker:
             is_own = about.replies == REPLIES_TO_SENDER
             inbox = Inbox(USER, id_text(about.sender.id)) if is_own else Inbox(OFFICE, about.replies)
             person = person_of(author, about.recipient, about.name)
-            await self._relay.to_inbox(tenant, inbox, person, way, written, about.key, about.text)
+            await self._pass_on(tenant, inbox, person, way, written, about)
 
     async def _quoted(self, tenant: str, way: Way, event: Event) -> ReceivedMessage | None:
         reference = str(event.get("reply_message_id") or "")
@@ -140,7 +143,7 @@ class ReplyWorker:
             return
         if thread.person.id == (author.id if author else about.recipient):
             person = person_of(author, thread.person.id, thread.person.name)
-            await self._relay.to_inbox(tenant, thread.inbox, person, way, written, None, "")
+            await self._pass_on(tenant, thread.inbox, person, way, written)
         elif author and is_quoted and await self._relay.reads(tenant, thread.inbox, author):
             await self._relay.to_person(thread, author, author.id, written, way.channel)
         elif author:
@@ -154,7 +157,31 @@ class ReplyWorker:
             return
         stranger = f"guest-{blake2b(f'{way.channel}:{way.address}'.encode(), digest_size=6).hexdigest()}"
         person = person_of(author, stranger, None)
-        await self._relay.to_inbox(tenant, Inbox(OFFICE, id_text(group.id)), person, way, written, None, "")
+        await self._pass_on(tenant, Inbox(OFFICE, id_text(group.id)), person, way, written)
+
+    async def _pass_on(
+        self,
+        tenant: str,
+        inbox: Inbox,
+        person: Correspondent,
+        way: Way,
+        written: Written,
+        about: _Delivery | None = None,
+    ) -> None:
+        """Carry what a person has written to an inbox, unless it has written too much in the last minutes."""
+        if wait := await self._wait(tenant, person, written):
+            log.info("%s: a reply was not passed on: its person has written %d in five minutes", way.channel, MOST)
+            await self._relay.hold_back(tenant, person, way, wait)
+        else:
+            key, quote = (about.key, about.text) if about else (None, "")
+            await self._relay.to_inbox(tenant, inbox, person, way, written, key, quote)
+
+    async def _wait(self, tenant: str, person: Correspondent, written: Written) -> timedelta | None:
+        """Return how long a person has to wait that writes too much; a repeat of an event counts once."""
+        number = int(written.event, 16) % 10**18 + 10**18
+        suffix, shard = f"replies.{person.id}:{number}", self._store.shard_of(f"{tenant}:{person.id}")
+        reply = await self._store.run("take_quota", shard, tenant, suffix, MOST, PERIOD // timedelta(milliseconds=1))
+        return timedelta(milliseconds=int(reply[1])) if reply[0] == "quota" else None
 
     async def _delivery(self, tenant: str, received: ReceivedMessage) -> _Delivery | None:
         """Return the delivery of a message; None if it is no longer kept."""

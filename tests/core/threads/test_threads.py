@@ -268,6 +268,20 @@ async def test_a_thread_counts_what_is_unread_and_goes_with_its_person(school: S
         await threads.find(TENANT, thread.id)
 
 
+async def test_who_writes_too_much_is_told_when_the_next_may_come(school: School) -> None:
+    message = await school.send()
+    for number in range(7):
+        await school.write(MARIA, f"number {number}", quoted=message)
+    (thread,) = await school.threads()
+    assert (thread.messages, len(school.got(ANNA))) == (5, 5)
+    held = [text for text in school.got(MARIA) if text.startswith("Слишком много сообщений подряд")]
+    assert 1 <= len(held) <= 2
+    assert held[0].endswith("Следующее можно написать через 5 мин.")
+    school.stack.advance_clock(timedelta(minutes=6))
+    await school.write(MARIA, "again", quoted=message)
+    assert (await school.said(thread))[-1] == ("person", "again")
+
+
 async def test_an_inbox_is_read_in_pages(school: School) -> None:
     for user in (MARIA, BORIS):
         await school.write(user, "Hello", quoted=await school.send(to=user))
