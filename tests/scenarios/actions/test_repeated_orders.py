@@ -1,0 +1,28 @@
+"""What an action does in a person's name happens once, also if a crash has it executed again."""
+
+import pytest
+
+from core.deliveries.channels import ChannelFacts, Channels
+from core.model.history_key import HistoryKey
+from core.model.people import User
+from tests.sandbox.bot_api_clients import ANNA
+from tests.scenarios.actions.conftest import PRIVATE, TENANT, Bench
+
+
+@pytest.fixture
+async def school(bench: Bench) -> Bench:
+    """Anna may write to herself."""
+    await Channels(bench.services.core.store).register("telegram-bot", ChannelFacts(100))
+    anna = User(1, "Анна", "anna@example.org", "trainer", "en", {"telegram-bot": [str(ANNA)]})
+    await bench.services.core.directory.users.create(TENANT, anna)
+    return bench
+
+
+@pytest.mark.row("C-92")
+async def test_a_repeated_order_is_the_same_delivery(school: Bench) -> None:
+    fields = {"type": "order", "text": "Пары не будет", "to": [1], "deliver_at": "tomorrow 9:00"}
+    first, again, other = [await school.results(fields, PRIVATE, run=run) for run in ("1", "1", "2")]
+    assert first == again
+    assert other["delivery_id"] != first["delivery_id"]
+    for delivery in (first, other):  # an audit of the store follows, which must find nothing left over
+        await school.services.core.deliveries.cancel(HistoryKey.parse(str(delivery["delivery_id"])), TENANT)
