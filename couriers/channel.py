@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import couriers
 from core.errors import SetupError
-from core.model.contacts.addresses import FORMS, AddressForm
+from core.model.contacts.channel_records import AddressForm
 
 _LAST = 1000
 COURIERS_GROUP, CHANNELS_GROUP = "ada.couriers", "ada.channels"
@@ -99,6 +99,10 @@ class Channel:
     answers an address only so often, because a machine may answer there. `address`: the form of its
     addresses, None if every text is one. `bot_place`: as `place`, for a bot that writes
     to a person by itself and chooses the channel; without it a channel in which people write is among the last.
+    `is_known_at_start`: deliveries that name no channel are planned for it also before its courier has run once.
+    `in_sms`: a text is sent and paid in parts. `column_names`: other names of the column `contacts.<name>` in files of
+    people, in the form of `core.directory.importing.headers.normal`. `samples`: the addresses of the people of
+    `./ada demo`, whose numbers are 1 to 5, at the simulated provider.
     `readers`: the processes that receive a secret of the channel which is a common setting, as `cli.settings.secrets`
     names them.
     """
@@ -116,6 +120,10 @@ class Channel:
     limits_replies: bool = False
     address: AddressForm | None = None
     bot_place: int | None = None
+    is_known_at_start: bool = False
+    in_sms: bool = False
+    column_names: Sequence[str] = ()
+    samples: Mapping[int, str] = field(default_factory=dict)
     readers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     receiving: Receiving | None = None
 
@@ -132,15 +140,11 @@ class Simulator(Protocol):
 
 @cache
 def channels() -> Mapping[str, Channel]:
-    """Return all channels by name, in the order of lists; the first call makes the forms of their addresses known. No
-    installed package replaces one of Ada's own.
-    """
+    """Return all channels by name, in the order of lists. No installed package replaces one of Ada's own."""
     own = [_own(name) for name in _folders()]
     points = {**_points(COURIERS_GROUP), **_points(CHANNELS_GROUP)}
     installed = [_installed(point) for name, point in points.items() if name not in {one.name for one in own}]
-    found = {one.name: one for one in sorted([*own, *installed], key=lambda one: (one.place, one.name))}
-    FORMS.update((name, one.address) for name, one in found.items() if one.address)
-    return found
+    return {one.name: one for one in sorted([*own, *installed], key=lambda one: (one.place, one.name))}
 
 
 def channels_of_bots() -> Sequence[str]:

@@ -11,7 +11,6 @@ from xdist.remote import Producer
 
 from core.redis.keys import Lifetime, kind_of
 from core.redis.store import Store
-from couriers.channel import channels
 from tests.support import certificates_once, distribution, limits, rows
 from tests.support.audited import violations_in
 from tests.support.browser import browser, chromium
@@ -21,8 +20,6 @@ from tests.support.stack import Stack
 from tests.support.waiting import until as until_true
 
 __all__ = ["browser", "chromium"]
-
-channels()  # as each process does at its start: core knows the forms of addresses from then on
 
 StartServer = Callable[[str], Server]
 

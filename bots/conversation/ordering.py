@@ -24,6 +24,7 @@ from core.orders import Caller, Order
 from core.orders.choices import addressee
 from core.orders.following import StatusTask, StatusTasks
 from core.orders.typed_times import TypedTime
+from couriers.channel import channels
 from scenarios.sending.phrases import duration, moment
 
 _PREVIEW = 1000
@@ -77,12 +78,13 @@ class Ordering:
 
     def _summary(self, locale: str, people: Sequence[Member], state: State) -> str:
         usable = [_usable_channels(one.user) for one in people]
+        paid_in_parts = {name for name, one in channels().items() if one.in_sms}
         return text(
             "confirm_summary",
             locale,
             people=len(people),
-            without=sum(not channels for channels in usable),
-            sms=sum("sms" in channels for channels in usable),
+            without=sum(not contacts for contacts in usable),
+            sms=sum(any(one in paid_in_parts for one in contacts) for contacts in usable),
             parts=sms_parts(state.text),
             time=moment(state.deliver_at, self._services.timezone) if state.deliver_at else text("now", locale),
             text=state.text if len(state.text) <= _PREVIEW else f"{state.text[:_PREVIEW]}…",

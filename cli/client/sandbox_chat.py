@@ -11,6 +11,8 @@ from typing import Any
 from cli.client.http_client import HttpClient
 from cli.command import CommandFailed
 from core.directory.linking import ALPHABET, LENGTH
+from couriers.email.channel import CHANNEL as MAIL
+from couriers.telegram_bot import CHANNEL
 
 ShowLine = Callable[[str, str], None]
 """Shows one line of a person: (name, line)."""
@@ -44,7 +46,7 @@ class SandboxChat:
         """Write to the bot; return after its answer, if one is expected. Raises CommandFailed if none comes."""
         before = {message["id"] for message in await self._read()}
         self._show(self._name, text)
-        await self._sandbox.call("POST", "/write/telegram-bot", {"address": self._address, "text": text, **self._about})
+        await self._sandbox.call("POST", f"/write/{CHANNEL}", {"address": self._address, "text": text, **self._about})
         if is_answered:
             await self.find(lambda message: message["id"] not in before, "an answer")
 
@@ -53,7 +55,7 @@ class SandboxChat:
         message, data = await self.find(lambda message: _button(message, label), f"a button {label!r}")
         self._show(self._name, f"[{label}]")
         body = {"address": self._address, "message": message, "button": data}
-        await self._sandbox.call("POST", "/press/telegram-bot", body)
+        await self._sandbox.call("POST", f"/press/{CHANNEL}", body)
 
     async def read(self, fragment: str) -> str:
         """Wait for a message with this text; return it. Raises CommandFailed if there is none in time."""
@@ -75,7 +77,7 @@ class SandboxChat:
 
     async def _read(self) -> list[dict[str, Any]]:
         """Return the bot's messages; new and changed ones are shown."""
-        chat = await self._sandbox.call("GET", f"/chat/telegram-bot?address={self._group or self._address}")
+        chat = await self._sandbox.call("GET", f"/chat/{CHANNEL}?address={self._group or self._address}")
         messages = [message for message in chat["messages"] if message["from"] == "bot"]
         for message in messages:
             if self._shown.get(message["id"]) != message["text"]:
@@ -95,7 +97,7 @@ def _button(message: dict[str, Any], label: str) -> tuple[int, str] | None:
 
 async def mailed_code(sandbox: HttpClient, email: str) -> str:
     """Return the code in the last mail to this address."""
-    messages = (await sandbox.call("GET", "/inbox.json", query={"channel": "email", "address": email}))["messages"]
+    messages = (await sandbox.call("GET", "/inbox.json", query={"channel": MAIL.name, "address": email}))["messages"]
     found = _CODE.search(messages[-1]["text"]) if messages else None
     if found is None:
         raise CommandFailed(f"no code was mailed to {email}")

@@ -18,6 +18,7 @@ import msgspec
 
 from core.errors import StoreRefuses
 from core.model.compact_json import compact_json
+from core.model.contacts.channel_records import channel_records
 from core.model.display import Display
 from core.redis.keys import KEYS
 from core.redis.store import Store
@@ -51,8 +52,8 @@ class ChannelView(NamedTuple):
 
 
 class ChannelRegister(NamedTuple):
-    """`names`: the channels of the settings, then the others in the order of registration. `parcel_sizes`: the most
-    recipients of one parcel, for any channel.
+    """`names`: the channels that are known at the start, then the others in the order of registration. `parcel_sizes`:
+    the most recipients of one parcel, for any channel.
     """
 
     names: Sequence[str]
@@ -60,11 +61,12 @@ class ChannelRegister(NamedTuple):
 
 
 class Channels:
-    """One per process. `configured`: the channels named in the settings; they are known before their couriers start."""
+    """One per process. `configured`: the channels that are known before their couriers start; None: as records say."""
 
-    def __init__(self, store: Store, configured: Sequence[str] = ("telegram", "vk", "sms")) -> None:
+    def __init__(self, store: Store, configured: Sequence[str] | None = None) -> None:
         self._store = store
-        self._configured = tuple(configured)
+        known = [name for name, record in channel_records().items() if record.is_known_at_start]
+        self._configured = tuple(known if configured is None else configured)
         self._cached: ChannelRegister | None = None
         self._cached_until = float("-inf")
         self._reading: asyncio.Task[ChannelRegister] | None = None

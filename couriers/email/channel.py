@@ -16,6 +16,7 @@ CHANNEL = Channel(
     ),
     is_simulated=True,
     address=EMAIL_ADDRESS,
+    samples={1: "anna@example.org", 5: "darya@example.org"},
     readers={"ADA_SMTP_URL": frozenset({"serve", "email", "bots", "scenarios"})},
     limits_replies=True,
 )

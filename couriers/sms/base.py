@@ -19,6 +19,7 @@ from couriers.sending import (
     e164,
     sms_parts,
 )
+from couriers.sms.channel import CHANNEL
 
 INVALID_ADDRESS = Rejected(Reason.RECIPIENT_UNREACHABLE, "not a phone number")
 
@@ -38,7 +39,7 @@ class SmsCourier(ABC):
     account: str
 
     def __init__(self, session: aiohttp.ClientSession, price: str, most_parts: int, joined_by: str) -> None:
-        self.limits = Limits(in_sms=True, price=price)
+        self.limits = Limits(in_sms=CHANNEL.in_sms, price=price)
         self._session = session
         self._most_parts = most_parts
         self._joined_by = joined_by

@@ -11,4 +11,7 @@ CHANNEL = Channel(
     is_simulated=True,
     address=ACCOUNT,
     bot_place=4,
+    is_known_at_start=True,
+    column_names=("telegram", "телеграм", "телеграмм"),
+    samples={1: "100001", 2: "100002"},
 )

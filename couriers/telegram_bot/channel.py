@@ -19,6 +19,7 @@ CHANNEL = Channel(
         "ADA_INBOUND_TELEGRAM_SECRET": frozenset({"serve", "bot telegram"}),
     },
     bot_place=1,
+    samples={4: "100004"},
     receiving=Receiving(
         process="telegram",
         events="couriers.telegram_bot.events",

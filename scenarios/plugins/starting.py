@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from couriers.telegram_bot import BOT_API
 from scenarios.actions import Actions, installed_actions
 from scenarios.context import Context, ScenarioServices
 from scenarios.engine import Ending
@@ -97,7 +98,7 @@ class _Starter:
 
 def _present(services: ScenarioServices) -> set[str]:
     """Return what the process offers itself."""
-    return {"telegram"} if services.telegram is not None else set()
+    return {BOT_API} if services.telegram is not None else set()
 
 
 def _usable(kind: ActionType, off: Mapping[str, Text]) -> ActionType:

@@ -10,14 +10,13 @@ directory. The role that a person has in the directory counts, too, as a role of
 from collections.abc import Mapping
 
 from core.errors import Refused
+from couriers.telegram_bot import CHANNELS_OF_IDS
 from scenarios.bot.access import refusal
 from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.schema import conversion
 from scenarios.telegram.membership import is_group_admin
 from scenarios.words import Text, sentence
-
-_TELEGRAM = ("telegram", "telegram-bot")
 
 
 async def denial(context: Context, fields: Mapping[str, Data]) -> Text:
@@ -37,11 +36,11 @@ async def denial(context: Context, fields: Mapping[str, Data]) -> Text:
 
 async def _identity(context: Context) -> tuple[set[str], str]:
     """Return the person's Telegram ids, and its role in the directory."""
-    services, own = context.services, {context.person} if context.channel in _TELEGRAM else set()
+    services, own = context.services, {context.person} if context.channel in CHANNELS_OF_IDS else set()
     user = await services.core.directory.users.by_contact(services.tenant, context.channel, context.person)
     if user is None:
         return own, ""
-    known = {address for channel in _TELEGRAM for address in user.contacts.get(channel, ())}
+    known = {address for channel in CHANNELS_OF_IDS for address in user.contacts.get(channel, ())}
     return own | known, user.role or ""
 
 

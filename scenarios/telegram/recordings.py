@@ -12,6 +12,7 @@ from typing import Any
 
 from core.errors import Invalid, NotFound
 from core.model.user_files import inner_path
+from couriers.telegram_bot import CHANNELS_OF_IDS
 from couriers.telegram_bot.errors import BotCallFailed, BotCallRefused
 from providers.models import AiUnavailable
 from scenarios.context import Context
@@ -58,7 +59,7 @@ def _id_in(attachments: Any) -> str:
 
 async def _download(context: Context, file_id: str, target: Path) -> None:
     telegram = context.services.telegram
-    if telegram is None or not context.channel.startswith("telegram"):
+    if telegram is None or context.channel not in CHANNELS_OF_IDS:
         raise Invalid("AUDIO_NOT_FETCHABLE", sentence("files_channel_cannot_fetched", channel=context.channel))
     try:
         found = await telegram.call("getFile", file_id=file_id)

@@ -1,5 +1,5 @@
 """A channel that is installed beside Ada, with no file of Ada changed: sent by, written to, received by poll and by
-webhook, simulated, previewed, shown.
+webhook, simulated, previewed, shown, imported, played by the demo.
 """
 
 import json
@@ -96,3 +96,19 @@ def test_what_is_posted_with_the_secret_is_answered_and_without_it_refused(insta
         call(webhook, update, **{"X-Pigeon-Ring": "ring-8"})
     assert call(webhook, update, **{"X-Pigeon-Ring": "ring-7"}) == b"ok"
     await_sync(lambda: received(installation, "loft-4"), "the answer of the dialog")
+
+
+@pytest.mark.row("C-79")
+def test_a_table_of_people_names_its_column_by_the_word_of_the_record(installation: Installation) -> None:
+    table = installation.directory / "people.csv"
+    table.write_text("ид;Голубь\n77;loft-77\n")
+    installation.result("import", "users", str(table))
+    assert api(installation, "/v1/users/77")["contacts"] == {"pigeon": ["loft-77"]}
+
+
+@pytest.mark.row("C-79")
+def test_the_demo_sends_by_it_to_the_person_of_the_record(installation: Installation) -> None:
+    played = installation.result("demo")
+    people = played["history"]["recipients"]
+    by_pigeon = {one["id"]: one["outcomes"]["pigeon"]["status"] for one in people}
+    assert by_pigeon == {1: "no_contact", 2: "sent", 3: "no_contact", 4: "no_contact", 5: "no_contact"}

@@ -1,11 +1,12 @@
 """The stage of every play of `./ada demo`: the API, the sandbox, and a way to show a line."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cli.client.http_client import HttpClient
 from cli.client.sandbox_chat import SandboxChat
 from cli.processes.supervisor import PrintLine
+from couriers.channel import channels
 
 
 @dataclass(frozen=True)
@@ -22,3 +23,13 @@ class Stage:
 
     def chat(self, address: int, name: str, *, group: int = 0) -> SandboxChat:
         return SandboxChat(self.sandbox, address, name, self.show, group=group, language=self.language)
+
+
+def sample_contacts(person: int) -> Mapping[str, str]:
+    """Return channel → address of a person of the plays, in the channels in which it has one."""
+    return {name: one.samples[person] for name, one in channels().items() if person in one.samples}
+
+
+def has_inbox(channel: str) -> bool:
+    """Return whether the inbox of the sandbox has the messages of the channel."""
+    return channels()[channel].is_simulated

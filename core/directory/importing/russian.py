@@ -4,13 +4,14 @@ lists them. Pure.
 
 from collections.abc import Mapping, Sequence
 
-from core.directory.csv_cells import FileKind
+from core.directory.csv_cells import CONTACTS, FileKind
+from core.model.contacts.channel_records import channel_records
 
 _PERSON = ("ид", "человек", "участник", "пользователь")
 _TITLE = ("название", "наименование")
 
 
-def _names(columns: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+def _names(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return {name: column for column, names in columns.items() for name in names}
 
 
@@ -27,10 +28,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
             "locale": ("язык",),
             "opt_out": ("отказ", "не писать"),
             "groups": ("группа", "группы", "класс", "классы"),
-            "contacts.sms": ("телефон", "номер телефона", "мобильный телефон", "мобильный", "тел", "phone"),
-            "contacts.telegram": ("telegram", "телеграм", "телеграмм"),
-            "contacts.vk": ("vk", "вк", "вконтакте"),
-            "contacts.max": ("max", "макс"),
+            **{f"{CONTACTS}{channel}": record.column_names for channel, record in channel_records().items()},
         }
     ),
     "contacts": _names({"user": _PERSON, "channel": ("канал",), "address": ("адрес", "контакт")}),

@@ -1,20 +1,19 @@
 """Addresses of a person in a channel: their forms, and what is none. The rule is the same wherever one enters.
 
-The record of a channel names the form of its addresses; `couriers.channel.channels`, which each process reads at its
-start, puts them into `FORMS`. A channel without a form has only one form of each address, and every printable text is
-one.
+The record of a channel names the form of its addresses. A channel without a form has only one form of each address, and
+every printable text is one.
 
 Two written forms of one phone number are one contact, and the couriers send to the number in E.164; libphonenumber
 knows the forms of each country.
 """
 
 import re
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Iterable
 
 import idna
 import phonenumbers
 
+from core.model.contacts.channel_records import AddressForm, address_form
 from core.model.text.characters import nfc, without_marks
 
 _SEPARATORS = re.compile(r"[\s().\u2010-\u2015\u2212-]+")
@@ -73,20 +72,6 @@ def _of_any_country(digits: str) -> str | None:
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
 
 
-class AddressForm(NamedTuple):
-    """`example` stands behind "An address of this channel is". `canonical`: returns the one form of all written forms
-    of an address; what is no address stays as it is.
-    """
-
-    accepts: Callable[[str], object]
-    example: str
-    canonical: Callable[[str], str] = str
-
-
-FORMS: dict[str, AddressForm] = {}
-"""By channel."""
-
-
 def without_duplicates(channel: str, addresses: Iterable[str]) -> list[str]:
     """Return each address once, as it was written first: two written forms of one address would be two messages."""
     found: dict[str, str] = {}
@@ -97,7 +82,7 @@ def without_duplicates(channel: str, addresses: Iterable[str]) -> list[str]:
 
 def canonical(channel: str, address: str) -> str:
     """Return the one form of all written forms of an address; what is no address stays as it is."""
-    form, address = FORMS.get(channel), without_marks(nfc(address))
+    form, address = address_form(channel), without_marks(nfc(address))
     return form.canonical(address) if form else address
 
 
@@ -119,7 +104,7 @@ def _username(address: str) -> str:
 
 def malformed(channel: str, address: str) -> str:
     """Return why a printable text is no address of the channel; "" if it is one."""
-    form, address = FORMS.get(channel), without_marks(nfc(address))
+    form, address = address_form(channel), without_marks(nfc(address))
     return f"An address of {channel} is {form.example}." if form and not form.accepts(address) else ""
 
 

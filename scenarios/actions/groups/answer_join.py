@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from core.errors import Invalid
+from couriers.telegram_bot import BOT_API
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
@@ -39,7 +40,7 @@ async def execute(context: Context, written: AnswerJoinAttributes) -> Ending:
 
 ACTION = ActionType(
     name="answer_join",
-    needs=("telegram",),
+    needs=(BOT_API,),
     help="Approves or declines a person's request to join the group (an event `join_request`).",
     attributes=AnswerJoinAttributes,
     execute=execute,

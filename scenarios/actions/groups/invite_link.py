@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Annotated
 
+from couriers.telegram_bot import BOT_API
 from scenarios.context import Context
 from scenarios.engine import Ending, State, Values
 from scenarios.engine.results import completed, failed
@@ -96,7 +97,7 @@ async def _revoke(context: Context, chat: int | str, link: str) -> str | Sentenc
 
 ACTION = ActionType(
     name="invite_link",
-    needs=("telegram",),
+    needs=(BOT_API,),
     help="Makes an invite link of the group, or revokes links.",
     attributes=InviteLinkAttributes,
     returns={

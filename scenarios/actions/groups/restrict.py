@@ -5,6 +5,7 @@ from typing import Annotated
 
 from core.errors import Invalid
 from core.model.clock import from_ms, to_ms
+from couriers.telegram_bot import BOT_API
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
@@ -117,7 +118,7 @@ async def _until(context: Context, duration: timedelta) -> int:
 
 ACTION = ActionType(
     name="restrict",
-    needs=("telegram",),
+    needs=(BOT_API,),
     help="Forbids or allows a member of the group to write.",
     attributes=RestrictAttributes,
     returns={

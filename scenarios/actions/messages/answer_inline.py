@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Annotated
 
 from core.errors import Invalid
+from couriers.telegram_bot import BOT_API
 from scenarios.bot.data import Data
 from scenarios.context import Context
 from scenarios.engine import Ending
@@ -93,7 +94,7 @@ def _article(number: int, written: Data) -> dict[str, Data]:
 
 ACTION = ActionType(
     name="answer_inline",
-    needs=("telegram",),
+    needs=(BOT_API,),
     help="Offers results to a person who has written the bot's name and some words in any chat (an event"
     " `inline_query`). The chosen result is sent by that person. Telegram waits for an answer only a few seconds.",
     placeholder=True,

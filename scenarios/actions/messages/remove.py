@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from core.errors import Invalid
+from couriers.telegram_bot import BOT_API
 from scenarios.context import Context
 from scenarios.engine import Ending
 from scenarios.engine.results import completed
@@ -39,7 +40,7 @@ async def execute(context: Context, written: RemoveAttributes) -> Ending:
 
 ACTION = ActionType(
     name="remove",
-    needs=("telegram",),
+    needs=(BOT_API,),
     help="Removes the message of the event, or another one. A message that is not there counts as removed.",
     attributes=RemoveAttributes,
     execute=execute,

@@ -6,6 +6,7 @@ The order of things is that of the server: an open question first, then the trig
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
+from couriers.telegram_bot import CHANNEL
 from scenarios.bot import Bot
 from scenarios.bot.button_data import turn_of
 from scenarios.bot.data import Data
@@ -37,7 +38,7 @@ class NoSuchButton(Exception):
 class Conversation:
     """`bot` may be replaced: runs that have begun go on as they began. `outcomes`: of what begins from now on."""
 
-    def __init__(self, bot: Bot, memory: Memory, channel: str = "telegram-bot") -> None:
+    def __init__(self, bot: Bot, memory: Memory, channel: str = CHANNEL) -> None:
         self.bot = bot
         self.memory = memory
         self.memory.promos = self.memory.promos or RehearsedPromos()

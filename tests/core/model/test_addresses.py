@@ -1,5 +1,8 @@
 """What is an address of a channel, and what only looks like one: spreadsheets, typing mistakes, two in one."""
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +11,7 @@ from core.model.contacts.addresses import ascii_email, canonical, e164, is_phone
 from core.model.people import Group, User, canonical_group, canonical_user, faults_of_group, faults_of_user
 from core.model.text.characters import refusal, with_plain_spaces
 from core.model.user_files import safe_name
+from tests.support.paths import ROOT
 
 RIGHT = {
     "sms": [
@@ -156,3 +160,9 @@ def test_plain_spaces_replace_only_spaces_and_keep_line_breaks(text: str) -> Non
         one for one in text if one in "\n\r\t\v\f\x85\u2028\u2029"
     ]
     assert bool(refusal(changed)) == (not changed.isprintable())
+
+
+def test_the_forms_are_those_of_the_records_in_a_process_that_has_read_no_registry() -> None:
+    code = "from core.model.contacts.addresses import malformed; print(malformed('vk', 'anna'))"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert ran.stdout == "An address of vk is a peer id, such as 200001.\n", ran.stderr
