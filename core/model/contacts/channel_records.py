@@ -22,7 +22,7 @@ class AddressForm(NamedTuple):
     canonical: Callable[[str], str] = str
 
 
-class ChannelRecord(Protocol):
+class RegisteredChannel(Protocol):
     """The fields of `couriers.channel.Channel` that core reads."""
 
     @property
@@ -34,9 +34,9 @@ class ChannelRecord(Protocol):
 
 
 @cache
-def channel_records() -> Mapping[str, ChannelRecord]:
+def channel_records() -> Mapping[str, RegisteredChannel]:
     """Return the record of each channel by its name, in the order of lists."""
-    records: Mapping[str, ChannelRecord] = import_module(_REGISTRY).channels()
+    records: Mapping[str, RegisteredChannel] = import_module(_REGISTRY).channels()
     return records
 
 
