@@ -14,8 +14,8 @@ from delivery.http.endpoint import make_handler
 from delivery.http.metrics import Metrics
 from delivery.http.options import Options
 from delivery.http.rate_limit import RateLimiter
-from delivery.http.responses.compression import compress_json
-from delivery.http.responses.error_handling import (
+from delivery.http.responses.middleware import (
+    compress_json,
     count_requests,
     handle_expect,
     no_route,

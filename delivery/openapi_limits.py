@@ -15,7 +15,7 @@ from delivery.api.deliveries import bulk, changes, content, delivery_request
 from delivery.api.jobs.reading import JobFilter
 from delivery.api.queue import tasks
 from delivery.api.sessions import SessionRequest
-from delivery.http.fields import types
+from delivery.http.fields import DELIVERY_ID
 
 Schema = dict[str, Any]
 
@@ -24,7 +24,7 @@ _NO_NUL = {"pattern": r"^[^\u0000]*$"}
 _OTHERWISE_LIMITED = frozenset({"pattern", "enum", "format", "contentMediaType"})
 
 PATH_PATTERNS = {
-    "/v1/deliveries/{id}": types.DELIVERY_ID,
+    "/v1/deliveries/{id}": DELIVERY_ID,
     "/v1/files/{id}": UPLOAD_ID,
     "/v1/queue/tasks/{task_id}": r"^[0-9]{1,5}\..+$",
     "/v1/queue/tubes/{tube}": PRINTABLE,

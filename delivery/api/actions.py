@@ -11,8 +11,7 @@ from core.admission import actions
 from core.admission.actions import ActionFilter, LoggedAction
 from core.model.field_types import Name
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields.timestamps import read_time
-from delivery.http.fields.types import Limit, RequestModel, Time
+from delivery.http.fields import Limit, RequestModel, Time, read_time
 from delivery.http.responses.csv import CONTENT_TYPE, Rows, respond_csv
 from delivery.http.route import NEXT_PAGE, Route, Routes
 

@@ -10,7 +10,7 @@ from core.admission.api_keys import ApiKey
 from core.errors import Forbidden, NotFound
 from core.model.field_types import PRINTABLE
 from delivery.http.context import Request, Response, no_content
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.input.reading import part
 from delivery.http.route import NoParameters, Repeats, Route, Routes
 

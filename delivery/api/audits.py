@@ -10,7 +10,7 @@ from core.audit.background import AuditFinding, AuditRun, BackgroundAudits, RunS
 from core.model.clock import from_ms
 from core.redis.library import function
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.route import NoParameters, Repeats, Route, Routes
 
 

@@ -19,10 +19,9 @@ from couriers.sms.profile import Profile, read_reports
 from delivery.http.context import ApiContext, Response
 from delivery.http.input.decoding import QueryReader, parse
 from delivery.http.input.receiving import receive
-from delivery.http.options import Options
+from delivery.http.options import Options, check_secret
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import OpenRoute, Routes
-from delivery.http.secrets import check_secret
 
 
 class DeliveryReportQuery(Struct, frozen=True):

@@ -12,7 +12,7 @@ from core.orders import TableRef
 from core.orders.tables.row_addressees import meanings
 from core.uploads import Upload
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.input.receiving import receive_file
 from delivery.http.route import NEW_OBJECT, NoParameters, People, Repeats, Route, Routes
 

@@ -21,10 +21,9 @@ from couriers.channel import Callback, receiving
 from delivery.http.context import ApiContext
 from delivery.http.input.decoding import QueryReader, parse
 from delivery.http.input.receiving import receive
-from delivery.http.options import Options
+from delivery.http.options import Options, check_secret
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import OpenRoute, Routes
-from delivery.http.secrets import check_secret
 
 
 class InboundUpdate(Struct, frozen=True):

@@ -10,7 +10,7 @@ from core.deliveries.live import TOPICS, LiveChange
 from core.errors import Forbidden
 from delivery.api.deliveries.tracking import forced_end
 from delivery.http.context import Request
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.responses import sse
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import People, Route, Routes

@@ -9,8 +9,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 from core.model.field_types import Name
 from core.monitoring import FigureReader, Figures, Overview, Overviews, SampleStep
 from delivery.http.context import Request, Response
-from delivery.http.fields.timestamps import read_time
-from delivery.http.fields.types import RequestModel, Time
+from delivery.http.fields import RequestModel, Time, read_time
 from delivery.http.route import NoParameters, Route, Routes
 
 

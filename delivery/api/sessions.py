@@ -15,7 +15,7 @@ from core.sessions.sessions import NewSession
 from delivery.api.me import Me, describe
 from delivery.http.authentication import SESSION_COOKIE, came_from_elsewhere
 from delivery.http.context import ApiContext, Request, Response, no_content
-from delivery.http.fields.types import Email, RequestModel
+from delivery.http.fields import Email, RequestModel
 from delivery.http.input.decoding import JSON_TYPES, BodyReader, check_content_type
 from delivery.http.input.receiving import read_body
 from delivery.http.rate_limit import RateLimiter

@@ -8,7 +8,7 @@ from core.model.clock import from_ms, write_time
 from core.webhooks import webhook
 from core.webhooks.webhook import EventType
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.route import NoParameters, Repeats, Route, Routes
 
 

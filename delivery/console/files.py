@@ -20,7 +20,7 @@ from aiohttp.typedefs import Handler
 
 from delivery.api.pages import HTML
 from delivery.http.context import ApiContext
-from delivery.http.responses.error_handling import no_route
+from delivery.http.responses.middleware import no_route
 from delivery.http.route import OpenRoute, Routes
 
 PATH = "/console/{tree}/{rest}"

@@ -1,6 +1,6 @@
 """Makes an aiohttp handler of a route: authenticate, read the body and the query, handle the Idempotency-Key, respond.
 
-Called inside `delivery.http.responses.error_handling`; calls the endpoint of the route.
+Called inside `delivery.http.responses.middleware`; calls the endpoint of the route.
 """
 
 from collections.abc import Awaitable, Callable

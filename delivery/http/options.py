@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, timedelta, tzinfo
+from hmac import compare_digest
 
+from core.errors import Forbidden, NotFound
 from couriers.sms.profile import Profile
 
 MiB = 2**20
@@ -40,3 +42,12 @@ class Options:
     timezone: tzinfo = UTC
     tenant_timezones: Mapping[str, tzinfo] = field(default_factory=dict)  # of tenants that have their own
     version: str = "0.1.0"
+
+
+def check_secret(given: object, expected: str) -> None:
+    """Check the secret of a provider. Raises NotFound INBOUND_NOT_SET_UP, Forbidden INBOUND_SECRET_WRONG."""
+    if not expected:
+        raise NotFound("INBOUND_NOT_SET_UP", "Nothing is received here: no secret is set for this provider.")
+    text = given if isinstance(given, str) else ""
+    if not compare_digest(text.encode(errors="replace"), expected.encode()):
+        raise Forbidden("INBOUND_SECRET_WRONG", "The secret is wrong.")

@@ -5,17 +5,18 @@ answers it in plain text and logs a traceback; `HttpConnection` makes it a probl
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import logging
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from aiohttp import web
 
 from delivery.http import connection
 from delivery.http.connection import ConnectionLimits, HttpConnection, OpenConnections, track_requests
-from delivery.http.log_limit import limited_logs
-from delivery.http.responses import error_handling
+from delivery.http.responses import middleware
 
-_LOGGERS = ("asyncio", "aiohttp.server", connection.__name__, error_handling.__name__)
+_LOGGERS = ("asyncio", "aiohttp.server", connection.__name__, middleware.__name__)
 """Loggers that clients without a key can make write."""
 
 
@@ -56,3 +57,38 @@ async def listening(
             server.close()
     finally:
         await runner.cleanup()
+
+
+class LogLimit(logging.Filter):
+    """Lets `count` records of one source line through in `seconds`. The first one after that reports how many were left
+    out.
+    """
+
+    def __init__(self, count: int = 20, seconds: float = 60.0) -> None:
+        super().__init__()
+        self._count, self._seconds = count, seconds
+        self._windows: dict[tuple[str, int], tuple[float, int]] = {}  # source line → (start, records)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        place, now = (record.pathname, record.lineno), time.monotonic()
+        start, seen = self._windows.get(place, (now, 0))
+        if now - start < self._seconds:
+            self._windows[place] = (start, seen + 1)
+            return seen < self._count
+        self._windows[place] = (now, 1)
+        if seen > self._count:
+            record.msg, record.args = f"{record.getMessage()} ({seen - self._count} lines like this left out)", ()
+        return True
+
+
+@contextmanager
+def limited_logs(*names: str) -> Iterator[None]:
+    """Limit the loggers with these names."""
+    limit = LogLimit()
+    for name in names:
+        logging.getLogger(name).addFilter(limit)
+    try:
+        yield
+    finally:
+        for name in names:
+            logging.getLogger(name).removeFilter(limit)

@@ -4,7 +4,7 @@ import pytest
 
 from core.model.states import Reason
 from couriers.sending.interface import Rejected
-from delivery.http.fields.durations import read_duration, write_duration
+from delivery.http.fields import read_duration, write_duration
 from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.delivery.test_deliveries import finished
 

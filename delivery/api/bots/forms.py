@@ -10,7 +10,7 @@ from core.errors import NotFound
 from core.model.compact_json import compact_json
 from delivery.api.bots.runs import PersonName
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.responses.csv import CONTENT_TYPE, ExportQuery, Rows, respond_csv
 from delivery.http.route import NoParameters, Route, Routes
 from scenarios.stores.forms import FormRow, Forms, FormTable, Remembered

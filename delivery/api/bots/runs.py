@@ -9,8 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from core.errors import NotFound
 from core.model.field_types import Label
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields.timestamps import read_time
-from delivery.http.fields.types import RequestModel, Time
+from delivery.http.fields import RequestModel, Time, read_time
 from delivery.http.route import NEXT_PAGE, NoParameters, Repeats, Route, Routes
 from scenarios.inspection.run_listing import RunFilter, RunSummary
 from scenarios.inspection.runs import RunReader, RunView

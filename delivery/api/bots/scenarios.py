@@ -14,7 +14,7 @@ from core.model.field_types import ShortText
 from couriers.sending.content.shown import shown_in
 from delivery.api.deliveries.preview import PreviewShown
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.input.reading import optional
 from delivery.http.route import NoParameters, Route, Routes
 from scenarios.inspection.bots import BotReader, BotView, DryRunAction, ListedBot

@@ -14,7 +14,7 @@ from core.model.field_types import IdField, Label, ShortText
 from core.updates import rights
 from core.updates.events import Events, person_of
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.route import NoParameters, Repeats, Route, Routes
 
 EventId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:-]{1,128}$", description="a repeat has the same id")]

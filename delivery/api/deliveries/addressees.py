@@ -9,7 +9,7 @@ from core.errors import Forbidden
 from core.model.field_types import IdField
 from core.model.people import User
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.route import People, Route, Routes
 
 _MOST = 20

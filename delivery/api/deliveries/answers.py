@@ -27,8 +27,7 @@ from core.model.question import (
     RecipientAnswer,
 )
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields.durations import write_duration
-from delivery.http.fields.types import Limit, RequestModel, cursor_form
+from delivery.http.fields import Limit, RequestModel, cursor_form, write_duration
 from delivery.http.responses.csv import CONTENT_TYPE, ForExcel, Rows, is_for_excel, respond_csv
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
 

@@ -12,8 +12,7 @@ from core.model.states import Status
 from core.model.text.characters import nfc
 from delivery.api.deliveries.delivery_request import DeliveryAccepted, Far, Urgent
 from delivery.http.context import Request, Response
-from delivery.http.fields.timestamps import read_time
-from delivery.http.fields.types import RequestModel, Time
+from delivery.http.fields import RequestModel, Time, read_time
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NoParameters, People, Repeats, Route, Routes
 

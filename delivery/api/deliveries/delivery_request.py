@@ -17,9 +17,7 @@ from core.model.text.characters import nfc
 from core.orders import Addressee, Order
 from core.orders.question_rules import MOST_REMINDERS, locale_of, options_of
 from delivery.api.deliveries.content import ContentRequest
-from delivery.http.fields.durations import DURATION, read_duration
-from delivery.http.fields.timestamps import read_time
-from delivery.http.fields.types import DELIVERY_ID, RequestModel, Time
+from delivery.http.fields import DELIVERY_ID, DURATION, RequestModel, Time, read_duration, read_time
 from delivery.http.input.validation import field_errors
 from delivery.http.responses.problems import FieldError, InvalidFields, invalid_field
 

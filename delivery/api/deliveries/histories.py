@@ -22,9 +22,7 @@ from delivery.api.deliveries.answers import AnswerCounts, AnswerView, QuestionVi
 from delivery.api.deliveries.content import ContentResponse
 from delivery.api.deliveries.texts_of_others import is_hidden, without_texts
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields.durations import write_duration
-from delivery.http.fields.timestamps import read_time
-from delivery.http.fields.types import Limit, RequestModel, Time, cursor_form
+from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time, write_duration
 from delivery.http.route import NEXT_PAGE, People, Route, Routes
 
 

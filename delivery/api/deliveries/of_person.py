@@ -12,7 +12,7 @@ from delivery.api.deliveries.histories import OutcomeView
 from delivery.api.deliveries.recipients import ListedRecipient
 from delivery.api.deliveries.texts_of_others import without_texts
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields.types import PageQuery
+from delivery.http.fields import PageQuery
 from delivery.http.input.reading import optional, part
 from delivery.http.route import NEXT_PAGE, People, Route, Routes
 

@@ -22,7 +22,7 @@ from couriers.sending.content.shown import Shown, ShownText, shown_in
 from delivery.api.deliveries.content import AttachmentResponse, ContentResponse
 from delivery.api.deliveries.delivery_request import DeliveryRequest
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.route import People, Route, Routes
 
 MOST_NAMED = 100

@@ -20,7 +20,7 @@ from delivery.api.deliveries.histories import RecipientHistory, answer_of, recip
 from delivery.api.deliveries.outcome_table import OutcomeTable, table_rows
 from delivery.api.deliveries.texts_of_others import is_hidden, recipients_without_texts, without_texts
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields.types import Limit, RequestModel, cursor_form
+from delivery.http.fields import Limit, RequestModel, cursor_form
 from delivery.http.responses.csv import CONTENT_TYPE, ForExcel, Rows, is_for_excel, respond_csv
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Route, Routes
 

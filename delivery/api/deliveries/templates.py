@@ -10,7 +10,7 @@ from core.orders.templates import MessageTemplate, MessageTemplates
 from delivery.api.deliveries.content import ContentRequest
 from delivery.api.deliveries.delivery_request import ChannelNames, Strategy, Text
 from delivery.http.context import Request, Response, no_content
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.route import NoParameters, People, Repeats, Route, Routes
 
 

@@ -19,7 +19,7 @@ from delivery.api.deliveries.answers import AnswerView
 from delivery.api.deliveries.histories import HistoryResponse, OutcomeView
 from delivery.http.authentication import is_still_known
 from delivery.http.context import ApiContext, Request, Response, encode
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.responses import sse
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NoParameters, People, Route, Routes

@@ -10,7 +10,7 @@ from core.model.field_types import Address, IdField, Name, ShortText
 from core.model.history_key import Id
 from core.model.people import faults_of_contacts
 from delivery.http.context import Request, Response, no_content
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.input.reading import check, part
 from delivery.http.route import NoParameters, People, Repeats, Route, Routes
 

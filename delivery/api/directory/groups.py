@@ -15,7 +15,7 @@ from core.model.history_key import Id
 from core.model.people import Group, GroupChange, Supergroup, faults_of_group, faults_of_id
 from delivery.api.directory.users import UserPage
 from delivery.http.context import Request, Response, next_page_link, no_content
-from delivery.http.fields.types import PageQuery, RequestModel
+from delivery.http.fields import PageQuery, RequestModel
 from delivery.http.input.reading import PAGE, check, given, location, optional, part
 from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
 

@@ -22,7 +22,7 @@ from core.model.delivery import Repeat
 from core.model.field_types import Encoding, ShortText
 from core.orders.tables.workbook import read_sheet
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.idempotency import respond_once
 from delivery.http.input.decoding import check_content_type
 from delivery.http.input.receiving import receive_file

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from core.model.field_types import Address, IdField, ShortText
 from core.model.people import faults_of_contacts, faults_of_email
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import Email, RequestModel
+from delivery.http.fields import Email, RequestModel
 from delivery.http.input.reading import check
 from delivery.http.route import NoParameters, Repeats, Route, Routes
 

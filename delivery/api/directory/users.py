@@ -13,7 +13,7 @@ from core.model.history_key import Id
 from core.model.people import Locale, Role, User, UserChange, faults_of_user, id_text
 from delivery.api.directory.departure import delete_person, merge_people
 from delivery.http.context import Request, Response, next_page_link, no_content
-from delivery.http.fields.types import Cursor, Limit, RequestModel
+from delivery.http.fields import Cursor, Limit, RequestModel
 from delivery.http.input.reading import PAGE, check, given, lists_of, location, optional, part
 from delivery.http.responses.problems import invalid_field
 from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, Repeats, Route, Routes

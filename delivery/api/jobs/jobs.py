@@ -12,8 +12,7 @@ from core.jobs.views import JobView, view_of
 from core.model.field_types import IdField, ShortText
 from delivery.api.jobs.reading import By, JobCursor, JobFilter, Kind, actor, job_id, wanted_by
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields.timestamps import read_time
-from delivery.http.fields.types import Limit, RequestModel, Time
+from delivery.http.fields import Limit, RequestModel, Time, read_time
 from delivery.http.input.reading import optional
 from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, Repeats, Route, Routes
 

@@ -11,7 +11,7 @@ from core.jobs.job_log import BEGIN, LogLine
 from delivery.api.deliveries.tracking import forced_end
 from delivery.api.jobs.reading import job_id
 from delivery.http.context import Request, encode
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.input.reading import optional
 from delivery.http.responses import sse
 from delivery.http.responses.problems import invalid_field

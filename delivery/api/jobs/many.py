@@ -11,7 +11,7 @@ from core.jobs.units import UnitOutcome
 from core.model.field_types import ShortText
 from delivery.api.jobs.reading import By, JobCursor, JobFilter, actor, wanted_by
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.input.reading import optional
 from delivery.http.route import NoParameters, Repeats, Route, Routes
 

@@ -11,7 +11,7 @@ from core.jobs.units import UnitOutcome, UnitStatus, UnitView
 from core.jobs.views import JobView, view_of
 from delivery.api.jobs.reading import By, actor, job_id
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields.types import Limit, RequestModel
+from delivery.http.fields import Limit, RequestModel
 from delivery.http.input.reading import optional
 from delivery.http.route import NEXT_PAGE, NoParameters, Repeats, Route, Routes
 

@@ -9,7 +9,7 @@ from core.jobs import Actor, JobId
 from core.jobs.listing import Wanted
 from core.jobs.states import JobState
 from delivery.http.context import Request
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.input.reading import optional
 
 Kind = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,63}$")]

@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, UnsetType
 from core.model.field_types import Name
 from core.monitoring import LanePage, Lanes, LongestLanes
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields.types import RequestModel, TaskCursor
+from delivery.http.fields import RequestModel, TaskCursor
 from delivery.http.route import NEXT_PAGE, Route, Routes
 
 

@@ -18,7 +18,7 @@ from core.queue import TaskFilter, TaskPage, TaskView
 from core.queue.task_ids import put_ms, split_id
 from core.updates.events import TUBE as EVENTS
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields.types import Limit, RequestModel, TaskCursor
+from delivery.http.fields import Limit, RequestModel, TaskCursor
 from delivery.http.route import NEXT_PAGE, NoParameters, Repeats, Route, Routes
 
 

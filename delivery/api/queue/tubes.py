@@ -12,7 +12,7 @@ from core.queue import QueueStats, Tube, Tubes, TubeStats
 from core.queue.dead_letters import ChangedLetters, DeadLetterGroup, DeadLetters
 from core.queue.tubes import TubePause
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.input.reading import part
 from delivery.http.route import NoParameters, Repeats, Route, Routes
 

@@ -16,7 +16,7 @@ from core.model.field_types import IdField, ShortText
 from delivery.api.pages import HTML
 from delivery.api.sign_in.pages import confirmation, page_that_asks, refused_page, signed_in_page
 from delivery.http.context import ApiContext, Request, Response, no_content
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.input.reading import part
 from delivery.http.input.receiving import receive
 from delivery.http.responses.problems import problem_of_refusal

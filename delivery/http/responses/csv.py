@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from core.directory.csv_cells import escaped
 from delivery.http.context import Request
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 
 CONTENT_TYPE = "text/csv"
 _BYTE_ORDER_MARK = "\ufeff"

@@ -130,3 +130,24 @@ async def handle_expect(request: web.Request) -> web.StreamResponse | None:
     await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     request.writer.output_size = 0  # the response itself has not begun
     return None
+
+
+LEAST = 1024
+"""Bytes above which a body is compressed: below, a packet is sent either way."""
+_TYPES = frozenset({"application/json", "application/problem+json"})
+
+
+@web.middleware
+async def compress_json(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Compress a large JSON response for clients that accept it. Must be outside `respond_to_errors`."""
+    response = await handler(request)
+    if isinstance(response, web.Response) and _is_large_json(response):
+        response.headers[hdrs.VARY] = hdrs.ACCEPT_ENCODING
+        response.enable_compression()
+    return response
+
+
+def _is_large_json(response: web.Response) -> bool:
+    body = response.body
+    is_large = isinstance(body, bytes) and len(body) > LEAST
+    return is_large and response.content_type in _TYPES and hdrs.CONTENT_ENCODING not in response.headers
