@@ -21,7 +21,7 @@ from core.threads.relay import USER, Written
 from delivery.api.deliveries.delivery_request import Text
 from delivery.http.action_log import reason_of, write_reading
 from delivery.http.context import Request, Response, next_page_link
-from delivery.http.fields.types import Limit, RequestModel, cursor_form
+from delivery.http.fields import Limit, RequestModel, cursor_form
 from delivery.http.idempotency import IDEMPOTENCY_KEY
 from delivery.http.route import NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
 
