@@ -39,6 +39,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "queue",
         "figures",
         "processes",
+        "accounts",
         "jobs",
         "sign-in",
         "actions",
@@ -145,7 +146,11 @@ VERBS: Mapping[str, tuple[str, str]] = {
     ),
     "processes": (
         "installation.processes",
-        "list what runs and what has failed, and which tubes wait for a process",
+        "list what runs and what has failed; start a process again, quiet, resume, stop or test one",
+    ),
+    "accounts": (
+        "installation.accounts",
+        "list the accounts of the channels, and set their settings, which are stored encrypted",
     ),
     "figures": (
         "installation.figures",

@@ -93,7 +93,8 @@ class Channel:
 
     `section`: in the names of its settings, ADA_<SECTION>_…; "" for its name. `account`: the setting that is the
     account, "" if any of the section makes one. `no_account`: settings of the section that make none, such as a price;
-    a wrong name is not among them, so it is reported. `of_installation`: settings of the section that are the same for
+    a wrong name is not among them, so it is reported. `account_settings`: all that make one, of which some may be
+    optional; (`account`,) if there are none. `of_installation`: settings of the section that are the same for
     all accounts. `is_per_bot`: each bot can have an account of its own. `is_simulated`: the sandbox simulates it.
     `simulator`: a module with `start_simulator(directory)`, which returns a `Simulator`. `limits_replies`: a bot
     answers an address only so often, because a machine may answer there. `address`: the form of its
@@ -113,6 +114,7 @@ class Channel:
     section: str = ""
     account: str = ""
     no_account: frozenset[str] = frozenset()
+    account_settings: tuple[str, ...] = ()
     of_installation: frozenset[str] = frozenset()
     is_per_bot: bool = False
     is_simulated: bool = False
@@ -126,6 +128,11 @@ class Channel:
     samples: Mapping[int, str] = field(default_factory=dict)
     readers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     receiving: Receiving | None = None
+
+    @property
+    def settings_of_account(self) -> tuple[str, ...]:
+        """Return the settings that make an account; none for a channel without one."""
+        return self.account_settings or ((self.account,) if self.account else ())
 
 
 class Simulator(Protocol):

@@ -1,6 +1,7 @@
 """The table of all operations. Registration, scopes, the OpenAPI document and the tests read it."""
 
 from delivery.api import (
+    accounts,
     actions,
     api_keys,
     audits,
@@ -46,7 +47,7 @@ _RESOURCES = (
     sending, preview, bulk, histories, changes, tracking, recipients, answers, threads, templates, series, channels,
     quota,
     addressees, files, imports, exports, links, updates,
-    monitoring, tubes, lanes, audits, processes, scenarios, forms, runs, tasks,
+    monitoring, tubes, lanes, audits, accounts, processes, scenarios, forms, runs, tasks,
     jobs, many, mending, log, sign_in, webhooks,
     users, of_person, contacts, groups, ownerships,
     me, sessions, actions, live, api_keys,

@@ -1,7 +1,8 @@
 """The services that the API calls. `cli` opens them, one set per process."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from core.admission.actions import ActionLog
 from core.admission.api_keys import ApiKeys
@@ -21,11 +22,22 @@ from scenarios.inspection.runs import RunReader
 from scenarios.stores.forms import Forms
 
 
+class AccountStore(Protocol):
+    """Stores the settings of accounts, encrypted."""
+
+    async def change(self, channel: str, version: int, settings: Mapping[str, str], by: str) -> int:
+        """Replace settings of a channel, the others stay; an empty text removes one. Returns the new version. Raises
+        Conflict ACCOUNT_CHANGED if `version` is not the last one.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ApiServices:
     """The services of one API process: the services of core, and those that only the API has. They raise
     `core.errors`. `ingress`: what gateways post, by channel; `events`: those of a tenant's bot with scenarios,
-    None if it has none; `sign_in`: None without ADA_SIGN_IN.
+    None if it has none; `sign_in`: None without ADA_SIGN_IN; `start_verb`: has the `./ada up` beside the API start a
+    process again, such as `courier vk`.
     """
 
     core: Services
@@ -46,3 +58,5 @@ class ApiServices:
     bots: BotReader | None = None
     forms: Forms | None = None
     sign_in: SignIn | None = None
+    accounts: AccountStore | None = None
+    start_verb: Callable[[str], Awaitable[None]] | None = None

@@ -1,5 +1,6 @@
 """Keeps the entry of this process in the register of processes, touches its health file, and looks whether the data of
-the store are still those with which the process began; if not it begins anew (`core.processes.installation_mark`).
+the store are still those with which the process began; if not it begins anew (`core.processes.installation_mark`), as
+it does for a changed account. It does what operators ask of it.
 
 The entry carries the faulty parts of `./ada up`, too, which has no connection to the store (`cli.processes.parts`).
 
@@ -12,8 +13,9 @@ import logging
 import os
 import secrets
 import socket
+import threading
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -23,11 +25,11 @@ from msgspec.structs import replace
 
 from cli.command import OPERATOR_NEEDED, CommandFailed
 from cli.processes.parts import now_ms, read_note
-from cli.processes.startup import StartAgain, stop_to_start_again
+from cli.processes.startup import StartAgain, request_stop, stop_to_start_again
 from cli.version import VERSION
 from core.errors import AdaError, StoreError, StoreRefuses
 from core.model.parts import UpPart, faulty
-from core.processes import DataLoss, InstallationMark, ProcessRecord, ProcessRegister, ProcessState
+from core.processes import DataLoss, InstallationMark, ProcessRecord, ProcessRegister, ProcessState, RequestKind
 from core.processes.register import BEAT
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
@@ -37,7 +39,8 @@ log = logging.getLogger(__name__)
 _REASON = 500
 """The most characters of a reason."""
 LOOK = 2.0
-"""Seconds between two looks at the mark of the installation."""
+"""Seconds between two looks at the mark of the installation, and at what operators ask for."""
+NEW_ACCOUNT = "an account was changed at the console"
 _LOOKS_TO_MOVE = 5
 """A process moves the mark so late that all others have seen a mark of old data before."""
 _LAST_WRITE = 2.0
@@ -71,6 +74,10 @@ class NotedProcess:
         self._changed = store.tubes_changed
         self.mark = InstallationMark(store)
         self.loss: DataLoss | None = None
+        self.anew = ""  # why the process begins anew
+        self.has_old_settings: Callable[[], Awaitable[bool]] | None = None
+        self.test: Callable[[], Awaitable[None]] | None = None
+        self._done = ""  # the token of the last request
 
     def note(self, **changes: Any) -> None:
         """Change fields of the entry; it is written soon."""
@@ -104,17 +111,40 @@ class NotedProcess:
         """Wait until the store has lost data, note it, and stop the process as soon as it can be stopped."""
         for look in count(1):
             await asyncio.sleep(LOOK)
-            if self.loss is None:
+            if not self.anew:
                 await self._logged(self._look(moves=look % _LOOKS_TO_MOVE == 0))
-            if self.loss is not None and stop_to_start_again():
+            if self.anew and stop_to_start_again():
                 return
 
     async def _look(self, *, moves: bool) -> None:
         if loss := await self.mark.find_loss():
             await self.mark.note(loss)
-            self.loss = loss
-        elif moves:
+            self.loss, self.anew = loss, loss.sentence
+            return
+        if moves:
             await self.mark.move()
+        if self.has_old_settings and await self.has_old_settings():
+            self.anew = NEW_ACCOUNT
+            return
+        request = await self._register.request_of(self.record.id)
+        if request and request.token != self._done:
+            self._done = request.token
+            await self._do(request.kind)
+
+    async def _do(self, kind: RequestKind) -> None:
+        """Do what an operator has asked for."""
+        log.info("asked by an operator: %s", kind)
+        if kind is RequestKind.STOP:
+            request_stop(threading.current_thread())
+        elif kind is RequestKind.TEST and self.test:
+            await self.test()
+        elif kind in (RequestKind.QUIET, RequestKind.RESUME):
+            self._store.is_quiet = kind is RequestKind.QUIET
+            self.note(is_quiet=self._store.is_quiet)
+
+    def answered(self, answer: str, *, is_refused: bool = False) -> None:
+        """Note what the provider has said of the account."""
+        self.note(answer=answer[:_REASON], answered=_now_ms(self._store), is_refused=is_refused)
 
     async def close(self) -> None:
         """Write the last entry, or remove it if the process ends in order."""
@@ -172,16 +202,16 @@ async def noted_process(
         process.ends(ProcessState.HALTED if fault.code == OPERATOR_NEEDED else ProcessState.FAILED, str(fault))
         raise
     except Exception as fault:  # whatever ends the process is its reason
-        if process.loss:
-            raise StartAgain(process.loss.sentence) from fault
+        if process.anew:
+            raise StartAgain(process.anew) from fault
         reason = str(fault) if isinstance(fault, AdaError) else f"{type(fault).__name__}: {fault}"
         process.ends(ProcessState.FAILED, reason)
         raise
     finally:
         await cancel_and_wait(*beside)
         await process.close()
-    if process.loss:
-        raise StartAgain(process.loss.sentence)
+    if process.anew:
+        raise StartAgain(process.anew)
 
 
 def _is_running(record: ProcessRecord) -> bool:

@@ -2,10 +2,13 @@
 
     supervisor ─▶ up.json, at each change and every ten seconds ─▶ doctor, and the entries of the processes
 
+    the API, `./ada courier`, `./ada bot` ─▶ up.requests/, one file for each part to start again ─▶ supervisor
+
 `up` removes the file before it stops its parts. Without a beat for a while `up` was killed, and nothing of it runs.
 """
 
 import asyncio
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -30,6 +33,11 @@ _LOOK = 0.5
 _SILENT_AFTER = timedelta(seconds=35)
 _MOST_CHARACTERS = 500
 _FILE = "up.json"
+_REQUESTS = "up.requests"
+_MOST_REQUEST = 200
+
+UP_PART = "UP_PART"
+"""The variable by which a process knows that it is a part of `./ada up`: the name of the part."""
 
 
 class PartTracker:
@@ -118,6 +126,36 @@ def read_note(data: Path) -> UpNote | None:
         return _decode((data / _FILE).read_bytes())
     except (OSError, msgspec.MsgspecError):
         return None
+
+
+def ask_to_start(data: Path, verb: str) -> None:
+    """Ask `./ada up` to start one of its processes again, such as `courier vk`; it does so within a second."""
+    folder = data / _REQUESTS
+    folder.mkdir(mode=0o700, exist_ok=True)
+    new = folder / f".{secrets.token_hex(8)}"
+    new.touch(mode=0o600)
+    new.write_text(verb)
+    new.rename(folder / new.name.removeprefix("."))
+
+
+async def follow_requests(data: Path, start: Callable[[str], None]) -> None:
+    """Call `start` for each request, until cancelled. What was asked of an earlier `up` is forgotten."""
+    await asyncio.to_thread(_take_requests, data)
+    while True:
+        for verb in await asyncio.to_thread(_take_requests, data):
+            start(verb)
+        await asyncio.sleep(_LOOK)
+
+
+def _take_requests(data: Path) -> Sequence[str]:
+    """Return the verbs of the requests, each once: two people who ask for one process start it once."""
+    found = [file for file in (data / _REQUESTS).glob("[!.]*") if file.is_file()]
+    verbs = []
+    for file in found:
+        with suppress(OSError, UnicodeDecodeError):
+            verbs.append(file.read_text()[:_MOST_REQUEST])
+            file.unlink()
+    return sorted(set(verbs))
 
 
 def now_ms() -> int:

@@ -21,7 +21,7 @@ from cli.command import FAILURE, OPERATOR_NEEDED, WRONG_USAGE
 from cli.processes.data_directory import PRIVATE_UMASK
 from cli.processes.die_with_parent import die_with_parent
 from cli.processes.forked_process import LOST, ForkedProcess, fork
-from cli.processes.parts import OWN_THREAD, PartTracker
+from cli.processes.parts import OWN_THREAD, UP_PART, PartTracker
 from core.model.parts import PartState, UpPart
 
 Process = asyncio.subprocess.Process | ForkedProcess
@@ -73,6 +73,9 @@ def read_announcement(line: str) -> Announcement | None:
     return announcement
 
 
+ASKED_BEFORE_THE_END = 15.0
+"""Seconds: a process notes that it is halted and ends a moment later; a start asked for between is not lost."""
+
 FINAL_EXIT_CODES = frozenset({WRONG_USAGE, OPERATOR_NEEDED})
 """Exit codes after which a restart would change nothing. 0 is none of them: somebody may have terminated the child."""
 
@@ -101,7 +104,7 @@ class ChildSpec:
     announcements: int = 1
 
     def whole_environment(self) -> dict[str, str]:
-        found = {**os.environ, "PYTHONUNBUFFERED": "1", **self.environment}
+        found = {**os.environ, "PYTHONUNBUFFERED": "1", UP_PART: self.name, **self.environment}
         return {name: value for name, value in found.items() if self.may_receive(name)}
 
 
@@ -135,6 +138,8 @@ class SupervisedChild:
         self._is_stopping = False
         self._announcements = 0
         self._last_line = ""
+        self._again = asyncio.Event()
+        self._asked: dict[str, float] = {}  # verb → when an operator asked for its start
         self._task = asyncio.create_task(self._run())
 
     @property
@@ -160,7 +165,10 @@ class SupervisedChild:
                 return
             delay = self._tracker.ends(self._end_of(code))
             self._print(f"ended ({self._exit_of(code)}), restarts in {delay} s")
-            await asyncio.sleep(delay)
+            self._again.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(delay):
+                    await self._again.wait()
 
     async def _run_once(self) -> int:
         """Run one process to its end; return its exit code."""
@@ -204,6 +212,7 @@ class SupervisedChild:
     def _note_thread(self, part: UpPart) -> None:
         """Note how a thread does. The process works as soon as one reports: each is late for itself."""
         self._threads[part.name] = part
+        self._begin_anew_for(part)
         if self._tracker.part.state is PartState.STARTING:
             self._tracker.is_ready()
 
@@ -212,6 +221,8 @@ class SupervisedChild:
         if self._is_stopping:
             return True
         is_first = not self.ready.done()
+        if self._was_asked(" ".join(self.spec.command[1:])):
+            return False
         if code not in self.spec.final_exit_codes and not (self.spec.needed and is_first):
             return False
         message = f"stopped for good ({self._exit_of(code)})"
@@ -237,6 +248,32 @@ class SupervisedChild:
         if self._process is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+
+    def runs_verb(self, verb: str) -> bool:
+        """Return whether it runs this verb, such as `courier vk`, alone or among others."""
+        return verb in self.spec.command[1:] or verb == " ".join(self.spec.command[1:])
+
+    def start_again(self, verb: str) -> None:
+        """Start it if it has ended, at once if it would be started after a pause. A part of it that has ended takes it
+        to a new start; a part that runs is left alone.
+        """
+        if self._is_stopping:
+            return
+        self._again.set()
+        self._asked[verb] = asyncio.get_running_loop().time()
+        if self._task.done():
+            self._task = asyncio.create_task(self._run())
+        elif verb in self._threads:
+            self._begin_anew_for(self._threads[verb])
+
+    def _begin_anew_for(self, part: UpPart) -> None:
+        """Let all parts begin anew if one has ended for good and was asked for."""
+        if part.state is PartState.STOPPED and self._was_asked(part.name) and self._process is not None:
+            send_signal(self._process, signal.SIGTERM)
+
+    def _was_asked(self, verb: str) -> bool:
+        """Return whether an operator has asked for a start that may have come just before the end."""
+        return asyncio.get_running_loop().time() - self._asked.get(verb, float("-inf")) < ASKED_BEFORE_THE_END
 
     def let_end(self) -> None:
         """Let it not be started again."""
@@ -277,6 +314,13 @@ class Supervisor:
     def parts(self) -> Sequence[UpPart]:
         """Return how each child does, and each thread of one."""
         return [part for child in self._children for part in child.parts]
+
+    def start_again(self, verb: str) -> bool:
+        """Start the child that runs this verb if it has ended; return whether there is one."""
+        found = [child for child in self._children if child.runs_verb(verb)]
+        for child in found:
+            child.start_again(verb)
+        return bool(found)
 
     def has_ended(self, name: str) -> bool:
         return any(child.has_ended for child in self._children if child.spec.name == name)

@@ -20,7 +20,7 @@ _READERS: Mapping[str, frozenset[str]] = {
     "ADA_REDIS_URL": frozenset({"serve", COURIERS, BOTS, "scenarios", "jobs"}),
     "ADA_API_KEY": frozenset({"serve"}),
     "ADA_METRICS_KEY": frozenset({"serve"}),
-    "ADA_SECRET_KEY": frozenset({"serve", "jobs", "scenarios"}),
+    "ADA_SECRET_KEY": frozenset({"serve", COURIERS, BOTS, "jobs", "scenarios"}),
     "ADA_MODEL_KEY": frozenset({"scenarios", "jobs"}),
     "ADA_SPEECH_KEY": frozenset({"scenarios"}),
 }

@@ -16,7 +16,7 @@ from core.processes.installation_mark import (
     last_loss,
 )
 from core.processes.overview import FaultyPart, ProcessOverview, ProcessView, UnservedTube, overview
-from core.processes.register import ProcessRecord, ProcessRegister, ProcessState
+from core.processes.register import ProcessRecord, ProcessRegister, ProcessState, RequestKind
 
 __all__ = [
     "ACCEPT_LOSS",
@@ -29,6 +29,7 @@ __all__ = [
     "ProcessRegister",
     "ProcessState",
     "ProcessView",
+    "RequestKind",
     "UnservedTube",
     "accept_loss",
     "last_loss",

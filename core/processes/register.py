@@ -3,7 +3,8 @@
 Old entries are removed when the hash is read.
 """
 
-from collections.abc import Sequence
+import secrets
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from enum import StrEnum
 
@@ -24,7 +25,7 @@ SILENT_KEPT = timedelta(minutes=10)
 ENDED_KEPT = timedelta(days=1)
 """How long an operator can read why a process has ended."""
 
-_ENTRIES = KEYS["processes"].at(0)
+_ENTRIES, _REQUESTS = KEYS["processes"].at(0), KEYS["process_requests"].at(0)
 
 
 class ProcessState(StrEnum):
@@ -39,13 +40,33 @@ class ProcessState(StrEnum):
     SILENT = "silent"
 
 
+class RequestKind(StrEnum):
+    """What an operator may ask of a process that runs. `quiet`: take no more tasks; `resume`: take tasks again; `stop`:
+    finish what it has, and end; `test`: ask the provider whether it accepts the account.
+    """
+
+    QUIET = "quiet"
+    RESUME = "resume"
+    STOP = "stop"
+    TEST = "test"
+
+
+class ProcessRequest(Struct, frozen=True):
+    """`token`: another one for each request, so that none is done twice."""
+
+    kind: RequestKind
+    token: str
+
+
 ENDED = frozenset({ProcessState.FAILED, ProcessState.HALTED})
 
 
 class ProcessRecord(Struct, frozen=True, kw_only=True):
     """One process. `kind`: its verb on the command line; `name`: the channel of a courier or a bot, else "". `tubes`:
     what its workers take tasks from. Times are Unix ms; `since`: when `state` began. `reason`: why it failed or halted.
-    `account`, `balance`, `low_balance`: of a courier, as far as they are known. `faulty_parts`: of the `./ada up` with
+    `account`, `balance`, `low_balance`: of a courier, as far as they are known. `sources`: the settings that make its
+    account, with where each comes from. `answer`: what its provider said of the account `answered` (Unix ms), and
+    whether it `is_refused`. `is_quiet`: it takes no tasks until it is resumed. `faulty_parts`: of the `./ada up` with
     which it shares its data directory.
     """
 
@@ -64,6 +85,11 @@ class ProcessRecord(Struct, frozen=True, kw_only=True):
     account: str = ""
     balance: float | None = None
     low_balance: float | None = None
+    sources: Mapping[str, str] = {}
+    answer: str = ""
+    answered: int = 0
+    is_refused: bool = False
+    is_quiet: bool = False
     faulty_parts: Sequence[UpPart] = ()
 
     @property
@@ -98,6 +124,17 @@ class ProcessRegister:
         """Remove entries. Raises StoreError."""
         if ids:
             await self._store.command("HDEL", _ENTRIES, *ids)
+            await self._store.command("HDEL", _REQUESTS, *ids)
+
+    async def ask(self, id: str, kind: RequestKind) -> None:  # noqa: A002 - the name of the field
+        """Ask something of a process, in place of what was asked before and is not done. Raises StoreError."""
+        request = ProcessRequest(kind, secrets.token_hex(4))
+        await self._store.command("HSET", _REQUESTS, id, msgspec.json.encode(request).decode())
+
+    async def request_of(self, id: str) -> ProcessRequest | None:  # noqa: A002 - the name of the field
+        """Return what was asked of a process last. Raises StoreError."""
+        text = await self._store.command("HGET", _REQUESTS, id)
+        return msgspec.json.decode(text, type=ProcessRequest) if text else None
 
     async def list(self, now: int) -> Sequence[ProcessRecord]:
         """Return the entries by kind, name, host and start; at `now`, in ms, those without a beat are silent. Remove

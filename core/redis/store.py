@@ -60,7 +60,7 @@ class Store:
     """One per process. `shards`: the number of shard tags over which work is spread. `redis`: a plain client, for
     commands that must not be repeated. `clock_offset_ms` moves the functions' clock in tests. `durability`: see
     `Durability`. `worked_tubes`: what the workers of this process take tasks from, for the register of processes;
-    `tubes_changed` is set when a worker starts or ends.
+    `tubes_changed` is set when a worker starts or ends. While it `is_quiet`, its workers claim nothing.
     """
 
     def __init__(
@@ -79,6 +79,7 @@ class Store:
         self.clock_offset_ms = 0
         self.worked_tubes: set[str] = set()
         self.tubes_changed = asyncio.Event()
+        self.is_quiet = False
 
         def make(kind: Callable[..., Pipeline], at: Topology, routes: Routes) -> Pipeline:
             fail_over = patience if self.shard_map.cluster else FAIL_OVER

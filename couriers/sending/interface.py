@@ -242,6 +242,17 @@ class ReadMarkSource(Protocol):
 
 
 @runtime_checkable
+class HasTest(Protocol):
+    """A courier whose account can be signed in only once at a time may have this method as well. Others are opened a
+    second time to test the account.
+    """
+
+    async def test(self) -> None:
+        """Ask the provider whether it still accepts the account. Raises SetupError if it does not."""
+        ...
+
+
+@runtime_checkable
 class HasBalance(Protocol):
     """A courier whose account is paid in advance may have these as well. `balance`: what was left when it was asked
     for, None if that is not known; below `low_balance` operators are warned.

@@ -13,6 +13,7 @@ CHANNEL = Channel(
             *("ADA_SMS_TIMEOUT", "ADA_SMS_LOW_BALANCE"),
         }
     ),
+    account_settings=("ADA_SMS_URL", "ADA_SMS_USERNAME", "ADA_SMS_PASSWORD", "ADA_SMS_FROM"),
     is_simulated=True,
     address=PHONE_NUMBER,
     readers={"ADA_INBOUND_SMS_SECRET": frozenset({"serve", "sandbox"})},

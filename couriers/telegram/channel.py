@@ -8,6 +8,9 @@ CHANNEL = Channel(
     courier="couriers.telegram.sign_in",
     place=1,
     no_account=frozenset({"ADA_TELEGRAM_TIMEOUT"}),
+    account_settings=(
+        *("ADA_TELEGRAM_API_ID", "ADA_TELEGRAM_API_HASH", "ADA_TELEGRAM_BOT_TOKEN", "ADA_TELEGRAM_SESSION"),
+    ),
     is_simulated=True,
     address=ACCOUNT,
     bot_place=4,

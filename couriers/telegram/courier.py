@@ -13,7 +13,8 @@ from telethon.errors import (
     PeerIdInvalidError,
     RandomIdDuplicateError,
 )
-from telethon.tl.types import InputPeerUser
+from telethon.tl.functions.users import GetUsersRequest
+from telethon.tl.types import InputPeerUser, InputUserSelf
 
 from couriers.sending import (
     EVERY_FEATURE,
@@ -28,6 +29,7 @@ from couriers.sending import (
     Reason,
     Rejected,
     Sent,
+    SetupError,
 )
 from couriers.telegram import outcomes
 from couriers.telegram.connection import FAILURES, TelegramConnection
@@ -81,6 +83,13 @@ class Telegram:
 
     def as_text(self, content: Content) -> frozenset[Feature]:
         return keyboards_as_text(content) & self.shows
+
+    async def test(self) -> None:
+        try:
+            await self._connection.connect()
+            await self._connection.request(GetUsersRequest([InputUserSelf()]))
+        except FAILURES as error:
+            raise SetupError(f"Telegram does not accept the account: {error}") from error
 
     async def attempt(self, messages: Sequence[Message]) -> Sequence[Outcome]:
         return [await self._attempt(message) for message in messages]

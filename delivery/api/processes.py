@@ -3,13 +3,17 @@
 import time
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Literal
 
 from msgspec import Struct
 
+from core.errors import Conflict, NotFound
 from core.model.clock import from_ms
+from core.model.field_types import Name
 from core.model.parts import PartState
-from core.processes import FaultyPart, ProcessState, ProcessView, UnservedTube, overview
+from core.processes import FaultyPart, ProcessRegister, ProcessState, ProcessView, RequestKind, UnservedTube, overview
 from delivery.http.context import Request, Response
+from delivery.http.fields.types import RequestModel
 from delivery.http.route import NoParameters, Route, Routes
 
 
@@ -24,6 +28,7 @@ class ListedProcess(Struct, frozen=True, kw_only=True):
     """One process. `kind`: its verb on the command line; `name`: the channel of a courier or a bot. `since`: when its
     state began; `beat`: its last sign of life. `reason`: why it failed or halted. `rate`: the calls per second that
     the provider has been found to accept, null while nothing limits. `balance`: what is left on the account.
+    `is_quiet`: it takes no tasks until it is resumed.
     """
 
     id: str
@@ -44,6 +49,7 @@ class ListedProcess(Struct, frozen=True, kw_only=True):
     rate: float | None
     balance: float | None
     low_balance: float | None
+    is_quiet: bool
 
     @classmethod
     def of(cls, view: ProcessView) -> "ListedProcess":
@@ -67,6 +73,7 @@ class ListedProcess(Struct, frozen=True, kw_only=True):
             rate=view.rate,
             balance=one.balance,
             low_balance=one.low_balance,
+            is_quiet=one.is_quiet,
         )
 
 
@@ -109,7 +116,51 @@ async def list_all(request: Request[None, NoParameters]) -> Response:
     return Response(ProcessList(processes, found.unserved, faulty, now))
 
 
+class ProcessStart(RequestModel, frozen=True):
+    """A process of `./ada up`, as the list of processes names it."""
+
+    kind: Literal["courier", "bot", "scenarios", "jobs"]
+    name: Name | Literal[""] = ""
+
+
+class ProcessQuestion(RequestModel, frozen=True):
+    """What is asked of a process."""
+
+    request: RequestKind
+
+
+async def start(request: Request[ProcessStart, NoParameters]) -> Response:
+    """Have the `./ada up` beside this API start a process again that has ended; one that runs is left alone."""
+    verb = f"{request.body.kind} {request.body.name}".strip()
+    if request.services.start_verb is None:
+        raise Conflict("PROCESS_NOT_UNDER_UP", f"No `./ada up` runs beside this API: ./ada {verb}")
+    await request.services.start_verb(verb)
+    return Response(None, status=204)
+
+
+async def ask(request: Request[ProcessQuestion, NoParameters]) -> Response:
+    """Ask a process that runs to take no more tasks, to take tasks again, to end, or to test its account. It does so
+    within a few seconds.
+    """
+    core, id = request.services.core, request.http.match_info["process_id"]  # noqa: A001 - the name of the field
+    register = ProcessRegister(core.store)
+    known = await register.list(int(time.time() * 1000) + core.store.clock_offset_ms)
+    process = next((one for one in known if one.id == id), None)
+    if process is None:
+        raise NotFound("PROCESS_NOT_FOUND", "There is no such process, or it has ended long ago.")
+    if not process.is_there:
+        raise Conflict("PROCESS_HAS_ENDED", "This process does not run, so nothing can be asked of it.")
+    if request.body.request is RequestKind.TEST and process.kind != "courier":
+        raise Conflict("PROCESS_HAS_NO_ACCOUNT", "Only a courier has an account to test.")
+    await register.ask(id, request.body.request)
+    return Response(None, status=204)
+
+
 ROUTES: Routes = (
     Route("GET", "/v1/processes", "The processes that run or have failed, and the tubes that wait for one",
           "operator", list_all, 200, ProcessList),
+    Route("POST", "/v1/processes:start", "Start a process of `./ada up` again that has ended", "operator", start, 204,
+          body=ProcessStart),
+    Route("POST", "/v1/processes/{process_id}/requests", "Ask a process to be quiet, to go on, to end, or to test its "
+          "account", "operator", ask, 204, body=ProcessQuestion),
 )  # fmt: skip

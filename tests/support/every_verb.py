@@ -31,6 +31,7 @@ from core.model.question import AnswerKind, Option, Question
 from core.model.quota import Quota
 from core.model.states import Reason, Status
 from core.monitoring import Lanes
+from core.processes.accounts import StoredAccounts
 from core.queue import Attempt, NewTask, Tube, Tubes
 from core.queue.task import ClaimRequest, Settlement, SettleResult
 from core.redis.primary import GRACE_MS
@@ -101,6 +102,7 @@ async def call_every_verb(stack: Stack) -> None:
     await _call_job_verbs(stack)
     await _call_sign_in_verbs(stack)
     await _call_action_verbs(stack)
+    await StoredAccounts(stack.store).change("vk", 0, None)
     await _upload_files(Uploads(stack.store))
 
 

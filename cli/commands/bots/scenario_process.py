@@ -20,6 +20,7 @@ from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy
 from cli.processes.noted_process import NotedProcess, noted_process
 from cli.processes.startup import collect_garbage_less_often, configure_logging, run_with_restarts, stop_requested
 from cli.processes.supervisor import announce
+from cli.services.accounts import ConsoleAccounts
 from cli.services.linking import open_linking
 from cli.services.models import open_models
 from cli.services.sending_policy import sending_policy_of
@@ -31,6 +32,7 @@ from cli.settings.settings import Configuration, Settings, load
 from core.directory.linking import Linking
 from core.errors import SetupError
 from core.redis.cancel_and_wait import cancel_and_wait
+from core.redis.store import Store
 from core.services import Services, open_services
 from providers.models import FileCache, Models
 from providers.sign_in import SignIn
@@ -69,6 +71,16 @@ async def run_scenarios(configuration: Configuration, folder: Path, health_file:
     async with (
         open_store(configuration, waits=True) as store,
         noted_process(store, "scenarios", healthy=health_file, data=settings.data) as noted,
+    ):
+        accounts = ConsoleAccounts(store, "scenarios")
+        configuration = await accounts.added_to(configuration)
+        noted.has_old_settings = accounts.have_changed
+        return await run_bots(configuration, folder, store, noted)
+
+
+async def run_bots(configuration: Configuration, folder: Path, store: Store, noted: NotedProcess) -> int:
+    settings = configuration.settings
+    async with (
         open_models(settings) as models,
         open_services(store, sending_policy_of(settings)) as core,
         open_linking(store, core.directory, settings) as linking,

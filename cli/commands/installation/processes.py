@@ -3,22 +3,50 @@ so it also shows why the API does not run.
 """
 
 import asyncio
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from cli.command import FAILURE, SUCCESS, Command, no_arguments
+from cli.client.http_client import open_client
+from cli.command import FAILURE, SUCCESS, Command, CommandFailed
 from cli.commands.installation.queue import print_result
 from cli.services.store import open_store
 from cli.settings.settings import load
 from core.model.clock import from_ms, local_time
 from core.model.text.plurals import counted
-from core.processes import FaultyPart, ProcessView, UnservedTube, overview
+from core.processes import FaultyPart, ProcessState, ProcessView, RequestKind, UnservedTube, overview
 from core.services import open_services
 
 
+def declare(parser: ArgumentParser) -> None:
+    parser.add_argument("action", nargs="?", choices=["start", *RequestKind], help="what is asked; without it: a list")
+    parser.add_argument("process", nargs="*", metavar="PROCESS", help="of which, as the list names it: courier vk")
+
+
 def run(arguments: Namespace) -> int:
-    return asyncio.run(list_all(arguments))
+    return asyncio.run(ask(arguments) if arguments.action else list_all(arguments))
+
+
+async def ask(arguments: Namespace) -> int:
+    """Have a process of `./ada up` started again, or ask something of all processes of this name. It calls a running
+    Ada over HTTP. Raises CommandFailed if none runs.
+    """
+    api = await open_client(load().settings)
+    kind, name = (*arguments.process, "", "")[:2]
+    if arguments.action == "start":
+        await api.call("POST", "/v1/processes:start", {"kind": kind, "name": name})
+        print_result(arguments, {"started": f"{kind} {name}".strip()}, f"{kind} {name} is being started again")
+        return SUCCESS
+    known = (await api.call("GET", "/v1/processes"))["processes"]
+    states = (ProcessState.RUNNING, ProcessState.STARTING)
+    found = [one for one in known if (one["kind"], one["name"]) == (kind, name) and one["state"] in states]
+    if not found:
+        raise CommandFailed(f"no process {f'{kind} {name}'.strip() or 'is named, and none'} runs; see ./ada processes")
+    for one in found:
+        await api.call("POST", f"/v1/processes/{one['id']}/requests", {"request": arguments.action})
+        text = f"{kind} {name} on {one['host']}, pid {one['pid']}: asked to {arguments.action}"
+        print_result(arguments, {"id": one["id"], "asked": arguments.action}, text)
+    return SUCCESS
 
 
 async def list_all(arguments: Namespace) -> int:
@@ -42,6 +70,8 @@ def describe(view: ProcessView, now: datetime) -> str:
     started = local_time(process.started)
     name = f"{process.kind} {process.name}".rstrip()
     lines = [f"{name:<22} {process.state:<9} {process.host} {process.pid}, {process.version}, since {started}"]
+    if process.is_quiet:
+        lines.append("takes no tasks until it is asked to resume")
     if process.reason:
         lines.append(process.reason)
     for throttle in view.throttles:
@@ -64,4 +94,4 @@ def describe_unserved(tube: UnservedTube) -> str:
     return f"{tube.tube:<22} no process works on {counted(tube.ready, 'ready task')}; start one: {tube.command}"
 
 
-COMMANDS: Mapping[str, Command] = {"processes": Command(no_arguments, run)}
+COMMANDS: Mapping[str, Command] = {"processes": Command(declare, run)}

@@ -22,8 +22,10 @@ from cli.processes.bot_folders import BotFolders
 from cli.processes.data_directory import prepare_data_directory, private_directory
 from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy
 from cli.processes.noted_process import NotedProcess, noted_process
+from cli.processes.part_of_up import runs_under_up, start_by_up
 from cli.processes.startup import collect_garbage_less_often, configure_logging, run_with_restarts, stop_requested
 from cli.processes.supervisor import announce
+from cli.services.accounts import ConsoleAccounts
 from cli.services.bots import open_bot_services
 from cli.services.scenarios import max_age_of
 from cli.services.store import open_store
@@ -50,6 +52,8 @@ def run(arguments: Namespace) -> int:
     directory = configuration.settings.data.absolute() / "bots" / arguments.channel
     if arguments.healthy:
         return SUCCESS if is_healthy(directory / HEALTH_FILE) else FAILURE
+    if runs_under_up(configuration, processes()[arguments.channel], f"bot {arguments.channel}"):
+        return start_by_up(configuration.settings.data, f"bot {arguments.channel}")
     configure_logging(configuration.settings)
     prepare_data_directory(configuration.settings.data)
     private_directory(private_directory(directory.parent) / directory.name)
@@ -64,6 +68,9 @@ async def run_bot(configuration: Configuration, process: str, health_file: Path)
         open_bot_services(store, configuration.settings) as services,
     ):
         stop = stop_requested()
+        accounts = ConsoleAccounts(store, f"{BOT}{process}")
+        configuration = await accounts.added_to(configuration)
+        noted.has_old_settings = accounts.have_changed
         collect_garbage_less_often()
         bots = ReceivingBots(configuration, channel, services)
         await bots.run(stop, lambda **facts: is_ready(noted, **facts))

@@ -21,10 +21,13 @@ from typing import Any
 from cli.command import FAILURE, OPERATOR_NEEDED, SUCCESS, Command, CommandFailed
 from cli.processes.bot_folders import BotFolders
 from cli.processes.data_directory import prepare_data_directory, private_directory
+from cli.processes.embedded_valkey import running_url
 from cli.processes.health import HEALTH_FILE, add_healthy_option, is_healthy, touch_while_working
 from cli.processes.noted_process import NotedProcess, noted_process
+from cli.processes.part_of_up import runs_under_up, start_by_up
 from cli.processes.startup import collect_garbage_less_often, configure_logging, run_with_restarts, stop_requested
 from cli.processes.supervisor import announce
+from cli.services.accounts import ConsoleAccounts, sources_of
 from cli.services.store import open_store
 from cli.settings.bot_folders import BotFolder, read_senders
 from cli.settings.secrets import receiver
@@ -36,7 +39,7 @@ from core.redis.cancel_and_wait import cancel_and_wait
 from core.redis.store import Store
 from couriers.channel import channels
 from couriers.exchanges import secrets_of
-from couriers.sending.interface import Courier, HasBalance
+from couriers.sending.interface import Courier, HasBalance, HasTest
 from couriers.sending.options import CourierOptions
 from couriers.sending.runtime import EVERY_TENANT, Runtime
 
@@ -59,6 +62,9 @@ def run(arguments: Namespace) -> int:
     directory = courier_directory(configuration, arguments.channel)
     if arguments.healthy:
         return SUCCESS if is_healthy(directory / HEALTH_FILE) else FAILURE
+    verb = f"courier {arguments.channel}"
+    if runs_under_up(configuration, arguments.channel, verb):
+        return start_by_up(configuration.settings.data, verb)
     configure_logging(configuration.settings)
     prepare_data_directory(configuration.settings.data)
     private_directory(private_directory(directory.parent) / directory.name)
@@ -70,21 +76,36 @@ def courier_directory(configuration: Configuration, channel: str) -> Path:
 
 
 async def run_courier(configuration: Configuration, channel: str, directory: Path) -> int:
-    for bot in read_senders(channel, configuration).values():
-        if bot.is_only:
-            bot.configuration.channel(channel)  # wrong settings are reported before the store is waited for
+    if configuration.settings.redis_url is None and running_url(configuration.settings.data / "valkey") is None:
+        check_settings(configuration, channel)  # they are reported before the server that is missing
     async with (
         open_store(configuration, waits=True) as store,
         noted_process(store, "courier", channel, data=configuration.settings.data) as process,
     ):
         stop = stop_requested()  # before, a signal simply ends the process
+        accounts = ConsoleAccounts(store, channel)
+        configuration = await accounts.added_to(configuration)
+        process.has_old_settings = accounts.have_changed
+        process.note(sources=sources_of(channel, configuration.raw))
+        check_settings(configuration, channel)
         couriers = Couriers(configuration, channel, directory, store)
+        process.test = partial(test_account, couriers, process)
         try:
             await couriers.folders.look()
             collect_garbage_less_often()
             return await deliver(couriers.runtime, process, stop, directory / HEALTH_FILE, couriers.folders.keep())
+        except CommandFailed as fault:  # the account was not accepted
+            process.answered(str(fault), is_refused=True)
+            raise
         finally:
             await couriers.close()
+
+
+def check_settings(configuration: Configuration, channel: str) -> None:
+    """Raise SetupError for wrong settings of the account of the installation."""
+    for bot in read_senders(channel, configuration).values():
+        if bot.is_only:
+            bot.configuration.channel(channel)
 
 
 class Couriers:
@@ -93,6 +114,7 @@ class Couriers:
     """
 
     def __init__(self, configuration: Configuration, channel: str, directory: Path, store: Store) -> None:
+        self._configuration = configuration
         self._channel = channel
         self._directory = directory
         self._lease = configuration.settings.lease
@@ -140,6 +162,17 @@ class Couriers:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
+    async def test(self) -> str:
+        """Ask the provider whether it accepts the account of the settings; return its name. Raises SetupError."""
+        courier: object = self.runtime.only
+        if self.runtime.only and isinstance(courier, HasTest):
+            await courier.test()
+            return self.runtime.only.account
+        settings = self._configuration.channel(self._channel)
+        again: Courier = await courier_module(self._channel).open(settings, self._directory)
+        await again.close()
+        return again.account
+
     async def _stop(self, tenant: str) -> None:
         """Send as the bot of a tenant no longer."""
         if opening := self._opening.pop(tenant, None):
@@ -179,14 +212,26 @@ async def deliver(
     beside[-1].add_done_callback(lambda _: runtime.stop())
     announce(channel=runtime.channel, account=account)
     process.runs(account=account)
+    if account:
+        process.answered(f"accepted as {account}")
     try:
         await runtime.run()
     finally:
         await cancel_and_wait(*beside)
     if runtime.halted:
+        process.answered(runtime.halted, is_refused=True)
         process.ends(ProcessState.HALTED, runtime.halted)
         return OPERATOR_NEEDED
     return SUCCESS
+
+
+async def test_account(couriers: Couriers, process: NotedProcess) -> None:
+    """Note whether the provider accepts the account, and the balance."""
+    try:
+        account = await couriers.test()
+        process.answered(f"accepted as {account}")
+    except SetupError as error:
+        process.answered(str(error), is_refused=True)
 
 
 async def note_balance(courier: object, process: NotedProcess) -> None:

@@ -24,7 +24,8 @@ from cli.client.first_api_key import stored_api_key
 from cli.command import SUCCESS, Command, CommandFailed
 from cli.commands.start.installation import ada_child, start_required
 from cli.processes.forked_process import start_fork_server
-from cli.processes.noted_process import noted_process
+from cli.processes.noted_process import NotedProcess, noted_process
+from cli.processes.part_of_up import start_verb
 from cli.processes.ports import bind, cannot_listen
 from cli.processes.startup import (
     collect_garbage_less_often,
@@ -34,6 +35,7 @@ from cli.processes.startup import (
     stop_requested,
 )
 from cli.processes.supervisor import ChildSpec, Supervisor, announce
+from cli.services.accounts import AccountWriter, ConsoleAccounts
 from cli.services.linking import open_linking, open_sign_in_codes
 from cli.services.scenarios import open_ingress
 from cli.services.sending_policy import sending_policy_of
@@ -49,6 +51,7 @@ from core.admission.idempotency import Idempotency
 from core.deliveries.choice_store import Choices
 from core.deliveries.received import ReceivedMessages
 from core.directory.importing import Importing
+from core.errors import SetupError
 from core.monitoring import Recorder
 from core.orders.series import SeriesSender
 from core.processes import InstallationMark
@@ -110,7 +113,7 @@ async def serve(configuration: Configuration, share_port: bool) -> int:
     async with (
         open_store(configuration, waits=True) as store,
         noted_process(store, "serve", data=settings.data) as process,
-        open_api_services(store, settings, process.mark, options) as services,
+        open_accounted_services(store, configuration, process, options) as services,
     ):
         stop = stop_requested()  # before, a signal simply ends the process
         app = build(services, options)
@@ -123,6 +126,23 @@ async def serve(configuration: Configuration, share_port: bool) -> int:
                 process.runs()
                 await stop.wait()
     return SUCCESS
+
+
+@asynccontextmanager
+async def open_accounted_services(
+    store: Store, configuration: Configuration, process: NotedProcess, options: Options
+) -> AsyncIterator[ApiServices]:
+    """Open the services with the accounts of the console. Without the key of these the API runs, so that they can be
+    set again.
+    """
+    accounts, settings = ConsoleAccounts(store, "serve"), configuration.settings
+    process.has_old_settings = accounts.have_changed
+    try:
+        settings = (await accounts.added_to(configuration)).settings
+    except SetupError as fault:
+        log.error("%s", fault)
+    async with open_api_services(store, settings, process.mark, options) as services:
+        yield services
 
 
 @asynccontextmanager
@@ -165,6 +185,8 @@ async def open_api_services(
             bots=BotReader(store, secret_variables(os.environ)),
             forms=Forms(store),
             sign_in=await open_sign_in(store, settings),
+            accounts=AccountWriter(store, settings),
+            start_verb=partial(start_verb, settings.data),
         )
 
 

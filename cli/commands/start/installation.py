@@ -12,6 +12,7 @@ import secrets
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from cli.client.first_api_key import get_or_create_api_key
@@ -21,9 +22,10 @@ from cli.processes.aof_fsync import fsync_periodically
 from cli.processes.data_directory import prepare_data_directory
 from cli.processes.embedded_valkey import DirectoryInUse, EmbeddedValkey, free_port
 from cli.processes.forked_process import start_fork_server
-from cli.processes.parts import keep_note
+from cli.processes.parts import follow_requests, keep_note
 from cli.processes.ports import check_is_free
 from cli.processes.supervisor import Announcement, ChildSpec, PrintLine, ProcessFailed, Supervisor
+from cli.services.accounts import with_names_of_accounts
 from cli.settings.bot_folders import BotFolder, channels_of_bots, read_bots
 from cli.settings.parsing import Processes
 from cli.settings.secrets import BOT, receiver
@@ -86,16 +88,19 @@ async def start_everything(configuration: Configuration, print_line: PrintLine) 
             check_is_free(settings.http)  # before anything is started
             start_fork_server(libraries(configuration))
             fsync = asyncio.create_task(fsync_periodically(data / "valkey"))  # idle with ADA_REDIS_URL
-            noting = asyncio.create_task(keep_note(data, lambda: supervisor.parts))
+            beside = [asyncio.create_task(keep_note(data, lambda: supervisor.parts))]
             try:
                 url, tools_url = await store_urls(settings, supervisor, lock)
                 installation = Installation(tools_url, get_or_create_api_key(settings), data, supervisor)
                 installation.environment["ADA_REDIS_URL"] = url
                 installation.shares_processes = settings.processes is Processes.FEW
+                configuration = await with_names_of_accounts(configuration, url)
                 await start_after_store(configuration, supervisor, installation)
+                starting = partial(start_asked, supervisor, installation)
+                beside.append(asyncio.create_task(follow_requests(data, starting)))
                 yield installation
             finally:
-                await cancel_and_wait(noting)
+                await cancel_and_wait(*beside)
                 await supervisor.stop()
                 await cancel_and_wait(fsync)
     except DirectoryInUse as error:
@@ -238,6 +243,19 @@ async def start_couriers(supervisor: Supervisor, installation: Installation) -> 
     timeout = START_TIMEOUT if installation.inbox else COURIER_START_TIMEOUT
     reasons = await asyncio.gather(*(start_optional(supervisor, spec, timeout) for spec in specs))
     installation.not_ready = {spec.name: reason for spec, reason in zip(specs, reasons, strict=True) if reason}
+
+
+def start_asked(supervisor: Supervisor, installation: Installation, verb: str) -> None:
+    """Start a process again that an operator has asked for. A channel that has got its first account at the console has
+    no process yet; it gets its courier and its bot.
+    """
+    kind, _, channel = verb.partition(" ")
+    if supervisor.start_again(verb) or kind != "courier" or channel not in all_channels():
+        return
+    supervisor.start(installation.child(channel, COURIERS, "courier", channel))
+    found = receiving().get(channel)
+    if found and (not found.needs or all_channels()[channel].account in found.needs):
+        supervisor.start(installation.child(f"{BOT}{found.process}", COURIERS, "bot", found.process))
 
 
 def ada_child(name: str, stage: int, environment: Mapping[str, str], *args: str) -> ChildSpec:

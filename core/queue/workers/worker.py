@@ -128,6 +128,9 @@ class Worker:
         try:
             while not self._stopping:
                 self._wake.clear()
+                if self._store.is_quiet:
+                    await self._sleep(self._options.max_sleep.total_seconds())
+                    continue
                 await self._claim_due()
                 await self._sleep(self._next_moment() - asyncio.get_running_loop().time())
             await self._drain()
@@ -243,7 +246,8 @@ class Worker:
         turn first.
         """
         rows = [row for _, row in ends]
-        if self._stopping or self._tasks.has_room or not self._schedule.takes_turn(shard):
+        is_full = not (self._stopping or self._store.is_quiet or self._tasks.has_room)
+        if not is_full or not self._schedule.takes_turn(shard):
             return await self._queue.settle_page(shard, rows)
         started = asyncio.get_running_loop().time()
         entries = sum(self._tasks.open_entries(task) for task, _ in ends)

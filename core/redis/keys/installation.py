@@ -39,6 +39,20 @@ INSTALLATION = (
         Lifetime.FOREVER,
         "id of a process → what it notes about itself, as JSON; whichever process reads them removes the old ones",
     ),
+    Key(
+        "process_requests",
+        "processes:{s}:requests",
+        "hash",
+        Lifetime.FOREVER,
+        "id of a process → what an operator asked of it last, as JSON; it goes with the entry of the process",
+    ),
+    Key(
+        "accounts",
+        "accounts:{s}",
+        "hash",
+        Lifetime.FOREVER,
+        "channel → the account that was set at the console, as JSON with encrypted settings; `<channel>:version`",
+    ),
     Key("audit", "audit:{s}:run", "string", Lifetime.TTL, "the last audit that was started over HTTP, as JSON"),
     Key(
         "audit_findings", "audit:{s}:findings", "list", Lifetime.TTL, "the first 1000 violations that it found, as JSON"

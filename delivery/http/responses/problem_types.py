@@ -53,6 +53,16 @@ CODES = {
     "PROOF_NOT_SET_UP": ProblemType(404, "This server has no key to prove itself with"),
     "INBOUND_NOT_SET_UP": ProblemType(404, "Nothing is received from this provider"),
     "RATE_EXCEEDED": ProblemType(429, "Too many requests"),
+    # processes and accounts
+    "PROCESS_NOT_FOUND": ProblemType(404, "No such process"),
+    "PROCESS_HAS_ENDED": ProblemType(409, "The process does not run"),
+    "PROCESS_HAS_NO_ACCOUNT": ProblemType(409, "The process has no account"),
+    "PROCESS_NOT_UNDER_UP": ProblemType(409, "No `./ada up` runs beside this API"),
+    "ACCOUNT_NOT_FOUND": ProblemType(404, "No channel with an account has this name"),
+    "ACCOUNT_CHANGED": ProblemType(409, "Somebody else has changed this account"),
+    "ACCOUNT_SET_ELSEWHERE": ProblemType(409, "This setting is not changed at the console"),
+    "SETTING_UNKNOWN": ProblemType(422, "No such setting"),
+    "SETTING_INVALID": ProblemType(422, "The setting is malformed"),
     # the body as JSON
     "JSON_MALFORMED": ProblemType(400, "The body is not JSON"),
     "JSON_NOT_UTF8": ProblemType(400, "The body is not UTF-8"),

@@ -2,6 +2,7 @@
 
 import time
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from core.redis.keys import KEYS
 from core.redis.store import Store
 from tests.delivery.console.conftest import Person
 from tests.support.stack import HOUR
+from tests.support.waiting import until
 
 
 def url_of(person: Person) -> str:
@@ -252,3 +254,69 @@ async def test_an_operator_starts_an_audit_and_repairs_what_was_shown(person: Pe
     await person.confirms()
     await person.browser.wait_for(f"{card}.innerText.includes('repaired')")
     assert await store.command("ZSCORE", kinds, "stranger") is None
+
+
+async def courier_of(person: Person, channel: str) -> dict[str, Any]:
+    """The process that sends in a channel, as the API shows it."""
+    processes = (await person.running.call("GET", "/v1/processes"))["processes"]
+    return next(one for one in processes if (one["kind"], one["name"]) == ("courier", channel))
+
+
+@pytest.mark.row("W-37")
+async def test_an_operator_sees_from_where_accounts_come_and_tests_one(person: Person) -> None:
+    await person.visit("accounts", language="ru", width=390)
+    await person.sees("Отправляет как")
+    account = (await courier_of(person, "vk"))["account"]
+    await person.sees(account)
+    await person.sees("ADA_VK_TOKEN откуда: окружение")
+    before = await answered(person, "vk")
+    panel = "[...document.querySelectorAll('li')].find((one) => one.innerText.startsWith('ВКонтакте'))"
+    await person.browser.run(f"{panel}.querySelector('button').click()")
+    await person.sees("Спрашиваем провайдера")
+    await until(lambda: tested_since(person, "vk", before))
+    assert "Изменить" not in await person.browser.run(f"{panel}.innerText"), "it is changed where it is set"
+
+
+async def answered(person: Person, channel: str) -> str:
+    accounts = (await person.running.call("GET", "/v1/accounts"))["accounts"]
+    return next(str(one["answered"]) for one in accounts if one["channel"] == channel)
+
+
+async def tested_since(person: Person, channel: str, before: str) -> bool:
+    return await answered(person, channel) > before
+
+
+async def is_quiet(person: Person, quiet: bool) -> bool:
+    return bool((await courier_of(person, "max"))["is_quiet"]) is quiet
+
+
+async def has_another_pid(person: Person, pid: int) -> bool:
+    found = await courier_of(person, "max")
+    return found["pid"] != pid and found["state"] == "running"
+
+
+@pytest.mark.row("W-37")
+async def test_a_worker_is_quieted_resumed_and_stopped_from_the_page(person: Person) -> None:
+    await person.visit("processes")
+    rows = "[...document.querySelectorAll('[role=row]')]"
+    row = f"{rows}.find((one) => one.innerText.includes('Courier of MAX'))"
+    await person.browser.wait_for(f"Boolean({row})")
+    await person.browser.run(f"{row}.querySelector('button').click()")
+    await until(lambda: is_quiet(person, True))
+    await person.sees("Take tasks again")
+    recipient = {"id": 7, "contacts": {"max": "300001"}}
+    message = {"sender": {"id": 1}, "text": "Later", "recipients": [recipient], "channels": ["max"]}
+    sent = await person.running.call("POST", "/v1/deliveries", message)
+    await person.presses("Take tasks again")
+    await until(lambda: is_quiet(person, False))
+    await until(lambda: is_reached(person, sent["id"]))
+    pid = (await courier_of(person, "max"))["pid"]
+    await person.browser.run(f"{row}.querySelector('button.danger').click()")
+    await person.sees("It finishes what it has taken")
+    await person.confirms()
+    await until(lambda: has_another_pid(person, pid), within=60)
+
+
+async def is_reached(person: Person, delivery: str) -> bool:
+    found = await person.running.call("GET", f"/v1/deliveries/{delivery}")
+    return bool(found["verdict"] == "all_reached")

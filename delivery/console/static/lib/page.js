@@ -31,6 +31,7 @@ export const PAGES = [
   { name: "lanes", right: "inspect", section: "operate" },
   { name: "dead_letters", right: "inspect", section: "operate" },
   { name: "processes", right: "inspect", section: "operate" },
+  { name: "accounts", right: "inspect", section: "operate" },
   { name: "audit", right: "inspect", section: "operate" },
   { name: "jobs", right: "inspect", section: "operate" },
   { name: "job", right: "inspect" },

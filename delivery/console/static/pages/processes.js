@@ -3,7 +3,8 @@
 import { h, paint } from "../lib/dom.js";
 import { ago, duration, fullMoment, has, number, rich, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
-import { notice, quoted, tag } from "../lib/page.js";
+import { explain, notice, quoted, tag, toast } from "../lib/page.js";
+import { confirm } from "../lib/dialog.js";
 import { follow } from "../lib/live.js";
 import { table } from "../lib/table.js";
 
@@ -28,7 +29,7 @@ export default {
       return { rows: processes.sort((one, other) => rank(one) - rank(other)), next: null };
     };
     const left = (until) => Math.max(0, Math.ceil((new Date(until) - Date.now() - ahead) / SECOND));
-    const list = table(place, { label: t("page.processes"), context, load, id: (one) => one.id, columns: columns(left), whenEmpty: { title: t("processes.none") } });
+    const list = table(place, { label: t("page.processes"), context, load, id: (one) => one.id, columns: columns(left, context.me.scopes.includes("operator")), whenEmpty: { title: t("processes.none") } });
     const ticking = setInterval(() => {
       for (const one of place.querySelectorAll("[data-until]")) one.textContent = duration(left(one.dataset.until));
     }, SECOND);
@@ -37,13 +38,35 @@ export default {
   },
 };
 
-const columns = (left) => [
+const columns = (left, mayChange) => [
   { title: t("processes.name"), width: "2fr", cell: (one) => [titleOf(one), one.account && h("div", { class: "quiet small cut" }, one.account)] },
-  { title: t("processes.state"), width: "8.5rem", cell: (one) => tag(KINDS[one.state] || "bad", word("process_state", one.state)) },
+  { title: t("processes.state"), width: "8.5rem", cell: (one) => [tag(KINDS[one.state] || "bad", word("process_state", one.state)), one.is_quiet && tag("warn", t("processes.is_quiet"))] },
   { title: t("processes.started"), width: "10rem", cell: ({ started, beat }) => [time(started), h("div", { class: "quiet small" }, rich("processes.beat", { when: time(beat) }))] },
   { title: t("processes.where"), width: "2fr", cell: ({ host, pid, version }) => [t("processes.host", { host, pid: String(pid) }), h("div", { class: "quiet small cut" }, version)] },
   { title: t("processes.notes"), width: "2fr", cell: (one) => notes(one, left) },
+  ...(mayChange ? [{ title: t("processes.change"), width: "11rem", cell: actions }] : []),
 ];
+
+const actions = (one) => [
+  ["halted", "failed"].includes(one.state) && h("button", { onclick: () => act("/v1/processes:start", { kind: one.kind, name: one.name }, "processes.starting") }, t("processes.start")),
+  one.state === "running" && one.tubes.length > 0 && h("button", { onclick: () => request(one, one.is_quiet ? "resume" : "quiet") }, t(one.is_quiet ? "processes.resume" : "processes.quiet")),
+  one.state === "running" && h("button", { class: "danger", onclick: () => stop(one) }, t("processes.stop")),
+];
+
+const request = ({ id }, name) => act(`/v1/processes/${id}/requests`, { request: name }, "processes.asked");
+
+async function stop(one) {
+  if (await confirm({ title: t("processes.stop_title", { process: titleOf(one) }), text: t("processes.stop_text"), action: t("processes.stop"), danger: true })) await request(one, "stop");
+}
+
+async function act(path, body, said) {
+  try {
+    await api.post(path, body);
+    toast(t(said));
+  } catch (error) {
+    toast(explain(error), "bad");
+  }
+}
 
 const titleOf = ({ kind, name }) => (has(`process.${kind}`) ? t(`process.${kind}`, { name: name && word("channel", name) }) : `${kind} ${name}`);
 const time = (value) => h("time", { datetime: value, title: fullMoment(value) }, ago(value));

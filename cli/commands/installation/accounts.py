@@ -1,0 +1,72 @@
+"""The verb accounts: lists the accounts of the channels, and sets their settings. It calls a running Ada over HTTP, and
+never prints a stored text.
+"""
+
+import asyncio
+import sys
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
+from getpass import getpass
+
+from cli.client.http_client import HttpClient, JsonObject, open_client
+from cli.command import SUCCESS, Command, CommandFailed, add_json_option
+from cli.commands.installation.webhooks import print_result
+from cli.settings.settings import load
+
+
+def declare(parser: ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="action", metavar="set|remove")
+    for name, text in (
+        ("set", "store settings of an account, encrypted; each text is asked for, or is a line of the standard input"),
+        ("remove", "remove stored settings of an account"),
+    ):
+        one = verbs.add_parser(name, help=text)
+        one.add_argument("channel")
+        one.add_argument("settings", nargs="+", metavar="SETTING", help="such as ADA_VK_TOKEN")
+        add_json_option(one, default=SUPPRESS)
+
+
+def run(arguments: Namespace) -> int:
+    return asyncio.run(run_action(arguments))
+
+
+async def run_action(arguments: Namespace) -> int:
+    api = await open_client(load().settings)
+    accounts = (await api.call("GET", "/v1/accounts"))["accounts"]
+    if not arguments.action:
+        for one in accounts:
+            print_result(one, arguments, describe(one))
+        return SUCCESS
+    texts = read_texts(arguments.settings) if arguments.action == "set" else [""] * len(arguments.settings)
+    return await change(api, arguments, accounts, texts)
+
+
+async def change(api: HttpClient, arguments: Namespace, accounts: Sequence[JsonObject], texts: Sequence[str]) -> int:
+    channel = arguments.channel
+    version = next((one["version"] for one in accounts if one["channel"] == channel), 0)
+    body = {"version": version, "settings": dict(zip(arguments.settings, texts, strict=True))}
+    changed = await api.call("PATCH", f"/v1/accounts/{channel}", body)
+    done = "stored, encrypted; the courier signs in with it" if arguments.action == "set" else "removed"
+    return print_result(changed, arguments, f"{channel}: {' and '.join(arguments.settings)} {done}")
+
+
+def read_texts(names: Sequence[str]) -> Sequence[str]:
+    """Return a text for each setting; never from the command line, which other users of the machine can read."""
+    if sys.stdin.isatty():
+        texts = [getpass(f"{name}: ").strip() for name in names]
+    else:
+        texts = [sys.stdin.readline().strip() for _ in names]
+    if missing := [name for name, text in zip(names, texts, strict=True) if not text]:
+        raise CommandFailed(f"no text for {' and '.join(missing)}")
+    return texts
+
+
+def describe(account: JsonObject) -> str:
+    sources = [f"{one['name']} from {one['source']}" for one in account["settings"] if one["source"]]
+    lines = [f"{account['channel']:<14} {account['account'] or '-'}", ", ".join(sources) or "not set up"]
+    if account["answered"]:
+        lines.append(f"{account['answered']}  {account['answer']}")
+    return f"\n{'':<15}".join(lines)
+
+
+COMMANDS: Mapping[str, Command] = {"accounts": Command(declare, run)}
