@@ -161,9 +161,12 @@ class NotedProcess:
             log.debug("not noted as a process: %s", fault)
 
     async def _beat(self) -> None:
+        fault, now = next(iter(self._store.faults.values()), "")[:_REASON], _now_ms(self._store)
         self.record = replace(
             self.record,
-            beat=_now_ms(self._store),
+            beat=now,
+            fault=fault,
+            fault_since=(self.record.fault_since or now) if fault else 0,
             tubes=tuple(sorted(self._store.worked_tubes)),
             faulty_parts=await asyncio.to_thread(self._faulty_parts),
         )

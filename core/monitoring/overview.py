@@ -4,12 +4,14 @@
 
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from enum import StrEnum
 
 import msgspec
 
 from core.deliveries.channels import Channels
+from core.jobs.states import JobState
+from core.model.states import Status
 from core.monitoring.figures import NOT_REACHED, FigureReader, OutcomeCount
 from core.processes import ACCEPT_LOSS, last_loss
 from core.processes import overview as processes_now
@@ -36,7 +38,10 @@ class MatterKind(StrEnum):
     NOT_RUNNING = "not_running"
     UNSERVED = "unserved"
     SERVER_SETTING = "server_setting"
+    NOT_POLLING = "not_polling"
     FAILURES = "failures"
+    UNCLEAR = "unclear"
+    JOBS_FAILED = "jobs_failed"
     WEBHOOK = "webhook"
     DEAD_LETTERS = "dead_letters"
     PAUSED = "paused"
@@ -51,6 +56,7 @@ URGENT = frozenset(
         MatterKind.NOT_RUNNING,
         MatterKind.UNSERVED,
         MatterKind.SERVER_SETTING,
+        MatterKind.NOT_POLLING,
     }
 )
 """The kinds that keep messages from being sent, or may lose them. Every other kind goes on by itself or waits for a
@@ -59,10 +65,10 @@ decision.
 
 
 class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that needs attention. `subject`: the tube, channel, webhook, setting or part of `./ada up`, or the kind
-    of a loss. `count`: tasks that wait or are buried, outcomes, or ends of a part; `of`: among how many. `reason`: in
-    the words of its source. `by`: who paused. `at`: since when, or until when a throttle lasts, Unix ms. `command`:
-    what mends it. `words`: what the provider said last, of failures (D-48).
+    """Something that needs attention. `subject`: the tube, channel, webhook, setting, bot or part of `./ada up`, or the
+    kind of a loss. `count`: tasks that wait or are buried, outcomes, jobs, or ends of a part; `of`: among how many.
+    `reason`: in the words of its source. `by`: who paused. `at`: since when, or until when a throttle lasts, Unix ms.
+    `command`: what mends it. `words`: what the provider said last, of failures (D-48).
     """
 
     kind: MatterKind
@@ -93,10 +99,11 @@ class Overviews:
         self._channels = channels
         self._webhooks = webhooks
 
-    async def show(self) -> Overview:
-        """Return what needs attention, the most urgent first."""
+    async def show(self, tenant: str = "") -> Overview:
+        """Return what needs attention, the most urgent first; of jobs those of a tenant."""
         now = int(time.time() * 1000) + self._store.clock_offset_ms
-        sources = (self._work(now), self._server(), self._outcomes(), self._failed_webhooks(), self._tubes())
+        found = (self._work(now), self._processes(), self._server(), self._outcomes(), self._failed_webhooks())
+        sources = (*found, self._tubes(), self._jobs(tenant))
         matters = [one for source in sources async for one in source]
         matters.sort(key=lambda one: (list(MatterKind).index(one.kind), -one.count, one.subject))
         return Overview(_health(matters), matters, now)
@@ -105,19 +112,24 @@ class Overviews:
         overdue = (await self._queue.inspector.stats()).overdue_ms
         if overdue > _OVERDUE_MS:
             yield Matter(MatterKind.OVERDUE, at=now - overdue)
-        processes = await processes_now(self._store, self._queue, self._channels)
-        for tube in processes.unserved:
-            yield Matter(MatterKind.UNSERVED, tube.tube, tube.ready, command=tube.command)
         channels = await self._channels.views()
         halted = {view.name: view.facts.halted for view in channels if view.facts and view.facts.halted}
         for channel, reason in halted.items():
             yield Matter(MatterKind.HALTED, channel, reason=reason)
-        for part in (found.part for found in processes.faulty):
-            if part.name.removeprefix("courier ") not in halted:
-                yield Matter(MatterKind.NOT_RUNNING, part.name, part.ends, reason=part.reason, at=part.since)
         for view in channels:
             for scope, until in sorted((await self._queue.throttles_of(view.name)).items()):
                 yield Matter(MatterKind.THROTTLED, view.name, reason=scope, at=until)
+
+    async def _processes(self) -> AsyncIterator[Matter]:
+        found = await processes_now(self._store, self._queue, self._channels)
+        for tube in found.unserved:
+            yield Matter(MatterKind.UNSERVED, tube.tube, tube.ready, command=tube.command)
+        for process in (view.process for view in found.processes if view.process.is_there and view.process.fault):
+            yield Matter(MatterKind.NOT_POLLING, process.name, reason=process.fault, at=process.fault_since)
+        halted = {view.name for view in await self._channels.views() if view.facts and view.facts.halted}
+        for part in (one.part for one in found.faulty):
+            if part.name.removeprefix("courier ") not in halted:
+                yield Matter(MatterKind.NOT_RUNNING, part.name, part.ends, reason=part.reason, at=part.since)
 
     async def _server(self) -> AsyncIterator[Matter]:
         if loss := await last_loss(self._store):
@@ -126,7 +138,9 @@ class Overviews:
             yield Matter(MatterKind.SERVER_SETTING, one.setting, reason=one.why, command=one.correction)
 
     async def _outcomes(self) -> AsyncIterator[Matter]:
-        for one in failing_channels(await FigureReader(self._store, self._queue).outcomes()):
+        outcomes = await FigureReader(self._store, self._queue).outcomes()
+        failing = list(failing_channels(outcomes))
+        for one in (*failing, *unclear_channels(outcomes, {one.subject for one in failing})):
             yield msgspec.structs.replace(one, words=await self._last_words(one.subject, one.reason))
 
     async def _last_words(self, channel: str, reason: str) -> str:
@@ -135,6 +149,12 @@ class Overviews:
         keys = [KEYS["last_words"].at(shard) for shard in range(self._store.shards)]
         found = [word for key in keys for word in await self._store.command("HMGET", key, *names) if word]
         return str(found[0]) if found else ""
+
+    async def _jobs(self, tenant: str) -> AsyncIterator[Matter]:
+        keys = [KEYS["job_counts"].at(shard, tenant) for shard in range(self._store.shards)]
+        counts = [await self._store.command("HGET", key, JobState.FAILED) for key in keys]
+        if failed := sum(int(count or 0) for count in counts):
+            yield Matter(MatterKind.JOBS_FAILED, count=failed)
 
     async def _failed_webhooks(self) -> AsyncIterator[Matter]:
         for webhook in await self._webhooks.all():
@@ -166,6 +186,18 @@ def failing_channels(outcomes: Sequence[OutcomeCount]) -> Iterator[Matter]:
     for channel, count in failed.items():
         if total[channel] >= _ENOUGH and 2 * count >= total[channel]:
             yield Matter(MatterKind.FAILURES, channel, count, total[channel], reason=why[channel])
+
+
+def unclear_channels(outcomes: Sequence[OutcomeCount], named: Collection[str]) -> Iterator[Matter]:
+    """Emit the channels with messages of the last hour that may have arrived or not, unless they are `named`. Pure."""
+    unclear, total, why = Counter[str](), Counter[str](), dict[str, str]()
+    for one in outcomes:  # the most frequent first
+        total[one.channel] += 0 if one.status in _NOT_WORTH_A_NOTE else one.count
+        if one.status == Status.UNKNOWN and one.channel not in named:
+            unclear[one.channel] += one.count
+            why.setdefault(one.channel, one.reason)
+    for channel, count in unclear.items():
+        yield Matter(MatterKind.UNCLEAR, channel, count, total[channel], reason=why[channel])
 
 
 def _health(matters: Sequence[Matter]) -> str:

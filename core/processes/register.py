@@ -66,8 +66,8 @@ class ProcessRecord(Struct, frozen=True, kw_only=True):
     what its workers take tasks from. Times are Unix ms; `since`: when `state` began. `reason`: why it failed or halted.
     `account`, `balance`, `low_balance`: of a courier, as far as they are known. `sources`: the settings that make its
     account, with where each comes from. `answer`: what its provider said of the account `answered` (Unix ms), and
-    whether it `is_refused`. `is_quiet`: it takes no tasks until it is resumed. `faulty_parts`: of the `./ada up` with
-    which it shares its data directory.
+    whether it `is_refused`. `is_quiet`: it takes no tasks until it is resumed. `fault`: what it
+    cannot do now, though it runs. `faulty_parts`: of the `./ada up` with which it shares its data directory.
     """
 
     id: str
@@ -90,6 +90,8 @@ class ProcessRecord(Struct, frozen=True, kw_only=True):
     answered: int = 0
     is_refused: bool = False
     is_quiet: bool = False
+    fault: str = ""
+    fault_since: int = 0
     faulty_parts: Sequence[UpPart] = ()
 
     @property

@@ -61,6 +61,7 @@ class Store:
     commands that must not be repeated. `clock_offset_ms` moves the functions' clock in tests. `durability`: see
     `Durability`. `worked_tubes`: what the workers of this process take tasks from, for the register of processes;
     `tubes_changed` is set when a worker starts or ends. While it `is_quiet`, its workers claim nothing.
+    `faults`: what this process cannot do now, and why, for the register of processes.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Store:
         self.worked_tubes: set[str] = set()
         self.tubes_changed = asyncio.Event()
         self.is_quiet = False
+        self.faults: dict[str, str] = {}
 
         def make(kind: Callable[..., Pipeline], at: Topology, routes: Routes) -> Pipeline:
             fail_over = patience if self.shard_map.cluster else FAIL_OVER

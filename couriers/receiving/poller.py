@@ -76,10 +76,17 @@ class Poller:
         self._ingress = ingress
         self._faults: tuple[type[Exception], ...] = (*source.faults, StoreError)
         self._account = ""
+        self._name = f"polling {id(self)}"
         self._failures = 0
 
     async def run(self) -> None:
         """Poll until cancelled; as a standby while another process polls. Raises what is no fault of the source."""
+        try:
+            await self._run()
+        finally:
+            self._store.faults.pop(self._name, None)
+
+    async def _run(self) -> None:
         while True:
             try:
                 self._account = self._account or await self._source.sign_in()
@@ -88,6 +95,7 @@ class Poller:
                 await self._poll_while_held()
             except self._faults as fault:
                 log.warning("polling pauses: %s", fault)
+                self._store.faults[self._name] = f"polling pauses: {fault}"
             await asyncio.sleep(min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**self._failures))
             self._failures = min(self._failures + 1, 10)
 
@@ -107,6 +115,7 @@ class Poller:
         while True:
             page = await self._source.poll(position)
             self._failures = 0
+            self._store.faults.pop(self._name, None)
             for event in page.events:
                 await self._put(event)
             if is_lower(page.position, position):

@@ -64,7 +64,7 @@ async def show_overview(request: Request[None, NoParameters]) -> Response:
     """Return the health of the installation, and what needs attention."""
     core = request.services.core
     overviews = Overviews(core.store, core.queue, core.channels, request.services.webhooks)
-    return Response(await overviews.show())
+    return Response(await overviews.show(request.tenant))
 
 
 ROUTES: Routes = (

@@ -28,7 +28,7 @@ class ListedProcess(Struct, frozen=True, kw_only=True):
     """One process. `kind`: its verb on the command line; `name`: the channel of a courier or a bot. `since`: when its
     state began; `beat`: its last sign of life. `reason`: why it failed or halted. `rate`: the calls per second that
     the provider has been found to accept, null while nothing limits. `balance`: what is left on the account.
-    `is_quiet`: it takes no tasks until it is resumed.
+    `is_quiet`: it takes no tasks until it is resumed. `fault`: what it cannot do now, though it runs.
     """
 
     id: str
@@ -50,6 +50,7 @@ class ListedProcess(Struct, frozen=True, kw_only=True):
     balance: float | None
     low_balance: float | None
     is_quiet: bool
+    fault: str
 
     @classmethod
     def of(cls, view: ProcessView) -> "ListedProcess":
@@ -74,6 +75,7 @@ class ListedProcess(Struct, frozen=True, kw_only=True):
             balance=one.balance,
             low_balance=one.low_balance,
             is_quiet=one.is_quiet,
+            fault=one.fault,
         )
 
 

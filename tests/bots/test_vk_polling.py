@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -11,15 +11,20 @@ import pytest
 from bots.dialog_event import DialogEvent, dialog_event
 from bots.services import BotServices
 from cli.commands.parts.bot import ReceivingBots
+from cli.processes.noted_process import noted_process
 from cli.settings.settings import load
+from core.deliveries.channels import Channels
 from core.directory.linking import Linking
 from core.errors import SetupError
+from core.monitoring.overview import Matter, MatterKind, Overviews
 from core.processes.bot_faults import BotFaults
 from core.queue import QueueClient, Task
 from core.redis.cancel_and_wait import cancel_and_wait
 from core.services import Services
 from core.updates.bot_calls import BotCalls, PressAnswer, TypingMark
 from core.updates.events import TUBE, Event, decode, dialogs_tube
+from core.webhooks.http_client import WebhookClient
+from core.webhooks.registry import Webhooks
 from couriers import vk as vk_provider
 from couriers.inbound import dialogs_ingress, events_ingress
 from couriers.receiving.lease import PollerLease
@@ -113,6 +118,32 @@ async def test_an_event_with_half_a_surrogate_pair_is_skipped_with_one_log_line(
         vk.write(PERSON, "one")
         await read(stack, "one")
     assert len([line for line in caplog.messages if "is ignored: EVENT_MALFORMED" in line]) == 1
+
+
+@pytest.mark.row("W-38")
+async def test_a_poller_whose_provider_is_away_is_a_matter_until_it_is_back(stack: Stack) -> None:
+    async with serving(VkServer(SandboxState())) as vk:
+        token, url = vk.token, vk.url
+    webhooks = Webhooks(stack.store, stack.queue, WebhookClient(allow_private=True))
+    overviews = Overviews(stack.store, stack.queue, Channels(stack.store), webhooks)
+    ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
+
+    async def not_polling() -> list[Matter]:
+        stack.store.tubes_changed.set()  # the entry of the process is written at once
+        return [one for one in (await overviews.show()).matters if one.kind is MatterKind.NOT_POLLING]
+
+    async with noted_process(stack.store, "bot", "vk") as process, vk_client(token, url) as client:
+        process.runs()
+        polled = asyncio.create_task(poll(stack.store, VkLongPoll(client), ingress))
+        (matter,) = await until(not_polling)
+        assert (matter.subject, matter.reason.startswith("polling pauses: VK cannot be reached")) == ("vk", True)
+        polled.cancel()
+        await asyncio.gather(polled, return_exceptions=True)
+        await until(lambda: is_empty(not_polling()))
+
+
+async def is_empty(found: Awaitable[list[Matter]]) -> bool:
+    return not await found
 
 
 async def test_of_two_processes_one_polls_and_the_other_takes_over(stack: Stack, vk: VkServer) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -62,7 +63,8 @@ def poller(client: BotClient, kept: Any) -> Poller:
     """A poller that has begun."""
     source = TelegramLongPoll(client)
     source._may_have_webhook = False
-    return Poller(None, source, kept, Held(), keeps_position=True)  # type: ignore[arg-type]
+    store: Any = SimpleNamespace(faults={})
+    return Poller(store, source, kept, Held(), keeps_position=True)  # type: ignore[arg-type]
 
 
 UPDATE: dict[str, Any] = {"update_id": 5, "message": {**MESSAGE, "from": {"id": 5, "is_bot": False, "first_name": "A"}}}

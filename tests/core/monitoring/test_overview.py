@@ -5,10 +5,12 @@ from datetime import timedelta
 import pytest
 
 from core.deliveries.channels import ChannelFacts, Channels
+from core.jobs.states import JobState
 from core.model.display import Display
 from core.monitoring.figures import OutcomeCount
-from core.monitoring.overview import Matter, MatterKind, Overviews, failing_channels
+from core.monitoring.overview import Matter, MatterKind, Overviews, failing_channels, unclear_channels
 from core.queue import NewTask, Queue, SettleResult, Tubes
+from core.redis.keys import KEYS
 from core.webhooks.http_client import WebhookClient
 from core.webhooks.registry import Webhooks
 from core.webhooks.webhook import EventType
@@ -71,3 +73,29 @@ def test_a_channel_in_which_half_of_the_last_hours_messages_failed_is_named_with
         OutcomeCount("email", "failed", "blocked", 40),
     ]
     assert list(failing_channels(outcomes)) == [Matter(MatterKind.FAILURES, "sms", 10, 18, reason="blocked")]
+
+
+@pytest.mark.row("W-38")
+def test_messages_of_which_nobody_knows_whether_they_arrived_are_named_below_half_of_them_too() -> None:
+    outcomes = [
+        OutcomeCount("sms", "sent", "", 80),
+        OutcomeCount("sms", "unknown", "answer_lost", 39),
+        OutcomeCount("vk", "unknown", "crashed", 2),
+        OutcomeCount("vk", "unknown", "answer_lost", 1),
+        OutcomeCount("max", "unknown", "crashed", 9),
+    ]
+    assert list(unclear_channels(outcomes, {"max"})) == [
+        Matter(MatterKind.UNCLEAR, "sms", 39, 119, reason="answer_lost"),
+        Matter(MatterKind.UNCLEAR, "vk", 3, 3, reason="crashed"),
+    ]
+
+
+@pytest.mark.row("W-38")
+async def test_a_job_that_has_failed_is_a_matter_of_its_tenant(stack: Stack) -> None:
+    overviews = Overviews(stack.store, stack.queue, Channels(stack.store), webhooks_on(stack))
+    shard = stack.store.shards - 1
+    await stack.store.command("HINCRBY", KEYS["job_counts"].at(shard, "north"), JobState.FAILED, 2)
+    (matter,) = (await overviews.show("north")).matters
+    assert (matter.kind, matter.count) == (MatterKind.JOBS_FAILED, 2)
+    assert (await overviews.show("south")).matters == []
+    await stack.store.command("DEL", KEYS["job_counts"].at(shard, "north"))

@@ -1,7 +1,7 @@
 """An operator manages the queue: tubes with pauses, tasks with their errors, dead letters, lanes."""
 
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -295,7 +295,7 @@ async def has_another_pid(person: Person, pid: int) -> bool:
     return bool(found) and bool(found["pid"] != pid and found["state"] == "running")
 
 
-@pytest.mark.row("W-37")
+@pytest.mark.row("W-38")
 async def test_a_worker_is_quieted_resumed_and_stopped_from_the_page(person: Person) -> None:
     await person.visit("processes")
     rows = "[...document.querySelectorAll('[role=row]')]"
@@ -320,3 +320,23 @@ async def test_a_worker_is_quieted_resumed_and_stopped_from_the_page(person: Per
 async def is_reached(person: Person, delivery: str) -> bool:
     found = await person.running.call("GET", f"/v1/deliveries/{delivery}")
     return bool(found["verdict"] == "all_reached")
+
+
+@pytest.mark.row("W-38")
+async def test_tubes_with_work_stand_first_and_one_shows_its_last_hour(person: Person) -> None:
+    await bury_some(person, "with-work", 1)
+    async with connect(url_of(person)) as client:
+        await client.put_many("for-later", [NewTask("a", due=datetime.now(UTC) + HOUR)])
+    await person.visit("tubes", language="ru", width=390)
+    await person.sees("выполняется сейчас:")
+    await person.sees("with-work")
+    rows = await person.browser.run("document.querySelectorAll('.rows .row').length")
+    idle = "[...document.querySelectorAll('main button')].find((one) => one.innerText.includes('свобод'))"
+    await person.browser.run(f"{idle}.click()")
+    await person.browser.wait_for(f"document.querySelectorAll('.rows .row').length > {rows}")
+    await person.sees("Скрыть свободные очереди")
+    await person.browser.run("document.querySelector('button[aria-label=\"Показать скорость: with-work\"]').click()")
+    await person.sees("Последний час: with-work")
+    await person.keeps_picture("tube-curve")
+    await person.visit("tasks?state=waiting&tube=for-later")
+    await person.sees("in 59 minutes")

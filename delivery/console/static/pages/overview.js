@@ -7,10 +7,10 @@ import { countMatters, notice, tag, withStates } from "../lib/page.js";
 import { follow } from "../lib/live.js";
 
 const COLOURS = { good: "good", attention: "warn", bad: "bad" };
-const URGENT = ["overdue", "data_lost", "halted", "not_running", "unserved", "server_setting"];
+const URGENT = ["overdue", "data_lost", "halted", "not_running", "unserved", "server_setting", "not_polling"];
 /** Where a matter is looked after. */
 const PAGES = {
-  overdue: "processes", halted: "processes", not_running: "processes", unserved: "processes", failures: "messages", webhook: "webhooks", dead_letters: "dead_letters", paused: "tubes",
+  overdue: "processes", halted: "accounts", not_polling: "processes", unclear: "messages", jobs_failed: "jobs", not_running: "processes", unserved: "processes", failures: "messages", webhook: "webhooks", dead_letters: "dead_letters", paused: "tubes",
 };
 const NOT_REACHED = ["failed", "unknown", "expired"];
 // Milliseconds between two readings while tasks move: each costs the server some reads, in each open console.
@@ -62,7 +62,7 @@ function sentence({ kind, subject, count = 0, of = 0, reason = "", by, at }) {
 function reasonOf(kind, reason, subject) {
   if (kind === "data_lost") return t(`lost.${subject}`);
   if (kind === "server_setting" && has(`setting.${subject}`)) return t(`setting.${subject}`);
-  if (kind === "failures") return reason ? word("reason", reason) : t("overview.no_reason");
+  if (kind === "failures" || kind === "unclear") return reason ? word("reason", reason) : t("overview.no_reason");
   return reason ? said(reason) : t("overview.no_reason");
 }
 
@@ -116,7 +116,7 @@ function failures(failed, outcomes) {
  * Returns a figure: chart({title, times: [ms, …], step: ms, series: [{name, values: [number or null, …], kind}], show}).
  * A series of the kind "bad" is red. `show` writes a value; `whole`: how the table makes one number of several, their "mean" or the "most".
  */
-function chart({ title, times, step, series, show = number, whole = "mean" }) {
+export function chart({ title, times, step, series, show = number, whole = "mean" }) {
   const most = Math.max(...series.flatMap((one) => one.values.filter((value) => value !== null)), 0);
   const from = times[0], span = Math.max(times.at(-1) - from, step);
   const x = (at) => ((at - from) / span) * WIDTH, y = (value) => HEIGHT - (most ? value / most : 0) * (HEIGHT - 4) - 2;

@@ -71,10 +71,11 @@ async function act(path, body, said) {
 const titleOf = ({ kind, name }) => (has(`process.${kind}`) ? t(`process.${kind}`, { name: name && word("channel", name) }) : `${kind} ${name}`);
 const time = (value) => h("time", { datetime: value, title: fullMoment(value) }, ago(value));
 
-function notes({ state, reason, throttles, rate, balance, low_balance, command }, left) {
+function notes({ state, reason, fault, throttles, rate, balance, low_balance, command }, left) {
   const isLow = balance !== null && balance < (low_balance || 0);
   return [
     reason && h("div", {}, quoted(reason)),
+    fault && h("div", {}, tag("bad", t("processes.fault")), " ", quoted(fault)),
     state === "halted" && h("div", { class: "quiet small" }, rich("processes.repair", { command: h("code", {}, command) })),
     throttles.map(({ scope, until }) => h("div", {}, t("processes.throttled", { scope: word("throttle", scope) }), " ", h("span", { dataset: { until } }, duration(left(until))))),
     rate !== null && h("div", {}, t("processes.rate", { rate: number(rate) })),

@@ -4,7 +4,7 @@
  */
 
 import { h, paint } from "../lib/dom.js";
-import { number, t, word } from "../lib/words.js";
+import { ago, fullMoment, number, rich, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { explain, may, quoted, tag, toast } from "../lib/page.js";
 import { table } from "../lib/table.js";
@@ -35,6 +35,7 @@ export default {
         { title: t("tasks.tube"), width: "1.3fr", cell: (row) => row.tube },
         { title: t("tasks.kind_prefix"), width: "1fr", cell: (row) => row.kind || "–" },
         { title: t("tasks.user"), width: "1fr", cell: (row) => row.user || "–" },
+        { title: t("tasks.when"), width: "8rem", cell: when },
         { title: t("tasks.attempts"), width: "6rem", class: "number", cell: (row) => number(row.attempts || 0) },
         { title: t("tasks.error"), width: "2fr", cell: (row) => (row.error ? quoted(row.error) : "–") },
       ],
@@ -48,6 +49,14 @@ export default {
     });
   },
 };
+
+/** When a waiting task is tried, since when one is worked on. */
+function when({ state, due, started }) {
+  const at = { waiting: due, taken: started }[state];
+  if (!at) return "–";
+  const shown = h("time", { datetime: new Date(at).toISOString(), title: fullMoment(at) }, ago(at));
+  return state === "taken" ? rich("tasks.since", { when: shown }) : shown;
+}
 
 const action = (verb) => ({
   title: t(`tasks.${verb}`), danger: verb === "cancel",

@@ -4,7 +4,7 @@ import { field, h, paint } from "../lib/dom.js";
 import { ago, duration, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { explain, may, notice, tag, toast } from "../lib/page.js";
-import { ask } from "../lib/dialog.js";
+import { ask, open } from "../lib/dialog.js";
 import { follow } from "../lib/live.js";
 import { table } from "../lib/table.js";
 
@@ -21,28 +21,59 @@ export default {
   right: "inspect",
   render(root, parameters, context) {
     const mayChange = may(context.me, "operate");
-    const warning = h("div"), place = h("div"), shares = h("div");
-    paint(root, h("h1", {}, t("page.tubes")), warning, place, shares);
+    const warning = h("div"), now = h("div"), place = h("div"), idle = h("div"), shares = h("div");
+    paint(root, h("h1", {}, t("page.tubes")), warning, now, place, idle, shares);
+    let showsIdle = false;
+    const toggle = () => { showsIdle = !showsIdle; list.reload(); };
     const load = async ({ signal }) => {
       const { tubes, weights, overdue_ms } = await api.get("/v1/queue/tubes", {}, { signal });
       paint(warning, tubes.filter((tube) => tube.paused).map(({ name, paused: { by, reason, at } }) => notice("warn", t("tubes.paused_by", { tube: name, by, reason, when: ago(at) }))), overdue_ms > OVERDUE_MS && notice("warn", t("tubes.overdue", { time: duration(overdue_ms / 1000) })));
       paint(shares, weightList(weights, mayChange, () => list.reload()));
-      return { rows: tubes, next: null };
+      paint(now, h("p", {}, sums(tubes)));
+      const busy = tubes.filter(hasWork), rest = tubes.filter((tube) => !hasWork(tube));
+      paint(idle, rest.length > 0 && h("div", { class: "actions" }, h("button", { "aria-expanded": String(showsIdle), onclick: toggle }, t(showsIdle ? "tubes.hide_idle" : "tubes.show_idle", { count: rest.length }))));
+      return { rows: showsIdle ? [...busy, ...rest] : busy, next: null };
     };
     const list = table(place, {
       label: t("page.tubes"), context, load, id: (tube) => tube.name, columns: columns(mayChange, () => list.reload()),
-      whenEmpty: { title: t("tubes.none"), text: t("tubes.none_text") },
+      whenEmpty: { title: t("tubes.none_busy") },
     });
     follow(["queue"], () => list.update(), context.signal, READ_PAUSE);
   },
 };
+
+const work = ({ stats }) => STATES.reduce((sum, state) => sum + (stats?.states[state] || 0), 0);
+const hasWork = (tube) => work(tube) > 0 || Boolean(tube.paused) || Boolean(tube.rate);
+
+/** What runs now and what is tried later, over all tubes; each leads to its tasks. */
+function sums(tubes) {
+  const link = (state, key) => {
+    const count = tubes.reduce((sum, { stats }) => sum + (stats?.states[state] || 0), 0);
+    return h("a", { href: `#/tasks?state=${state}` }, t(key, { count }));
+  };
+  return [link("taken", "tubes.runs_now"), " · ", link("waiting", "tubes.later"), " · ", link("buried", "tubes.buried")];
+}
+
+/** The last hour of one tube. */
+async function curve({ name }) {
+  const [{ chart }, { step, points }] = await Promise.all([import("./overview.js"), api.get("/v1/figures", { tube: name, step: 30 })]);
+  const times = points.map((one) => one.at);
+  const flow = (key) => points.map((one, n) => (one.flow ? (one.flow[key] * 60000) / (times[n] - times[n - 1]) : null));
+  const draw = (title, series) => chart({ title: t(`overview.${title}`), times, step: step * 1000, series: series.map(([key, values]) => ({ name: t(`overview.${key}`), values })) });
+  await open(t("tubes.curve_title", { tube: name }), (close) => [
+    points.length < 2 ? h("p", {}, t("overview.no_figures")) : h("div", { class: "charts" },
+      draw("tasks", [["done", flow("done")], ["put", flow("put")]]),
+      draw("depth", [["ready", points.map((one) => one.ready + one.locked)], ["taken", points.map((one) => one.taken)]])),
+    h("div", { class: "actions" }, h("button", { type: "button", onclick: () => close(), autofocus: true }, t("dialog.done"))),
+  ]);
+}
 
 function columns(mayChange, again) {
   return [
     { title: t("tubes.name"), width: "minmax(8rem, 3fr)", cell: nameOf },
     ...STATES.map((state) => ({ title: word("task_state", state), width: WIDER, class: "number", cell: (tube) => count(tube, state) })),
     { title: t("tubes.oldest"), width: NUMBER, class: "number", cell: ({ stats }) => (stats?.oldest_ms ? duration(stats.oldest_ms / 1000) : "–") },
-    { title: t("tubes.rate"), width: NUMBER, class: "number", cell: ({ rate }) => (rate ? number(rate, ROUNDED) : "–") },
+    { title: t("tubes.rate"), width: NUMBER, class: "number", cell: (tube) => h("button", { class: "plain", "aria-label": t("tubes.curve_of", { tube: tube.name }), onclick: () => curve(tube) }, tube.rate ? number(tube.rate, ROUNDED) : "0") },
     { title: t("tubes.pace"), width: NUMBER, class: "number", cell: (tube) => pace(tube, mayChange, again) },
     ...(mayChange ? [{ title: t("tubes.action"), width: "8.5rem", cell: (tube) => change(tube, again) }] : []),
   ];
