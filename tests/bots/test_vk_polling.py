@@ -126,7 +126,7 @@ async def test_a_poller_whose_provider_is_away_is_a_matter_until_it_is_back(stac
         token, url = vk.token, vk.url
     webhooks = Webhooks(stack.store, stack.queue, WebhookClient(allow_private=True))
     overviews = Overviews(stack.store, stack.queue, Channels(stack.store), webhooks)
-    ingress = dialogs_ingress(QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
+    ingress = dialogs_ingress(stack.store, QueueClient(stack.store), TENANT)[vk_provider.CHANNEL]
 
     async def not_polling() -> list[Matter]:
         stack.store.tubes_changed.set()  # the entry of the process is written at once
