@@ -66,6 +66,7 @@ class Receiving:
     `process`: NAME in `./ada bot NAME`. `needs`: settings of which one must be set for it, none if an account is
     enough. `reads_section`: the process reads the settings of the channel. It `makes_calls` at once, such as the mark
     that the bot is writing; the answer to a press has at most `longest_answer` characters, 0 if a press has none.
+    `numbers`: people answer a question by the numbers of its options.
     """
 
     process: str
@@ -80,6 +81,7 @@ class Receiving:
     reads_section: bool = False
     makes_calls: bool = False
     longest_answer: int = 0
+    numbers: bool = False
 
     @property
     def imports(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from importlib import import_module
 
+from core.answers import AnswerNumbers
 from core.deliveries.choice_store import Choices
 from core.deliveries.received import ReceivedMessages
 from core.directory import Directory
@@ -20,9 +21,16 @@ def dialogs_ingress(
     store: Store, client: QueueClient, tenant: str, directory: Directory | None = None
 ) -> Mapping[str, Ingress]:
     """Return the ways in for the dialogs of the bots, by channel. `directory`: to note who can be reached."""
+    received, numbers = ReceivedMessages(store), AnswerNumbers(store)
     return {
         channel: Ingress(
-            Events(client, tenant, tube=dialogs_tube(channel), received=ReceivedMessages(store)),
+            Events(
+                client,
+                tenant,
+                tube=dialogs_tube(channel),
+                received=received,
+                numbers=numbers if one.numbers else None,
+            ),
             one.source or tenant,
             _for_dialogs(_reader(one)),
             reachability=_reachability(directory, tenant, channel, one),
@@ -35,11 +43,11 @@ def events_ingress(
     store: Store, client: QueueClient, tenant: str, max_age: timedelta = MAX_AGE
 ) -> Mapping[str, Ingress]:
     """Return the ways in for the scenarios of the tenant's bot, by channel."""
-    events = Events(client, tenant, Choices(store), received=ReceivedMessages(store))
+    choices, received, numbers = Choices(store), ReceivedMessages(store), AnswerNumbers(store)
     parts = gathering(store, client, tenant)
     return {
         channel: Ingress(
-            events,
+            Events(client, tenant, choices, received=received, numbers=numbers if one.numbers else None),
             one.source or tenant,
             _reader(one),
             gathering=parts if one.gathers else None,

@@ -9,8 +9,19 @@ no option has more people than places (I28).
 Neighbours: `core.deliveries` below. `couriers.sending` signs the buttons, `core.updates` recognises presses.
 """
 
-from core.answers.answers import PRESS, Answers
+from core.answers.answers import NUMBER, PRESS, AnsweredMessage, Answers
 from core.answers.links import LINK, AnswerLinks
+from core.answers.numbers import AnswerNumbers
 from core.answers.tokens import AnswerTokens, is_token
 
-__all__ = ["LINK", "PRESS", "AnswerLinks", "AnswerTokens", "Answers", "is_token"]
+__all__ = [
+    "LINK",
+    "NUMBER",
+    "PRESS",
+    "AnswerLinks",
+    "AnswerNumbers",
+    "AnswerTokens",
+    "AnsweredMessage",
+    "Answers",
+    "is_token",
+]

@@ -3,6 +3,7 @@
 Called by `core.updates.presses` and by `delivery/`.
 """
 
+import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,14 +15,16 @@ from core.deliveries.histories.projection import HistoryFields, channels_of, wav
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import Forbidden, Invalid, NotFound
 from core.model.compact_json import compact_json
-from core.model.content import Content
+from core.model.content import Content, ParseMode
 from core.model.history_key import HistoryKey
 from core.model.question import GivenAnswer, Question, load_question, load_row
 from core.model.states import Reason, Status
+from core.model.text.personal import PersonalTemplate, load_texts, values_in
+from core.model.text.text_marks import plain_text
 from core.redis.keys import KEYS
 from core.redis.store import Store
 
-PRESS, ON_BEHALF = "press", "on_behalf"
+PRESS, ON_BEHALF, NUMBER, TEXT = "press", "on_behalf", "number", "text"
 
 
 class PressedAnswer(NamedTuple):
@@ -49,6 +52,20 @@ class AskedRecipient(NamedTuple):
         contacts = self.recipient.contacts[self.channels.index(channel)]
         return Entry(self.recipient.id, self.recipient.number, contact, contacts, "")
 
+    @property
+    def text(self) -> str:
+        """The text that this recipient has got, without marks."""
+        text, named = self.fields["text"] or "", self.fields["personal"]
+        if named is not None:
+            template = PersonalTemplate(text, self.content, load_texts(self.fields["texts"]))
+            text = template.text(values_in(json.loads(named), self.recipient.values))
+        return plain_text(text, self.content.parse_mode if self.content else ParseMode.PLAIN)
+
+    def is_closed(self, at: float) -> bool:
+        """Return whether the question is closed at a moment, in ms."""
+        ends = int(self.fields["answers_closed"] or 0), int(self.fields["answers_until"] or 0)
+        return any(0 < end <= at for end in ends)
+
 
 class AnsweredMessage(NamedTuple):
     """The message by which somebody has answered: evidence that it has arrived."""
@@ -58,7 +75,7 @@ class AnsweredMessage(NamedTuple):
     contact: int
 
 
-_FIELDS = ("tenant", "answer", "content", "plan", "text", "personal", "answers_until", "answers_closed")
+_FIELDS = ("tenant", "answer", "content", "plan", "text", "texts", "personal", "answers_until", "answers_closed")
 
 
 class Answers:

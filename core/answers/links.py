@@ -6,7 +6,6 @@ A link names its recipient and is signed with 128 bits, so it needs no account a
 this person. Opening it changes nothing.
 """
 
-import json
 import time
 from typing import NamedTuple
 
@@ -15,10 +14,7 @@ from core.answers.tokens import AnswerTokens
 from core.deliveries.histories.parcels import load_parcel
 from core.deliveries.histories.reader import HistoryReader
 from core.errors import Forbidden, Invalid
-from core.model.content import ParseMode
 from core.model.question import AnswerRow, GivenAnswer, channel_code, load_row, row_field
-from core.model.text.personal import PersonalTemplate, load_texts, values_in
-from core.model.text.text_marks import plain_text
 from core.redis.store import Store
 
 LINK = "link"
@@ -27,11 +23,10 @@ CORRECTION_MS = 60_000
 
 
 class LinkedQuestion(NamedTuple):
-    """What the page shows. `text`: of the delivery, as this recipient has got it. `row`: None before an answer."""
+    """What the page shows. `row`: None before an answer."""
 
     asked: AskedRecipient
     message: AnsweredMessage
-    text: str
     row: AnswerRow | None
     is_closed: bool
 
@@ -64,9 +59,8 @@ class AnswerLinks:
         message = AnsweredMessage(channel, place.parcel, place.contact)
         if await self._is_deleted(asked, message):
             raise Forbidden("ANSWER_PERSON_DELETED", "The data of this person were deleted.")
-        until = int(asked.fields["answers_until"] or 0)
-        is_closed = asked.fields["answers_closed"] is not None or 0 < until <= time.time() * 1000
-        return LinkedQuestion(asked, message, _text_of(asked), load_row(asked.fields[row_name]), is_closed)
+        row, is_closed = load_row(asked.fields[row_name]), asked.is_closed(time.time() * 1000)
+        return LinkedQuestion(asked, message, row, is_closed)
 
     async def answer(self, token: str, option: str, event: str) -> GivenAnswer:
         """Count an answer; after the closing it is late. Raises as `open` does, and Invalid OPTION_UNKNOWN."""
@@ -82,11 +76,3 @@ class AnswerLinks:
         entries = load_parcel(stored)[1] if stored else ()
         place = (asked.recipient.number, message.contact)
         return any(not one.address for one in entries if (one.number, one.contact) == place)
-
-
-def _text_of(asked: AskedRecipient) -> str:
-    text, named = asked.fields["text"] or "", asked.fields["personal"]
-    if named is not None:
-        template = PersonalTemplate(text, asked.content, load_texts(asked.fields["texts"]))
-        text = template.text(values_in(json.loads(named), asked.recipient.values))
-    return plain_text(text, asked.content.parse_mode if asked.content else ParseMode.PLAIN)

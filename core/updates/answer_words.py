@@ -1,8 +1,10 @@
 """Replies to a press and the result of a question, in Russian and English. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from core.answers.words import AskedInText
 from core.model.question import AnswerKind, AnswerTotals, GivenAnswer, Late, Question
+from core.model.text.text_parts import beginning_of
 from core.updates.events import Event
 
 _RESULTS: Mapping[str, tuple[str, str]] = {
@@ -50,6 +52,9 @@ _PLACE = (
 )
 _SHORT = 100
 """Characters of a text that the result names."""
+_TITLE = 40
+"""Characters of a question in a list."""
+_MOST_LISTED = 5
 
 
 def result_text(given: GivenAnswer) -> str:
@@ -63,6 +68,24 @@ def result_text(given: GivenAnswer) -> str:
         name = "waiting"
     option = question.option(given.row.value)
     return _in(question.locale, _RESULTS[name]).format(answer=option.text if option else given.row.value)
+
+
+def which_question(asked: Sequence[tuple[str, AskedInText]]) -> str:
+    """Return the text that lists the open questions of an address, because it is unclear which one was answered."""
+    locale = asked[0][1].question.locale if asked else "ru"
+    if not asked:
+        return _in(locale, _REFUSALS["QUESTION_NOT_FOUND"])
+    begin = _in(
+        locale, ("Неясно, на какой вопрос ответ. Ответьте так:", "It is unclear what you answer. Reply like this:")
+    )
+    return "\n".join(
+        [begin, *(f"{beginning_of(text)[:_TITLE]}: {_choices(one)}" for text, one in asked[:_MOST_LISTED])]
+    )
+
+
+def _choices(asked: AskedInText) -> str:
+    pairs = zip(asked.numbers, asked.question.options, strict=False)
+    return ", ".join(f"{number} - {option.text}" for number, option in pairs)
 
 
 def is_alert(given: GivenAnswer) -> bool:

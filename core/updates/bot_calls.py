@@ -121,7 +121,7 @@ class BotCalls:
         source = own_name(self._tenant, f"{self._tube}.buttons")
         await self._client.queue.put_once(self._tube, task, source=source, name=str(event["id"]))
 
-    async def remove_buttons(self, change: ButtonChange, name: str, due: datetime) -> None:
+    async def change_message(self, change: ButtonChange, name: str, due: datetime) -> None:
         """Have a message show other buttons at a time, once for a name. Raises StoreError."""
         task = NewTask(
             msgspec.json.encode(change).decode(),

@@ -16,7 +16,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from core.answers import is_token
+from core.answers import AnswerNumbers, is_token
+from core.answers.numbers import TextMeaning
 from core.deliveries.choice_store import Choices
 from core.deliveries.received import ReceivedMessages
 from core.errors import Invalid
@@ -28,6 +29,8 @@ ANSWERS_TUBE = "answers"
 """The tube of the presses that answer questions of deliveries: `core.updates.presses`."""
 REPLIES_TUBE = "replies"
 """The tube of replies to deliveries: `core.threads.replies`."""
+ANSWER_TO = "answer_to"
+"""The field of an event whose text answers the question of a delivery."""
 KINDS = ("text", "callback", "new_member", "left_member", "changed_member", "join_request", "edited", "inline_query")
 MAX_BYTES = 128 * 1024
 """Of an event as JSON."""
@@ -65,7 +68,8 @@ def replies_tube() -> Tube:
 
 class Events:
     """Puts the events of one tenant's bot. `choices`: to see answers by number. `tube`: that of the scenarios, or of
-    the dialogs in one channel. `received`: to see which messages are quoted.
+    the dialogs in one channel. `received`: to see which messages are quoted. `numbers`: to see answers to questions of
+    deliveries.
     """
 
     def __init__(
@@ -75,12 +79,14 @@ class Events:
         choices: Choices | None = None,
         tube: Tube | None = None,
         received: ReceivedMessages | None = None,
+        numbers: AnswerNumbers | None = None,
     ) -> None:
         self._client = client
         self._tenant = tenant
         self._choices = choices
         self._tube = tube or scenarios_tube()
         self._received = received
+        self._numbers = numbers
 
     async def open(self) -> None:
         """Create the tube."""
@@ -91,8 +97,11 @@ class Events:
         it.
         """
         stored = checked({**event, "source": source})
+        stored.pop(ANSWER_TO, None)
         encode(stored)  # before the store is asked with a text that cannot be encoded
-        if self._choices is not None:
+        if self._numbers is not None and (meant := await self._answer_in_text(stored, self._numbers)):
+            stored[ANSWER_TO] = msgspec.to_builtins(meant)
+        elif self._choices is not None:
             stored = await answered(stored, self._choices, self._tenant)
         lane = own_name(self._tenant, lane_of(stored))
         task = NewTask(encode(stored), self._tenant, lane=lane, user=person_of(stored))
@@ -117,6 +126,15 @@ class Events:
             return False
         place = self._tenant, str(event["channel"]), str(event["user_id"]), str(reference)
         return await self._received.quoted(*place) is not None
+
+    async def _answer_in_text(self, event: Event, numbers: AnswerNumbers) -> TextMeaning | None:
+        """Return what a text answers by number or word. A question of the bot that waits in the chat has precedence."""
+        if event["kind"] != "text" or not is_private(event):
+            return None
+        channel, user = str(event["channel"]), str(event["user_id"])
+        meant = await numbers.read(self._tenant, channel, user, str(event.get("event_text") or ""))
+        chat = str(event.get("chat_id") or user)
+        return None if meant and await numbers.is_asked_by_bot(self._tenant, channel, user, chat) else meant
 
 
 def encode(event: "Event | msgspec.Struct") -> str:
@@ -171,8 +189,8 @@ def is_free_text(event: Event) -> bool:
 
 
 def is_answer(event: Event) -> bool:
-    """Return whether an event is the press of a button that answers the question of a delivery."""
-    return event.get("kind") == "callback" and is_token(event.get("callback_data"))
+    """Return whether an event answers the question of a delivery: the press of its button, or its number in a text."""
+    return ANSWER_TO in event or (event.get("kind") == "callback" and is_token(event.get("callback_data")))
 
 
 def checked(event: Event) -> dict[str, Any]:

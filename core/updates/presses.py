@@ -13,24 +13,32 @@ import logging
 from datetime import timedelta
 from hashlib import blake2b
 
+import msgspec
+
 from core.admission.quiet_hours import TenantQuietHours
-from core.answers import Answers
+from core.admission.reply_limit import MOST_REPLIES, count_reply
+from core.answers import AnswerNumbers, Answers
+from core.answers.copies import Copies
+from core.answers.numbers import TextMeaning
+from core.deliveries.channels import Channels
+from core.deliveries.deliveries import Deliveries
 from core.errors import NotFound, Refused
 from core.model.backoff import Backoff
 from core.model.clock import from_ms
+from core.model.delivery import NewDelivery, Recipient, Repeat, Sender
 from core.model.history_key import HistoryKey
 from core.queue import Attempt, QueueClient, Result, Retry, Task, Tube, Worker
 from core.redis.store import Store
-from core.updates.answer_words import is_alert, refusal_text, result_text
-from core.updates.bot_calls import BotCalls
-from core.updates.events import ANSWERS_TUBE, Event, decode, identity
+from core.updates.answer_words import is_alert, refusal_text, result_text, which_question
+from core.updates.bot_calls import BotCalls, ButtonChange, calls_tube
+from core.updates.events import ANSWER_TO, ANSWERS_TUBE, Event, decode, identity
 from core.updates.question_notices import QuestionNotices
 
 log = logging.getLogger(__name__)
 
-CLOSE, CLOSED, REMIND, PLACE = "close", "closed", "remind", "place"
-"""The kinds of the tasks that close questions, that follow from the closing, that remind, and that tell who has got a
-place.
+CLOSE, CLOSED, REMIND, PLACE, COPIES = "close", "closed", "remind", "place", "copies"
+"""The kinds of the tasks that close questions, that follow from the closing, that remind, that tell who has got a
+place, and that show an answer in other messages.
 """
 _LEASE = timedelta(seconds=5)
 _CONCURRENCY = 100
@@ -47,8 +55,12 @@ class Presses:
     def __init__(self, store: Store, client: QueueClient, quiet_hours: TenantQuietHours | None = None) -> None:
         self._client = client
         self._quiet_hours = quiet_hours or TenantQuietHours()
+        self._store = store
         self._answers = Answers(store)
         self._notices = QuestionNotices(store, client, self._quiet_hours)
+        self._numbers = AnswerNumbers(store, self._answers)
+        self._copies = Copies(store, self._answers)
+        self._deliveries = Deliveries(store, Channels(store))
 
     async def open(self) -> None:
         """Create the tube. Raises StoreError."""
@@ -59,7 +71,7 @@ class Presses:
         return self._client.worker(ANSWERS_TUBE, self.handle, _CONCURRENCY, lease=_LEASE)
 
     async def handle(self, attempt: Attempt) -> Result:
-        """Count a press and show what came of it, close a question, or remind of it. Raises StoreError."""
+        """Count an answer and show what came of it, close a question, or remind of it. Raises StoreError."""
         task = attempt.task
         if task.kind == CLOSE:
             await self._close(HistoryKey.of(task.shard, attempt.body), task.tenant)
@@ -70,8 +82,12 @@ class Presses:
             await self._notices.tell_place(HistoryKey.of(task.shard, suffix), task, int(number))
         elif task.kind == REMIND:
             return await self._remind(task, attempt.body)
+        elif task.kind == COPIES:
+            await self._show_in_copies(task, attempt.body)
+        elif ANSWER_TO in (event := decode(attempt.body)):
+            await self._text(task.tenant, event)
         else:
-            await self._press(task.tenant, decode(attempt.body))
+            await self._press(task.tenant, event)
         return None
 
     async def _finish(self, key: HistoryKey, task: Task) -> None:
@@ -92,6 +108,45 @@ class Presses:
         except NotFound:
             log.info("question of %s: its delivery is no longer kept", key.id)
         return None
+
+    async def _show_in_copies(self, task: Task, body: str) -> None:
+        """Have the messages of other channels show the last answer. A change that is put twice is made once."""
+        suffix, number, channel = body.rsplit(" ", 2)
+        key = HistoryKey.of(task.shard, suffix)
+        tubes = {tube.name for tube in await self._client.tubes.known()}
+        for copy in await self._copies.of(key, int(number), channel):
+            if calls_tube(copy.channel) not in tubes:
+                continue
+            calls = BotCalls(self._client, task.tenant, copy.channel)
+            change = ButtonChange(copy.address, copy.message, copy.buttons)
+            await calls.change_message(change, f"{key.id} {copy.version}", from_ms(task.claimed))
+
+    async def _text(self, tenant: str, event: Event) -> None:
+        """Count an answer by text. A reply costs an SMS, so only what is not simply counted has one."""
+        channel, address = str(event["channel"]), str(event["user_id"])
+        given, name = msgspec.convert(event[ANSWER_TO], TextMeaning), _name(tenant, event)
+        if not given.place:
+            asked = await self._numbers.open_questions(tenant, channel, address)
+            await self._reply(tenant, event, which_question(asked))
+            return
+        try:
+            answer = await self._numbers.answer(tenant, channel, given, name)
+        except Refused as refusal:
+            log.info("%s: the answer %s does not count: %s", channel, event["id"], refusal.code)
+            await self._reply(tenant, event, refusal_text(refusal.code, event))
+            return
+        if is_alert(answer):
+            await self._reply(tenant, event, result_text(answer))
+
+    async def _reply(self, tenant: str, event: Event, text: str) -> None:
+        """Send a text back, once for each event, and not without end: a machine may answer."""
+        channel, address = str(event["channel"]), str(event["user_id"])
+        if await count_reply(self._store, tenant, channel, address) > MOST_REPLIES:
+            log.warning("%s: nothing is replied to %s: it has written too often today", channel, event["id"])
+            return
+        recipient = Recipient(address, contacts={channel: [address]})
+        reply = NewDelivery(tenant, Sender("bot"), text, [recipient], [channel], origin="bot", kind="reply")
+        await self._deliveries.enqueue(reply, Repeat(f"answer:{_name(tenant, event)}", "answer", is_own=True))
 
     async def _close(self, key: HistoryKey, tenant: str) -> None:
         try:

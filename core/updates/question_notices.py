@@ -68,7 +68,7 @@ class QuestionNotices:
                 calls = BotCalls(self._client, history.tenant, channel)
                 for address, message in (await self._sent(key, parcel)).items():
                     change = ButtonChange(address, message, rows)
-                    await calls.remove_buttons(change, key.id, now + _PAUSE * next(numbers))
+                    await calls.change_message(change, key.id, now + _PAUSE * next(numbers))
 
     async def _parcels(self, key: HistoryKey, tenant: str) -> AsyncIterator[StoredParcel]:
         """Emit the parcels of a delivery and of its reminders."""

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
 
-from core.answers import LINK
+from core.answers import LINK, NUMBER, PRESS, AnsweredMessage
 from core.answers.buttons import with_tokens
 from core.deliveries.histories.encoding import PAGE, load_recipients
 from core.deliveries.histories.parcels import Entry
@@ -17,9 +17,9 @@ from core.model.content import Button, Content, Feature
 from core.model.history_key import code_of
 from core.model.question import LinkPlace, Pressed, Question
 from core.model.text.personal import PersonalTemplate, Values, load_texts, values_in
-from couriers.sending.content.asking import ask, may_have_link, with_link
+from couriers.sending.content.asking import AnswerWays, ask, may_have_link, widest_numbers, with_link
 from couriers.sending.content.content_for_channel import Presented, present
-from couriers.sending.interface import Message, WritesAsText
+from couriers.sending.interface import HasLimits, Message, WritesAsText
 from couriers.sending.parcels.parcel import Parcel
 from couriers.sending.parcels.parcel_services import ParcelServices
 
@@ -38,12 +38,26 @@ class Messages:
         self._has_choices = bool(parcel.content or parcel.question) and isinstance(services.courier, WritesAsText)
         self._template = PersonalTemplate(parcel.text, parcel.content) if parcel.is_personal else None
         self._values: dict[int, Values] = {}
-        self.shared = self._present(parcel.text, parcel.content, services.options.answer_url)
+        self._numbers: dict[tuple[int, int], Sequence[int]] = {}
+        self.shared = self._present(parcel.text, parcel.content, self._usual_ways())
 
-    def _present(self, text: str, content: Content | None, answer_url: str) -> Presented:
+    def _usual_ways(self) -> AnswerWays:
+        courier, question = self._services.courier, self._parcel.question
+        takes_numbers = question and isinstance(courier, HasLimits) and courier.limits.numbers
+        return AnswerWays(
+            self._services.options.answer_url, widest_numbers(question) if question and takes_numbers else ()
+        )
+
+    def _ways(self, entry: Entry) -> AnswerWays:
+        """Return how the address of an entry may answer."""
+        usual = self._usual_ways()
+        numbers = self._numbers.get((entry.number, entry.contact), usual.numbers)
+        return AnswerWays(usual.url if may_have_link(entry.address) else "", numbers)
+
+    def _present(self, text: str, content: Content | None, ways: AnswerWays) -> Presented:
         """Return what the courier gets; what answers a question has no tokens yet."""
         courier, question = self._services.courier, self._parcel.question
-        asked = ask(question, text, content, courier.shows, self._as_text, answer_url) if question else None
+        asked = ask(question, text, content, courier.shows, self._as_text, ways) if question else None
         if asked:
             text, content = asked.text, asked.content
         presented = present(text, content, courier.shows, self._as_text(content) if content else ())
@@ -68,14 +82,14 @@ class Messages:
 
     def presented(self, entry: Entry) -> Presented:
         """Return what the courier gets for an entry, and what its channel does not show."""
-        url = self._services.options.answer_url if may_have_link(entry.address) else ""
+        ways = self._ways(entry)
         text, content = self._parcel.text, self._parcel.content
         if self._template is not None:
             values = self._values.get(entry.number, {})
             text, content = self._template.text(values), self._template.content(values)
-        elif url or self.shared.answer_by != LINK:
+        elif ways == self._usual_ways() or self.shared.answer_by in ("", PRESS):
             return self.shared
-        presented = self._present(text, content, url)
+        presented = self._present(text, content, ways)
         if presented.content is None or self.shared.content is None:
             return presented
         return presented._replace(content=replace(presented.content, attachments=self.shared.content.attachments))
@@ -88,6 +102,8 @@ class Messages:
         """Return the messages of an attempt. A number that the recipients write from now on answers them; a delivery
         with only a text leaves earlier choices as they are. Raises StoreError.
         """
+        if self.shared.answer_by == NUMBER:
+            await self._reserve_numbers(entries)
         presented = [self.presented(entry) for entry in entries]
         if self._has_choices:
             by_choices: dict[tuple[Button, ...], list[str]] = {}
@@ -97,10 +113,19 @@ class Messages:
                 await self._services.choices.remember(self._tenant, self._channel, addresses, choices)
         return [await self._message(entry, one) for entry, one in zip(entries, presented, strict=True)]
 
+    async def _reserve_numbers(self, entries: Sequence[Entry]) -> None:
+        """Reserve the numbers of the options; an address that has none left gets a link. Raises StoreError."""
+        question, key = self._parcel.question, self._parcel.history_key
+        assert question
+        for entry in entries:
+            message = AnsweredMessage(self._channel, self._parcel.number, entry.contact)
+            place = (self._tenant, self._channel, entry.address, key, question, entry.number, message)
+            self._numbers[entry.number, entry.contact] = await self._services.answer_numbers.reserve(*place)
+
     async def _message(self, entry: Entry, presented: Presented) -> Message:
         report_url = await self._report_url(entry) if self._services.options.report_url else ""
         text, content, *_ = presented
-        if self._parcel.question and presented.answer_by:
+        if self._parcel.question and presented.answer_by in (PRESS, LINK):
             text, content = await self._asking(entry, presented, self._parcel.question)
         return Message(entry.address, text, self._seed, f"{entry.id!r}:{entry.contact}", report_url, content)
 

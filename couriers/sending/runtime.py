@@ -23,7 +23,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from core.answers import AnswerTokens
+from core.answers import AnswerNumbers, AnswerTokens
 from core.deliveries.channels import ChannelFacts, Channels
 from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
@@ -199,6 +199,7 @@ class Runtime:
             answer_tokens=AnswerTokens(self._store),
             exchange_notes=ExchangeNotes(self.channel, options.secrets),
             received=ReceivedMessages(self._store),
+            answer_numbers=AnswerNumbers(self._store),
         )
 
     def _release_capacity(self, task: Task, entries: int) -> None:

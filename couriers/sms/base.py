@@ -28,6 +28,7 @@ class SmsCourier(ABC):
     """Implements `couriers.sending.Courier`. Safe for concurrent attempts.
 
     `joined_by`: the name of what joins the parts of a message, at most `most_parts`.
+    `numbers`: people can answer by SMS.
     """
 
     channel = "sms"
@@ -38,8 +39,10 @@ class SmsCourier(ABC):
     shows = frozenset[Feature]()
     account: str
 
-    def __init__(self, session: aiohttp.ClientSession, price: str, most_parts: int, joined_by: str) -> None:
-        self.limits = Limits(in_sms=CHANNEL.in_sms, price=price)
+    def __init__(
+        self, session: aiohttp.ClientSession, price: str, most_parts: int, joined_by: str, *, numbers: bool
+    ) -> None:
+        self.limits = Limits(in_sms=CHANNEL.in_sms, price=price, numbers=numbers)
         self._session = session
         self._most_parts = most_parts
         self._joined_by = joined_by

@@ -44,8 +44,10 @@ class ProfileSms(SmsCourier):
         base: URL | None = None,
         price: str = "",
         low_balance: float = 0.0,
+        *,
+        numbers: bool = False,
     ) -> None:
-        super().__init__(session, price, profile.most_parts, profile.name)
+        super().__init__(session, price, profile.most_parts, profile.name, numbers=numbers)
         self.profile = profile
         self.balance: float | None = None  # of the account, as far as it was asked for
         self.low_balance = low_balance

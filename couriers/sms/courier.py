@@ -42,6 +42,7 @@ class Settings:
     timeout: timedelta = timedelta(seconds=30)  # of one request; after it the outcome is unknown
     low_balance: float = 100.0  # below it the console and `./ada doctor` warn
     profile: str = field(default=KANNEL, metadata={"setting": "ADA_SMS_PROFILE"})
+    inbound: str | None = field(default=None, repr=False, metadata={"setting": "ADA_INBOUND_SMS_SECRET"})
 
     def __post_init__(self) -> None:
         """Check the settings that the profile needs. Raises SetupError if one is missing."""
@@ -49,6 +50,11 @@ class Settings:
         needed = given if self.profile == KANNEL else load_profile(self.profile).needs
         if missing := [f"ADA_SMS_{name.upper()}" for name in needed if not given[name]]:
             raise SetupError(f"{' and '.join(missing)} must be set")
+
+    @property
+    def can_be_answered(self) -> bool:
+        """Return whether an SMS to the sender comes in: it is a number, not a name, and the gateway may post here."""
+        return bool(self.inbound and self.sender and self.sender.removeprefix("+").isdecimal())
 
     def sendsms_url(self) -> URL:
         """Return `url`, parsed. Raises SetupError if it is not an HTTP URL."""
@@ -65,7 +71,7 @@ class Sms(SmsCourier):
     """Sends through Kannel."""
 
     def __init__(self, settings: Settings, session: aiohttp.ClientSession) -> None:
-        super().__init__(session, settings.price, settings.most_parts, "the gateway")
+        super().__init__(session, settings.price, settings.most_parts, "the gateway", numbers=settings.can_be_answered)
         self._sender = settings.sender or ""
         self._url = settings.sendsms_url().update_query(
             username=settings.username or "", password=settings.password or ""
@@ -127,7 +133,8 @@ async def _open_profile(settings: Settings) -> ProfileSms:
     base = settings.sendsms_url() if settings.url else None
     known = {name: value for name, value in values.items() if value}
     profile, session = load_profile(settings.profile), _session(settings.timeout)
-    courier = ProfileSms(profile, known, session, base, settings.price, settings.low_balance)
+    numbers, money = settings.can_be_answered, (settings.price, settings.low_balance)
+    courier = ProfileSms(profile, known, session, base, *money, numbers=numbers)
     try:
         courier.balance = await courier.check()
     except BaseException:  # whatever it is, also a cancellation: the connections are closed

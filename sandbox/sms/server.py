@@ -24,7 +24,7 @@ from sandbox.sms.reports import (
 from sandbox.sms.submission import Refused, Submission, denied_numbers, parse_query, read_submission
 from sandbox.state import SandboxState
 
-USERNAME, PASSWORD, SENDER = "ada", "sandbox", "Ada"
+USERNAME, PASSWORD, SENDER = "ada", "sandbox", "+79000000000"
 SENDSMS = "/cgi-bin/sendsms"
 
 # faults of the for_all HTTP request, whichever of its numbers they are for

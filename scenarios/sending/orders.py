@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from core.admission import reply_limit
 from core.model.clock import from_ms, is_skipped
 from core.model.content import Content, ParseMode
 from core.model.delivery import NewDelivery, Recipient, Repeat, Sender
@@ -17,7 +18,6 @@ from core.model.history_key import HistoryKey
 from core.model.text.characters import nfc
 from core.orders import Addressee, Caller, Order
 from core.queue import own_name
-from core.redis.keys import KEYS
 from core.updates.rights import origin_of
 from couriers.channel import channels
 from scenarios.bot.data import Data
@@ -30,15 +30,9 @@ from scenarios.words import sentence
 KIND = "reply"
 """The kind of messages to the event's person; the same as that of the other bots."""
 
-MOST_REPLIES = 40
-"""To one address in a day, in channels in which a machine may answer: it is not answered without end. The count is the
-same as that of the other bots.
-"""
-
 _BOT = Sender("bot")
 _EXPIRES = timedelta(hours=1)
 _PRIORITY = 1
-_DAY = int(timedelta(days=1).total_seconds())
 
 
 class Terms(Struct, frozen=True):
@@ -132,10 +126,8 @@ async def may_reply(context: Context, address: str) -> bool:
     if record is None or not record.limits_replies:
         return True
     store = context.services.core.store
-    owner = context.services.tenant, context.channel, address
-    key = KEYS["replies"].at(store.shard_of_person(*owner), *owner)
-    await store.command("SET", key, 0, "EX", _DAY, "NX")
-    return int(await store.command("INCR", key)) <= MOST_REPLIES
+    count = await reply_limit.count_reply(store, context.services.tenant, context.channel, address)
+    return count <= reply_limit.MOST_REPLIES
 
 
 async def say(

@@ -32,7 +32,7 @@ CHANNEL_SECRETS = {
     "ADA_BOT_TOKEN": {"telegram-bot", "bot telegram"},
     "ADA_SMTP_URL": {"serve", "email", *(f"bot {channel}" for channel in BOTS)},
     "ADA_API_KEY": {"serve"},
-    "ADA_INBOUND_SMS_SECRET": {"serve", "sandbox"},
+    "ADA_INBOUND_SMS_SECRET": {"serve", "sandbox", "sms"},
 }
 """Secrets → the processes that receive them."""
 

@@ -198,7 +198,6 @@ async def test_no_log_has_the_token_and_the_page_loads_nothing(links: Links, cap
     assert "<script" not in text_of(page)
 
 
-@pytest.mark.row("R-14")
 async def test_the_preview_says_how_people_answer_and_how_many_cannot(links: Links) -> None:
     people = [*PEOPLE, {"id": 3, "contacts": {"sms": "+79990000003"}}]
     body = delivery_body(recipients=people, channels=["mail", "sms"], answer=CHOICE)

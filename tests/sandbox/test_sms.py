@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sandbox.sms.alphabet import BASIC, EXTENSION, GSM, UCS2, as_gsm, parts
+from sandbox.sms.server import SENDER
 from tests.sandbox.conftest import CallbackServer, Sms
 from tests.support.waiting import until
 
@@ -207,7 +208,7 @@ async def test_an_incoming_sms_calls_the_url(sms: Sms, callbacks: CallbackServer
     callbacks.answer = 204
     assert await sms.server.write("79990000001", "Привет, {мир} &=%d 😀", url) == 204
     call: dict[str, Any] = callbacks.calls[0]
-    assert (call["from"], call["to"], call["text"]) == ("+79990000001", "Ada", "Привет, {мир} &=%d 😀")
+    assert (call["from"], call["to"], call["text"]) == ("+79990000001", SENDER, "Привет, {мир} &=%d 😀")
     assert call["id"]
 
 

@@ -63,6 +63,14 @@ DELIVERIES = (
         "the numbered choices of the last message to an address without buttons: `[{text, data}, …]`",
     ),
     Key(
+        "answer_numbers",
+        "questions:{s}:numbers:<tenant>:<channel>:<address>",
+        "hash",
+        Lifetime.TTL,
+        "`<shard>.<code>.<recipient number>` of each question that an address answers by numbers → these, its message,"
+        " and the ms at which they are free again, as JSON",
+    ),
+    Key(
         "asked",
         "questions:{s}:asked:<code>",
         "string",

@@ -1,6 +1,6 @@
-"""How a channel asks the question of a delivery: by buttons, or by a link to a page. Pure.
+"""How a channel asks the question of a delivery: by buttons, by numbers, or by a link to a page. Pure.
 
-    buttons that count a press ─▶ a link for each option ─▶ one link ─▶ a line with the link ─▶ not at all
+    buttons that count a press ─▶ numbers in the text ─▶ buttons with links ─▶ a link in the text ─▶ not at all
 
 The first that the channel can show. The link of each recipient is put in last, by `with_link`.
 """
@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from core.answers import LINK, PRESS
+from core.answers import LINK, NUMBER, PRESS
 from core.answers.buttons import asking
 from core.answers.tokens import LINK_LENGTH
 from core.model.content import Button, Content, Feature
+from core.model.numbered_choices import MOST_CHOICES
 from core.model.question import Question
 from couriers.sending.content.content_for_channel import Presented, with_lines
 
@@ -21,11 +22,21 @@ LINK_PLACE = "0" * LINK_LENGTH
 """Stands for the token of a link."""
 _MOST_LINKS = 5
 """Options that have a link each."""
+_NUMBERED = {"ru": ("Ответьте", "–"), "en": ("Reply", "-")}
 _LABELS = {"ru": "Ответить", "en": "Answer"}
 
 
+class AnswerWays(NamedTuple):
+    """How an address may answer beside buttons. `url`: of the page, without the token of a link, "" if there is none.
+    `numbers`: of the options in a text that comes back, none if no text does.
+    """
+
+    url: str = ""
+    numbers: Sequence[int] = ()
+
+
 class Asked(NamedTuple):
-    """How a channel asks. `by`: press or link, "" if it cannot ask. `was_cut`: the text had to be cut for it."""
+    """How a channel asks. `by`: press, number or link, "" if it cannot ask. `was_cut`: the text had to be cut."""
 
     by: str
     text: str
@@ -45,20 +56,33 @@ def ask(
     content: Content | None,
     shows: Collection[Feature],
     as_text: Callable[[Content], Collection[Feature]],
-    answer_url: str,
+    ways: AnswerWays,
 ) -> Asked:
-    """Return the text and content with the question. `answer_url`: the address of the page, "" if there is none."""
+    """Return the text and content with the question."""
     if asked := asking(content, question, shows, as_text):
         return Asked(PRESS, text, asked)
-    if not answer_url:
+    if ways.numbers:
+        return _in_text(NUMBER, text, content, _numbered(question, ways.numbers))
+    if not ways.url:
         return Asked("", text, content)
-    content, url = content or Content(), f"{answer_url}{LINK_PLACE}"
+    content, url = content or Content(), f"{ways.url}{LINK_PLACE}"
     for rows in _linked_buttons(question, url):
         linked = replace(content, inline=[*content.inline, *rows])
         if Feature.INLINE in shows and Feature.INLINE not in as_text(linked):
             return Asked(LINK, text, linked)
-    text, was_cut = with_lines(text, content.parse_mode, [f"{_label(question)}: {url}"])
-    return Asked(LINK, text, None if content == Content() else content, was_cut)
+    return _in_text(LINK, text, content, f"{_label(question)}: {url}")
+
+
+def _in_text(by: str, text: str, content: Content | None, line: str) -> Asked:
+    content = content or Content()
+    text, was_cut = with_lines(text, content.parse_mode, [line])
+    return Asked(by, text, None if content == Content() else content, was_cut)
+
+
+def _numbered(question: Question, numbers: Sequence[int]) -> str:
+    """Return the line with the numbers. In English it has only characters of which an SMS has 160."""
+    begin, dash = _NUMBERED.get(question.locale, _NUMBERED["en"])
+    return f"{begin} {', '.join(f'{n} {dash} {one.text}' for n, one in zip(numbers, question.options, strict=True))}"
 
 
 def with_link(text: str, content: Content | None, token: str) -> tuple[str, Content | None]:
@@ -72,6 +96,16 @@ def with_link(text: str, content: Content | None, token: str) -> tuple[str, Cont
 def may_have_link(address: str) -> bool:
     """Return whether a link may be sent to an address: in a group anybody could answer for the recipient."""
     return not address.startswith("-")
+
+
+def first_numbers(question: Question) -> Sequence[int]:
+    """Return the numbers that an address has for its only question."""
+    return range(1, len(question.options) + 1)
+
+
+def widest_numbers(question: Question) -> Sequence[int]:
+    """Return numbers that are as long as any: the text with them has as many parts as a text can have."""
+    return [MOST_CHOICES] * len(question.options)
 
 
 def _linked_buttons(question: Question, url: str) -> Iterator[Sequence[Sequence[Button]]]:

@@ -3,11 +3,11 @@
 Called by `delivery.api.deliveries.preview`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from core.answers import PRESS
+from core.answers import NUMBER, PRESS
 from core.answers.buttons import with_tokens
 from core.model.content import Attachment, Button, Content, Feature
 from core.model.display import BEGINNING, Display, Limits
@@ -16,7 +16,14 @@ from core.model.text.sms_parts import sms_parts
 from core.model.text.text_marks import Span, cut_text, plain_text, spans
 from core.model.text.text_parts import beginning_of, split_text, utf16_length
 from core.model.user_files import safe_name
-from couriers.sending.content.asking import LINK_PLACE, ask, with_link
+from couriers.sending.content.asking import (
+    LINK_PLACE,
+    AnswerWays,
+    ask,
+    first_numbers,
+    widest_numbers,
+    with_link,
+)
 from couriers.sending.content.content_for_channel import NOTHING, Presented, present
 from couriers.sending.content.files import name_of
 from couriers.sending.grouping import File, media_groups
@@ -35,7 +42,7 @@ class ShownText(Struct, frozen=True):
 class Shown(Struct, frozen=True):
     """The view of one person in one channel. `messages`: in their order, the first with the files. `parts`: SMS of all
     messages, 0 where texts are not sent in parts. `is_empty`: nothing can be sent there. `subject`: of a mail.
-    `answer_by`: press or link, "" if a question cannot be answered there.
+    `answer_by`: press, number or link, "" if a question cannot be answered there.
     """
 
     messages: Sequence[ShownText]
@@ -59,12 +66,10 @@ def display_of(courier: Courier, answer_url: str = "") -> Display:
 
 def shown_in(display: Display, text: str, content: Content | None, question: Question | None = None) -> Shown:
     """Return what a person sees of a delivery in a channel."""
-    as_text, url = display.written_as_text, display.answer_url
-    asked = ask(question, text, content, display.shows, as_text, url) if question else None
-    if asked:
-        text, content = asked.text, asked.content
-    presented = present(text, content, display.shows, as_text(content) if content else ())
-    presented = asked.presented(presented) if asked else presented
+    presented = _presented(display, text, content, question, first_numbers)
+    longest = presented
+    if presented.answer_by == NUMBER:
+        longest = _presented(display, text, content, question, widest_numbers)
     left = presented.content or NOTHING
     if question and presented.answer_by == PRESS:
         left = with_tokens(left, question, [one.key for one in question.options])
@@ -81,11 +86,29 @@ def shown_in(display: Display, text: str, content: Content | None, question: Que
             *((Feature.TEXT_END,) if was_cut else ()),
             *_lost(presented, display.limits),
         ),
-        sum(map(sms_parts, texts)) if display.limits.in_sms else 0,
+        sum(map(sms_parts, _texts(longest, display.limits)[0])) if display.limits.in_sms else 0,
         presented.is_empty,
         _subject(presented, display.limits),
         presented.answer_by,
     )
+
+
+def _presented(
+    display: Display,
+    text: str,
+    content: Content | None,
+    question: Question | None,
+    numbers: Callable[[Question], Sequence[int]],
+) -> Presented:
+    """Return what a courier gets. `numbers`: returns those of the options, where people can answer by them."""
+    as_text = display.written_as_text
+    asked = None
+    if question:
+        ways = AnswerWays(display.answer_url, numbers(question) if display.limits.numbers else ())
+        asked = ask(question, text, content, display.shows, as_text, ways)
+        text, content = asked.text, asked.content
+    presented = present(text, content, display.shows, as_text(content) if content else ())
+    return asked.presented(presented) if asked else presented
 
 
 def _lost(presented: Presented, limits: Limits) -> Iterator[Feature]:

@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from core.answers import AnswerTokens
+from core.answers import AnswerNumbers, AnswerTokens
 from core.deliveries.choice_store import Choices
 from core.deliveries.delivery_reports import DeliveryReports
 from core.deliveries.histories.reader import HistoryReader
@@ -47,4 +47,5 @@ class ParcelServices:
     answer_tokens: AnswerTokens
     exchange_notes: ExchangeNotes
     received: ReceivedMessages
+    answer_numbers: AnswerNumbers
     announcing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_ANNOUNCED))

@@ -85,7 +85,7 @@ def page_of(linked: LinkedQuestion, chosen: int, zone: tzinfo, given: GivenAnswe
     words = _WORDS[locale]
     parts = [
         f"<h1>{words['title']}</h1>",
-        f'<p class="text">{escape(linked.text)}</p>' if linked.text.strip() else "",
+        f'<p class="text">{escape(linked.asked.text)}</p>' if linked.asked.text.strip() else "",
         f'<p class="quiet">{words["as"].format(name=escape(_sentence_end(_name(linked, words))))}</p>',
         f'<p class="good" role="status">{escape(result_text(given))}</p>' if given else _state(linked, words),
         _form(linked, words, chosen) if linked.is_open else "",

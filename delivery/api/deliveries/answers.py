@@ -137,9 +137,9 @@ class RevisionView(Struct):
 
 
 class AnswerView(Struct):
-    """What became of the question for one recipient. `value`: the key of the option, `text`: its text. `by`: press or
-    on_behalf, then `who` has entered it. `revisions`: earlier answers, the first one first. `waiting`: true while all
-    places are taken; otherwise absent.
+    """What became of the question for one recipient. `value`: the key of the option, `text`: its text. `by`: press,
+    number, text, link, or on_behalf, then `who` has entered it. `note`: what the person has added in its own words.
+    `revisions`: earlier answers, the first one first. `waiting`: true while all places are taken; otherwise absent.
     """
 
     state: AnswerState
@@ -148,6 +148,7 @@ class AnswerView(Struct):
     at: str | None = None
     by: str | None = None
     who: str | UnsetType = UNSET
+    note: str | UnsetType = UNSET
     channel: str | None = None
     revisions: list[RevisionView] = []
     waiting: bool | UnsetType = UNSET
@@ -163,9 +164,8 @@ class AnswerView(Struct):
                      for one in row.revisions]  # fmt: skip
         text, channel = option.text if option else None, row.channel or None
         at = write_time(row.answered_at)
-        return cls(
-            row.state, row.value, text, at, row.by, row.who or UNSET, channel, revisions, row.waiting > 0 or UNSET
-        )
+        entered, waiting = (row.who or UNSET, row.text or UNSET), row.waiting > 0 or UNSET
+        return cls(row.state, row.value, text, at, row.by, *entered, channel, revisions, waiting)
 
 
 class AnsweredRecipient(Struct):
@@ -254,7 +254,9 @@ class QuestionClosed(Struct):
     answers: AnswerCounts
 
 
-_COLUMNS = ("recipient", "name", "state", "value", "text", "at", "by", "who", "channel", "revisions", "waiting")
+_COLUMNS = (
+    *("recipient", "name", "state", "value", "text", "at", "by", "who", "channel", "revisions", "note", "waiting"),
+)
 
 
 async def list_page(request: Request[None, AnswerQuery]) -> Response:
@@ -342,7 +344,8 @@ def _row(record: RecipientRecord, question: Question) -> tuple[str, ...]:
     one = AnswerView.of(record.answer, question)
     known = (one.state, one.value or "", one.text or "", one.at or "", one.by or "", one.who or "", one.channel or "")
     revisions = "; ".join(f"{old.at} {old.value}" for old in one.revisions)
-    return (str(record.id), record.name or "", *known, revisions, "yes" if one.waiting is True else "")
+    waiting = "yes" if one.waiting is True else ""
+    return (str(record.id), record.name or "", *known, revisions, one.note or "", waiting)
 
 
 ROUTES: Routes = (

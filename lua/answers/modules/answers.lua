@@ -156,6 +156,16 @@ local function give_places(suffix, question, key)
   end
 end
 
+-- Has the messages of other channels show an answer (core/answers/copies.py).
+local function show_in_copies(suffix, number, row)
+  local tenant, code, plan = unpack(redis_call('HMGET', Key.history(suffix), 'tenant', 'answers_code', 'plan'))
+  if row.channel and not string.find(plan, ';', 1, true) then return end
+  local _, ns = Plan.split_suffix(suffix)
+  local name = string.format('%s.%s.%d.%d', ns, code, number, row.version)
+  local body = string.format('%s %d %s', suffix, number, row.channel or '')
+  NewTasks.add('answers', { name, tenant, '', 5, '', '', 'copies', '', '', '', '', body })
+end
+
 -- Stores an answer. `row`: the one before, if there is one; `given`: value, text, by, who, channel. Returns the new row.
 function Answers.store(suffix, question, number, recipient, row, given, event, result)
   local state = result == 'late' and 'late' or 'answered'
@@ -173,6 +183,7 @@ function Answers.store(suffix, question, number, recipient, row, given, event, r
   count(suffix, question, number, row, new)
   Answers.note_event(suffix, number, new, event, result)
   Outcome.announce(suffix, 'answer', '', recipient .. '\t' .. cjson.encode(new))
+  show_in_copies(suffix, number, new)
   move_end(suffix)
   if row and row.value ~= new.value then give_places(suffix, question, row.value) end
   return new

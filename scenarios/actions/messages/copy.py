@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, tzinfo
 from typing import Annotated, Any
 
+from core.admission.reply_limit import MOST_REPLIES
 from core.errors import Invalid, NotFound
 from core.model.content import AttachmentType, Content, ParseMode
 from core.model.delivery import Repeat
@@ -21,7 +22,7 @@ from scenarios.schema import ActionType, Attributes, Own
 from scenarios.schema.attributes import Text
 from scenarios.sending.attachments import resolve
 from scenarios.sending.message import LONGEST_CAPTION, LONGEST_TEXT
-from scenarios.sending.orders import MOST_REPLIES, may_reply, to_person
+from scenarios.sending.orders import may_reply, to_person
 from scenarios.sending.results import ending_of
 from scenarios.stores import step_results
 from scenarios.words import sentence

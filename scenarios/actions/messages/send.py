@@ -10,6 +10,7 @@ from typing import Annotated
 
 from msgspec.structs import replace
 
+from core.admission.reply_limit import MOST_REPLIES
 from core.errors import Invalid
 from core.model.content import Content
 from core.model.delivery import Repeat
@@ -162,7 +163,7 @@ async def execute(context: Context, written: SendAttributes) -> Ending | Waiting
     else:
         address = context.person if private else context.chat
         if not await orders.may_reply(context, address):
-            return failed(sentence("address_has_got_messages", most=orders.MOST_REPLIES))
+            return failed(sentence("address_has_got_messages", most=MOST_REPLIES))
         order, caller = orders.to_person(context, said.text, content, address, terms)
     repeat = Repeat(context.identity, "scenario", is_own=not written.to)
     accepted = await context.services.core.sending.send(order, caller, repeat)

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from core.admission import reply_limit
 from core.admission.quiet_hours import QuietHours, TenantQuietHours
 from core.model.content import Attachment, AttachmentType, Button, Content, ParseMode
 from core.model.people import Group, User
@@ -200,7 +201,7 @@ async def test_an_answering_machine_is_not_answered_without_end(
 ) -> None:
     limited = {"echo": replace(channels()["echo"], limits_replies=True)}
     monkeypatch.setattr(orders, "channels", lambda: limited)
-    monkeypatch.setattr(orders, "MOST_REPLIES", 2)
+    monkeypatch.setattr(reply_limit, "MOST_REPLIES", 2)
     installation.actions("    - {type: send, text: x}")
     await installation.start()
     found = [states(await installation.play()) for _ in range(3)]

@@ -18,7 +18,7 @@ from core.model.question import AnswerKind, AnswerState, Option, Question
 from core.model.states import Reason, Status
 from tests.support.stack import TENANT
 from tests.support.waiting import until
-from tests.system.crash.installation import EMAIL, MAX, TELEGRAM_BOT, VK, Channel, Installation, person
+from tests.system.crash.installation import EMAIL, MAX, SMS, TELEGRAM_BOT, VK, Channel, Installation, person
 
 READ = Question(AnswerKind.CONFIRM, [Option("read", "Прочитано")], "ru")
 WITHIN = 60.0
@@ -217,4 +217,37 @@ async def test_an_answer_by_a_link_counts_once_although_its_process_was_killed(
     assert answer
     assert answer.row
     assert (answer.row.by, answer.row.revisions) == ("link", ())
+    await installation.audit()
+
+
+@pytest.mark.parametrize("point", ["before the answer", "after the answer"])
+async def test_an_sms_counts_once_although_the_process_that_received_it_was_killed(
+    installation: Installation, point: str
+) -> None:
+    link, settings = await installation.link_to_server()
+    inbound = {"ADA_INBOUND_SMS_SECRET": "geheim", "ADA_BOT_TENANT": TENANT}
+    api = installation.start_api(**settings, **inbound)
+    await installation.courier(SMS, **inbound)
+    accepted = await installation.deliver(person(1, SMS), question=READ)
+    await installation.finished(accepted)
+    number = SMS.address(1)
+    (received,) = installation.state.inbox("sms")
+    assert received.text.endswith("\nОтветьте 1 – Прочитано")
+    url = f"{(await api.ready())['http']}/v1/inbound/sms?secret=geheim&from=%p&to=%P&text=%b&time=%t&id=%I"
+    (link.block_requests if point == "before the answer" else link.block_replies)(ANSWER)
+    assert await installation.sandbox.sms.write(number, "1, позже", url) == 200
+    await until(lambda: link.blocked, within=WITHIN)
+    api.kill()
+    link.cut()
+    await installation.start_api(**inbound).ready()
+
+    async def is_answered() -> bool:
+        return bool((await installation.core.history(accepted.key)).recipients[0].answer.row)  # type: ignore[union-attr]
+
+    await until(is_answered, within=WITHIN)
+    await until(installation.is_empty, within=WITHIN)
+    answer = (await installation.core.history(accepted.key)).recipients[0].answer
+    assert answer
+    assert answer.row
+    assert (answer.row.by, answer.row.text, answer.row.revisions) == ("number", "позже", ())
     await installation.audit()

@@ -170,7 +170,7 @@ function outcomes(row) {
 }
 
 /** The state of the question for a person, and what it has answered. */
-const answered = ({ answer }) => [word("answer_state", answer.state), answer.text && h("span", { class: "quiet", dir: "auto" }, ` ${answer.text}`)];
+const answered = ({ answer }) => [word("answer_state", answer.state), answer.text && h("span", { class: "quiet", dir: "auto" }, ` ${answer.text}${answer.note ? ` (${answer.note})` : ""}`)];
 
 const tried = ({ queued }) => toast(t("message.tried", { count: queued }), queued ? "good" : "bad");
 const cancelled = (answer) => toast(t("message.cancelled", { count: answer.cancelled, sent: answer.already_sent.length }));

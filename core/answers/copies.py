@@ -1,0 +1,114 @@
+"""The other messages that ask a recipient the same question: they show what was answered elsewhere.
+
+    lua/answers/modules/answers.lua puts a task of the kind `copies` ─▶ core.updates.presses ─▶ Copies.of ─▶ bot calls
+
+A copy is a message with buttons in a channel through which the answer did not come. Of the last answer: an earlier task
+that is late shows it, too.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from core.answers.answers import Answers, AskedRecipient
+from core.answers.buttons import Rows, answered_rows, asking
+from core.answers.tokens import AnswerTokens
+from core.deliveries.channels import Channels
+from core.deliveries.histories.encoding import ChannelPlan, load_plan
+from core.deliveries.histories.parcels import Entry, load_parcel
+from core.deliveries.histories.projection import read_outcome
+from core.deliveries.histories.reader import HistoryReader
+from core.errors import NotFound
+from core.model.history_key import HistoryKey, code_of
+from core.model.question import Pressed, load_row, row_field
+from core.redis.store import Store
+
+
+class Copy(NamedTuple):
+    """A message, and the buttons that it is to show. `message`: the provider's id. `version`: of the answer."""
+
+    channel: str
+    address: str
+    message: str
+    buttons: Rows
+    version: int
+
+
+class _CopyPlace(NamedTuple):
+    channel: str
+    parcel: int
+    entry: Entry
+
+
+class Copies:
+    """One per process. Methods raise StoreError."""
+
+    def __init__(self, store: Store, answers: Answers) -> None:
+        self._answers = answers
+        self._reader = HistoryReader(store)
+        self._channels = Channels(store)
+        self._tokens = AnswerTokens(store)
+
+    async def of(self, key: HistoryKey, number: int, answered_in: str) -> Sequence[Copy]:
+        """Return the copies of a question for the recipient with this number. `answered_in`: the channel of the answer,
+        "" for none.
+        """
+        row_name = row_field(number)
+        try:
+            asked = await self._answers.find(key.shard, code_of(key), number, row_name)
+        except NotFound:
+            return []
+        row = load_row(asked.fields[row_name])
+        if row is None or asked.is_closed(time.time() * 1000):  # the closing removes the buttons
+            return []
+        places = [place for channel in await self._with_buttons(asked, answered_in)
+                  for place in await self._places(asked, channel)]  # fmt: skip
+        return [copy for place in places if (copy := await self._copy(asked, place, row.value, row.version))]
+
+    async def _with_buttons(self, asked: AskedRecipient, answered_in: str) -> Sequence[str]:
+        """Return the other channels that ask by buttons."""
+        others = {*asked.channels} - {answered_in}
+        displays = [one for one in await self._channels.views() if one.name in others and one.display]
+        return [
+            one.name
+            for one in displays
+            if one.display and asking(asked.content, asked.question, one.display.shows, one.display.written_as_text)
+        ]
+
+    async def _places(self, asked: AskedRecipient, channel: str) -> Sequence[_CopyPlace]:
+        """Return the entries of the recipient in a channel, none if its data were deleted. The parcels of a channel are
+        in the order of the recipients.
+        """
+        number = asked.recipient.number
+        plan = next(one for one in load_plan(asked.fields["plan"] or "") if one.channel == channel)
+        first, last = 0, len(plan.parcels) - 1
+        while first <= last:
+            middle = (first + last) // 2
+            entries = await self._entries(asked, plan, middle)
+            if not entries or entries[-1].number < number:
+                first = middle + 1
+            elif entries[0].number > number:
+                last = middle - 1
+            else:
+                own = [one for one in entries if one.number == number and one.address]
+                return [_CopyPlace(channel, middle, one) for one in own]
+        return []
+
+    async def _entries(self, asked: AskedRecipient, plan: ChannelPlan, parcel: int) -> Sequence[Entry]:
+        name = f"parcel:{plan.channel}:{parcel}"
+        stored = (await self._reader.read_fields(asked.key, [name]))[name]
+        return load_parcel(stored).entries if stored else ()
+
+    async def _copy(self, asked: AskedRecipient, place: _CopyPlace, value: str, version: int) -> Copy | None:
+        """Return a copy; None if its message was not sent, or its id is unknown."""
+        (channel, parcel, entry), question = place, asked.question
+        field = entry.field(channel)
+        outcome = (await self._reader.outcomes(asked.key, [field]))[field]
+        reference = read_outcome(outcome, over=False).reference if outcome else None
+        if not reference:
+            return None
+        pressed = Pressed(asked.key.shard, code_of(asked.key), entry.number, parcel, entry.contact)
+        account = asked.tenant, channel, entry.address
+        tokens = await self._tokens.of_options(*account, pressed, len(question.options))
+        buttons = answered_rows(asked.content, question, tokens, value)
+        return Copy(channel, entry.address, reference.rpartition(",")[2], buttons, version)

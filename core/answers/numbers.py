@@ -1,0 +1,158 @@
+"""Answers in a channel without buttons: the numbers of options, which an address has for each open question.
+
+    couriers.sending ─▶ AnswerNumbers.reserve: the numbers in the text
+    core.updates.events ─▶ AnswerNumbers.read: what a text answers ─▶ core.updates.presses ─▶ `Answers.record`
+
+Guarantees: a number of an address means one option of one question, until a day after its closing. A question without a
+time to close has its numbers for at most `LONGEST`.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+import msgspec
+from msgspec import Struct
+
+from core.answers.answers import NUMBER, TEXT, AnsweredMessage, Answers, AskedRecipient
+from core.answers.words import AskedInText, meaning
+from core.deliveries.choice_store import Choices
+from core.errors import NotFound
+from core.model.clock import in_ms
+from core.model.compact_json import compact_json
+from core.model.contacts.addresses import canonical
+from core.model.history_key import HistoryKey, code_of
+from core.model.question import GivenAnswer, Question
+from core.redis.keys import KEYS
+from core.redis.store import Store
+
+LONGEST = timedelta(days=90)
+_DAY_MS = in_ms(timedelta(days=1))
+
+
+class TextMeaning(Struct, frozen=True, omit_defaults=True):
+    """What a text answers, as its event keeps it. `place`: "" if that is unclear. `option`: from 0. `is_number`: the
+    text has said a number.
+    """
+
+    place: str = ""
+    parcel: int = 0
+    contact: int = 0
+    option: int = 0
+    note: str = ""
+    is_number: bool = False
+
+
+class NumberedQuestion(Struct, frozen=True):
+    """A question that an address answers by numbers, as it is stored. `ends`: ms."""
+
+    numbers: Sequence[int]
+    parcel: int
+    contact: int
+    ends: int
+
+
+class AnswerNumbers:
+    """One per process. Methods raise StoreError."""
+
+    def __init__(self, store: Store, answers: Answers | None = None) -> None:
+        self._store = store
+        self._answers = answers or Answers(store)
+        self._choices = Choices(store)
+
+    async def reserve(
+        self,
+        tenant: str,
+        channel: str,
+        address: str,
+        key: HistoryKey,
+        question: Question,
+        number: int,
+        message: AnsweredMessage,
+    ) -> Sequence[int]:
+        """Return the numbers of the options of a question at an address, the same for each repeat; none if there are
+        not enough. `number`: of the recipient.
+        """
+        place, address = f"{key.shard}.{code_of(key)}.{number}", canonical(channel, address)
+        over = [
+            one for one in await self._stored(tenant, channel, address) if one != place and await self._is_over(one)
+        ]
+        ends = (question.until or _now() + in_ms(LONGEST)) + _DAY_MS
+        shard = self._store.shard_of_person(tenant, channel, address)
+        place_of_message = message.parcel, message.contact
+        owner = tenant, channel, address, place, len(question.options)
+        numbers: Sequence[int] = await self._store.run(
+            "reserve_numbers", shard, *owner, *place_of_message, ends, compact_json(over)
+        )
+        return numbers
+
+    async def read(self, tenant: str, channel: str, address: str, text: str) -> TextMeaning | None:
+        """Return what a text of an address answers; None if it is no answer to a question that was sent there."""
+        address = canonical(channel, address)
+        stored = await self._stored(tenant, channel, address)
+        asked = await self._asked(tenant, stored) if stored else {}
+        found = meaning(text, [one for one, _ in asked.values()])
+        if found is None:
+            return None
+        if isinstance(found, str) or await self._is_choice(tenant, channel, address, text):
+            return TextMeaning()
+        row = stored[found.place]
+        return TextMeaning(found.place, row.parcel, row.contact, found.option, found.note, found.is_number)
+
+    async def _is_choice(self, tenant: str, channel: str, address: str, text: str) -> bool:
+        """Return whether a text is the number of a choice, too, that a later message has offered."""
+        return await self._choices.button_of(tenant, channel, address, text) is not None
+
+    async def answer(self, tenant: str, channel: str, given: TextMeaning, event: str) -> GivenAnswer:
+        """Count what a text has answered. Raises NotFound QUESTION_NOT_FOUND, Forbidden ANSWER_PERSON_DELETED."""
+        asked = await self._find(given.place)
+        if asked is None or asked.tenant != tenant:
+            raise NotFound("QUESTION_NOT_FOUND", "There is no such question, or it is no longer kept.")
+        value, by = asked.question.options[given.option].key, NUMBER if given.is_number else TEXT
+        message = AnsweredMessage(channel, given.parcel, given.contact)
+        return await self._answers.record(asked, event, value, by, text=given.note, arrival=message)
+
+    async def is_asked_by_bot(self, tenant: str, channel: str, user: str, chat: str) -> bool:
+        """Return whether a bot has asked a person in a chat, and waits for a text."""
+        key = KEYS["question"].at(self._store.shard_of_person(tenant, channel, user), tenant, channel, user, chat)
+        return bool(await self._store.command("EXISTS", key))
+
+    async def open_questions(self, tenant: str, channel: str, address: str) -> Sequence[tuple[str, AskedInText]]:
+        """Return the open questions of an address, each with the text of its delivery."""
+        asked = await self._asked(tenant, await self._stored(tenant, channel, canonical(channel, address)))
+        return [(one.text, found) for found, one in asked.values() if found.is_open]
+
+    async def _asked(
+        self, tenant: str, stored: Mapping[str, NumberedQuestion]
+    ) -> Mapping[str, tuple[AskedInText, AskedRecipient]]:
+        found: dict[str, tuple[AskedInText, AskedRecipient]] = {}
+        for place, row in stored.items():
+            asked = await self._find(place)
+            if asked and asked.tenant == tenant:
+                in_text = AskedInText(place, asked.question, row.numbers, not asked.is_closed(_now()))
+                found[place] = in_text, asked
+        return found
+
+    async def _stored(self, tenant: str, channel: str, address: str) -> dict[str, NumberedQuestion]:
+        shard = self._store.shard_of_person(tenant, channel, address)
+        rows = await self._store.command("HGETALL", KEYS["answer_numbers"].at(shard, tenant, channel, address))
+        return {place: _decode(row) for place, row in rows.items()}
+
+    async def _is_over(self, place: str) -> bool:
+        """Return whether a question was closed a day ago, or is no longer kept."""
+        asked = await self._find(place)
+        return asked is None or asked.is_closed(_now() - _DAY_MS)
+
+    async def _find(self, place: str) -> AskedRecipient | None:
+        shard, code, number = place.split(".")
+        try:
+            return await self._answers.find(int(shard), code, int(number))
+        except NotFound:
+            return None
+
+
+def _now() -> int:
+    return int(time.time() * 1000)
+
+
+_decode = msgspec.json.Decoder(NumberedQuestion).decode

@@ -1,0 +1,125 @@
+"""The messages of a question in other channels show what was answered, whatever way the answer came."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from core.answers import AnswerLinks, Answers, AnswerTokens
+from core.model.delivery import Accepted
+from core.model.question import LinkPlace
+from core.queue import QueueClient
+from core.updates.bot_calls import BotCalls, ButtonChange
+from core.updates.events import Events
+from core.updates.presses import Presses
+from tests.core.answers.test_answers import BOT, COMING, SHOWS
+from tests.support.stack import TENANT, FakeCourier, Stack, person, sent
+from tests.support.waiting import until
+
+VK, MAIL = "vk", "mail"
+
+
+@dataclass
+class Screens:
+    """What the bots of two channels show. `changes`: (channel, address, message, labels), in their order."""
+
+    stack: Stack
+    couriers: dict[str, FakeCourier]
+    changes: list[tuple[str, str, str, tuple[str, ...]]] = field(default_factory=list)
+
+    async def ask(self, people: int = 1, **more: Any) -> Accepted:
+        recipients = [person(n, *self.couriers) for n in range(1, people + 1)]
+        accepted = await self.stack.deliver(*recipients, channels=tuple(self.couriers), question=COMING, **more)
+        await self.stack.finished(accepted.key)
+        return accepted
+
+    async def press(self, channel: str, address: str, option: int, event: str) -> None:
+        """Press a button of the message that an address has got in a channel."""
+        (message,) = [one for one in self.couriers[channel].attempted if one.address == address]
+        assert message.content
+        data = [one.data for row in message.content.inline for one in row][option]
+        press = {"id": event, "channel": channel, "kind": "callback", "user_id": address, "chat_id": address,
+                 "message_id": f"ref-{address}", "callback_id": event, "callback_data": data}  # fmt: skip
+        await Events(QueueClient(self.stack.store), TENANT).put(TENANT, press)
+
+    async def show(self, *expected: tuple[str, str, str, tuple[str, ...]]) -> None:
+        """Wait until the messages have shown this since the last call."""
+        await until(lambda: len(self.changes) >= len(expected))
+        assert sorted(self.changes) == sorted(expected)
+        self.changes.clear()
+
+
+@pytest.fixture
+async def screens(stack: Stack) -> AsyncIterator[Screens]:
+    couriers = {name: FakeCourier(name, sent, shows=SHOWS) for name in (BOT, VK)}
+    couriers[MAIL] = FakeCourier(MAIL, sent)
+    for one in couriers.values():
+        await stack.courier(one)
+    screens, client = Screens(stack, couriers), QueueClient(stack.store)
+
+    def maker(channel: str) -> Any:
+        async def make(call: Any) -> bool:
+            if isinstance(call, ButtonChange):
+                labels = tuple(one.text for row in call.rows for one in row)
+                screens.changes.append((channel, str(call.chat_id), str(call.message_id), labels))
+            return True
+
+        return make
+
+    presses = Presses(stack.store, client)
+    await presses.open()
+    workers = [presses.worker()]
+    for channel in (BOT, VK):
+        calls = BotCalls(client, TENANT, channel)
+        await calls.open()
+        workers.append(calls.worker(maker(channel)))
+    running = [asyncio.create_task(worker.run()) for worker in workers]
+    yield screens
+    for worker in workers:
+        worker.stop()
+    await asyncio.gather(*running)
+    await stack.audit()
+
+
+YES, NO = ("✓ I come", "I do not"), ("I come", "✓ I do not")
+
+
+@pytest.mark.row("R-04")
+async def test_an_answer_from_any_channel_is_shown_in_the_messages_of_the_others(screens: Screens) -> None:
+    accepted = await screens.ask()
+    await screens.press(BOT, "p1", 0, "e1")
+    await screens.show((BOT, "p1", "ref-p1", YES), (VK, "p1", "ref-p1", YES))
+    await screens.press(VK, "p1", 1, "e2")
+    await screens.show((VK, "p1", "ref-p1", NO), (BOT, "p1", "ref-p1", NO))
+    await Answers(screens.stack.store).enter(accepted.key, TENANT, "1", "yes", "dean", "e3")
+    await screens.show((VK, "p1", "ref-p1", YES), (BOT, "p1", "ref-p1", YES))
+    await screens.press(VK, "p1", 0, "e4")
+    await screens.show((VK, "p1", "ref-p1", YES))
+
+
+@pytest.mark.row("R-04")
+async def test_an_answer_by_a_link_is_shown_by_the_bots(stack: Stack, screens: Screens) -> None:
+    accepted = await screens.ask()
+    answers = Answers(stack.store)
+    token = await AnswerTokens(stack.store).sign_link(LinkPlace.of(accepted.key, MAIL, 0, 0, 0))
+    await AnswerLinks(stack.store, answers).answer(token, "no", "e1")
+    await screens.show((VK, "p1", "ref-p1", NO), (BOT, "p1", "ref-p1", NO))
+
+
+async def test_the_copy_of_one_of_many_is_found(screens: Screens) -> None:
+    accepted = await screens.ask(people=250)
+    answers = Answers(screens.stack.store)
+    for number in (1, 100, 101, 240, 250):
+        await answers.enter(accepted.key, TENANT, str(number), "no", "dean", f"e{number}")
+        await screens.show(*((channel, f"p{number}", f"ref-p{number}", NO) for channel in (BOT, VK)))
+
+
+async def test_a_deleted_person_has_no_copy(screens: Screens) -> None:
+    accepted = await screens.ask(people=2)
+    await screens.stack.deliveries.of_person.erase(TENANT, "1")
+    answers = Answers(screens.stack.store)
+    await answers.enter(accepted.key, TENANT, "1", "no", "dean", "e1")
+    await answers.enter(accepted.key, TENANT, "2", "no", "dean", "e2")
+    await screens.show(*((channel, "p2", "ref-p2", NO) for channel in (BOT, VK)))

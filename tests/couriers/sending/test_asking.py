@@ -1,0 +1,93 @@
+"""How a channel asks a question: buttons, numbers, links; and what the preview says of it."""
+
+from typing import Any, cast
+
+import pytest
+from aiohttp import ClientSession
+
+from core.model.display import Display, KeyboardLimits, Limits
+from core.model.question import AnswerKind, Option, Question
+from couriers.email.courier import KEYBOARD as MAIL_KEYBOARD
+from couriers.sending import Content, Feature, ParseMode, plain_text
+from couriers.sending.content.asking import LINK_PLACE, AnswerWays, ask, may_have_link, with_link
+from couriers.sending.content.shown import Shown, display_of, shown_in
+from couriers.sms.courier import Settings, Sms
+
+URL = "https://ada.example/a/"
+TOKEN = "Ab0" * 15
+BUTTONS = frozenset({Feature.INLINE, Feature.ANSWER})
+SMALL = KeyboardLimits(2, 2, 0, 0, 2, 40, 200)
+
+
+def question(*options: str, locale: str = "ru") -> Question:
+    kind = AnswerKind.CONFIRM if len(options) == 1 else AnswerKind.CHOICE
+    return Question(kind, [Option(f"o{n}", text) for n, text in enumerate(options)], locale)
+
+
+COMING = question("Приду", "Не приду")
+
+
+def sms(sender: str, inbound: str = "secret") -> Display:
+    """How SMS asks if this is the sender."""
+    settings = Settings("http://127.0.0.1/cgi-bin/sendsms", "ada", "sandbox", sender, inbound=inbound)
+    return display_of(Sms(settings, cast("ClientSession", None)), URL)
+
+
+def seen(display: Display, asked: Question = COMING, text: str = "Придёте?", content: Content | None = None) -> Shown:
+    return shown_in(display, text, content, asked)
+
+
+@pytest.mark.row("R-14")
+def test_a_sender_that_is_a_name_has_a_link_and_a_number_has_digits() -> None:
+    for name in (sms("Ada"), sms("+79000000000", inbound="")):
+        shown = seen(name)
+        assert (shown.answer_by, shown.messages[0].text) == ("link", f"Придёте?\nОтветить: {URL}…")
+    for number in (sms("+79000000000"), sms("79000000000")):
+        shown = seen(number)
+        assert (shown.answer_by, shown.messages[0].text) == ("number", "Придёте?\nОтветьте 1 – Приду, 2 – Не приду")
+    assert seen(Display(BUTTONS, answer_url=URL)).answer_by == "press"
+    silent = seen(Display())
+    assert (silent.answer_by, silent.not_shown) == ("", ("answer",))
+
+
+def test_the_parts_of_an_sms_are_counted_with_two_digits() -> None:
+    line = "\nReply 1 - I come, 2 - I do not"
+    asked = question("I come", "I do not", locale="en")
+    assert seen(sms("+79000000000"), asked, "x" * (160 - len(line) - 2)).parts == 1
+    assert seen(sms("+79000000000"), asked, "x" * (160 - len(line))).parts == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "buttons"),
+    [(2, [f"{URL}…?o=1", f"{URL}…?o=2"]), (5, [f"{URL}…?o={n}" for n in range(1, 6)]), (6, [f"{URL}…"])],
+)
+def test_a_mail_has_a_button_with_a_link_for_each_of_few_options(options: int, buttons: list[str]) -> None:
+    mail = Display(frozenset({Feature.INLINE}), frozenset({Feature.REPLY}), Limits(keyboard=MAIL_KEYBOARD), URL)
+    shown = seen(mail, question(*(f"o{n}" for n in range(options))))
+    assert [one.url for row in shown.buttons for one in row] == buttons
+    assert (shown.answer_by, shown.not_shown, shown.messages[0].text) == ("link", (), "Придёте?")
+
+
+def test_a_keyboard_without_room_for_the_options_has_a_button_with_the_link() -> None:
+    small = Display(BUTTONS, frozenset(), Limits(keyboard=SMALL), URL)
+    shown = seen(small, question("a", "b", "c"))
+    assert ([one.text for row in shown.buttons for one in row], shown.answer_by) == (["Ответить"], "link")
+
+
+@pytest.mark.parametrize("mode", list(ParseMode))
+def test_the_link_of_each_recipient_takes_its_place_in_every_kind_of_text(mode: ParseMode) -> None:
+    asked = ask(COMING, "x", Content(mode), {Feature.PARSE_MODE}, lambda _: (), AnswerWays(URL))
+    text, content = with_link(asked.text, asked.content, TOKEN)
+    assert plain_text(text, mode) == f"x\nОтветить: {URL}{TOKEN}"
+    assert content == (Content(mode) if mode else None)
+    assert LINK_PLACE not in text
+
+
+def test_a_link_is_sent_to_no_group_and_a_text_that_is_cut_for_it_says_so() -> None:
+    assert [may_have_link(one) for one in ("-100123", "+79990000001", "a@example.org", "100001")] == [
+        False,
+        *[True] * 3,
+    ]
+    long: Any = seen(Display(answer_url=URL), text="я" * 4096)
+    assert long.not_shown == ("text_end",)
+    assert long.messages[0].text.endswith(f"...\nОтветить: {URL}…")
