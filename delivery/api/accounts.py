@@ -18,7 +18,7 @@ from core.processes.accounts import StoredAccount, StoredAccounts
 from couriers.channel import Channel, channels, receiving
 from delivery.api.processes import ListedProcess
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.route import NoParameters, Route, Routes
 
 CONSOLE = "the console"

@@ -13,7 +13,7 @@ from core.model.field_types import Name
 from core.model.parts import PartState
 from core.processes import FaultyPart, ProcessRegister, ProcessState, ProcessView, RequestKind, UnservedTube, overview
 from delivery.http.context import Request, Response
-from delivery.http.fields.types import RequestModel
+from delivery.http.fields import RequestModel
 from delivery.http.route import NoParameters, Route, Routes
 
 

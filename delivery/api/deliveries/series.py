@@ -16,8 +16,7 @@ from core.orders import Addressee, Order
 from core.orders.series import TAG, Series, SeriesState, SeriesStore
 from delivery.api.deliveries.delivery_request import DeliveryRequest
 from delivery.http.context import Request, Response, next_page_link, no_content
-from delivery.http.fields.timestamps import read_time
-from delivery.http.fields.types import Limit, RequestModel, Time, cursor_form
+from delivery.http.fields import Limit, RequestModel, Time, cursor_form, read_time
 from delivery.http.options import Options
 from delivery.http.route import NEW_OBJECT, NEXT_PAGE, NoParameters, People, Repeats, Route, Routes
 
