@@ -47,7 +47,7 @@ from tests.support.waiting import until
 QUICK = CourierOptions(max_sleep=FLOOR, backoff=Backoff(timedelta(milliseconds=10), timedelta(milliseconds=50), 8))
 IN_FEW_ATTEMPTS = replace(QUICK, backoff=Backoff(timedelta(milliseconds=10), timedelta(milliseconds=50), 3))
 LONG, SHORT = timedelta(minutes=10), timedelta(seconds=1)
-OTHERS = 200
+OTHERS = 60
 SILENT = frozenset({"timeout", "stored_then_silence", "rcpt_silence"})
 NAMED_WAIT = frozenset({"slow_mode"})
 """The provider names how long this recipient must wait: it ends when the provider takes it, or when it expires."""

@@ -5,9 +5,9 @@ import pytest
 from tests.delivery.conftest import Api, delivery_body
 from tests.delivery.test_authentication import a_key
 from tests.delivery.test_sessions import signed_in_with_key
-from tests.support.servers import one_and_many_shards
+from tests.support.servers import several_shards
 
-__all__ = ["one_and_many_shards"]
+__all__ = ["several_shards"]
 
 
 @pytest.mark.row("W-04")

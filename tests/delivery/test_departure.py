@@ -11,9 +11,9 @@ from providers.sign_in.stored import services_of
 from providers.sign_in.vault import new_key
 from tests.delivery.conftest import Api
 from tests.delivery.test_directory_commands import Ada, ada
-from tests.support.servers import one_and_many_shards
+from tests.support.servers import several_shards
 
-__all__ = ["ada", "one_and_many_shards"]
+__all__ = ["ada", "several_shards"]
 
 NAMES = ["42", "telegram-bot:100001", "sms:+79991112233"]
 """Anna's id, and what she was called before the directory knew her."""

@@ -9,9 +9,9 @@ import pytest
 from yarl import URL
 
 from tests.delivery.conftest import Api, ApiResponse, Couriers, delivery_body, read
-from tests.support.servers import one_and_many_shards
+from tests.support.servers import several_shards
 
-__all__ = ["one_and_many_shards"]
+__all__ = ["several_shards"]
 
 ANNA = {
     "id": 1,

@@ -22,10 +22,10 @@ from tests.couriers.test_vk import VkProvider
 from tests.delivery.conftest import Api, delivery_body
 from tests.delivery.test_deliveries import finished
 from tests.delivery.test_directory_commands import Ada, ada, result
-from tests.support.servers import Server, one_and_many_shards
+from tests.support.servers import Server, several_shards
 from tests.support.stack import Stack
 
-__all__ = ["ada", "one_and_many_shards"]
+__all__ = ["ada", "several_shards"]
 
 CONTENT = bytes(range(256)) * 4000  # four parts, the last one short
 UNKNOWN = "0" * 32

@@ -22,10 +22,10 @@ from scenarios.stores.requests import NewRequest, Requests
 from scenarios.stores.variables import Variables
 from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.support.audited import dump
-from tests.support.servers import Server, one_and_many_shards
+from tests.support.servers import Server, several_shards
 from tests.support.waiting import until
 
-__all__ = ["one_and_many_shards"]
+__all__ = ["several_shards"]
 
 TENANT = "default"
 ID, PHONE, MAIL, CHAT, GROUP = 424242, "+79990000042", "zaphoda@example.org", "100000042", "-100777"

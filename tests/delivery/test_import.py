@@ -10,9 +10,9 @@ from openpyxl import Workbook
 from core.directory.importing.journal import Journal
 from delivery.http.options import Options
 from tests.delivery.conftest import Api, ApiResponse
-from tests.support.servers import one_and_many_shards
+from tests.support.servers import several_shards
 
-__all__ = ["one_and_many_shards"]
+__all__ = ["several_shards"]
 
 CSV = "id,name,email\n1,Анна,anna@example.org\n2,Пётр,\n"
 TENANT = "default"

@@ -5,9 +5,9 @@ import pytest
 from core.directory.linking import ALPHABET
 from tests.delivery.conftest import Api
 from tests.support.outbox import Outbox
-from tests.support.servers import one_and_many_shards
+from tests.support.servers import several_shards
 
-__all__ = ["one_and_many_shards"]
+__all__ = ["several_shards"]
 
 LINK = {"email": "anna@example.org", "channel": "telegram", "address": "100001"}
 

@@ -11,10 +11,10 @@ from tests.delivery.conftest import Api, ApiResponse, delivery_body
 from tests.delivery.test_authentication import address
 from tests.delivery.test_sessions import Browser, sign_in
 from tests.support.outbox import Outbox
-from tests.support.servers import one_and_many_shards
+from tests.support.servers import several_shards
 from tests.support.waiting import stays, until
 
-__all__ = ["one_and_many_shards"]
+__all__ = ["several_shards"]
 
 EMAIL = "anna@example.org"
 LATER = "2030-01-01T12:00:00Z"

@@ -9,9 +9,9 @@ from tests.delivery.conftest import Api, Couriers, delivery_body
 from tests.delivery.test_authentication import a_key
 from tests.delivery.test_deliveries import finished
 from tests.delivery.test_people_signed_in import as_person
-from tests.support.servers import one_and_many_shards
+from tests.support.servers import several_shards
 
-__all__ = ["one_and_many_shards"]
+__all__ = ["several_shards"]
 
 LATER = "2030-01-01T12:00:00Z"
 

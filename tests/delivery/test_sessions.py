@@ -11,10 +11,10 @@ from core.admission.api_keys import ApiKeys
 from delivery.http.options import Options
 from tests.delivery.conftest import Api, ApiResponse
 from tests.delivery.test_authentication import a_key
-from tests.support.servers import one_and_many_shards
+from tests.support.servers import several_shards
 from tests.support.waiting import until
 
-__all__ = ["one_and_many_shards"]
+__all__ = ["several_shards"]
 
 
 def cookie_of(response: ApiResponse) -> SimpleCookie:
@@ -149,7 +149,7 @@ async def test_signing_out_ends_this_session_or_all_of_the_key(api: Api) -> None
 
 
 @pytest.mark.row("W-01")
-@pytest.mark.parametrize("secret", ["0.x", "15.x", "16.x", "99999.x", f"{'9' * 200}.x", "-1.x", "٣.x", ".x", "x"])
+@pytest.mark.parametrize("secret", ["0.x", "4.x", "5.x", "99999.x", f"{'9' * 200}.x", "-1.x", "٣.x", ".x", "x"])
 async def test_a_secret_that_was_made_up_signs_nobody_in(api: Api, secret: str) -> None:
     """Whatever shard it names."""
     assert await api.services.sessions.find(secret) is None

@@ -4,9 +4,9 @@ import pytest
 
 from tests.delivery.conftest import Api
 from tests.delivery.test_people_signed_in import as_person, people
-from tests.support.servers import one_and_many_shards
+from tests.support.servers import several_shards
 
-__all__ = ["one_and_many_shards", "people"]
+__all__ = ["people", "several_shards"]
 MESSAGE = {"text": "Пары не будет", "content": {"inline": [[{"text": "Site", "url": "https://example.org"}]]}}
 
 

@@ -11,9 +11,9 @@ from cli.main import main
 from tests.core.webhooks.conftest import new_receiver, receiver
 from tests.core.webhooks.receiver import Receiver, status
 from tests.delivery.conftest import Api, ApiResponse
-from tests.support.servers import one_and_many_shards
+from tests.support.servers import several_shards
 
-__all__ = ["one_and_many_shards"]
+__all__ = ["several_shards"]
 
 __all__ = ["new_receiver", "receiver"]  # fixtures
 

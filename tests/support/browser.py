@@ -18,7 +18,11 @@ from aiohttp import ClientSession
 
 from tests.support.waiting import await_sync, until
 
-OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-port=0")
+OPTIONS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-port=0",
+    # One process for each tab, in place of three: its first page, its site and a spare one.
+    "--disable-features=SpareRendererForSitePerProcess", "--disable-site-isolation-trials",
+)  # fmt: skip
 PATIENCE = 60.0
 """Seconds for what a page shows: Chromium is slow on a busy machine."""
 

@@ -23,16 +23,12 @@ on_both_servers = pytest.mark.parametrize("server", ["valkey", "redis"], indirec
 """Runs a test on Valkey and on Debian's Redis, for subjects that could differ (Lua, expiry, persistence)."""
 
 
-@pytest.fixture(name="shards", params=[1, 16], ids="{}-shards".format)
-def one_and_many_shards(request: pytest.FixtureRequest) -> int:
-    """Runs the tests of a file that imports it with one shard and with many: what they show stands in the shard of its
-    tenant or person.
+@pytest.fixture(name="shards")
+def several_shards() -> int:
+    """Five shards for the tests of a file that imports it: what they show stands in the shard of its tenant or person,
+    which is not the first one. A single shard differs in nothing, and all other files have it.
     """
-    return int(request.param)
-
-
-in_one_of_many_shards = pytest.mark.parametrize("shards", [16], indirect=True, ids="{}-shards".format)
-"""Runs a test of such a file once: a large one about a single tenant, all of whose data stand in one shard."""
+    return 5
 
 
 def needs_package(package: str, program: str) -> pytest.MarkDecorator:

@@ -4,10 +4,10 @@ import pytest
 
 from core.directory import Directory
 from core.redis.store import Store
-from tests.support.servers import one_and_many_shards
+from tests.support.servers import several_shards
 from tests.support.small_pages import small_pages
 
-__all__ = ["one_and_many_shards", "small_pages"]
+__all__ = ["several_shards", "small_pages"]
 
 TENANT = "university"
 OTHER = "college"

@@ -12,7 +12,6 @@ from core.redis.store import Store
 from tests.core.directory.conftest import OTHER, TENANT
 from tests.core.directory.test_groups import school
 from tests.core.directory.test_users import code_of
-from tests.support.servers import in_one_of_many_shards
 
 __all__ = ["school"]
 
@@ -69,7 +68,6 @@ class WatchedStore(Store):
 
 
 @pytest.mark.row("D-02", "D-33", "D-34")
-@in_one_of_many_shards
 async def test_a_supergroup_of_ten_thousand_expands_without_holding_up_others(
     directory: Directory, store: Store
 ) -> None:

@@ -11,7 +11,7 @@ from core.redis.constants import RELATIONS
 from core.redis.store import Store
 from tests.core.directory.conftest import OTHER, TENANT
 from tests.core.directory.test_users import code_of
-from tests.support.servers import in_one_of_many_shards, on_both_servers
+from tests.support.servers import on_both_servers
 
 
 @pytest.fixture
@@ -215,7 +215,6 @@ async def test_the_rule_of_ownership_holds_when_everybody_writes_at_once(directo
     assert not (supergroup.groups and owners)
 
 
-@in_one_of_many_shards
 async def test_the_number_of_owners_of_a_group_is_limited(directory: Directory) -> None:
     await directory.groups.create(TENANT, Group("A"))
     await asyncio.gather(*(directory.users.create(TENANT, User(n)) for n in range(RELATIONS + 1)))
@@ -224,7 +223,6 @@ async def test_the_number_of_owners_of_a_group_is_limited(directory: Directory) 
     await directory.ownerships.own(TENANT, 0, "group", "A")
 
 
-@in_one_of_many_shards
 async def test_the_number_of_relations_is_limited(directory: Directory, store: Store) -> None:
     await directory.users.create(TENANT, User(1))
     groups = [f"g{n}" for n in range(RELATIONS + 1)]

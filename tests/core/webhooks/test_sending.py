@@ -23,11 +23,11 @@ from core.webhooks.webhook import EventType
 from couriers.sending.interface import Message, Outcome, Rejected, Sent
 from tests.core.webhooks.conftest import QUICK, Installation
 from tests.core.webhooks.receiver import Receiver, hang, status
-from tests.support.servers import one_and_many_shards
+from tests.support.servers import several_shards
 from tests.support.stack import TENANT, FakeCourier, people
 from tests.support.waiting import stays, until
 
-__all__ = ["one_and_many_shards"]
+__all__ = ["several_shards"]
 
 
 def refuse_the_second(message: Message) -> Outcome:

@@ -14,10 +14,10 @@ from core.webhooks.http_client import WebhookClient, host_of
 from core.webhooks.registry import MOST_WEBHOOKS, Webhooks
 from core.webhooks.webhook import EventType, Webhook, new_secret
 from tests.core.webhooks.receiver import Receiver
-from tests.support.servers import one_and_many_shards
+from tests.support.servers import several_shards
 from tests.support.stack import TENANT, Stack
 
-__all__ = ["one_and_many_shards"]
+__all__ = ["several_shards"]
 
 FORBIDDEN = [
     "127.0.0.1", "127.8.8.8", "0.0.0.0", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1",
