@@ -21,6 +21,9 @@ LONG_FORM = 7200.0
 """Seconds that a test may take in its long form (`./ada prove`)."""
 STEP = 120.0
 """Seconds that one step of a state machine may take."""
+MACHINE = 1200.0
+"""Seconds for a test of a state machine. An example that waits too long takes STEP in a rule and again in its teardown,
+and Hypothesis repeats it; a limit below that would hide where it waits."""
 SHARE = 2 / 3
 
 
@@ -36,6 +39,22 @@ async def bounded(doing: Awaitable[T], seconds: float = STEP) -> T:
         raise AssertionError(
             f"not over within {seconds:g} s (the first traceback shows where). {_waiting()}"
         ) from error
+
+
+def close(runner: asyncio.Runner, seconds: float = STEP) -> None:
+    """Cancels what still runs and closes the loop. Raises AssertionError with the tasks that do not end after that: a
+    Runner by itself would wait for them for ever.
+    """
+    runner.run(_cancel_others(seconds))
+    runner.close()
+
+
+async def _cancel_others(seconds: float) -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    if others and (await asyncio.wait(others, timeout=seconds))[1]:
+        raise AssertionError(f"cancelled, and not over within {seconds:g} s. {_waiting()}")
 
 
 def _waiting() -> str:

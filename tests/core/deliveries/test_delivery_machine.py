@@ -23,9 +23,9 @@ from core.model.delivery import Recipient
 from core.model.states import OPEN, DeliveryState, Status, supersedes
 from couriers.sending.parcels.parcel import Parcel
 from tests.core.deliveries.delivery_model import ClaimedParcel, Delivery
+from tests.support import limits
 from tests.support.every_verb import report_token
 from tests.support.hypothesis_settings import SETTINGS, WITHOUT_SHRINKING
-from tests.support.limits import bounded
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import TENANT, FakeCourier, Stack, order
 
@@ -64,7 +64,7 @@ class Machine(RuleBasedStateMachine):
         return self.run(doing)
 
     def run(self, doing: Coroutine[Any, Any, T]) -> T:
-        return self.runner.run(bounded(doing))
+        return self.runner.run(limits.bounded(doing))
 
     def at(self, time: int) -> Any:
         return from_ms(self.base + time * 60_000 + 30_000)
@@ -284,7 +284,7 @@ class Machine(RuleBasedStateMachine):
             self.run(self.stack.end_everything())
         finally:
             self.run(self.stack.close())
-            self.runner.close()
+            limits.close(self.runner)
 
     async def deliver_all(self) -> None:
         self.stack.advance_clock(5 * MINUTE)
@@ -296,7 +296,7 @@ class Machine(RuleBasedStateMachine):
 
 
 @on_both_servers
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(limits.MACHINE)
 @pytest.mark.row("D-13", "D-40", "D-42")
 def test_deliveries_behave_as_the_model(server: Server, request: pytest.FixtureRequest, long_form: bool) -> None:
     machine = type("Machine", (Machine,), {"server": server})

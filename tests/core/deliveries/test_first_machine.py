@@ -26,9 +26,9 @@ from core.queue import Task
 from couriers.sending.interface import NEVER
 from couriers.sending.parcels.parcel import Parcel
 from couriers.sending.parcels.pending_entries import PendingEntries, PendingEntry, checkpoint_of, reached_earlier
+from tests.support import limits
 from tests.support.every_verb import report_token
 from tests.support.hypothesis_settings import SETTINGS, WITHOUT_SHRINKING
-from tests.support.limits import bounded
 from tests.support.servers import Server, on_both_servers
 from tests.support.stack import TENANT, FakeCourier, Stack, order
 from tests.support.waiting import until
@@ -75,7 +75,7 @@ class Machine(RuleBasedStateMachine):
             await channels.register(channel, ChannelFacts(100), announces=True)
 
     def wait(self, doing: Coroutine[Any, Any, T]) -> T:
-        return self.runner.run(bounded(doing))
+        return self.runner.run(limits.bounded(doing))
 
     @rule(
         people=st.lists(contacts, min_size=1, max_size=4),
@@ -216,7 +216,7 @@ class Machine(RuleBasedStateMachine):
             self.wait(self.stack.end_everything())
         finally:
             self.wait(self.stack.close())
-            self.runner.close()
+            limits.close(self.runner)
 
     def check_end(self, sent: Sent, record: RecipientRecord) -> None:
         statuses = [one.status for one in record.outcomes.values()]
@@ -238,7 +238,7 @@ class Machine(RuleBasedStateMachine):
 
 
 @on_both_servers
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(limits.MACHINE)
 @pytest.mark.row("D-36")
 def test_any_history_keeps_the_order_of_the_channels_and_ends(
     server: Server, request: pytest.FixtureRequest, long_form: bool

@@ -16,6 +16,7 @@ from core.queue import CancelResult, StateCounts, TaskFilter, TaskView
 from core.redis.keys import KEYS, Lifetime, kind_of
 from tests.core.queue.model import LANES, TUBES
 from tests.core.queue.state_machine import MINUTE, WorkMachine, clients, minutes, rarely, tubes
+from tests.support import limits
 from tests.support.hypothesis_settings import SETTINGS, WITHOUT_SHRINKING
 from tests.support.servers import Server, on_both_servers
 
@@ -184,11 +185,11 @@ class Machine(WorkMachine):
             assert [key for key, kind in left.items() if kind is None or kind.lifetime not in stays] == []
         finally:
             self.wait(self.stack.close())
-            self.runner.close()
+            limits.close(self.runner)
 
 
 @on_both_servers
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(limits.MACHINE)
 @pytest.mark.row("K-06", "K-09", "K-12", "K-15", "K-16", "K-17", "K-25", "K-30", "K-31", "K-34", "K-35", "K-36", "K-37")
 def test_the_queue_behaves_as_its_model(server: Server, request: pytest.FixtureRequest, long_form: bool) -> None:
     machine = type("Machine", (Machine,), {"server": server})
