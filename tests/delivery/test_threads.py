@@ -5,10 +5,10 @@ import pytest
 from core.threads.threads import Added, Correspondent, Inbox, ThreadMessage, Way
 from tests.delivery.conftest import Api, Couriers
 from tests.delivery.test_people_signed_in import as_person, people
-from tests.support.servers import one_and_many_shards
+from tests.support.servers import several_shards
 from tests.support.waiting import until
 
-__all__ = ["one_and_many_shards", "people"]
+__all__ = ["people", "several_shards"]
 
 P1, OFFICE = Inbox("user", "1"), Inbox("office", "mine")
 
