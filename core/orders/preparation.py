@@ -14,7 +14,7 @@ from core.admission.quotas import Quotas
 from core.deliveries.channels import Channels
 from core.directory import Directory
 from core.errors import Forbidden, Invalid
-from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER, NewDelivery, Recipient, Sender
+from core.model.delivery import REPLIES_OFF, REPLIES_TO_SENDER, NewDelivery, Recipient, Sender, Strategy
 from core.orders.addressing import Addressing
 from core.orders.attached_uploads import AttachedUploads
 from core.orders.check import check, refuse
@@ -99,7 +99,7 @@ class Preparation:
             content=content,
             tenant=caller.tenant,
             recipients=recipients,
-            channels=with_escalation(given.channels or channels, given.question),
+            channels=with_escalation(given.channels or await self._in_order(channels, given.strategy), given.question),
             deliver_at=deliver_at,
             moved_from=moved_from,
             replies=replies,
@@ -123,6 +123,15 @@ class Preparation:
                 "OFFICE_NOT_FOUND", f"There is no group {given.replies!r} that could be an office.", "replies"
             )
         return given.replies
+
+    async def _in_order(self, channels: Sequence[str], strategy: Strategy) -> Sequence[str]:
+        """Return the channels of a delivery that names none: if it goes to the first one that works, those paid
+        for each message come last.
+        """
+        if strategy is not Strategy.FIRST:
+            return channels
+        paid = {one.name for one in await self._channels.views() if one.display and one.display.limits.in_sms}
+        return sorted(channels, key=lambda name: name in paid)
 
     async def _role(self, sender: Sender, caller: Caller) -> str | None:
         """Return the role to which a sender is held: the directory's if it knows one and the key is not an

@@ -52,6 +52,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     installation = Installation(tmp_path_factory.mktemp("console"))
     installation.environment["ADA_WEBHOOK_ALLOW_PRIVATE"] = "on"
     installation.environment["ADA_STAFF_WRITES_TO_ALL"] = "default"
+    installation.environment["ADA_SMS_PRICE"] = "4.20 ₽"
     try:
         facts = installation.up()
         key = (installation.directory / "data" / "api_key").read_text().strip()

@@ -195,7 +195,7 @@ async def test_behind_a_stopped_channel_nobody_is_told_to_wait(person: Person, s
         body = {"sender": {"id": 1}, "text": "Coo", "recipients": recipients, "channels": ["pigeon"]}
         made = await until(lambda: call("POST", "/v1/deliveries", body))
         await person.visit(f"message/{made['id']}", language="ru", width=390)
-        await person.sees("Остановлено: pigeon. Администратор видит это в обзоре; ждать бесполезно.")
+        await person.sees("pigeon: отправка остановлена. Администратор видит причину в обзоре; ждать бесполезно.")
         await person.sees_no("Подождите")
         await person.keeps_picture("message-halted-ru-390")
         await call("DELETE", f"/v1/deliveries/{made['id']}")

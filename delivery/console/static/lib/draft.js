@@ -5,7 +5,7 @@ import { api, randomKey } from "./api.js";
 const PLACE = "ada.draft";
 
 /** Returns an empty draft. `key` is its Idempotency-Key: whatever is pressed, and in however many tabs, it is sent once. */
-const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], table: null, followUp: null, text: "", texts: {}, buttons: [], uploads: [], files: "", channels: [], order: "all", when: "", every: "", last: "", confirm: false });
+const fresh = () => ({ key: randomKey(), groups: [], supergroups: [], people: [], table: null, followUp: null, text: "", texts: {}, buttons: [], uploads: [], files: "", channels: [], order: "first", when: "", every: "", last: "", confirm: false });
 
 export function readDraft() {
   try {

@@ -1,11 +1,11 @@
 /** One message: who was not reached, why, and what can be done; every outcome, live. */
 
 import { field, h, paint } from "../lib/dom.js";
-import { currentLanguage, fullMoment, moment, t, word } from "../lib/words.js";
+import { currentLanguage, fullMoment, moment, number, t, word } from "../lib/words.js";
 import { api } from "../lib/api.js";
 import { explain, fact, notice, statusTag, toast, withStates } from "../lib/page.js";
 import { table } from "../lib/table.js";
-import { ask, confirm } from "../lib/dialog.js";
+import { ask, confirm, open } from "../lib/dialog.js";
 import { inZone, plainOf } from "../lib/draft.js";
 import { timeField } from "../lib/when.js";
 import { verdict, writeAfter, writeAgain } from "./messages.js";
@@ -137,7 +137,7 @@ function recipients(root, where, context, message, reasons) {
     columns: [
       { title: t("message.person"), width: "2fr", name: (row) => row.name || String(row.id), cell: (row) => h("span", { dir: "auto" }, row.name || String(row.id)) },
       ...(message.personal ? [{ title: t("message.own_text"), width: "3fr", cell: (row) => h("span", { class: "said cut", dir: "auto" }, plainOf({ text: row.text || "", content: message.content })) }] : []),
-      { title: t("message.outcomes"), width: "3fr", cell: outcomes },
+      { title: t("message.outcomes"), width: "3fr", cell: (row) => outcomes(row, context.me.rights.includes("keys") && where) },
       ...(message.answers ? [{ title: t("message.answer"), width: "2fr", cell: answered }] : []),
       { title: t("message.why"), width: "2fr", cell: (row) => (row.why ? word("why", row.why) : t("message.reached")) },
     ],
@@ -158,15 +158,35 @@ function recipients(root, where, context, message, reasons) {
   return list;
 }
 
-/** The channels that a person has, each with its outcome; the others in one short line. */
-function outcomes(row) {
+/** The channels that a person has, each with its outcome and what the service said; the others in one short line. */
+function outcomes(row, where) {
   const all = Object.entries(row.outcomes);
   const used = all.filter(([, one]) => one.status !== "no_contact"), missing = all.filter(([, one]) => one.status === "no_contact");
   if (!used.length) return statusTag("no_contact");
   return [
-    used.map(([channel, one]) => h("span", { class: "outcome" }, word("channel", channel), " ", statusTag(one.status))),
+    used.map(([channel, one]) => [
+      h("span", { class: "outcome" }, word("channel", channel), " ", statusTag(one.status)),
+      one.detail && h("div", { class: "quiet small", dir: "auto" }, one.detail)]),
+    where && used.some(([, one]) => one.detail) && h("button", { class: "plain small", onclick: () => showExchange(where, row) }, t("message.exchange")),
     missing.length > 0 && h("span", { class: "quiet small" }, t("message.no_contact_in", { channels: missing.map(([channel]) => word("channel", channel)).join(", ") })),
   ];
+}
+
+/** Shows every call of the attempts that failed, as the services answered them. */
+function showExchange(where, row) {
+  return open(t("message.exchange"), (close) => {
+    const place = h("div");
+    withStates(place, () => api.get(`${where}/exchanges`, { recipient: String(row.id) }), ({ exchanges }) => [
+      !exchanges.length && h("p", {}, t("message.exchange_none")),
+      exchanges.map((one) => h("section", { class: "reasons" },
+        h("p", {}, h("strong", {}, word("channel", one.channel)), ` · ${fullMoment(one.at)} · `, word("exchange", one.outcome), one.times > 1 && ` · ${t("message.exchange_times", { count: one.times })}`),
+        h("ul", { class: "plain-list" }, one.calls.map((call) => h("li", { class: "small" },
+          h("code", {}, call.method), " ", call.status ? String(call.status) : t("message.exchange_silent"), ` · ${number(call.took_ms, { style: "unit", unit: "millisecond" })}`,
+          call.words && h("div", { class: "quiet", dir: "auto" }, call.words)))),
+        one.detail && !one.calls.some((call) => call.words === one.detail) && h("p", { class: "quiet small", dir: "auto" }, one.detail))),
+    ]);
+    return [h("p", { class: "hint" }, t("message.exchange_hint")), place, h("div", { class: "actions" }, h("button", { type: "button", onclick: () => close() }, t("action.back")))];
+  });
 }
 
 /** The state of the question for a person, and what it has answered. */

@@ -54,8 +54,9 @@ function health({ health: state, matters }) {
   ];
 }
 
-function sentence({ kind, subject, count = 0, of = 0, reason = "", by, at }) {
-  return t(`matter.${kind}`, { subject: word("channel", subject), count, of, reason: reasonOf(kind, reason, subject), by, when: at ? ago(at) : "" });
+function sentence({ kind, subject, count = 0, of = 0, reason = "", words = "", by, at }) {
+  const why = reasonOf(kind, reason, subject);
+  return t(`matter.${kind}`, { subject: word("channel", subject), count, of, reason: words ? `${why} (${words})` : why, by, when: at ? ago(at) : "" });
 }
 
 /** Returns a reason in the language of the reader where it is one of a few; else in the words of its source. */

@@ -6,14 +6,27 @@ import { explain, notice } from "../lib/page.js";
 
 const SEARCH_PAUSE = 300;
 
+/** Returns the price of many parts, in the form in which the operator has written that of one: "4.20 ₽". */
+const sum = (price, count) => price.replace(/\d+(?:[.,]\d+)?/, (one) => number(Number(one.replace(",", ".")) * count, { minimumFractionDigits: 2, maximumFractionDigits: 2 }));
+
+/** Returns what is to be paid at most and probably, where a channel is only for those whom no channel before it reaches. */
+function lastResort({ addresses, people, first, parts, total_parts: most, price }) {
+  const likely = first * (parts || Math.ceil(most / addresses));
+  const counts = { count: people, most, likely };
+  return price ? t("write.paid_last_price", { ...counts, most_price: sum(price, most), likely_price: sum(price, likely) }) : t("write.paid_last", counts);
+}
+
+const paid = ({ parts, total_parts, price, fields }) => {
+  if (fields) return t("write.parts_personal", { count: total_parts });
+  return price ? t("write.parts_price", { count: total_parts, parts, price, sum: sum(price, total_parts) }) : t("write.parts", { count: total_parts, parts });
+};
+
 /** Returns the list of what a send would do. */
 export function facts(said) {
   const used = Object.entries(said.channels).filter(([, one]) => one.people);
   const lines = [
     ...used.map(([name, one]) => t("write.by_channel", { channel: word("channel", name), count: one.people })),
-    ...used.filter(([, one]) => one.total_parts && said.fields).map(([, one]) => t("write.parts_personal", { count: one.total_parts })),
-    ...used.filter(([, one]) => one.parts && !said.fields).map(([, one]) => (one.price
-      ? t("write.parts_price", { count: one.total_parts, parts: one.parts, price: one.price }) : t("write.parts", { count: one.total_parts, parts: one.parts }))),
+    ...used.filter(([, one]) => one.total_parts).map(([, one]) => (one.first === undefined || one.first === one.people ? paid({ ...one, fields: said.fields }) : lastResort(one))),
     ...Object.entries(said.languages || {}).map(([language, count]) => t(`write.in_${language}`, { count })),
     ...Object.entries(said.follow_up?.left_out || {}).map(([why, count]) => t(`write.left_out_${why}`, { count })),
     said.follow_up?.waiting && t("write.follow_up_waiting", { count: said.follow_up.waiting }),
